@@ -1,0 +1,1 @@
+"""Datasets: cards, sources, formats, public domains and encodings."""

@@ -1,0 +1,1 @@
+"""Explainable Boosting Machines, with and without differential privacy."""

@@ -1,0 +1,1 @@
+"""From a config to a plan, from a plan to a journal."""

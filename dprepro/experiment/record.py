@@ -1,0 +1,104 @@
+"""A task, and the record that a finished task leaves in the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Status = Literal["ok", "failed", "skipped"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One method on one split of one dataset at one privacy level.
+
+    `epsilon` is ``inf`` and `delta` 0.0 for non-private methods. `seed` is the config's seed
+    (None: the operating system's entropy); the task's own seed derives from it.
+    """
+
+    dataset: str
+    method: str
+    label: str
+    params: Mapping[str, Any]
+    epsilon: float
+    delta: float
+    split: int
+    seed: int | None
+    domain: Literal["public", "observed"]
+    test_share: float
+    method_version: int
+    data_fingerprint: str
+
+    @property
+    def key(self) -> str:
+        """A stable identifier of 16 hex digits: equal tasks, and only those, share it."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dict that strict JSON can hold: an infinite epsilon becomes None."""
+        fields = asdict(self)
+        fields["params"] = dict(self.params)
+        fields["epsilon"] = None if math.isinf(self.epsilon) else self.epsilon
+        return fields
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Task:
+        """Read what `to_json` wrote."""
+        epsilon = fields["epsilon"]
+        return cls(**{**fields, "epsilon": math.inf if epsilon is None else float(epsilon)})
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished task.
+
+    Attributes
+    ----------
+    task, status
+        What was run, and how it ended.
+    metrics
+        By name: ``auc``, ``accuracy``, ``log_loss`` or ``rmse``, ``mae``, ``r2``; empty unless ok.
+    seconds
+        Wall time by phase (``fit``, ``predict``); the only part that differs between two runs.
+    ledger
+        `Ledger.summary()` of the fitted estimator; None for non-private methods.
+    message
+        The error (failed) or the reason (skipped), else empty.
+    """
+
+    task: Task
+    status: Status
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    ledger: Mapping[str, Any] | None = None
+    message: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return one journal line as a dict."""
+        return {
+            "kind": "record",
+            "key": self.task.key,
+            "task": self.task.to_json(),
+            "status": self.status,
+            "metrics": dict(self.metrics),
+            "seconds": {k: round(v, 4) for k, v in self.seconds.items()},
+            "ledger": self.ledger,
+            "message": self.message,
+        }
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Record:
+        """Read what `to_json` wrote."""
+        return cls(
+            task=Task.from_json(line["task"]),
+            status=line["status"],
+            metrics=line["metrics"],
+            seconds=line["seconds"],
+            ledger=line["ledger"],
+            message=line["message"],
+        )

@@ -1,0 +1,1 @@
+"""The methods that configs can name; a new method is one new file here."""

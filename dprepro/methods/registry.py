@@ -1,0 +1,171 @@
+"""The registry: one entry a method, found by looking through this folder."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import os
+import pkgutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any, Protocol
+
+from dprepro.data.domain import Domain, TaskKind
+from dprepro.errors import DpreproError, nearest
+
+PLUGIN_VARIABLE = "DPREPRO_METHODS"
+
+
+class Guarantee(str, Enum):
+    """What a method promises."""
+
+    NONE = "none"
+    PURE = "epsilon"
+    APPROXIMATE = "(epsilon, delta)"
+
+
+class Build(Protocol):
+    """Make an unfitted scikit-learn estimator.
+
+    ``epsilon`` is ``inf`` and ``delta`` 0 for non-private methods; ``seed`` None draws from the
+    operating system. Keyword arguments are the method's own parameters.
+    """
+
+    def __call__(
+        self,
+        *,
+        task: TaskKind,
+        epsilon: float,
+        delta: float,
+        domain: Domain,
+        seed: int | None,
+        **params: Any,
+    ) -> Any:
+        """Return the unfitted estimator."""
+        ...
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method that configs can name.
+
+    Attributes
+    ----------
+    name, title
+        The name used in configs and journals; the title used as a table heading.
+    tasks
+        The kinds of task it supports; on others its tasks are skipped with a reason.
+    guarantee
+        What it promises when its assumptions hold.
+    adjacency
+        The neighbouring relation of the promise ("zero-out", "add/remove-one", "replace-one");
+        None for non-private methods.
+    assumes
+        What it takes as public or reads without paying, in words, for `dprepro methods`.
+    reference
+        Paper and section.
+    build
+        See `Build`.
+    takes_epsilon
+        Whether it has a privacy budget, and so runs over the epsilon grid. A method may take a
+        budget and still promise nothing (`guarantee` none).
+    encoding
+        The representation of X its estimator wants: a key of `dprepro.data.encode.ENCODINGS`.
+    version
+        Bumped whenever its results change, so that journals never mix two versions.
+    defaults
+        The method's parameters and their default values, for validation and help.
+    requires
+        An importable module name of an optional extra, or None.
+    """
+
+    name: str
+    title: str
+    tasks: frozenset[TaskKind]
+    guarantee: Guarantee
+    adjacency: str | None
+    assumes: tuple[str, ...]
+    reference: str
+    build: Build
+    takes_epsilon: bool
+    encoding: str = "frame"
+    version: int = 1
+    defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    requires: str | None = None
+
+    def effective_epsilons(self, epsilons: Sequence[float]) -> list[float]:
+        """Return the epsilons to run: the grid, or ``[inf]`` for a method without a budget."""
+        return list(epsilons) if self.takes_epsilon else [math.inf]
+
+
+def get(name: str) -> Method:
+    """Return the method called `name`.
+
+    Raises
+    ------
+    DpreproError
+        If there is no such method; the message lists the names and the nearest match.
+    """
+    methods = all_methods()
+    if name not in methods:
+        raise DpreproError(
+            f"unknown method {name!r}{nearest(name, list(methods))}. "
+            f"Allowed: {', '.join(methods)}. `dprepro methods` describes them."
+        )
+    return methods[name]
+
+
+@cache
+def all_methods() -> dict[str, Method]:
+    """Return every method by name, sorted: this folder's, then those of ``$DPREPRO_METHODS``.
+
+    A module joins by having a top-level ``METHODS``, a list of `Method`.
+    """
+    found: dict[str, Method] = {}
+    for module in [*_package_modules(), *_plugin_modules()]:
+        for method in getattr(module, "METHODS", []):
+            if method.name in found:
+                raise DpreproError(f"two methods are called {method.name!r}; rename one of them")
+            found[method.name] = method
+    return dict(sorted(found.items()))
+
+
+def _package_modules() -> list[ModuleType]:
+    import dprepro.methods as package
+
+    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
+    return [importlib.import_module(f"dprepro.methods.{n}") for n in names if n != "registry"]
+
+
+def _plugin_modules() -> list[ModuleType]:
+    folder = os.environ.get(PLUGIN_VARIABLE)
+    if not folder:
+        return []
+    if not Path(folder).is_dir():
+        raise DpreproError(
+            f"${PLUGIN_VARIABLE} is {folder!r}, which is not a folder; "
+            "set it to a folder of Python files that each define METHODS, or unset it"
+        )
+    return [_load_file(path) for path in sorted(Path(folder).glob("*.py"))]
+
+
+def _load_file(path: Path) -> ModuleType:
+    name = f"dprepro_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise DpreproError(
+            f"{path}: cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    return module

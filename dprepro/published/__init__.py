@@ -1,0 +1,1 @@
+"""Every number the reproduced documents print."""

@@ -1,0 +1,1 @@
+"""Tables, verdicts and figures: pure functions of journals and published numbers."""
