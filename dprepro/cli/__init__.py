@@ -1,0 +1,75 @@
+"""The command line: parses, calls, renders. Every module in this folder adds its commands."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+
+import typer
+from rich.console import Console
+
+from dprepro import __version__
+from dprepro.errors import DpreproError
+
+DEBUG_VARIABLE = "DPREPRO_DEBUG"
+
+app = typer.Typer(
+    name="dprepro",
+    help=(
+        "Reproduce experiments on interpretable models trained with differential privacy.\n\n"
+        "Example: dprepro run quickstart && dprepro table --config quickstart"
+    ),
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dprepro {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def _add_commands() -> None:
+    for info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
+        module = importlib.import_module(f"{__name__}.{info.name}")
+        if hasattr(module, "register"):
+            module.register(app)
+
+
+_add_commands()
+
+
+def main() -> None:
+    """Run the command line; exit code 2 and one clear message on anything the user can mend."""
+    try:
+        app()
+    except DpreproError as error:
+        Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {_escape(str(error))}")
+        sys.exit(2)
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        Console(stderr=True, highlight=False).print(
+            f"[bold red]internal error:[/] {type(error).__name__}: {_escape(str(error))}\n"
+            f"This is a bug in dprepro. Run again with {DEBUG_VARIABLE}=1 for the traceback."
+        )
+        sys.exit(70)
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
