@@ -1,0 +1,17 @@
+"""Where the shipped configs and dataset cards lie: in the wheel, or in the checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def builtin(kind: Literal["configs", "datasets"]) -> Path:
+    """Return the folder of the built-in `kind`.
+
+    A wheel carries it inside the package; an editable install finds it in the checkout.
+    """
+    packaged = _PACKAGE / f"_{kind}"
+    return packaged if packaged.is_dir() else _PACKAGE.parent / kind
