@@ -1,0 +1,283 @@
+"""Experiment configs: YAML files turned into validated, typed values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    JsonValue,
+    PrivateAttr,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from dprepro.errors import DpreproError, nearest
+from dprepro.resources import builtin
+from dprepro.yaml_source import YamlSource, read_yaml
+
+DomainKind = Literal["public", "observed"]
+MetricName = Literal["auc", "rmse", "accuracy"]
+DEFAULT_DELTA = 1e-6
+
+
+def _not_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is needed, not true or false")
+    return value
+
+
+def _distinct(values: tuple[float, ...]) -> tuple[float, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("a value is given twice")
+    return values
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Number = Annotated[FiniteFloat, BeforeValidator(_not_bool)]
+Epsilon = Annotated[Number, Field(gt=0)]
+Epsilons = Annotated[tuple[Epsilon, ...], Field(min_length=1), AfterValidator(_distinct)]
+Delta = Annotated[Number, Field(ge=0, lt=1)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Published(_Model):
+    """The published table that an experiment answers to."""
+
+    paper: Text
+    table: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)]
+
+
+class MethodEntry(_Model):
+    """A method to run, with what differs from the experiment's own settings.
+
+    `label` names the method's column; it is the method's name unless given.
+    """
+
+    method: Text
+    label: Text = ""
+    params: dict[str, JsonValue] = Field(default_factory=dict)
+    domain: DomainKind | None = None
+    epsilons: Epsilons | None = None
+    delta: Delta | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"method": value}
+        if isinstance(value, Mapping) and "label" not in value:
+            return {**value, "label": value.get("method", "")}
+        return value
+
+
+class ExperimentConfig(_Model):
+    """One experiment: methods on one dataset, over privacy levels and splits.
+
+    Attributes
+    ----------
+    dataset
+        The name of a built-in card, or the path of a card (relative to the config's folder).
+    seed
+        None draws each estimator's seed from the operating system; the splits are then those of
+        seed 0, since which rows train is not what protects them.
+    time_limit
+        Seconds that one task may take.
+    """
+
+    title: Text
+    dataset: Text
+    metric: MetricName
+    methods: Annotated[tuple[MethodEntry, ...], Field(min_length=1)]
+    epsilons: Epsilons
+    delta: Delta = DEFAULT_DELTA
+    domain: DomainKind = "observed"
+    splits: Annotated[int, Field(ge=1, strict=True)] = 25
+    test_share: Annotated[Number, Field(gt=0, lt=1)] = 0.2
+    seed: Annotated[int, Field(ge=0, strict=True)] | None = 0
+    published: Published | None = None
+    time_limit: Annotated[Number, Field(gt=0)] = 3600.0
+
+    _source: YamlSource = PrivateAttr(default=YamlSource(Path("config.yaml"), "", {}))
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> ExperimentConfig:
+        repeated = [k for k, n in Counter(m.label for m in self.methods).items() if n > 1]
+        if repeated:
+            raise ValueError(
+                f"two methods are labelled {repeated[0]!r}; give one of them another `label`"
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        """The stem of the config's file, which also names its journal."""
+        return self._source.path.stem
+
+    @property
+    def text(self) -> str:
+        """What the config's file holds."""
+        return self._source.text
+
+    @property
+    def card(self) -> str:
+        """What to give to `dprepro.data.load`: a built-in name, or the path of a card."""
+        looks_like_path = "/" in self.dataset or self.dataset.endswith((".yaml", ".yml"))
+        return str(self._source.path.parent / self.dataset) if looks_like_path else self.dataset
+
+    def where(self, *keys: str | int) -> str:
+        """Say where a key stands in the file, for error messages."""
+        return self._source.where(*keys)
+
+
+def load_config(name_or_path: str | Path) -> ExperimentConfig:
+    """Return the experiment that a config file describes, without what it includes.
+
+    Raises
+    ------
+    DpreproError
+        See `load_experiments`; also if the file only includes others.
+    """
+    source = _read(name_or_path, Path())
+    values, include = _split_include(source)
+    if not values:
+        raise DpreproError(
+            f"{source.path} describes no experiment of its own, it includes "
+            f"{', '.join(include)}; name one of those"
+        )
+    return _validate(values, source)
+
+
+def load_experiments(name_or_path: str | Path) -> list[ExperimentConfig]:
+    """Return all experiments of a config file: those it includes, then its own.
+
+    Parameters
+    ----------
+    name_or_path
+        A path, or the name of a built-in config. An existing file wins over a built-in name.
+
+    Raises
+    ------
+    DpreproError
+        If a config is missing or wrong, or if configs include each other in a circle. The message
+        names the file, line and key, what was given, and what is allowed.
+    """
+    found: dict[Path, ExperimentConfig] = {}
+    _collect(name_or_path, Path(), (), found)
+    by_name: dict[str, Path] = {}
+    for path, config in found.items():
+        if config.name in by_name:
+            raise DpreproError(
+                f"{path} and {by_name[config.name]} would share one journal, "
+                f"{config.name}.jsonl; rename one of the files"
+            )
+        by_name[config.name] = path
+    return list(found.values())
+
+
+def config_names() -> list[str]:
+    """Return the names of the built-in configs, sorted."""
+    return sorted(path.stem for path in builtin("configs").glob("*.yaml"))
+
+
+def _collect(
+    name: str | Path, folder: Path, parents: tuple[Path, ...], found: dict[Path, ExperimentConfig]
+) -> None:
+    source = _read(name, folder)
+    path = source.path.resolve()
+    if path in parents:
+        circle = " -> ".join(p.name for p in (*parents[parents.index(path) :], path))
+        raise DpreproError(f"{source.path}: configs include each other in a circle: {circle}")
+    values, include = _split_include(source)
+    for other in include:
+        _collect(other, source.path.parent, (*parents, path), found)
+    if values:
+        found.setdefault(path, _validate(values, source))
+
+
+def _read(name: str | Path, folder: Path) -> YamlSource:
+    given = Path(name)
+    for candidate in (folder / given, given):
+        if candidate.is_file():
+            return read_yaml(candidate)
+    names = config_names()
+    if str(name) in names:
+        return read_yaml(builtin("configs") / f"{name}.yaml")
+    raise DpreproError(
+        f"no config {str(name)!r}: neither a file nor a built-in config"
+        f"{nearest(given.stem, names) or '.'} Built-in: {', '.join(names)}"
+    )
+
+
+def _split_include(source: YamlSource) -> tuple[dict[str, Any], list[str]]:
+    """Return the experiment's own keys (empty if it only includes others) and the includes."""
+    values = source.values
+    if not isinstance(values, dict) or not values:
+        raise DpreproError(
+            f"{source.path}: a config is a mapping with the keys "
+            f"{', '.join((*ExperimentConfig.model_fields, 'include'))}"
+        )
+    own = {str(key): value for key, value in values.items()}
+    include = own.pop("include", [])
+    if not isinstance(include, list) or not all(isinstance(name, str) for name in include):
+        raise DpreproError(
+            f"{source.where('include')}: a list of config names or paths is needed, "
+            f"given {include!r}"
+        )
+    if include and set(own) <= {"title"}:
+        own = {}
+    return own, include
+
+
+def _validate(values: dict[str, Any], source: YamlSource) -> ExperimentConfig:
+    try:
+        config = ExperimentConfig.model_validate(values)
+    except ValidationError as error:
+        problems = [_explain(dict(problem), source) for problem in error.errors()]
+        raise DpreproError("\n".join(problems)) from error
+    config._source = source
+    return config
+
+
+def _explain(problem: dict[str, Any], source: YamlSource) -> str:
+    keys: tuple[str | int, ...] = problem["loc"]
+    where = source.where(*keys)
+    match problem["type"]:
+        case "extra_forbidden":
+            allowed = _allowed_keys(keys[:-1])
+            key = str(keys[-1])
+            return (
+                f"{where}: unknown key{nearest(key, allowed) or '.'} Allowed: {', '.join(allowed)}"
+            )
+        case "missing":
+            return f"{where}: missing; add this key"
+        case "literal_error":
+            allowed = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
+            given = problem["input"]
+            hint = nearest(str(given), allowed)
+            return f"{where}: given {given!r}{hint or '.'} Allowed: {', '.join(allowed)}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    shown = "" if isinstance(problem["input"], dict) else f"; given {problem['input']!r}"
+    return f"{where}: {message[0].lower()}{message[1:]}{shown}"
+
+
+def _allowed_keys(parent: tuple[str | int, ...]) -> list[str]:
+    match parent:
+        case ("methods", int()):
+            return list(MethodEntry.model_fields)
+        case ("published",):
+            return list(Published.model_fields)
+    return [*ExperimentConfig.model_fields, "include"]

@@ -1,0 +1,102 @@
+"""YAML files whose values remember the line they stand on, so that errors can point at it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dprepro.errors import DpreproError
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class YamlSource:
+    """A parsed YAML file.
+
+    Attributes
+    ----------
+    path, text
+        The file and what it holds.
+    values
+        The parsed document: dicts, lists and scalars.
+    lines
+        1-based line of every key and list entry, by key path, e.g. ``("methods", 2, "params")``.
+    """
+
+    path: Path
+    text: str
+    values: Any
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+
+    def where(self, *keys: str | int) -> str:
+        """Say where a key path stands: ``configs/adult.yaml, line 7, methods[2].params``."""
+        known = next((keys[:n] for n in range(len(keys), 0, -1) if keys[:n] in self.lines), None)
+        line = f", line {self.lines[known]}" if known else ""
+        dotted = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys).lstrip(".")
+        return f"{self.path}{line}" + (f", {dotted}" if dotted else "")
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which ``1e-6`` is a number, as in YAML 1.2 (to PyYAML it is a string)."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def read_yaml(path: Path) -> YamlSource:
+    """Read a YAML file.
+
+    Raises
+    ------
+    DpreproError
+        If the file cannot be read, is not YAML, or gives a key twice; the message names the line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DpreproError(f"{path}: cannot be read: {error}") from error
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        lines: dict[KeyPath, int] = {}
+        if node is not None:
+            _note_lines(node, (), lines, path)
+        values = None if node is None else loader.construct_document(node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise DpreproError(
+            f"{path}{line}: not valid YAML: {getattr(error, 'problem', None) or error}"
+        ) from error
+    finally:
+        loader.dispose()
+    return YamlSource(path, text, values, lines)
+
+
+def _note_lines(node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int], path: Path) -> None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            here = (*keys, str(key.value))
+            line = key.start_mark.line + 1
+            if here in lines:
+                # PyYAML would silently keep the second.
+                raise DpreproError(
+                    f"{path}, line {line}: {key.value!r} is given twice (first on line "
+                    f"{lines[here]}); keep one of them"
+                )
+            lines[here] = line
+            _note_lines(value, here, lines, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for position, entry in enumerate(node.value):
+            lines[(*keys, position)] = entry.start_mark.line + 1
+            _note_lines(entry, (*keys, position), lines, path)
