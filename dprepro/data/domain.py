@@ -14,11 +14,15 @@ TaskKind = Literal["binary", "multiclass", "regression"]
 
 @dataclass(frozen=True)
 class NumericFeature:
-    """A number in ``[lower, upper]``; whoever relies on the bounds clips to them."""
+    """A number in ``[lower, upper]``; whoever relies on the bounds clips to them.
+
+    `missing` says whether values may be missing (NaN).
+    """
 
     name: str
     lower: float
     upper: float
+    missing: bool = False
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.lower) and np.isfinite(self.upper) and self.lower <= self.upper):
@@ -30,10 +34,14 @@ class NumericFeature:
 
 @dataclass(frozen=True)
 class CategoricalFeature:
-    """One of a fixed list of categories (strings), in the card's order."""
+    """One of a fixed list of categories (strings), in the card's order.
+
+    `missing` says whether values may be missing.
+    """
 
     name: str
     categories: tuple[str, ...]
+    missing: bool = False
 
     def __post_init__(self) -> None:
         if len(set(self.categories)) != len(self.categories):
@@ -99,12 +107,15 @@ def is_categorical(column: pd.Series) -> bool:
 
 def _observe_feature(name: str, column: pd.Series) -> Feature:
     if is_categorical(column):
-        return CategoricalFeature(name, tuple(sorted(map(str, column.dropna().unique()))))
-    values = column.to_numpy(dtype=float)
-    values = values[np.isfinite(values)]
-    if values.size == 0:
-        return NumericFeature(name, 0.0, 0.0)
-    return NumericFeature(name, float(values.min()), float(values.max()))
+        return CategoricalFeature(
+            name, tuple(sorted(map(str, column.dropna().unique()))), bool(column.isna().any())
+        )
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        return NumericFeature(name, 0.0, 0.0, missing=True)
+    missing = bool(np.isnan(values).any())
+    return NumericFeature(name, float(finite.min()), float(finite.max()), missing)
 
 
 def category_codes(column: pd.Series, categories: Sequence[str]) -> np.ndarray:

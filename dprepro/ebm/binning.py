@@ -1,0 +1,284 @@
+"""Bins: private histograms (DP-EBM) and quantiles (EBM), and the codes they give to values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numba import njit
+
+from dprepro.data.domain import (
+    CategoricalFeature,
+    Feature,
+    NumericFeature,
+    category_codes,
+    is_categorical,
+)
+
+MAX_BINS = 256
+"""Codes are uint8."""
+
+OTHER = "(other)"
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True)
+class FeatureBins:
+    """How the values of one feature become bins 0 .. n_bins - 1.
+
+    Attributes
+    ----------
+    feature
+        The feature as its domain describes it.
+    cuts
+        Numeric: float64, ascending; a value x lies in bin ``sum(cuts <= x)``. Categorical: empty.
+    groups
+        Categorical: int64, the bin of each category in the domain's order. Numeric: empty.
+    labels
+        A name for each bin.
+    missing_bin
+        The bin of missing values (possibly shared), or -1 if the domain has none.
+    """
+
+    feature: Feature
+    cuts: np.ndarray
+    groups: np.ndarray
+    labels: tuple[str, ...]
+    missing_bin: int = -1
+
+    @property
+    def n_bins(self) -> int:
+        """The number of bins, those for missing values and for other categories included."""
+        return len(self.labels)
+
+    def encode(self, column: pd.Series) -> np.ndarray:
+        """Return int64 codes (n,). Unseen categories get the "other" bin; -1 where there is none.
+
+        Raises
+        ------
+        ValueError
+            If a numeric feature's column holds something that is not a number.
+        """
+        if isinstance(self.feature, CategoricalFeature):
+            codes = category_codes(column, self.feature.categories)
+            unseen = self.labels.index(OTHER) if OTHER in self.labels else -1
+            bins = np.append(self.groups, unseen)[codes]
+            return np.where(column.isna(), self.missing_bin, bins)
+        values = numeric_values(column)
+        bins = np.searchsorted(self.cuts, values, side="right")
+        return np.where(np.isnan(values), self.missing_bin, bins)
+
+
+def numeric_values(column: pd.Series) -> np.ndarray:
+    """Return a numeric column as contiguous float64 (n,).
+
+    Raises
+    ------
+    ValueError
+        If the column holds categories; the message names it.
+    """
+    if is_categorical(column):
+        raise ValueError(
+            f"feature {column.name!r} is numeric in the domain but holds {column.dtype} values"
+        )
+    return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+# --- private histograms -------------------------------------------------------------------------
+
+
+def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort rows into the public cells from which a feature's bins will be merged.
+
+    Numeric: ``2 * max_bins`` cells of equal width over the feature's bounds; values outside fall
+    into the outermost ones. Categorical: one cell a category. A last cell takes missing values.
+    A row lies in exactly one cell.
+
+    Returns
+    -------
+    cells : uint16 (n,)
+        Cell of every row.
+    counts : int64 (cells,)
+        Rows per cell, exact: private until noise is added.
+
+    Raises
+    ------
+    ValueError
+        On a category outside the domain, or a missing value where the domain allows none.
+    """
+    missing = column.isna().to_numpy()
+    if missing.any() and not feature.missing:
+        raise ValueError(
+            f"feature {feature.name!r} has {missing.sum()} missing values (NaN) and its domain "
+            "allows none: fill them in, or declare the feature with missing=True"
+        )
+    if isinstance(feature, NumericFeature):
+        edges = cell_edges(feature, max_bins)
+        cells = _uniform_cells(numeric_values(column), edges)
+        return cells, np.bincount(cells, minlength=edges.size)
+    codes = category_codes(column, feature.categories)
+    unseen = (codes < 0) & ~missing
+    if unseen.any():
+        raise ValueError(
+            f"feature {feature.name!r}: category {column[unseen].iloc[0]!r} is not in its domain; "
+            f"allowed: {', '.join(map(repr, feature.categories))}"
+        )
+    cells = np.where(codes < 0, len(feature.categories), codes).astype(np.uint16)
+    return cells, np.bincount(cells, minlength=len(feature.categories) + 1)
+
+
+def cell_edges(feature: NumericFeature, max_bins: int) -> np.ndarray:
+    """Return the ``2 * max_bins + 1`` edges of a numeric feature's cells (float64)."""
+    lower, upper = feature.lower, feature.upper
+    if lower == upper:
+        lower, upper = lower - 0.5, upper + 0.5
+    return np.linspace(lower, upper, 2 * max_bins + 1)
+
+
+@njit(nogil=True, cache=True)
+def _uniform_cells(values, edges):  # type: ignore[no-untyped-def]
+    last = edges.size - 2
+    per_unit = (last + 1) / (edges[-1] - edges[0])
+    cells = np.empty(values.size, np.uint16)
+    for i in range(values.size):
+        value = values[i]
+        if np.isnan(value):
+            cells[i] = last + 1
+            continue
+        position = (min(max(value, edges[0]), edges[-1]) - edges[0]) * per_unit
+        cell = min(int(position), last)
+        # The division rounds; the edges decide, here as in `FeatureBins.encode`.
+        if value < edges[cell] and cell > 0:
+            cell -= 1
+        elif cell < last and value >= edges[cell + 1]:
+            cell += 1
+        cells[i] = cell
+    return cells
+
+
+def merge_cells(
+    feature: Feature, noisy: np.ndarray, target: float, max_bins: int
+) -> tuple[FeatureBins, np.ndarray, np.ndarray]:
+    """Merge noisy cells into bins of at least `target` rows. Post-processing: reads no data.
+
+    Numeric cells join from left to right until a bin reaches `target`; what is left over joins the
+    last bin. Categories below `target` join one "other" bin, which takes in the smallest kept
+    category if it is itself below `target`. (As in the authors' library.) Missing values, where
+    the domain allows them, count as one more category; below `target` those of a numeric feature
+    join its largest bin.
+
+    Parameters
+    ----------
+    feature, max_bins
+        As given to `histogram`.
+    noisy : float64 (cells,)
+        Noisy counts; negative ones count as 0. The last one is of missing values.
+    target
+        Rows a bin should hold.
+
+    Returns
+    -------
+    bins, counts : FeatureBins, float64 (n_bins,)
+        The bins and their noisy counts, each positive.
+    bin_of_cell : uint8 (cells,)
+        The bin into which each cell went.
+    """
+    noisy = np.clip(noisy, 0.0, None)
+    if not feature.missing:
+        noisy[-1] = 0.0
+    if isinstance(feature, NumericFeature):
+        bins, bin_of_cell = _merge_numeric(feature, noisy, target, max_bins)
+    else:
+        bins, bin_of_cell = _merge_categories(feature, noisy, target)
+    counts = np.bincount(bin_of_cell, weights=noisy, minlength=bins.n_bins)
+    # With a lone bin the noise can leave less than one bin's worth: any positive count will do.
+    return bins, np.where(counts > 0, counts, target), bin_of_cell.astype(np.uint8)
+
+
+def _merge_numeric(
+    feature: NumericFeature, noisy: np.ndarray, target: float, max_bins: int
+) -> tuple[FeatureBins, np.ndarray]:
+    bin_of_cell = np.zeros(noisy.size, dtype=np.int64)
+    current, weight = 0, 0.0
+    for cell, count in enumerate(noisy[:-1]):
+        bin_of_cell[cell] = current
+        weight += count
+        if weight >= target:
+            current, weight = current + 1, 0.0
+    if weight < target and current > 0:
+        bin_of_cell[bin_of_cell == current] = current - 1
+    inner = cell_edges(feature, max_bins)[1:-1]
+    cuts = inner[np.diff(bin_of_cell[:-1]) > 0]
+    own_bin = feature.missing and noisy[-1] >= target
+    if own_bin:
+        missing_bin = cuts.size + 1
+    elif feature.missing:
+        missing_bin = int(np.bincount(bin_of_cell[:-1], weights=noisy[:-1]).argmax())
+    else:
+        missing_bin = -1
+    bin_of_cell[-1] = max(missing_bin, 0)
+    return numeric_bins(feature, cuts, missing_bin), bin_of_cell
+
+
+def _merge_categories(
+    feature: CategoricalFeature, noisy: np.ndarray, target: float
+) -> tuple[FeatureBins, np.ndarray]:
+    names = [*feature.categories, *([MISSING] if feature.missing else [])]
+    weights = noisy[: len(names)]
+    kept = weights >= target
+    if kept.any() and not kept.all() and weights[~kept].sum() < target:
+        kept[np.flatnonzero(kept)[np.argmin(weights[kept])]] = False
+    labels = [name for name, keep in zip(names, kept, strict=True) if keep]
+    groups = np.where(kept, np.cumsum(kept) - 1, len(labels))
+    if len(labels) < len(names) or not names:
+        labels.append(OTHER)
+    missing_bin = int(groups[-1]) if feature.missing else -1
+    bins = FeatureBins(
+        feature, np.empty(0), groups[: len(feature.categories)], tuple(labels), missing_bin
+    )
+    return bins, np.append(groups, 0)[: noisy.size]
+
+
+def numeric_bins(feature: NumericFeature, cuts: np.ndarray, missing_bin: int) -> FeatureBins:
+    """Return the bins between `cuts`; a `missing_bin` beyond them becomes a bin of its own."""
+    ends = [f"{cut:.6g}" for cut in cuts]
+    labels = [
+        f"[{start}, {end})" for start, end in zip(["-inf", *ends], [*ends, "inf"], strict=True)
+    ]
+    if missing_bin == len(labels):
+        labels.append(MISSING)
+    return FeatureBins(feature, cuts, np.empty(0, dtype=np.int64), tuple(labels), missing_bin)
+
+
+# --- quantiles ----------------------------------------------------------------------------------
+
+
+def quantile_bins(column: pd.Series, feature: Feature, max_bins: int) -> FeatureBins:
+    """Return bins of about equal counts, read from the rows without privacy.
+
+    Numeric: cuts midway between neighbouring distinct values, at every gap if there are at most
+    `max_bins` distinct values, else nearest to the quantiles. Categorical: a bin a category.
+    """
+    missing = bool(column.isna().any())
+    if isinstance(feature, CategoricalFeature):
+        labels = [*feature.categories, *([MISSING] if missing else [])]
+        groups = np.arange(len(feature.categories))
+        missing_bin = len(labels) - 1 if missing else -1
+        return FeatureBins(feature, np.empty(0), groups, tuple(labels), missing_bin)
+    values = numeric_values(column)
+    cuts = _quantile_cuts(values[~np.isnan(values)], max_bins - missing)
+    return numeric_bins(feature, cuts, cuts.size + 1 if missing else -1)
+
+
+def _quantile_cuts(values: np.ndarray, max_bins: int) -> np.ndarray:
+    distinct = np.unique(values)
+    if distinct.size > max_bins:
+        chosen = np.quantile(values, np.arange(1, max_bins) / max_bins, method="inverted_cdf")
+        after = np.unique(np.searchsorted(distinct, chosen, side="right"))
+        after = after[after < distinct.size]
+    else:
+        after = np.arange(1, distinct.size)
+    # Midpoints can round onto the lower neighbour; the upper one separates just as well.
+    middle = distinct[after - 1] / 2 + distinct[after] / 2
+    return np.where(middle > distinct[after - 1], middle, distinct[after])

@@ -1,0 +1,307 @@
+"""DP-EBM: Algorithm 2 of Nori, Caruana, Bu, Shen, Kulkarni (ICML 2021)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.random import Generator
+
+from dprepro.data.domain import Domain, TaskKind
+from dprepro.ebm.additive import (
+    AdditiveClassifier,
+    AdditiveModel,
+    AdditiveRegressor,
+    read_frame,
+)
+from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells
+from dprepro.ebm.kernel import NEVER, boost
+from dprepro.ebm.validation import check_integer, check_share
+from dprepro.privacy.composition import TwoPhaseNoise, calibrate_two_phases
+from dprepro.privacy.ledger import ZERO_OUT, Ledger
+from dprepro.privacy.mechanisms import NoiseSource
+
+
+class PrivacyWarning(UserWarning):
+    """Something was read from private rows without being paid for."""
+
+
+class _DPEBM(AdditiveModel):
+    """Parameters and training that the classifier and the regressor share."""
+
+    domain_: Domain
+    ledger_: Ledger
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        composition: str = "gdp",
+        max_bins: int = 32,
+        learning_rate: float = 0.01,
+        n_epochs: int = 300,
+        max_leaves: int = 3,
+        binning_share: float = 0.1,
+        domain: Domain | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.composition = composition
+        self.max_bins = max_bins
+        self.learning_rate = learning_rate
+        self.n_epochs = n_epochs
+        self.max_leaves = max_leaves
+        self.binning_share = binning_share
+        self.domain = domain
+        self.random_state = random_state
+
+    def _train(
+        self, frame: pd.DataFrame, targets: np.ndarray, domain: Domain, *, logistic: bool
+    ) -> np.ndarray:
+        """Bin and boost; return the shape functions (K, B) in units of `targets` (float32 (n,))."""
+        self._check_parameters()
+        n_features = frame.shape[1]
+        noise = calibrate_two_phases(
+            self.composition,
+            self.epsilon,
+            self.delta,
+            binning_queries=n_features,
+            boosting_queries=n_features * self.n_epochs,
+            binning_share=self.binning_share,
+        )
+        self.domain_ = domain
+        self.ledger_ = self._open_ledger(domain)
+        source = NoiseSource(self.ledger_, self.random_state)
+        codes = self._bin(frame, domain, source, noise)
+        n_bins = np.array([bins.n_bins for bins in self.bins_])
+        cuts = random_cuts(source.generator, n_bins, self.n_epochs, self.max_leaves)
+        leaf_noise = source.gaussian(
+            (len(cuts), self.max_leaves),
+            releases="learning rate x sum of residuals of each leaf, in units of the label range",
+            noise_multiplier=noise.boosting,
+            sensitivity=self.learning_rate,
+            uses=len(cuts),
+            budget=noise.boosting_budget,
+        )
+        counts = np.zeros((n_features, n_bins.max()))
+        for k, bin_counts in enumerate(self.bin_counts_):
+            counts[k, : n_bins[k]] = bin_counts
+        scores = np.zeros(len(frame), dtype=np.float32)
+        return boost(
+            codes, targets, scores, cuts, leaf_noise, counts, n_bins,
+            self.learning_rate, logistic, np.float32(np.inf),
+        )  # fmt: skip
+
+    def _bin(
+        self, frame: pd.DataFrame, domain: Domain, source: NoiseSource, noise: TwoPhaseNoise
+    ) -> np.ndarray:
+        """Set ``bins_`` and ``bin_counts_`` (line 7); return the codes, uint8 (K, n)."""
+        columns = [frame[name] for name in frame.columns]
+        histograms = [
+            histogram(column, feature, self.max_bins)
+            for column, feature in zip(columns, domain.features, strict=True)
+        ]
+        # A row adds 1 to one cell of each feature's histogram: one L2 sensitivity 1 query each.
+        flat_noise = source.gaussian(
+            (sum(counts.size for _, counts in histograms),),
+            releases="rows per cell of each feature's histogram",
+            noise_multiplier=noise.binning,
+            sensitivity=1.0,
+            uses=len(histograms),
+            budget=noise.binning_budget,
+        )
+        codes = np.empty((len(columns), len(frame)), dtype=np.uint8)
+        self.bins_: list[FeatureBins] = []
+        self.bin_counts_ = []
+        start = 0
+        for k, (cells, counts) in enumerate(histograms):
+            noisy = counts + flat_noise[start : start + counts.size]
+            start += counts.size
+            bins, bin_counts, bin_of_cell = merge_cells(
+                domain.features[k], noisy, len(frame) / self.max_bins, self.max_bins
+            )
+            codes[k] = bin_of_cell[cells]
+            self.bins_.append(bins)
+            self.bin_counts_.append(bin_counts)
+        return codes
+
+    def _resolve_domain(self, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
+        if self.domain is None:
+            warnings.warn(
+                f"{type(self).__name__} got no domain and reads bounds, categories and target "
+                "range from the training rows, unpaid for: the guarantee does not cover them. "
+                "Pass domain=Domain(...).",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+            return Domain.observe(frame, y, task)
+        if len(self.domain.features) != frame.shape[1]:
+            raise ValueError(
+                f"X has {frame.shape[1]} columns but the domain describes "
+                f"{len(self.domain.features)} features"
+            )
+        return self.domain
+
+    def _open_ledger(self, domain: Domain) -> Ledger:
+        return Ledger(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=ZERO_OUT,
+            unpaid=list(domain.observed),
+            assumed_public=[
+                "number of rows",
+                "names, types and number of features",
+                *(["bounds, categories and target range or labels"] if domain.is_public else []),
+            ],
+        )
+
+    def _check_parameters(self) -> None:
+        # Twice as many cells as bins have to fit into the kernel's uint8 codes after merging.
+        check_integer("max_bins", self.max_bins, 1, MAX_BINS)
+        check_integer("n_epochs", self.n_epochs, 1)
+        check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
+        check_share("learning_rate", self.learning_rate)
+
+
+class DPEBMClassifier(_DPEBM, AdditiveClassifier):
+    """Differentially private explainable boosting for binary labels.
+
+    Formal guarantee: (epsilon, delta)-DP under zero-out neighbours (add/remove-one with the number
+    of rows public), given a public domain. A row lies in one cell of each histogram and adds a
+    residual y - sigmoid(F(x)) in [-1, 1] to one leaf of each step, so every one of the K + K E
+    releases has L2 sensitivity 1 (times the learning rate).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    composition : {"gdp", "classic"}
+        How the noise is calibrated: Theorem 5 (exact) or Theorem 2 of the paper.
+    max_bins : int
+        Numeric features start from ``2 * max_bins`` cells; bins aim at n / max_bins rows.
+    learning_rate, n_epochs, max_leaves
+        eta, E, and the leaves (random cuts plus one) of each step.
+    binning_share : float
+        Share of epsilon that goes to the histograms; delta is halved.
+    domain : Domain or None
+        The public domain. None reads it from the training rows and warns.
+    random_state : int or None
+        None draws noise from the operating system. An integer makes the fit repeatable, for
+        experiments only: the ledger says so.
+
+    Attributes
+    ----------
+    ledger_ : Ledger
+        Every noisy release, what was taken as public, and the epsilon really spent.
+    domain_ : Domain
+        The domain used.
+    bins_, shape_functions_, bin_counts_, intercept_
+        See `AdditiveModel`; the counts are noisy and may be published.
+
+    Raises
+    ------
+    ValueError
+        On parameters out of range, infinite values, other than two classes, or values that the
+        domain rules out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dprepro.data.domain import Domain, NumericFeature
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> X = X[["mean radius", "mean texture"]]
+    >>> domain = Domain((NumericFeature("mean radius", 0, 40),
+    ...                  NumericFeature("mean texture", 0, 50)), ("malignant", "benign"))
+    >>> model = DPEBMClassifier(epsilon=4, domain=domain, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.8
+    True
+    """
+
+    def fit(self, X: Any, y: Any) -> DPEBMClassifier:
+        """Fit to X (n, K) and y (n,) with two distinct labels."""
+        frame = read_frame(self, X, reset=True)
+        labels = self._read_labels(frame, y)
+        domain = self._resolve_domain(frame, self.classes_[labels.astype(int)], "binary")
+        shapes = self._train(frame, labels, domain, logistic=True)
+        self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], 0.0)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class DPEBMRegressor(_DPEBM, AdditiveRegressor):
+    """Differentially private explainable boosting for numbers.
+
+    As published, and so with the paper's gap: Theorem 6 bounds a row's part in a leaf sum by the
+    label range R, but the part is y - F(x), and neither y (not centred) nor F is bounded by R. The
+    noise has the published size; the ledger names the gap.
+
+    Parameters, attributes and errors are those of `DPEBMClassifier`. Targets are clipped to the
+    domain's target range, whose width is R.
+    """
+
+    def fit(self, X: Any, y: Any) -> DPEBMRegressor:
+        """Fit to X (n, K) and numbers y (n,)."""
+        frame = read_frame(self, X, reset=True)
+        y = self._read_targets(frame, y)
+        domain = self._resolve_domain(frame, y, "regression")
+        lower, upper = (float(bound) for bound in domain.target)
+        width = upper - lower
+        if not width > 0:
+            raise ValueError(
+                f"the target's range is [{lower}, {upper}]: with more than n_samples=1 distinct "
+                "value or public target bounds there is something to learn"
+            )
+        targets = (np.clip(y, lower, upper) / width).astype(np.float32)
+        shapes = width * self._train(frame, targets, domain, logistic=False)
+        self.ledger_.gaps.append(
+            "residuals y - F(x) are not bounded by the label range R that scales the noise "
+            "(Theorem 6 holds for label DP only)"
+        )
+        self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], 0.0)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def random_cuts(
+    generator: Generator, n_bins: np.ndarray, n_epochs: int, max_leaves: int
+) -> np.ndarray:
+    """Draw the cuts of every step: Algorithm 2, line 14. Reads no data.
+
+    Each step on a feature of B bins draws min(max_leaves, B) - 1 of its B - 1 gaps, uniformly and
+    without replacement.
+
+    Returns
+    -------
+    uint8 (n_epochs * K, C)
+        Step t is on feature t mod K. First bins of the leaves after the first, ascending, padded
+        with `NEVER` to an even C >= max_leaves - 1.
+    """
+    width = max_leaves - 1 + (max_leaves - 1) % 2
+    cuts = np.full((n_epochs, n_bins.size, width), NEVER, dtype=np.uint8)
+    for k, bins in enumerate(n_bins):
+        wanted = min(max_leaves, int(bins)) - 1
+        cuts[:, k, :wanted] = _distinct_gaps(generator, int(bins) - 1, wanted, n_epochs)
+    return cuts.reshape(n_epochs * n_bins.size, width)
+
+
+def _distinct_gaps(generator: Generator, gaps: int, wanted: int, size: int) -> np.ndarray:
+    chosen = np.empty((size, 0), dtype=np.int64)
+    for taken in range(wanted):
+        # The d-th of the gaps that are still free, found by stepping over those already chosen.
+        draw = generator.integers(0, gaps - taken, size)
+        for earlier in chosen.T:
+            draw += draw >= earlier
+        chosen = np.sort(np.column_stack([chosen, draw]), axis=1)
+    return chosen + 1

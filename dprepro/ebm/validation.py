@@ -1,0 +1,20 @@
+"""Checks of parameters, with one phrasing."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+
+def check_integer(name: str, value: object, lowest: int, highest: int | None = None) -> None:
+    """Raise ValueError unless `value` is an integer in [lowest, highest]."""
+    limit = f"from {lowest} to {highest}" if highest is not None else f"of at least {lowest}"
+    valid = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (valid and lowest <= value <= (highest if highest is not None else math.inf)):  # type: ignore[operator]
+        raise ValueError(f"{name} must be an integer {limit}, got {value!r}")
+
+
+def check_share(name: str, value: object) -> None:
+    """Raise ValueError unless `value` is a number in (0, 1]."""
+    if not (isinstance(value, Real) and 0 < float(value) <= 1):
+        raise ValueError(f"{name} must be a number above 0 and at most 1, got {value!r}")

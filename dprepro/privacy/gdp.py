@@ -1,0 +1,61 @@
+"""Gaussian differential privacy: conversions between mu and (epsilon, delta).
+
+A mechanism is mu-GDP if telling two neighbouring datasets apart from its output is at least as
+hard as telling N(0, 1) from N(mu, 1) (Dong, Roth, Su 2019).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+_LOG_MU_RANGE = (math.log(1e-8), math.log(1e4))
+
+
+def delta_of(epsilon: float, mu: float) -> float:
+    """Return the smallest delta for which a mu-GDP mechanism is (epsilon, delta)-DP.
+
+    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)  (Theorem 5 of Nori et al.
+    2021; it holds for every epsilon >= 0 at once, each with its own delta).
+    """
+    if mu <= 0:
+        return 0.0
+    log_first = float(log_ndtr(-epsilon / mu + mu / 2))
+    log_second = epsilon + float(log_ndtr(-epsilon / mu - mu / 2))
+    # The difference is formed in logs: both terms underflow long before their ratio does.
+    return math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0))
+
+
+@lru_cache(maxsize=4096)
+def mu_of(epsilon: float, delta: float) -> float:
+    """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP.
+
+    Raises
+    ------
+    ValueError
+        Unless epsilon > 0 and 0 < delta < 1.
+    """
+    check_epsilon_delta(epsilon, delta)
+    root = brentq(
+        lambda log_mu: delta_of(epsilon, math.exp(log_mu)) - delta, *_LOG_MU_RANGE, xtol=1e-14
+    )
+    return math.exp(root)
+
+
+def epsilon_of(mu: float, delta: float) -> float:
+    """Return the smallest epsilon >= 0 for which mu-GDP implies (epsilon, delta)-DP."""
+    if mu <= 0 or delta_of(0.0, mu) <= delta:
+        return 0.0
+    upper = mu * mu / 2 + 40.0 * mu + 1.0
+    return float(brentq(lambda epsilon: delta_of(epsilon, mu) - delta, 0.0, upper, xtol=1e-12))
+
+
+def check_epsilon_delta(epsilon: float, delta: float) -> None:
+    """Raise ValueError unless epsilon is positive and finite and delta lies in (0, 1)."""
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be positive and finite, got {epsilon!r}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta!r}")
