@@ -1,5 +1,12 @@
 """Explainable Boosting Machines, with and without differential privacy."""
 
 from dprepro.ebm.dp_ebm import DPEBMClassifier, DPEBMRegressor, PrivacyWarning
+from dprepro.ebm.ebm import EBMClassifier, EBMRegressor
 
-__all__ = ["DPEBMClassifier", "DPEBMRegressor", "PrivacyWarning"]
+__all__ = [
+    "DPEBMClassifier",
+    "DPEBMRegressor",
+    "EBMClassifier",
+    "EBMRegressor",
+    "PrivacyWarning",
+]

@@ -1,0 +1,184 @@
+"""EBM without privacy: Algorithm 1 of Nori et al. (ICML 2021), with bagging and early stopping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+
+from dprepro.data.domain import Domain, TaskKind
+from dprepro.ebm.additive import (
+    AdditiveClassifier,
+    AdditiveModel,
+    AdditiveRegressor,
+    read_frame,
+)
+from dprepro.ebm.binning import MAX_BINS, quantile_bins
+from dprepro.ebm.greedy_kernel import boost_greedily
+from dprepro.ebm.validation import check_integer, check_share
+
+
+class _EBM(AdditiveModel):
+    """Parameters and training that the classifier and the regressor share."""
+
+    n_epochs_: list[int]
+
+    def __init__(
+        self,
+        *,
+        max_bins: int = 256,
+        learning_rate: float = 0.01,
+        n_epochs: int = 5000,
+        max_leaves: int = 3,
+        min_samples_leaf: int = 2,
+        outer_bags: int = 8,
+        held_out_share: float = 0.15,
+        patience: int = 50,
+        tolerance: float = 1e-4,
+        random_state: int | None = None,
+    ) -> None:
+        self.max_bins = max_bins
+        self.learning_rate = learning_rate
+        self.n_epochs = n_epochs
+        self.max_leaves = max_leaves
+        self.min_samples_leaf = min_samples_leaf
+        self.outer_bags = outer_bags
+        self.held_out_share = held_out_share
+        self.patience = patience
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    def _train(
+        self, frame: pd.DataFrame, targets: np.ndarray, intercept: float, task: TaskKind
+    ) -> None:
+        """Bin, boost every bag, and average their shape functions (units of `targets`)."""
+        self._check_parameters()
+        # Without privacy the domain is whatever the rows show.
+        domain = Domain.observe(frame, targets, task)
+        self.bins_ = [
+            quantile_bins(frame[name], feature, self.max_bins)
+            for name, feature in zip(frame.columns, domain.features, strict=True)
+        ]
+        codes = np.array(
+            [b.encode(frame[name]) for name, b in zip(frame.columns, self.bins_, strict=True)],
+            dtype=np.uint8,
+        )
+        n_bins = np.array([b.n_bins for b in self.bins_])
+        self.bin_counts_ = [
+            np.bincount(codes[k], minlength=n_bins[k]).astype(float) for k in range(len(codes))
+        ]
+        rng = check_random_state(self.random_state)
+        bags = [
+            self._boost_bag(codes, targets, intercept, n_bins, task == "binary", rng)
+            for _ in range(self.outer_bags)
+        ]
+        self.n_epochs_ = [epochs for _, epochs in bags]
+        mean = np.mean([shapes for shapes, _ in bags], axis=0)
+        self._set_shapes([mean[k, : n_bins[k]] for k in range(len(codes))], intercept)
+
+    def _boost_bag(
+        self,
+        codes: np.ndarray,
+        targets: np.ndarray,
+        intercept: float,
+        n_bins: np.ndarray,
+        logistic: bool,
+        rng: np.random.RandomState,
+    ) -> tuple[np.ndarray, int]:
+        train, held = self._hold_out(targets, logistic, rng)
+        counts = np.zeros((len(codes), n_bins.max()))
+        for k, row in enumerate(codes[:, train]):
+            counts[k, : n_bins[k]] = np.bincount(row, minlength=n_bins[k])
+        shapes, epochs = boost_greedily(
+            np.ascontiguousarray(codes[:, train]), targets[train],
+            np.ascontiguousarray(codes[:, held]), targets[held],
+            intercept, n_bins, counts, self.learning_rate, logistic, self.max_leaves,
+            self.min_samples_leaf, self.n_epochs, self.patience, self.tolerance,
+        )  # fmt: skip
+        return shapes, int(epochs)
+
+    def _hold_out(
+        self, targets: np.ndarray, stratify: bool, rng: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.arange(targets.size)
+        wanted = round(self.held_out_share * targets.size)
+        smallest = np.bincount(targets.astype(int)).min() if stratify else targets.size
+        if wanted < 2 or smallest < 2:
+            return rows, rows[:0]
+        train, held = train_test_split(
+            rows, test_size=wanted, random_state=rng, stratify=targets if stratify else None
+        )
+        return np.sort(train), np.sort(held)
+
+    def _check_parameters(self) -> None:
+        check_integer("max_bins", self.max_bins, 2, MAX_BINS)
+        check_integer("n_epochs", self.n_epochs, 1)
+        check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        check_integer("outer_bags", self.outer_bags, 1)
+        check_integer("patience", self.patience, 1)
+        check_share("learning_rate", self.learning_rate)
+        if self.held_out_share != 0:
+            check_share("held_out_share", self.held_out_share)
+
+
+class EBMClassifier(_EBM, AdditiveClassifier):
+    """Explainable boosting for binary labels, without privacy.
+
+    Steps are Newton steps (sum of residuals over sum of p(1 - p)), where Algorithm 1 averages the
+    residuals: the same direction, in fewer epochs.
+
+    Parameters
+    ----------
+    max_bins : int
+        Most bins a numeric feature gets, about equally full; at most 256.
+    learning_rate, max_leaves, min_samples_leaf
+        eta, and the leaves of each step with the fewest rows one may hold.
+    n_epochs : int
+        Most passes over the features.
+    outer_bags : int
+        Models, each with its own held-out rows, that are averaged.
+    held_out_share, patience, tolerance
+        Each bag stops after `patience` epochs in which the loss on its held-out rows has not
+        fallen by `tolerance` relatively, and keeps its best epoch. A share of 0 runs all epochs.
+    random_state : int or None
+        Chooses the held-out rows.
+
+    Attributes
+    ----------
+    n_epochs_ : list of int
+        Epochs kept, a bag each.
+    bins_, shape_functions_, bin_counts_, intercept_
+        See `AdditiveModel`.
+
+    Raises
+    ------
+    ValueError
+        On parameters out of range, infinite values, or other than two classes.
+    """
+
+    def fit(self, X: Any, y: Any) -> EBMClassifier:
+        """Fit to X (n, K) and y (n,) with two distinct labels."""
+        frame = read_frame(self, X, reset=True)
+        labels = self._read_labels(frame, y)
+        share = float(labels.mean())
+        self._train(frame, labels, float(np.log(share / (1 - share))), "binary")
+        return self
+
+
+class EBMRegressor(_EBM, AdditiveRegressor):
+    """Explainable boosting for numbers, without privacy; see `EBMClassifier` for the parameters."""
+
+    def fit(self, X: Any, y: Any) -> EBMRegressor:
+        """Fit to X (n, K) and numbers y (n,)."""
+        frame = read_frame(self, X, reset=True)
+        y = self._read_targets(frame, y)
+        centre, width = float(y.mean()), float(y.std()) or 1.0
+        # Float32 scores near 0 keep their digits; large targets would not.
+        self._train(frame, ((y - centre) / width).astype(np.float32), 0.0, "regression")
+        self.shape_functions_ = [width * shape for shape in self.shape_functions_]
+        self.intercept_ = centre + width * self.intercept_
+        return self
