@@ -1,1 +1,19 @@
 """Datasets: cards, sources, formats, public domains and encodings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dprepro.data.dataset import Dataset
+
+
+def load(name_or_path: str | Path, data_dir: Path | None = None, online: bool = True) -> Dataset:
+    """Return the verified dataset of a built-in card, or of the card at a path.
+
+    See `dprepro.data.loading.load`, which it calls: pandas is not imported before.
+    """
+    from dprepro.data import loading
+
+    return loading.load(name_or_path, data_dir, online)

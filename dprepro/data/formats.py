@@ -1,0 +1,175 @@
+"""Bytes to tables: csv, ARFF, parquet, and members of zip files."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from dprepro.data.card import Format
+from dprepro.errors import DpreproError, nearest
+
+ColumnKind = Literal["numeric", "text"]
+
+_DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+# What the quick csv reader cannot take for ARFF: a second kind of quote, a quote after a blank.
+_AWKWARD_ARFF = re.compile(rb'"|,[ \t]+\'')
+
+
+def extract_member(data: bytes, member: str) -> bytes:
+    """Return the bytes of one member of a zip file.
+
+    Raises
+    ------
+    DpreproError
+        If `data` is not a whole zip file or has no such member.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if member not in archive.namelist():
+                names = archive.namelist()
+                raise DpreproError(
+                    f"the zip file has no member {member!r}{nearest(member, names)}. "
+                    f"It has: {', '.join(names[:10])}"
+                )
+            return archive.read(member)
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise DpreproError(f"not a whole zip file: {error}") from error
+
+
+def read_table(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pd.DataFrame:
+    """Return the table that `data` holds, one row a line.
+
+    Parameters
+    ----------
+    data
+        The bytes of the file.
+    settings
+        Its format; ``kind`` must be set.
+    kinds
+        What is known of columns, by name: "numeric" is parsed as float64 (`missing` texts as
+        NaN), "text" is kept as it stands. The type of all other columns is inferred.
+    missing
+        The texts that stand for a missing value in numeric columns.
+
+    Raises
+    ------
+    DpreproError
+        If the bytes do not fit the format, or a numeric column holds text.
+    """
+    read = {"csv": _read_csv, "arff": _read_arff, "parquet": _read_parquet}[str(settings.kind)]
+    try:
+        table = read(data, settings, kinds, missing)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise DpreproError(f"not valid {settings.kind}: {error}") from error
+    table.columns = [str(name).strip() for name in table.columns]
+    repeated = table.columns[table.columns.duplicated()].unique()
+    if len(repeated):
+        raise DpreproError(f"column names repeat: {', '.join(repeated)}; rename them in the file")
+    return table
+
+
+def _read_csv(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pd.DataFrame:
+    if settings.comment:
+        data = _without_comments(data, settings.comment.encode())
+    return _arrow_csv(
+        data,
+        kinds,
+        missing,
+        column_names=settings.columns,
+        encoding=settings.encoding,
+        parse=pa.csv.ParseOptions(delimiter=settings.separator),
+    )
+
+
+def _arrow_csv(
+    data: bytes,
+    kinds: Mapping[str, ColumnKind],
+    missing: Collection[str],
+    *,
+    column_names: list[str] | None,
+    encoding: str,
+    parse: pa.csv.ParseOptions,
+) -> pd.DataFrame:
+    types = {"numeric": pa.float64(), "text": pa.dictionary(pa.int32(), pa.string())}
+    names = column_names or _header(data, encoding, parse)
+    table = pa.csv.read_csv(
+        pa.BufferReader(data),
+        read_options=pa.csv.ReadOptions(
+            column_names=names, skip_rows=0 if column_names else 1, encoding=encoding
+        ),
+        parse_options=parse,
+        convert_options=pa.csv.ConvertOptions(
+            column_types={n: types[kinds[n.strip()]] for n in names if n.strip() in kinds},
+            null_values=[blank + text for text in missing for blank in ("", " ")],
+        ),
+    )
+    return table.to_pandas()
+
+
+def _header(data: bytes, encoding: str, parse: pa.csv.ParseOptions) -> list[str]:
+    first_line = data[: data.find(b"\n") + 1] or data
+    names = pa.csv.read_csv(
+        pa.BufferReader(first_line),
+        read_options=pa.csv.ReadOptions(encoding=encoding),
+        parse_options=parse,
+    ).column_names
+    return [str(name) for name in names]
+
+
+def _without_comments(data: bytes, mark: bytes) -> bytes:
+    if not data.startswith(mark) and b"\n" + mark not in data:
+        return data
+    return b"".join(line for line in data.splitlines(True) if not line.startswith(mark))
+
+
+def _read_parquet(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pd.DataFrame:
+    return pa.parquet.read_table(pa.BufferReader(data)).to_pandas()
+
+
+def _read_arff(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pd.DataFrame:
+    start = _DATA_LINE.search(data)
+    if start is None:
+        raise DpreproError("not valid arff: it has no @data line")
+    body = _without_comments(data[start.end() :].lstrip(), b"%")
+    if body.startswith(b"{") or _AWKWARD_ARFF.search(body):
+        content = _liac(data, settings.encoding)
+        return pd.DataFrame(content["data"], columns=[name for name, _ in content["attributes"]])
+    header = _liac(data[: start.end()], settings.encoding)
+    declared: dict[str, ColumnKind] = {
+        name.strip(): "numeric" if kind in ("NUMERIC", "REAL", "INTEGER") else "text"
+        for name, kind in header["attributes"]
+    }
+    return _arrow_csv(
+        body,
+        {**declared, **kinds},
+        [*missing, "?"],
+        column_names=[name for name, _ in header["attributes"]],
+        encoding=settings.encoding,
+        parse=pa.csv.ParseOptions(quote_char="'", escape_char="\\"),
+    )
+
+
+def _liac(data: bytes, encoding: str) -> dict[str, Any]:
+    import arff  # type: ignore[import-untyped]
+
+    try:
+        content: dict[str, Any] = arff.loads(data.decode(encoding))
+    except arff.ArffException as error:
+        raise DpreproError(f"not valid arff: {error}") from error
+    return content

@@ -1,0 +1,73 @@
+"""Load a dataset: the card's sources in order, cleaned and verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dprepro.data.card import Card, Source, load_card
+from dprepro.data.cleaning import clean
+from dprepro.data.dataset import Dataset
+from dprepro.data.network import SourceError
+from dprepro.data.places import file_candidates
+from dprepro.data.sources import RawTable, read_source
+from dprepro.data.verify import check_expectations, values_digest
+from dprepro.errors import DpreproError
+
+
+class UnavailableError(DpreproError):
+    """None of the card's sources has the data at the moment."""
+
+
+def load(name_or_path: str | Path, data_dir: Path | None = None, online: bool = True) -> Dataset:
+    """Return the dataset of a built-in card or of the card at a path (a path wins), verified.
+
+    Parameters
+    ----------
+    name_or_path
+        E.g. ``"adult"`` or ``"my/card.yaml"``.
+    data_dir
+        The folder of local files; None: ``$DPREPRO_DATA``, else ``files`` in the cache.
+    online
+        False: use local files and earlier downloads only.
+
+    Raises
+    ------
+    DpreproError
+        If the card is not valid, or a local file is not what the card says.
+    UnavailableError
+        If no source has the data: what each said, and where to put the file by hand.
+    """
+    card = load_card(name_or_path)
+    failures: list[str] = []
+    for source in card.sources:
+        try:
+            return _finish(read_source(source, card, data_dir, online), source, card)
+        except SourceError as error:
+            failures.append(f"  {source.label}: {error}")
+    reasons = "\n".join(failures)
+    raise UnavailableError(
+        f"dataset {card.name!r}: none of its sources has it:\n{reasons}\n{_advice(card, data_dir)}"
+    )
+
+
+def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
+    try:
+        X, y, domain = clean(raw.table, card, source)
+        check_expectations(X, y, card)
+    except DpreproError as error:
+        if raw.cached is None:
+            raise DpreproError(f"{raw.origin}: {error}") from error
+        raw.cached.unlink(missing_ok=True)  # or every later try would end here again
+        raise SourceError(str(error)) from error
+    digest = raw.sha256 or values_digest(X, y)
+    return Dataset(card.name, X, y, card.task, domain, raw.origin, digest)
+
+
+def _advice(card: Card, data_dir: Path | None) -> str:
+    page = f" ({card.url})" if card.url else ""
+    for source in card.sources:
+        if source.file is not None:
+            place = file_candidates(source.file, card.folder, data_dir)[0]
+            digest = f", sha256 {source.sha256}" if source.sha256 else ""
+            return f"Try again later, or put the file by hand{page}{digest} at {place}"
+    return f"Try again later, or add a `file` source to the card{page}"

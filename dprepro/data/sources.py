@@ -1,0 +1,146 @@
+"""The places a dataset can come from: a local file, http, OpenML, scikit-learn."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from dprepro.data.card import Card, Source
+from dprepro.data.cleaning import column_kinds
+from dprepro.data.formats import extract_member, read_table
+from dprepro.data.network import SourceError, download
+from dprepro.data.places import cache_dir, file_candidates, find_file
+from dprepro.errors import DpreproError
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table as its source has it.
+
+    Attributes
+    ----------
+    table
+        The parsed table, nothing cleaned.
+    origin
+        Where it came from, in words.
+    sha256
+        The file's digest; empty where there is no file.
+    cached
+        The downloaded file, if it is one.
+    """
+
+    table: pd.DataFrame
+    origin: str
+    sha256: str = ""
+    cached: Path | None = None
+
+
+def read_source(source: Source, card: Card, data_dir: Path | None, online: bool) -> RawTable:
+    """Return the raw table of one of the card's sources.
+
+    Raises
+    ------
+    SourceError
+        If this source does not have the data, or `online` is False and it would need the
+        network.
+    DpreproError
+        If a local file is there but is not what the card says.
+    """
+    if source.kind == "sklearn":
+        return _bundled(source, card)
+    if source.kind == "file":
+        return _local(source, card, data_dir)
+    return _remote(source, card, online)
+
+
+def _bundled(source: Source, card: Card) -> RawTable:
+    import sklearn.datasets
+
+    bunch = getattr(sklearn.datasets, f"load_{source.sklearn}")(as_frame=True)
+    target = bunch.target
+    if card.task != "regression":
+        target = target.map(dict(enumerate(map(str, bunch.target_names))))
+    return RawTable(bunch.data.assign(target=target), "scikit-learn")
+
+
+def _local(source: Source, card: Card, data_dir: Path | None) -> RawTable:
+    path = find_file(str(source.file), card.folder, data_dir)
+    if path is None:
+        places = file_candidates(str(source.file), card.folder, data_dir)
+        raise SourceError(f"no file at {' or '.join(map(str, places))}")
+    try:
+        data = path.read_bytes()
+        digest = _check_sha256(_unpacked(data, source), source)
+        return RawTable(_parse(data, source, card), str(path), digest)
+    except OSError as error:
+        raise DpreproError(f"{path}: cannot be read: {error}") from error
+    except DpreproError as error:
+        raise DpreproError(f"{path}: {error}") from error
+
+
+def _remote(source: Source, card: Card, online: bool) -> RawTable:
+    path = cache_dir() / source.kind / card.name / source.filename
+    try:
+        data = _cached(path, source)
+        if data is None:
+            if not online:
+                raise SourceError("not downloaded yet")
+            data = _fetch(source, path)
+        origin = str(source.http) if source.http else f"OpenML {source.openml}"
+        return RawTable(_parse(data, source, card), origin, _digest(data), cached=path)
+    except OSError as error:
+        raise SourceError(f"cannot use the cache: {error}") from error
+    except DpreproError as error:
+        path.unlink(missing_ok=True)
+        raise SourceError(str(error)) from error
+
+
+def _cached(path: Path, source: Source) -> bytes | None:
+    if not path.is_file():
+        return None
+    data = path.read_bytes()
+    return data if source.sha256 in (None, _digest(data)) else None
+
+
+def _fetch(source: Source, path: Path) -> bytes:
+    """Download into a folder of its own; only a file that is whole and right goes to `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as folder:
+        if source.http is not None:
+            data = _unpacked(download(source.http, Path(folder)).read_bytes(), source)
+        else:
+            from dprepro.data.openml_source import download_arff
+
+            assert source.openml is not None
+            data = download_arff(source.openml, Path(folder))
+        _check_sha256(data, source)
+        whole = Path(folder) / "whole"
+        whole.write_bytes(data)
+        whole.replace(path)
+    return data
+
+
+def _unpacked(data: bytes, source: Source) -> bytes:
+    return extract_member(data, source.member) if source.member else data
+
+
+def _parse(data: bytes, source: Source, card: Card) -> pd.DataFrame:
+    return read_table(data, card.format_of(source), column_kinds(card, source), card.missing)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _check_sha256(data: bytes, source: Source) -> str:
+    found = _digest(data)
+    if source.sha256 not in (None, found):
+        raise DpreproError(
+            f"wrong checksum ({len(data):,} bytes): sha256 expected {source.sha256}, "
+            f"found {found}; the file is damaged or another version"
+        )
+    return found
