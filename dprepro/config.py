@@ -161,13 +161,13 @@ def load_config(name_or_path: str | Path) -> ExperimentConfig:
     return _validate(values, source)
 
 
-def load_experiments(name_or_path: str | Path) -> list[ExperimentConfig]:
-    """Return all experiments of a config file: those it includes, then its own.
+def load_experiments(*names_or_paths: str | Path) -> list[ExperimentConfig]:
+    """Return all experiments of config files, each once: those a file includes, then its own.
 
     Parameters
     ----------
-    name_or_path
-        A path, or the name of a built-in config. An existing file wins over a built-in name.
+    names_or_paths
+        Paths, or names of built-in configs. An existing file wins over a built-in name.
 
     Raises
     ------
@@ -176,7 +176,8 @@ def load_experiments(name_or_path: str | Path) -> list[ExperimentConfig]:
         names the file, line and key, what was given, and what is allowed.
     """
     found: dict[Path, ExperimentConfig] = {}
-    _collect(name_or_path, Path(), (), found)
+    for name_or_path in names_or_paths:
+        _collect(name_or_path, Path(), (), found)
     by_name: dict[str, Path] = {}
     for path, config in found.items():
         if config.name in by_name:

@@ -1,0 +1,227 @@
+"""How a run shows: a live table with a progress bar, or plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from dprepro.config import ExperimentConfig
+from dprepro.experiment.record import Record
+from dprepro.experiment.run import Observer, Outlook
+from dprepro.experiment.summary import CellKey, Summary, Tally
+
+_PHASES = ("encode", "fit", "predict")
+
+
+def display_for(config: ExperimentConfig, console: Console) -> Observer:
+    """Return the display that suits the console."""
+    return LiveDisplay(config, console) if console.is_terminal else PlainDisplay(config, console)
+
+
+class LiveDisplay:
+    """The running means above a progress bar with the time left."""
+
+    def __init__(self, config: ExperimentConfig, console: Console) -> None:
+        self._config = config
+        self._tally = Tally(config.metric)
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("[red]{task.fields[failed]}"),
+            console=console,
+        )
+        self._live = Live(console=console, get_renderable=self._render, transient=True)
+
+    def _render(self) -> Group:
+        return Group(cells_table(self._config, self._tally), self._progress)
+
+    def begin(self, outlook: Outlook, jobs: int) -> None:
+        """Draw the table as earlier runs left it."""
+        self._tally.extend(outlook.done)
+        if outlook.todo:
+            self._bar = self._progress.add_task(
+                self._config.name, total=len(outlook.todo), failed=""
+            )
+            self._live.start()
+
+    def advance(self, record: Record) -> None:
+        """Move the bar by one task and its cell's mean."""
+        self._tally.add(record)
+        failed = self._tally.statuses["failed"]
+        self._progress.update(self._bar, advance=1, failed=f"{failed} failed" if failed else "")
+
+    def end(self) -> None:
+        """Take table and bar away; the summary follows."""
+        self._live.stop()
+
+
+class PlainDisplay:
+    """A line now and then, for logs.
+
+    Parameters
+    ----------
+    interval
+        Seconds between two lines.
+    """
+
+    def __init__(self, config: ExperimentConfig, console: Console, interval: float = 10.0) -> None:
+        self._config = config
+        self._console = console
+        self._interval = interval
+        self._tally = Tally(config.metric)
+        self._ran = 0
+
+    def begin(self, outlook: Outlook, jobs: int) -> None:
+        """Say what lies ahead."""
+        self._tally.extend(outlook.done)
+        self._total = len(outlook.todo)
+        self._start = self._last = time.monotonic()
+        self._print(
+            f"{len(outlook.planned)} tasks: {len(outlook.done)} done before, "
+            f"{_skipped(outlook)} skipped, {self._total} to run on {jobs} worker(s)"
+        )
+
+    def advance(self, record: Record) -> None:
+        """Print a line if it is time, or if the task failed in a new way."""
+        self._tally.add(record)
+        self._ran += 1
+        task, now = record.task, time.monotonic()
+        if record.status == "failed":
+            if self._tally.problems["failed", task.label, record.message] == 1:
+                self._print(f"{_cell_name((task.label, task.epsilon))} failed: {record.message}")
+        elif now - self._last >= self._interval or self._ran == self._total:
+            self._last = now
+            self._print(self._line((task.label, task.epsilon), now))
+
+    def _line(self, cell: CellKey, now: float) -> str:
+        gone = now - self._start
+        left = gone / self._ran * (self._total - self._ran)
+        return (
+            f"{self._ran}/{self._total} in {duration(gone)}, about {duration(left)} left; "
+            f"{_cell_name(cell)}: {self._config.metric} {number(self._tally.mean(cell))} "
+            f"({len(self._tally.values[cell])} splits)"
+        )
+
+    def end(self) -> None:
+        """Leave the lines as they are."""
+
+    def _print(self, line: str) -> None:
+        self._console.print(f"{self._config.name}: {escape(line)}", soft_wrap=True, highlight=False)
+
+
+def cells_table(config: ExperimentConfig, tally: Tally) -> Table:
+    """Return mean and standard deviation of every cell: rows epsilon, columns methods."""
+    labels = [m.label for m in config.methods if any(k[0] == m.label for k in tally.values)]
+    table = Table(title=f"{config.name}: {config.metric}, mean ± sd (splits)", title_style="bold")
+    table.add_column("epsilon", justify="right")
+    for label in labels:
+        table.add_column(escape(label), justify="right")
+    for epsilon in sorted({epsilon for _, epsilon in tally.values}):
+        cells = (_cell_text(tally, (label, epsilon)) for label in labels)
+        table.add_row("none" if math.isinf(epsilon) else f"{epsilon:g}", *cells)
+    return table
+
+
+def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
+    """Return the plan, counted by method."""
+    table = Table(title=f"{config.name}: the plan", title_style="bold")
+    table.add_column("method")
+    for heading in ("tasks", "done", "failed", "skipped", "to run"):
+        table.add_column(heading, justify="right")
+    kinds = {
+        "done": [r.task.label for r in outlook.done if r.status == "ok"],
+        "failed": [r.task.label for r in outlook.done if r.status == "failed"],
+        "skipped": [p.task.label for p in outlook.planned if p.skip],
+        "to run": [task.label for task in outlook.todo],
+    }
+    planned = [p.task.label for p in outlook.planned]
+    for label in dict.fromkeys(planned):
+        counts = [planned.count(label), *(found.count(label) for found in kinds.values())]
+        table.add_row(escape(label), *map(str, counts))
+    table.add_section()
+    totals = [len(planned), *(len(found) for found in kinds.values())]
+    table.add_row("all", *map(str, totals))
+    return table
+
+
+def profile_table(summary: Summary) -> Table:
+    """Return where the time went, by method."""
+    seconds = summary.tally.seconds
+    total = sum(seconds.values())
+    table = Table(title=f"{summary.name}: where the time went", title_style="bold")
+    table.add_column("method")
+    for heading in (*(f"{phase} s" for phase in _PHASES), "share"):
+        table.add_column(heading, justify="right")
+    for label in dict.fromkeys(label for label, _ in seconds):
+        phases = [seconds.get((label, phase), 0.0) for phase in _PHASES]
+        share = sum(phases) / total if total else 0.0
+        table.add_row(escape(label), *(f"{value:.2f}" for value in phases), f"{share:.0%}")
+    return table
+
+
+def notes(summary: Summary, journal: Path) -> Iterable[str]:
+    """Yield the lines below the table: failures, skips, times."""
+    for (status, label, message), count in summary.tally.problems.items():
+        yield f"{status}: {label}, {count} task(s): {message}"
+    if summary.failed:
+        yield "failed tasks stay so until you run again with --retry-failed"
+    if summary.stale:
+        yield (
+            f"{summary.stale} record(s) of the journal belong to settings that the config no "
+            "longer has; --fresh begins a new journal and keeps the old one as .bak"
+        )
+    kept = sum(summary.tally.statuses.values()) - summary.ran
+    yield (
+        f"{summary.ran} task(s) run in {duration(summary.wall_seconds)}, "
+        f"{kept} from before or skipped; journal: {journal}"
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as ``4.2 s``, ``3:07`` or ``1:03:07``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def number(value: float) -> str:
+    """Return a metric's value with four decimals, or four significant digits from 10 on."""
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:,.4g}"
+
+
+def _cell_text(tally: Tally, cell: CellKey) -> str:
+    if cell not in tally.values:
+        return ""
+    sd = tally.sd(cell)
+    spread = "" if sd is None else f" ± {number(sd)}"
+    return f"{number(tally.mean(cell))}{spread} ({len(tally.values[cell])})"
+
+
+def _cell_name(cell: CellKey) -> str:
+    label, epsilon = cell
+    return label if math.isinf(epsilon) else f"{label}, epsilon {epsilon:g}"
+
+
+def _skipped(outlook: Outlook) -> int:
+    return sum(1 for entry in outlook.planned if entry.skip)

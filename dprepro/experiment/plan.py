@@ -1,0 +1,173 @@
+"""From a config to its tasks, in an order that never changes."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dprepro.config import ExperimentConfig, MethodEntry
+from dprepro.data.card import Card, load_card
+from dprepro.errors import DpreproError, nearest
+from dprepro.experiment.metrics import METRICS
+from dprepro.experiment.record import Task
+from dprepro.methods import registry
+from dprepro.methods.registry import Guarantee, Method
+
+
+@dataclass(frozen=True)
+class PlannedTask:
+    """A task, and why it is skipped (empty: it is run)."""
+
+    task: Task
+    skip: str = ""
+
+
+def plan(config: ExperimentConfig, data_dir: Path | None = None) -> list[PlannedTask]:
+    """Return every task of a config: by split, then method, then epsilon.
+
+    Within a split, methods that want the same encoding follow each other, so that a worker
+    encodes the rows once.
+
+    Raises
+    ------
+    DpreproError
+        If a method, one of its parameters, the dataset, or the metric for its kind of task is
+        unknown, or if ``domain: public`` is asked of a card without one. The message names file,
+        line and key.
+    """
+    card = _card(config)
+    _check_metric(config, card)
+    chosen = [(entry, _method(config, i, card)) for i, entry in enumerate(config.methods)]
+    chosen.sort(key=lambda pair: pair[1].encoding)  # stable: the config's order within each
+    fingerprint = card.fingerprint(data_dir)
+    return [
+        PlannedTask(
+            _task(config, card, entry, method, epsilon, split, fingerprint),
+            _reason_to_skip(method, card),
+        )
+        for split in range(config.splits)
+        for entry, method in chosen
+        for epsilon in method.effective_epsilons(entry.epsilons or config.epsilons)
+    ]
+
+
+def narrow(
+    planned: Sequence[PlannedTask],
+    splits: int | None = None,
+    methods: Sequence[str] = (),
+    epsilons: Sequence[float] = (),
+) -> list[PlannedTask]:
+    """Return the part of a plan that a run asks for.
+
+    Parameters
+    ----------
+    splits
+        Only the first so many splits.
+    methods
+        Only these methods, by name or label.
+    epsilons
+        Only these privacy levels; methods without a budget stay.
+
+    Raises
+    ------
+    DpreproError
+        If a method or an epsilon does not occur in the plan.
+    """
+    names = list(dict.fromkeys(n for p in planned for n in (p.task.label, p.task.method)))
+    for name in methods:
+        if name not in names:
+            raise DpreproError(
+                f"no method {name!r} in the config{nearest(name, names) or '.'} "
+                f"Allowed: {', '.join(names)}"
+            )
+    grid = sorted({p.task.epsilon for p in planned})
+    for epsilon in epsilons:
+        if epsilon not in grid:
+            allowed = ", ".join(f"{value:g}" for value in grid)
+            raise DpreproError(f"no epsilon {epsilon:g} in the config. Allowed: {allowed}")
+    return [
+        p
+        for p in planned
+        if (splits is None or p.task.split < splits)
+        and (not methods or p.task.label in methods or p.task.method in methods)
+        and (not epsilons or p.task.epsilon in epsilons or math.isinf(p.task.epsilon))
+    ]
+
+
+def _card(config: ExperimentConfig) -> Card:
+    try:
+        return load_card(config.card)
+    except DpreproError as error:
+        raise DpreproError(f"{config.where('dataset')}: {error}") from error
+
+
+def _check_metric(config: ExperimentConfig, card: Card) -> None:
+    allowed = METRICS[card.task]
+    if config.metric not in allowed:
+        raise DpreproError(
+            f"{config.where('metric')}: {config.metric!r} does not exist for {card.name}, a "
+            f"{card.task} dataset. Allowed: {', '.join(allowed)}"
+        )
+
+
+def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
+    """Return the method of an entry, after checking the entry against it and the card."""
+    entry = config.methods[position]
+    try:
+        method = registry.get(entry.method)
+    except DpreproError as error:
+        raise DpreproError(f"{config.where('methods', position, 'method')}: {error}") from error
+    known = list(method.defaults)
+    for name in entry.params:
+        if name not in known:
+            raise DpreproError(
+                f"{config.where('methods', position, 'params', name)}: {method.name} has no "
+                f"parameter {name!r}{nearest(name, known) or '.'} "
+                f"Allowed: {', '.join(known) or 'none'}"
+            )
+    if card.features is None and (entry.domain or config.domain) == "public":
+        keys = ("methods", position, "domain") if entry.domain else ("domain",)
+        raise DpreproError(
+            f"{config.where(*keys)}: the card of {card.name} gives no public domain; add "
+            "`features` to the card, or use `domain: observed` (not private in full)"
+        )
+    return method
+
+
+def _task(
+    config: ExperimentConfig,
+    card: Card,
+    entry: MethodEntry,
+    method: Method,
+    epsilon: float,
+    split: int,
+    fingerprint: str,
+) -> Task:
+    delta = config.delta if entry.delta is None else entry.delta
+    # A delta that plays no part must not tell tasks apart.
+    uses_delta = method.takes_epsilon and method.guarantee is not Guarantee.PURE
+    return Task(
+        dataset=card.name,
+        method=method.name,
+        label=entry.label,
+        params=entry.params,
+        epsilon=float(epsilon),
+        delta=float(delta) if uses_delta else 0.0,
+        split=split,
+        seed=config.seed,
+        domain=entry.domain or config.domain,
+        test_share=config.test_share,
+        method_version=method.version,
+        data_fingerprint=fingerprint,
+    )
+
+
+def _reason_to_skip(method: Method, card: Card) -> str:
+    if card.task not in method.tasks:
+        return f"{method.name} is for {', '.join(sorted(method.tasks))}, not for {card.task}"
+    if method.requires and importlib.util.find_spec(method.requires) is None:
+        return f"{method.name} needs the module {method.requires!r}, which is not installed"
+    return ""

@@ -1,0 +1,264 @@
+"""Run what is left of a plan, and write every finished task to the journal."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from dprepro.config import ExperimentConfig
+from dprepro.data import load
+from dprepro.experiment import environment
+from dprepro.experiment.executors import (
+    Executor,
+    LocalExecutor,
+    TimeLimitError,
+    WorkerDiedError,
+)
+from dprepro.experiment.journal import Journal, read_journal
+from dprepro.experiment.plan import PlannedTask, narrow, plan
+from dprepro.experiment.record import Record, Task
+from dprepro.experiment.summary import Summary, Tally
+from dprepro.experiment.worker import DataRef, run_task, warm_up
+
+# How often the runner looks up from waiting for results, in seconds.
+_POLL = 0.2
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run; the config says what.
+
+    Attributes
+    ----------
+    jobs
+        Number of worker processes; None means one a core.
+    splits, methods, epsilons
+        See `dprepro.experiment.plan.narrow`.
+    fresh
+        Move the old journal aside and run everything.
+    retry_failed
+        Run failed tasks again.
+    time_limit
+        Seconds that one task may take; None means the config's.
+    """
+
+    jobs: int | None = None
+    splits: int | None = None
+    methods: tuple[str, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    fresh: bool = False
+    retry_failed: bool = False
+    results: Path = Path("results")
+    data_dir: Path | None = None
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a run has before it.
+
+    Attributes
+    ----------
+    planned
+        The tasks asked for.
+    done
+        Records that stay as they are, of tasks asked for.
+    todo
+        Tasks to run.
+    skips
+        Records to write for tasks that cannot be run.
+    stale
+        Number of records in the journal that the config no longer asks for.
+    """
+
+    planned: tuple[PlannedTask, ...]
+    done: tuple[Record, ...]
+    todo: tuple[Task, ...]
+    skips: tuple[Record, ...]
+    stale: int
+
+
+class Observer(Protocol):
+    """Told how a run goes on; draws the progress bar."""
+
+    def begin(self, outlook: Outlook, jobs: int) -> None:
+        """The plan stands; workers are about to start."""
+
+    def advance(self, record: Record) -> None:
+        """A task has finished and is in the journal."""
+
+    def end(self) -> None:
+        """The run is over, however it ended."""
+
+
+def journal_path(config: ExperimentConfig, results: Path) -> Path:
+    """Return where the journal of a config lies."""
+    return results / f"{config.name}.jsonl"
+
+
+def look_ahead(config: ExperimentConfig, options: Options) -> Outlook:
+    """Return what `run` would do, without doing or writing anything."""
+    path = journal_path(config, options.results)
+    known = {} if options.fresh or not path.exists() else _known(path)
+    return _outlook(*_plans(config, options), known, options.retry_failed)
+
+
+def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summary:
+    """Run the tasks of one config that its journal does not hold yet.
+
+    Results depend neither on the number of workers, nor on the order in which tasks finish, nor
+    on how often the run was interrupted. A task that raises, kills its worker or exceeds its time
+    limit leaves a ``failed`` record and the others go on.
+
+    Raises
+    ------
+    DpreproError
+        If config, dataset or journal cannot be used.
+    KeyboardInterrupt
+        On SIGINT or SIGTERM, after the workers have ended; what had finished is in the journal.
+    """
+    start = time.perf_counter()
+    plans = _plans(config, options)  # errors of the config come before anything is written
+    with Journal(journal_path(config, options.results), fresh=options.fresh) as journal:
+        outlook = _outlook(*plans, _known(journal.path), options.retry_failed)
+        tally = Tally(config.metric)
+        tally.extend((*outlook.done, *outlook.skips))
+        jobs = _number_of_jobs(options.jobs, len(outlook.todo))
+        if outlook.todo:
+            load(config.card, options.data_dir)  # fetched once, before several workers want it
+        if outlook.todo or outlook.skips:
+            journal.append(environment.describe(config.text, jobs))
+        for skip in outlook.skips:
+            journal.append(skip)
+        observer.begin(outlook, jobs)
+        try:
+            with contextlib.closing(_execute(config, options, outlook.todo, jobs)) as records:
+                for record in records:
+                    journal.append(record)
+                    tally.add(record)
+                    observer.advance(record)
+        finally:
+            observer.end()
+    wall = time.perf_counter() - start
+    return Summary(config.name, tally, len(outlook.todo), wall, outlook.stale)
+
+
+def _plans(
+    config: ExperimentConfig, options: Options
+) -> tuple[list[PlannedTask], list[PlannedTask]]:
+    """Return the config's plan, and the part of it that is asked for."""
+    planned = plan(config, options.data_dir)
+    return planned, narrow(planned, options.splits, options.methods, options.epsilons)
+
+
+def _known(path: Path) -> dict[str, Record]:
+    return {record.task.key: record for record in read_journal(path).records}
+
+
+def _outlook(
+    planned: Sequence[PlannedTask],
+    asked: Sequence[PlannedTask],
+    known: dict[str, Record],
+    retry_failed: bool,
+) -> Outlook:
+    done: list[Record] = []
+    todo: list[Task] = []
+    skips: list[Record] = []
+    for entry in asked:
+        record = known.get(entry.task.key)
+        if entry.skip:
+            skip = Record(entry.task, "skipped", message=entry.skip)
+            (done if record == skip else skips).append(skip)
+        elif record is None or record.status == "skipped":
+            todo.append(entry.task)  # what was in its way is gone
+        elif record.status == "failed" and retry_failed:
+            todo.append(entry.task)
+        else:
+            done.append(record)
+    stale = len(known.keys() - {entry.task.key for entry in planned})
+    return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale)
+
+
+def _number_of_jobs(asked: int | None, tasks: int) -> int:
+    from loky import cpu_count
+
+    return max(1, min(asked or cpu_count(), tasks))
+
+
+def _execute(
+    config: ExperimentConfig, options: Options, todo: Sequence[Task], jobs: int
+) -> Generator[Record, None, None]:
+    """Yield the record of each task as it finishes."""
+    if not todo:
+        return
+    data = DataRef(config.card, options.data_dir)
+    limit = options.time_limit or config.time_limit
+    with warnings.catch_warnings(), _stop_signals() as stop:
+        # loky thinks of a dataset in memory as a leak, and replaces the worker: no matter.
+        warnings.filterwarnings("ignore", message="A worker was restarted")
+        executor = LocalExecutor(jobs, limit, partial(warm_up, data))
+        try:
+            yield from _collect(executor, todo, data, stop)
+        except BaseException:
+            executor.kill()
+            raise
+        executor.close()
+
+
+def _collect(
+    executor: Executor, todo: Sequence[Task], data: DataRef, stop: threading.Event
+) -> Iterator[Record]:
+    finished: queue.SimpleQueue[Future[Record]] = queue.SimpleQueue()
+    tasks: dict[Future[Record], Task] = {}
+    for task in todo:
+        future = executor.submit(run_task, task, data, affinity=task.split)
+        tasks[future] = task
+        future.add_done_callback(finished.put)
+    while tasks and not stop.is_set():
+        try:
+            future = finished.get(timeout=_POLL)
+        except queue.Empty:
+            continue
+        yield _record(future, tasks.pop(future))
+    if stop.is_set():
+        executor.kill()
+        while not finished.empty():
+            future = finished.get()
+            if not future.cancelled():
+                yield _record(future, tasks.pop(future))
+        raise KeyboardInterrupt
+
+
+def _record(future: Future[Record], task: Task) -> Record:
+    try:
+        return future.result()
+    except (TimeLimitError, WorkerDiedError) as error:
+        return Record(task, "failed", message=str(error))
+
+
+@contextlib.contextmanager
+def _stop_signals() -> Iterator[threading.Event]:
+    """Turn SIGINT and SIGTERM into an event, so that no line of the journal is cut in two."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {
+        number: signal.signal(number, lambda *_: stop.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

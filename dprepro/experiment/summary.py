@@ -1,0 +1,95 @@
+"""What a run amounts to: cells, failures, skips, and where the time went."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from dprepro.experiment.record import Record
+
+CellKey = tuple[str, float]
+"""(label, epsilon) of a cell."""
+
+
+@dataclass
+class Tally:
+    """Counts and cells over records, kept up to date while they come in.
+
+    Attributes
+    ----------
+    metric
+        The metric that the cells hold.
+    values
+        By cell, one value a finished split.
+    statuses
+        How many records ended in each status.
+    problems
+        (status, label, message) of failed and skipped records, with their number.
+    seconds
+        By (label, phase), summed wall time.
+    """
+
+    metric: str
+    values: dict[CellKey, list[float]] = field(default_factory=dict)
+    statuses: Counter[str] = field(default_factory=Counter)
+    problems: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    seconds: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+
+    def add(self, record: Record) -> None:
+        """Count one record."""
+        task = record.task
+        self.statuses[record.status] += 1
+        if record.status == "ok":
+            self.values.setdefault((task.label, task.epsilon), []).append(
+                record.metrics[self.metric]
+            )
+        else:
+            self.problems[record.status, task.label, record.message] += 1
+        for phase, seconds in record.seconds.items():
+            self.seconds[task.label, phase] += seconds
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Count several records."""
+        for record in records:
+            self.add(record)
+
+    def mean(self, cell: CellKey) -> float:
+        """Return the mean over the cell's finished splits."""
+        return statistics.fmean(self.values[cell])
+
+    def sd(self, cell: CellKey) -> float | None:
+        """Return the sample standard deviation (ddof 1) over splits; None for a single one."""
+        values = self.values[cell]
+        return statistics.stdev(values) if len(values) > 1 else None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run of one config, ended.
+
+    Attributes
+    ----------
+    name
+        The config's name.
+    tally
+        Over all records of the plan, also those that earlier runs left.
+    ran
+        Number of tasks that this run added.
+    wall_seconds
+        Wall time of this run.
+    stale
+        Number of records in the journal that the config no longer asks for.
+    """
+
+    name: str
+    tally: Tally
+    ran: int
+    wall_seconds: float
+    stale: int = 0
+
+    @property
+    def failed(self) -> int:
+        """Number of tasks of the plan whose record is a failure."""
+        return self.tally.statuses["failed"]

@@ -1,0 +1,167 @@
+"""What a worker process does: run one task and return its record."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dprepro.data import load
+from dprepro.data.dataset import Dataset
+from dprepro.data.domain import Domain
+from dprepro.data.encode import ENCODINGS
+from dprepro.experiment.metrics import score
+from dprepro.experiment.record import Record, Task
+from dprepro.experiment.seeds import task_seed
+from dprepro.experiment.splits import split_rows
+from dprepro.methods import registry
+
+MESSAGE_LENGTH = 600
+TRACEBACK_FRAMES = 3
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class DataRef:
+    """Where a worker finds the dataset: what to give to `dprepro.data.load`."""
+
+    card: str
+    data_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """One split in one representation, with the domain that the representation was made from."""
+
+    X_train: Any
+    y_train: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+    domain: Domain
+    n_classes: int
+
+
+def warm_up(data: DataRef) -> None:
+    """Load the dataset and the methods and pin libraries to one thread, ahead of the tasks."""
+    from threadpoolctl import threadpool_limits
+
+    _dataset(data)
+    registry.all_methods()
+    # The environment already says so; this holds for libraries that read it differently.
+    threadpool_limits(limits=1)
+
+
+def run_task(task: Task, data: DataRef) -> Record:
+    """Fit and score one method on one split.
+
+    Whatever the method raises ends up in the record (status ``failed``); only an interrupt or
+    the death of the process escapes.
+    """
+    try:
+        with warnings.catch_warnings():
+            # Thousands of fits would repeat the same few lines; the ledger keeps what matters.
+            warnings.simplefilter("ignore")
+            record = _run(task, data)
+        json.dumps(record.to_json(), allow_nan=False)
+    except (Exception, SystemExit) as error:
+        return Record(task, "failed", message=_describe(error))
+    return record
+
+
+def _run(task: Task, data: DataRef) -> Record:
+    method = registry.get(task.method)
+    kind = _dataset(data).task
+    rows, encode_seconds = _timed(lambda: _encoded(_split_only(task), data, method.encoding))
+    estimator = method.build(
+        task=kind,
+        epsilon=task.epsilon,
+        delta=task.delta,
+        domain=rows.domain,
+        seed=task_seed(task),
+        **task.params,
+    )
+    _, fit_seconds = _timed(lambda: estimator.fit(rows.X_train, rows.y_train))
+    metrics, predict_seconds = _timed(
+        lambda: score(estimator, rows.X_test, rows.y_test, kind, rows.n_classes)
+    )
+    ledger = getattr(estimator, "ledger_", None)
+    return Record(
+        task,
+        "ok",
+        metrics=metrics,
+        seconds={"encode": encode_seconds, "fit": fit_seconds, "predict": predict_seconds},
+        ledger=None if ledger is None else ledger.summary(),
+    )
+
+
+def _split_only(task: Task) -> _SplitKey:
+    return _SplitKey(task.dataset, task.seed, task.split, task.test_share, task.domain)
+
+
+@dataclass(frozen=True)
+class _SplitKey:
+    """The part of a task that decides which rows are where, and what is known of them."""
+
+    dataset: str
+    seed: int | None
+    split: int
+    test_share: float
+    domain: str
+
+
+# Tasks of one split follow each other, sorted by encoding (see plan), so one entry each is enough.
+@lru_cache(maxsize=1)
+def _dataset(data: DataRef) -> Dataset:
+    return load(data.card, data.data_dir)
+
+
+@lru_cache(maxsize=1)
+def _rows(data: DataRef, key: _SplitKey) -> tuple[np.ndarray, np.ndarray, Domain]:
+    """Return training rows, test rows and the domain of one split."""
+    dataset = _dataset(data)
+    train, test = split_rows(len(dataset.y), key.test_share, key.seed, key.dataset, key.split)
+    y_train = dataset.y[train]
+    if dataset.task != "regression" and len(np.unique(y_train)) < 2:
+        raise ValueError(f"the training rows of split {key.split} hold one class only")
+    if key.domain == "observed":
+        return train, test, Domain.observe(dataset.X.iloc[train], y_train, dataset.task)
+    if dataset.domain is None:
+        raise ValueError(f"the card of {key.dataset} gives no public domain")
+    return train, test, dataset.domain
+
+
+@lru_cache(maxsize=1)
+def _encoded(key: _SplitKey, data: DataRef, encoding: str) -> _Encoded:
+    dataset = _dataset(data)
+    train, test, domain = _rows(data, key)
+    encoder = ENCODINGS[encoding](domain)
+    return _Encoded(
+        X_train=encoder.transform(dataset.X.iloc[train]),
+        y_train=dataset.y[train],
+        X_test=encoder.transform(dataset.X.iloc[test]),
+        y_test=dataset.y[test],
+        domain=domain,
+        n_classes=0 if dataset.task == "regression" else int(dataset.y.max()) + 1,
+    )
+
+
+def _timed(action: Callable[[], Value]) -> tuple[Value, float]:
+    start = time.perf_counter()
+    value = action()
+    return value, time.perf_counter() - start
+
+
+def _describe(error: BaseException) -> str:
+    """Return the error and where it arose, short, and the same on every machine."""
+    frames = traceback.extract_tb(error.__traceback__)[-TRACEBACK_FRAMES:]
+    places = " > ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames)
+    text = f"{type(error).__name__}: {error}".strip()
+    return f"{text[:MESSAGE_LENGTH]} ({places})"
