@@ -63,7 +63,7 @@ class Domain:
         Regression: the bounds ``(lower, upper)`` of y. Classification: the labels, in the order
         of their codes 0, 1, ...
     observed
-        In words, what was read from private rows and not paid for ("bounds of age", ...).
+        In words, what was read from private rows and not paid for ("bounds of age, hours").
         Empty when the whole domain is public.
     """
 
@@ -84,10 +84,13 @@ class Domain:
         occur, sorted); all others are numeric (finite minimum and maximum; 0, 0 if there is none).
         """
         features = tuple(_observe_feature(str(name), X[name]) for name in X.columns)
-        reads = [
-            f"{'bounds' if isinstance(f, NumericFeature) else 'categories'} of {f.name}"
-            for f in features
-        ]
+        bounds = [f.name for f in features if isinstance(f, NumericFeature)]
+        categories = [f.name for f in features if isinstance(f, CategoricalFeature)]
+        reads = []
+        if bounds:
+            reads.append(f"bounds of {', '.join(bounds)}")
+        if categories:
+            reads.append(f"categories of {', '.join(categories)}")
         target: tuple[float, float] | tuple[str, ...]
         if task == "regression":
             target = (float(np.min(y)), float(np.max(y)))

@@ -30,7 +30,7 @@ class _EBM(AdditiveModel):
         self,
         *,
         max_bins: int = 256,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.05,
         n_epochs: int = 5000,
         max_leaves: int = 3,
         min_samples_leaf: int = 2,
@@ -136,7 +136,8 @@ class EBMClassifier(_EBM, AdditiveClassifier):
     max_bins : int
         Most bins a numeric feature gets, about equally full; at most 256.
     learning_rate, max_leaves, min_samples_leaf
-        eta, and the leaves of each step with the fewest rows one may hold.
+        eta, and the leaves of each step with the fewest rows one may hold. With early stopping a
+        smaller eta buys more epochs, not a better model (measured on Adult: 0.01 to 0.05).
     n_epochs : int
         Most passes over the features.
     outer_bags : int

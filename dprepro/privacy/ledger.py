@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -86,6 +86,11 @@ class Ledger:
         """Append a release."""
         self.entries.append(entry)
 
+    def note_seed(self, seed: object) -> None:
+        """Record a fixed seed as unpaid: whoever knows it can subtract the noise."""
+        if seed is not None:
+            self.unpaid.append("fixed seed: repeatable, never for release")
+
     @property
     def holds(self) -> bool:
         """Whether the stated guarantee holds: no unpaid reads, no gaps, budget not exceeded."""
@@ -100,12 +105,30 @@ class Ledger:
         return _spent(tuple(self.entries), self.delta)
 
     def summary(self) -> dict[str, Any]:
-        """Return the ledger as a JSON-able dict with the key ``true_epsilon`` added."""
-        summary = asdict(self)
-        summary["entries"] = [{**asdict(e), "budget": list(e.budget)} for e in self.entries]
-        summary["true_epsilon"] = round(self.verify(), 6)
-        summary["holds"] = self.holds
-        return summary
+        """Return what a journal keeps of the ledger, JSON-able.
+
+        Keys: ``epsilon``, ``delta``, ``adjacency``, ``true_epsilon`` (what `verify` returns),
+        ``holds``, ``unpaid``, ``gaps``, and ``releases``, a list of mechanism, sensitivity, scale
+        and uses.
+        """
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": self.adjacency,
+            "true_epsilon": round(self.verify(), 6),
+            "holds": self.holds,
+            "unpaid": list(self.unpaid),
+            "gaps": list(self.gaps),
+            "releases": [
+                {
+                    "mechanism": entry.mechanism,
+                    "sensitivity": entry.sensitivity,
+                    "scale": round(entry.scale, 6),
+                    "uses": entry.uses,
+                }
+                for entry in self.entries
+            ],
+        }
 
 
 @lru_cache(maxsize=1024)

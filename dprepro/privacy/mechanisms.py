@@ -22,8 +22,7 @@ class NoiseSource:
     def __init__(self, ledger: Ledger, seed: int | np.random.SeedSequence | None) -> None:
         self.ledger = ledger
         self.generator = np.random.default_rng(seed)
-        if seed is not None:
-            ledger.unpaid.append("fixed seed: repeatable, never for release")
+        ledger.note_seed(seed)
 
     def gaussian(
         self,

@@ -1,0 +1,85 @@
+"""DP-EBM as published, with both of its accountings, and EBM without privacy."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from dprepro.data.domain import Domain, TaskKind
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
+from dprepro.methods.registry import Build, Guarantee, Method
+from dprepro.privacy.ledger import ZERO_OUT
+
+
+def _build_private(composition: str) -> Build:
+    def build(
+        *,
+        task: TaskKind,
+        epsilon: float,
+        delta: float,
+        domain: Domain,
+        seed: int | None,
+        **params: Any,
+    ) -> Any:
+        estimator = DPEBMRegressor if task == "regression" else DPEBMClassifier
+        return estimator(
+            epsilon, delta, composition=composition, domain=domain, random_state=seed, **params
+        )
+
+    return build
+
+
+def _build_plain(
+    *,
+    task: TaskKind,
+    epsilon: float,
+    delta: float,
+    domain: Domain,
+    seed: int | None,
+    **params: Any,
+) -> Any:
+    estimator = EBMRegressor if task == "regression" else EBMClassifier
+    return estimator(random_state=seed, **params)
+
+
+def _defaults(estimator: type, *excluded: str) -> dict[str, Any]:
+    parameters = inspect.signature(estimator).parameters.values()
+    return {p.name: p.default for p in parameters if p.name not in excluded}
+
+
+def _private(name: str, title: str, composition: str, reference: str) -> Method:
+    return Method(
+        name=name,
+        title=title,
+        tasks=frozenset({"binary", "regression"}),
+        guarantee=Guarantee.APPROXIMATE,
+        adjacency=ZERO_OUT,
+        assumes=(
+            "public: bounds, categories, target range or labels, number of rows",
+            "regression: residuals stay within the label range (they need not; see the ledger)",
+        ),
+        reference=reference,
+        build=_build_private(composition),
+        takes_epsilon=True,
+        defaults=_defaults(
+            DPEBMClassifier, "epsilon", "delta", "composition", "domain", "random_state"
+        ),
+    )
+
+
+METHODS = [
+    _private("dp-ebm-gdp", "DPEBM-GDP", "gdp", "Nori et al. 2021, Algorithm 2, Theorems 5 and 7"),
+    _private("dp-ebm-classic", "DPEBM-Classic", "classic", "Nori et al. 2021, Theorem 2"),
+    Method(
+        name="ebm",
+        title="EBM",
+        tasks=frozenset({"binary", "regression"}),
+        guarantee=Guarantee.NONE,
+        adjacency=None,
+        assumes=(),
+        reference="Nori et al. 2021, Algorithm 1",
+        build=_build_plain,
+        takes_epsilon=False,
+        defaults=_defaults(EBMClassifier, "random_state"),
+    ),
+]
