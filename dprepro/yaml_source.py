@@ -53,8 +53,21 @@ _Loader.add_implicit_resolver(
 )
 
 
-def read_yaml(path: Path) -> YamlSource:
-    """Read a YAML file.
+class _TextLoader(yaml.SafeLoader):
+    """Keeps every scalar but null as text.
+
+    To YAML 1.1 ``No`` is false and a checksum such as ``1234e567`` a number.
+    """
+
+
+_TextLoader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag.endswith((":null", ":merge"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
+    """Read a YAML file; with `text_only` numbers, dates and booleans stay text.
 
     Raises
     ------
@@ -65,7 +78,7 @@ def read_yaml(path: Path) -> YamlSource:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DpreproError(f"{path}: cannot be read: {error}") from error
-    loader = _Loader(text)
+    loader = _TextLoader(text) if text_only else _Loader(text)
     try:
         node = loader.get_single_node()
         lines: dict[KeyPath, int] = {}

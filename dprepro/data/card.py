@@ -21,7 +21,7 @@ from pydantic import (
 from dprepro.data.domain import CategoricalFeature, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
-from dprepro.yamlfile import read_model
+from dprepro.yaml_model import read_model
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 CardName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
@@ -304,6 +304,6 @@ def load_card(name_or_path: str | Path) -> Card:
             f"no dataset card at {path}. Give an existing path, or one of: {', '.join(names)}"
         )
     raise DpreproError(
-        f"unknown dataset {str(name_or_path)!r}{nearest(str(name_or_path), names)}. "
+        f"unknown dataset {str(name_or_path)!r}{nearest(str(name_or_path), names) or '.'} "
         f"Allowed: {', '.join(names)}, or the path of a card of your own (a .yaml file)"
     )

@@ -40,7 +40,7 @@ def clean(
     table = table.rename(columns=source.rename)
     if card.target not in table.columns:
         raise DpreproError(
-            f"no target column {card.target!r}{nearest(card.target, list(table.columns))}. "
+            f"no target column {card.target!r}{nearest(card.target, list(table.columns)) or '.'} "
             f"The columns are: {', '.join(table.columns)}"
         )
     y, target = _target(table[card.target], card)
@@ -79,7 +79,7 @@ def _labels(column: pd.Series, card: Card) -> list[str]:
     if card.task == "binary" and (len(labels) != 2 or card.positive not in labels):
         raise DpreproError(
             f"target {card.target!r} must hold two labels, one of them the card's `positive` "
-            f"{card.positive!r}{nearest(str(card.positive), labels)}. "
+            f"{card.positive!r}{nearest(str(card.positive), labels) or '.'} "
             f"It holds {len(labels)}: {_list(labels)}"
         )
     return sorted(labels, key=lambda label: label == card.positive)
@@ -107,7 +107,7 @@ def _require(names: Collection[str], columns: Collection[str], what: str) -> Non
     for name in names:
         if name not in columns:
             raise DpreproError(
-                f"{what} {name!r}, no column of the table{nearest(name, list(columns))}. "
+                f"{what} {name!r}, no column of the table{nearest(name, list(columns)) or '.'} "
                 f"The columns are: {', '.join(columns)}"
             )
 
@@ -177,7 +177,7 @@ def _as_categorical(
     if unknown:
         raise DpreproError(
             f"column {column.name!r} holds {_list(unknown)}, not among the card's categories"
-            f"{nearest(unknown[0], list(categories))}. Allowed: {', '.join(categories)}"
+            f"{nearest(unknown[0], list(categories)) or '.'} Allowed: {', '.join(categories)}"
         )
     of_text = np.array([position.get(text, -1) for text in texts] + [-1], dtype=np.int64)
     dtype: pd.CategoricalDtype = pd.CategoricalDtype(list(categories))

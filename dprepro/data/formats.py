@@ -36,7 +36,7 @@ def extract_member(data: bytes, member: str) -> bytes:
             if member not in archive.namelist():
                 names = archive.namelist()
                 raise DpreproError(
-                    f"the zip file has no member {member!r}{nearest(member, names)}. "
+                    f"the zip file has no member {member!r}{nearest(member, names) or '.'} "
                     f"It has: {', '.join(names[:10])}"
                 )
             return archive.read(member)

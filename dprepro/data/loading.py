@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from dprepro.data.card import Card, Source, load_card
 from dprepro.data.cleaning import clean
@@ -48,6 +51,31 @@ def load(name_or_path: str | Path, data_dir: Path | None = None, online: bool = 
     raise UnavailableError(
         f"dataset {card.name!r}: none of its sources has it:\n{reasons}\n{_advice(card, data_dir)}"
     )
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a dataset is on this machine, and right: "ok", "absent" or "wrong"."""
+
+    name: str
+    status: Literal["ok", "absent", "wrong"]
+    message: str
+
+
+def verify_all(names: Sequence[str], data_dir: Path | None = None) -> list[Check]:
+    """Load the datasets from this machine alone and return what came of each."""
+    return [_verify(name, data_dir) for name in names]
+
+
+def _verify(name: str, data_dir: Path | None) -> Check:
+    try:
+        dataset = load(name, data_dir, online=False)
+    except UnavailableError as error:
+        return Check(name, "absent", f"{error}\nOr: dprepro data fetch {name}")
+    except DpreproError as error:
+        return Check(name, "wrong", str(error))
+    rows, columns = dataset.X.shape
+    return Check(name, "ok", f"{rows:,} rows, {columns} columns, from {dataset.source}")
 
 
 def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:

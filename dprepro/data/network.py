@@ -80,7 +80,9 @@ def explain(error: Exception) -> str:
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
         return f"the connection broke before the end of the file: {error}"
     if isinstance(error, requests.ConnectionError):
-        return f"cannot connect: {error}"
+        # urllib3 wraps the cause in its account of retries.
+        cause = getattr(error.args[0], "reason", None) if error.args else None
+        return f"cannot connect: {cause or error}"
     return f"{type(error).__name__}: {error}"
 
 

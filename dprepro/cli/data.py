@@ -1,0 +1,182 @@
+"""`dprepro data`: list, fetch, verify and describe datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from dprepro.data.describe import Description
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in name, or a card's path.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Folder of data files, laid out like adult/adult.data [$DPREPRO_DATA]."),
+]
+
+data = typer.Typer(no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add `dprepro data` to the command line."""
+    app.add_typer(
+        data,
+        name="data",
+        help="List, fetch, verify and describe datasets.\n\nExample: dprepro data describe adult",
+    )
+
+
+@data.command("list")
+def list_() -> None:
+    """List the built-in datasets.
+
+    Example: dprepro data list
+    """
+    from dprepro.data.card import card_names, load_card
+
+    table = Table("name", "title", "task", "rows", "columns", "positives", "sources")
+    table.columns[0].no_wrap = True
+    for column in table.columns[3:6]:
+        column.justify = "right"
+    for card in map(load_card, card_names()):
+        expect = card.expect
+        counts = [_count(expect.rows), _count(expect.columns), _count(expect.positives)]
+        kinds = dict.fromkeys(source.kind for source in card.sources)
+        table.add_row(card.name, card.title, card.task, *counts, ", ".join(kinds))
+    Console().print(table)
+
+
+@data.command()
+def fetch(name: Name, data_dir: DataDir = None) -> None:
+    """Get a dataset (a local file if there is one, else a download) and verify it.
+
+    Example: dprepro data fetch adult
+    """
+    from dprepro.data import load
+
+    dataset = load(name, data_dir)
+    rows, columns = dataset.X.shape
+    Console(highlight=False, soft_wrap=True).print(
+        f"{dataset.name}: {rows:,} rows, {columns} columns, verified, from {dataset.source}",
+        markup=False,
+    )
+
+
+@data.command()
+def verify(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A built-in name, or a card's path; default: all."),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Check the datasets on this machine against their cards, without downloading.
+
+    Exit code 1 if one is wrong, or if the one named is not here.
+
+    Example: dprepro data verify adult
+    """
+    from dprepro.data.card import card_names
+    from dprepro.data.loading import verify_all
+
+    checks = verify_all([name] if name else card_names(), data_dir)
+    console = Console(highlight=False, soft_wrap=True)
+    for check in checks:
+        console.print(f"[bold]{check.status:>7}[/] {check.name}: ", end="")
+        console.print(check.message, markup=False)
+    if any(c.status == "wrong" or (name and c.status != "ok") for c in checks):
+        raise typer.Exit(1)
+
+
+@data.command()
+def describe(
+    name: Name,
+    data_dir: DataDir = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a dataset: size, source, checksum, cleaning, and what of it is public.
+
+    Example: dprepro data describe adult --json
+    """
+    import json
+
+    from dprepro.data import load
+    from dprepro.data.card import load_card
+    from dprepro.data.describe import describe as description_of
+
+    card = load_card(name)
+    description = description_of(load(name, data_dir), card, card.fingerprint(data_dir))
+    if as_json:
+        typer.echo(json.dumps(description.to_json(), indent=2, allow_nan=False))
+    else:
+        _render(description)
+
+
+def _render(description: Description) -> None:
+    console = Console(highlight=False)
+    facts = Table.grid(padding=(0, 2))
+    for key, value in _facts(description).items():
+        if value:
+            facts.add_row(key, _plain(value))
+    console.print(facts)
+    table = Table("feature", "kind", "public", "missing", "outside the bounds")
+    table.columns[0].no_wrap = True
+    for numbers in table.columns[3:]:
+        numbers.justify = "right"
+    for column in description.columns:
+        outside = "" if column.outside is None else f"{column.outside:.2%}"
+        table.add_row(
+            _plain(column.name),
+            column.kind,
+            _public(column.public),
+            _count(column.missing),
+            outside,
+        )
+    console.print(table)
+
+
+def _facts(description: Description) -> dict[str, str]:
+    positives = ""
+    if description.positives is not None:
+        share = description.positives / description.rows
+        positives = f"{description.positives:,} ({share:.1%})"
+    return {
+        "dataset": f"{description.name}: {description.title}",
+        "task": f"{description.task}, target {description.target}",
+        "labels": ", ".join(description.labels or []),
+        "target bounds": _public(description.target_bounds) if description.target_bounds else "",
+        "rows": _count(description.rows),
+        "columns": _count(len(description.columns)),
+        "positives": positives,
+        "source": description.source,
+        "sha256": description.sha256,
+        "values sha256": description.values_sha256,
+        "fingerprint": description.fingerprint,
+        "cleaning": description.cleaning_note,
+        "public domain": description.domain_note or "none: run it with `domain: observed`",
+        "licence": description.licence,
+        "citation": description.citation,
+        "url": description.url,
+    }
+
+
+def _public(public: list[float] | list[str] | None) -> str:
+    if public is None:
+        return "nothing"
+    if all(isinstance(value, float) for value in public):
+        return _plain(f"[{public[0]:,g}, {public[1]:,g}]")
+    return _plain(", ".join(map(str, public)))
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

@@ -1,0 +1,109 @@
+"""What a loaded dataset holds, and what of it is public."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data.card import Card
+from dprepro.data.dataset import Dataset
+from dprepro.data.domain import CategoricalFeature, Feature
+from dprepro.data.verify import values_digest
+
+
+@dataclass(frozen=True)
+class Column:
+    """One feature.
+
+    Attributes
+    ----------
+    name, kind
+        Its name; "numeric" or "categorical".
+    public
+        The public bounds ``[lower, upper]`` or list of categories; None if nothing is public.
+    missing
+        Number of rows without a value.
+    outside
+        Share of the values beyond the public bounds, 0 to 1; None where there are no bounds.
+    """
+
+    name: str
+    kind: str
+    public: list[float] | list[str] | None
+    missing: int
+    outside: float | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """A dataset in numbers and words. `positives` is None unless the task is binary."""
+
+    name: str
+    title: str
+    task: str
+    target: str
+    labels: list[str] | None
+    target_bounds: list[float] | None
+    rows: int
+    columns: list[Column]
+    positives: int | None
+    source: str
+    sha256: str
+    values_sha256: str
+    fingerprint: str
+    cleaning_note: str
+    domain_note: str
+    licence: str
+    citation: str
+    url: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dict that strict JSON can hold."""
+        return asdict(self)
+
+
+def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
+    """Return the description of a dataset that was loaded by its card."""
+    public = dataset.domain.features if dataset.domain else [None] * dataset.X.shape[1]
+    columns = [
+        _column(dataset.X[name], feature)
+        for name, feature in zip(dataset.X.columns, public, strict=True)
+    ]
+    return Description(
+        name=card.name,
+        title=card.title,
+        task=card.task,
+        target=card.target,
+        labels=list(card.labels) if card.labels else None,
+        target_bounds=list(card.target_bounds) if card.target_bounds else None,
+        rows=len(dataset.X),
+        columns=columns,
+        positives=int((dataset.y == 1).sum()) if card.task == "binary" else None,
+        source=dataset.source,
+        sha256=dataset.sha256,
+        values_sha256=values_digest(dataset.X, dataset.y),
+        fingerprint=fingerprint,
+        cleaning_note=card.cleaning_note.strip(),
+        domain_note=card.domain_note.strip(),
+        licence=card.licence,
+        citation=card.citation.strip(),
+        url=card.url,
+    )
+
+
+def _column(column: pd.Series, feature: Feature | None) -> Column:
+    name = str(column.name)
+    missing = int(column.isna().sum())
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        public = list(feature.categories) if isinstance(feature, CategoricalFeature) else None
+        return Column(name, "categorical", public, missing, None)
+    if feature is None or isinstance(feature, CategoricalFeature):
+        return Column(name, "numeric", None, missing, None)
+    values = column.dropna().to_numpy()
+    outside = (
+        float(np.mean((values < feature.lower) | (values > feature.upper))) if len(values) else 0.0
+    )
+    return Column(name, "numeric", [feature.lower, feature.upper], missing, outside)

@@ -1,0 +1,73 @@
+"""Read a YAML file into a pydantic model, with errors that name file, line and key."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from dprepro.errors import DpreproError, nearest
+from dprepro.yaml_source import YamlSource, read_yaml
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_model(path: Path, model: type[Model]) -> Model:
+    """Return the YAML file at `path` as a `model`. Its scalars are text that the model converts.
+
+    Raises
+    ------
+    DpreproError
+        If the file cannot be read or is not YAML, and for every key that does not fit: file,
+        line, key, what was given, what is allowed, and the nearest match of a name.
+    """
+    source = read_yaml(path, text_only=True)
+    if not isinstance(source.values, dict):
+        allowed = ", ".join(model.model_fields)
+        raise DpreproError(f"{path}: must be a mapping of keys to values. Keys: {allowed}")
+    try:
+        return model.model_validate(source.values)
+    except ValidationError as error:
+        lines = [_explain(detail, model, source) for detail in error.errors()]
+        raise DpreproError("\n".join(lines)) from error
+
+
+def _explain(detail: ErrorDetails, model: type[BaseModel], source: YamlSource) -> str:
+    where = source.where(*detail["loc"])
+    given = detail["input"]
+    if detail["type"] == "extra_forbidden":
+        allowed = sorted(_model_at(detail["loc"][:-1], model).model_fields)
+        hint = nearest(str(detail["loc"][-1]), allowed)
+        return f"{where}: unknown key{hint or '.'} Allowed: {', '.join(allowed)}"
+    if detail["type"] == "missing":
+        return f"{where}: missing; add this key"
+    if detail["type"] == "literal_error":
+        allowed = detail["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        hint = nearest(str(given), allowed)
+        return f"{where}: given {given!r}{hint or '.'} Allowed: {', '.join(allowed)}"
+    message = detail["msg"].removeprefix("Value error, ")
+    # A rule across keys says by itself what is given.
+    return (
+        f"{where}: {message}" if isinstance(given, dict) else f"{where}: {message}; given {given!r}"
+    )
+
+
+def _model_at(loc: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel]:
+    current: Any = model
+    for step in loc:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            current = _unwrap(current.model_fields[str(step)].annotation)
+        else:
+            current = _unwrap(get_args(current)[-1])  # the items of a list, the values of a dict
+    assert issubclass(current, BaseModel)
+    return current
+
+
+def _unwrap(annotation: Any) -> Any:
+    if get_origin(annotation) in (Union, types.UnionType):
+        return next(part for part in get_args(annotation) if part is not type(None))
+    return annotation
