@@ -1,0 +1,152 @@
+"""`dprepro check`: a verdict on every published number, and on our own committed ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dprepro.cli.journals import (
+    DEFAULT_FOLDER,
+    Configs,
+    Paper,
+    ResultsFolder,
+    Tolerances,
+    console,
+    read,
+)
+
+if TYPE_CHECKING:
+    from dprepro.report.check import CheckReport
+    from dprepro.report.rerun import RerunReport
+    from dprepro.report.results import Results
+
+# The slice that --fast runs again: a config whose tasks are among those of the full configs.
+FAST_CONFIG = "fast"
+
+
+class CheckFormat(str, Enum):
+    """How to write the outcome."""
+
+    RICH = "rich"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("check")(check)
+
+
+def check(
+    config: Configs = None,
+    results: ResultsFolder = DEFAULT_FOLDER,
+    paper: Paper = None,
+    tolerance: Tolerances = None,
+    deviations: Annotated[
+        Path | None, typer.Option(help="File of explained deviations; default: the reviewed one.")
+    ] = None,
+    min_splits: Annotated[
+        int | None, typer.Option(min=1, help="Judge cells from this many splits on; default: all.")
+    ] = None,
+    require_all: Annotated[
+        bool, typer.Option("--require-all", help="Fail also when a cell was not run in full.")
+    ] = False,
+    fast: Annotated[
+        bool,
+        typer.Option(
+            "--fast", help="Run a small slice again; compare with published and committed results."
+        ),
+    ] = False,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets, for --fast.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes, for --fast.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Every cell with its numbers.")
+    ] = False,
+    format: Annotated[CheckFormat, typer.Option(help="How to write it.")] = CheckFormat.RICH,
+) -> None:
+    """Judge results against every published number; exit code 1 on an unexplained deviation.
+
+    Prints the tolerances it uses. Exit code: 0 all well, 1 a deviation without an explanation,
+    2 a mistake to mend.
+
+    Example: dprepro check --paper dp-ebm-2021 --verbose
+    """
+    from dprepro.published.deviations import DEVIATIONS_FILE, load_deviations
+    from dprepro.published.document import select_documents
+    from dprepro.report.check import check as judge_all
+    from dprepro.report.metrics import tolerances
+
+    widths = tolerances(tolerance)
+    documents = select_documents(paper)
+    explained = load_deviations(deviations or DEVIATIONS_FILE)
+    rerun = None
+    if fast:
+        found, rerun, min_splits = _run_again(results, data_dir, jobs)
+    else:
+        found = read(results, config)
+    report = judge_all(documents, found, explained, widths, min_splits)
+    if fast:
+        # A few splits cannot tell that a deviation has gone.
+        report = replace(report, stale=())
+    _show(report, rerun, require_all, verbose, format)
+    if not report.passes(require_all) or (rerun is not None and not rerun.passes):
+        raise typer.Exit(1)
+
+
+def _run_again(
+    committed: Path, data_dir: Path | None, jobs: int | None
+) -> tuple[Results, RerunReport, int]:
+    """Run the fast config into a folder of its own; return its results and the comparison."""
+    from tempfile import TemporaryDirectory
+
+    from rich.console import Console
+
+    from dprepro.config import load_config
+    from dprepro.experiment.display import display_for
+    from dprepro.experiment.journal import read_journal
+    from dprepro.experiment.run import Options, journal_path, run
+    from dprepro.report.rerun import compare_records, rerun_tolerance
+    from dprepro.report.results import journal_paths
+
+    before = [read_journal(path) for path in journal_paths(committed)]
+    config = load_config(FAST_CONFIG)
+    with TemporaryDirectory() as folder:
+        options = Options(results=Path(folder), data_dir=data_dir, jobs=jobs)
+        run(config, options, display_for(config, Console(stderr=True)))
+        fresh = read_journal(journal_path(config, Path(folder)))
+        found = read(Path(folder))
+    environments = [environment for contents in before for environment in contents.environments]
+    rerun = compare_records(
+        fresh.records,
+        [record for contents in before for record in contents.records],
+        rerun_tolerance(fresh.environments, environments),
+    )
+    return found, rerun, config.splits
+
+
+def _show(
+    report: CheckReport,
+    rerun: RerunReport | None,
+    require_all: bool,
+    verbose: bool,
+    format: CheckFormat,
+) -> None:
+    from dprepro.report import render_check
+    from dprepro.report.rows import check_json, rerun_json
+
+    if format is CheckFormat.JSON:
+        outcome = check_json(report, require_all)
+        if rerun is not None:
+            outcome["rerun"] = rerun_json(rerun)
+        typer.echo(json.dumps(outcome, indent=1, allow_nan=False, ensure_ascii=False))
+        return
+    screen = console()
+    if verbose:
+        screen.print(render_check.render_cells(report.verdicts))
+    screen.print(render_check.render_check(report, require_all))
+    if rerun is not None:
+        screen.print(render_check.render_rerun(rerun))

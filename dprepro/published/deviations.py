@@ -1,0 +1,48 @@
+"""Deviations from the printed numbers that are understood: a reviewed list with reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from dprepro.published.published import FOLDER, load_published
+from dprepro.published.schema import Names, Numbers, Selector, Strict
+from dprepro.yaml_model import read_model
+
+DEVIATIONS_FILE = FOLDER / "deviations.yaml"
+
+
+class Deviation(Selector):
+    """Cells that are known to come out better or worse, and why.
+
+    Unlike in a plain `Selector`, tables, datasets, methods and epsilons must all be named, so
+    that an entry never explains more than its reviewer saw.
+    """
+
+    paper: str
+    tables: Names
+    datasets: Names
+    methods: Names
+    epsilons: Numbers
+    expected: Literal["better", "worse"]
+    reason: str = Field(min_length=1)
+
+
+class _File(Strict):
+    deviations: list[Deviation]
+
+
+def load_deviations(path: Path = DEVIATIONS_FILE) -> list[Deviation]:
+    """Return the explained deviations in file order.
+
+    Raises
+    ------
+    DpreproError
+        If the file is malformed, or an entry names something that is not printed.
+    """
+    deviations = read_model(path, _File).deviations
+    for number, entry in enumerate(deviations, start=1):
+        entry.require_printed(load_published(entry.paper), f"{path}: deviation {number}")
+    return deviations

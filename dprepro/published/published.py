@@ -1,0 +1,143 @@
+"""The cells that the reproduced documents print, one row of a CSV file each."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dprepro.errors import DpreproError, nearest
+
+FOLDER = Path(__file__).resolve().parent
+HEADER = ["paper", "table", "dataset", "method", "epsilon", "metric", "mean", "std"]
+# Side tables of a document (tuned parameters, say) lie beside its cells under this ending.
+_NOT_CELLS = "_hyperparameters.csv"
+
+
+@dataclass(frozen=True)
+class PublishedCell:
+    """One printed figure.
+
+    Attributes
+    ----------
+    paper, table
+        Identifier of the document ("dp-ebm-2021") and of the table within it ("2").
+    dataset, method
+        Card name and the label under which our results answer to it.
+    epsilon
+        Privacy level; ``inf`` where the method is not private.
+    metric
+        A key of `dprepro.report.metrics.METRICS` ("auc", "rmse", ...).
+    mean, std
+        As printed; `std` is None where none was printed.
+    decimals
+        Digits printed after the point, common to all cells of a dataset and metric in one table.
+    """
+
+    paper: str
+    table: str
+    dataset: str
+    method: str
+    epsilon: float
+    metric: str
+    mean: float
+    std: float | None
+    decimals: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, str, str, float, str]:
+        """What no two printed cells share."""
+        return (self.paper, self.table, self.dataset, self.method, self.epsilon, self.metric)
+
+    @property
+    def half_unit(self) -> float:
+        """Half a unit of the last printed digit: how far rounding can move the printed mean."""
+        return 0.5 * 10.0**-self.decimals
+
+    def __str__(self) -> str:
+        level = "non-private" if math.isinf(self.epsilon) else f"epsilon {self.epsilon:g}"
+        return f"{self.paper} table {self.table}: {self.dataset}, {self.method}, {level}"
+
+
+def load_published(paper: str | None = None, folder: Path = FOLDER) -> list[PublishedCell]:
+    """Return the printed cells, of one document or of all, in file order.
+
+    Raises
+    ------
+    DpreproError
+        If the document is unknown, or a file is malformed (the message names file and line).
+    """
+    cells = [cell for path in sorted(folder.glob("*.csv")) for cell in _read(path)]
+    if paper is None:
+        return cells
+    papers = sorted({cell.paper for cell in cells})
+    if paper not in papers:
+        raise DpreproError(
+            f"unknown document {paper!r}{nearest(paper, papers)}. Allowed: {', '.join(papers)}"
+        )
+    return [cell for cell in cells if cell.paper == paper]
+
+
+def _read(path: Path) -> list[PublishedCell]:
+    if path.name.endswith(_NOT_CELLS):
+        return []
+    with path.open(newline="", encoding="utf-8") as lines:
+        reader = csv.DictReader(lines)
+        if reader.fieldnames != HEADER:
+            raise DpreproError(
+                f"{path}: the header is {reader.fieldnames}; it must be {','.join(HEADER)}"
+            )
+        cells = [_cell(row, f"{path}:{reader.line_num}") for row in reader]
+    _refuse_repeats(cells, path)
+    return _with_decimals(cells)
+
+
+def _cell(row: dict[str, str | None], where: str) -> PublishedCell:
+    missing = [name for name in HEADER if name != "std" and not row[name]]
+    if missing or None in row:
+        raise DpreproError(f"{where}: {len(HEADER)} fields expected; missing: {missing or 'none'}")
+    words = {name: str(row[name]) for name in ("paper", "table", "dataset", "method", "metric")}
+    epsilon = _number(row["epsilon"], "epsilon", where)
+    mean, std = _number(row["mean"], "mean", where), row["std"]
+    spread = _number(std, "std", where) if std else None
+    if not (epsilon > 0 and math.isfinite(mean) and (spread is None or 0 <= spread < math.inf)):
+        raise DpreproError(
+            f"{where}: epsilon must be positive (inf: not private), mean finite, "
+            f"std at least 0 or empty; got epsilon {epsilon}, mean {mean}, std {spread}"
+        )
+    return PublishedCell(
+        **words, epsilon=epsilon, mean=mean, std=spread, decimals=_decimals(str(row["mean"]))
+    )
+
+
+def _number(text: str | None, field: str, where: str) -> float:
+    try:
+        return float(str(text))
+    except ValueError:
+        raise DpreproError(f"{where}: {field} is {text!r}, which is not a number") from None
+
+
+def _decimals(text: str) -> int:
+    """Return the digits after the point without trailing zeros ("0.88" -> 2, "47.0" -> 0)."""
+    return len(text.partition(".")[2].rstrip("0"))
+
+
+def _with_decimals(cells: Iterable[PublishedCell]) -> list[PublishedCell]:
+    # A single printed "0.880" reaches us as 0.88, so precision is that of the finest neighbour.
+    cells = list(cells)
+    finest: dict[tuple[str, str, str], int] = defaultdict(int)
+    for cell in cells:
+        group = (cell.table, cell.dataset, cell.metric)
+        finest[group] = max(finest[group], cell.decimals)
+    return [replace(cell, decimals=finest[cell.table, cell.dataset, cell.metric]) for cell in cells]
+
+
+def _refuse_repeats(cells: Iterable[PublishedCell], path: Path) -> None:
+    seen = set()
+    for cell in cells:
+        if cell.key in seen:
+            raise DpreproError(f"{path}: printed twice: {cell} ({cell.metric}); keep one row")
+        seen.add(cell.key)

@@ -1,0 +1,58 @@
+"""What the YAML files beside the published numbers are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from dprepro.errors import DpreproError
+from dprepro.published.published import PublishedCell
+
+
+class Strict(BaseModel):
+    """A model that refuses unknown keys and cannot be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+Names = Annotated[list[str], BeforeValidator(_as_list)]
+Numbers = Annotated[list[float], BeforeValidator(_as_list)]
+
+
+class Selector(Strict):
+    """Names printed cells; what is left out matches everything. Each value may be a list."""
+
+    tables: Names | None = None
+    datasets: Names | None = None
+    methods: Names | None = None
+    epsilons: Numbers | None = None
+
+    def matches(self, cell: PublishedCell) -> bool:
+        """Whether `cell` is among those named."""
+        return all(
+            wanted is None or value in wanted
+            for wanted, value in (
+                (self.tables, cell.table),
+                (self.datasets, cell.dataset),
+                (self.methods, cell.method),
+                (self.epsilons, cell.epsilon),
+            )
+        )
+
+    def require_printed(self, cells: Iterable[PublishedCell], where: str) -> None:
+        """Raise `DpreproError` where a name or level occurs in none of `cells` that it selects."""
+        selected = [cell for cell in cells if self.matches(cell)]
+        for field in ("tables", "datasets", "methods", "epsilons"):
+            printed = {getattr(cell, field.removesuffix("s")) for cell in selected}
+            for value in getattr(self, field) or []:
+                if value not in printed:
+                    raise DpreproError(
+                        f"{where}: {field}: no printed cell has {value!r} together with the rest "
+                        "of the entry. Correct the name, or remove it."
+                    )

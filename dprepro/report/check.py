@@ -1,0 +1,112 @@
+"""All verdicts together, the deviations that are explained, and whether the check passes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dprepro.published.deviations import Deviation
+from dprepro.published.document import Document
+from dprepro.report.metrics import Tolerance
+from dprepro.report.results import Results
+from dprepro.report.verdicts import CellVerdict, Verdict, judge
+
+# Verdicts that can tell whether a listed deviation is still there.
+_FINAL = (Verdict.REPRODUCED, Verdict.BETTER, Verdict.WORSE)
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A cell that an entry of the deviations file lists, but that does not deviate so any more."""
+
+    cell: CellVerdict
+    entry: Deviation
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The outcome of a check.
+
+    Attributes
+    ----------
+    verdicts
+        One for each printed cell.
+    tolerances
+        By metric, those that the verdicts rest on.
+    stale
+        Cells that the deviations file lists in vain.
+    """
+
+    verdicts: Sequence[CellVerdict]
+    tolerances: Mapping[str, Tolerance]
+    stale: Sequence[Stale] = ()
+
+    def of_paper(self, paper: str) -> CheckReport:
+        """Return the part on one document."""
+        return replace(
+            self,
+            verdicts=[cell for cell in self.verdicts if cell.published.paper == paper],
+            stale=[stale for stale in self.stale if stale.cell.published.paper == paper],
+        )
+
+    @property
+    def papers(self) -> list[str]:
+        """The documents judged, in order."""
+        return list(dict.fromkeys(cell.published.paper for cell in self.verdicts))
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """Number of cells by verdict, every verdict named."""
+        found = Counter(cell.verdict for cell in self.verdicts)
+        return {verdict: found[verdict] for verdict in Verdict}
+
+    @property
+    def explained(self) -> list[CellVerdict]:
+        """Deviations with a reviewed reason."""
+        return [cell for cell in self.verdicts if cell.explanation is not None]
+
+    @property
+    def unexplained(self) -> list[CellVerdict]:
+        """Deviations without one."""
+        return [cell for cell in self.verdicts if cell.is_unexplained]
+
+    def passes(self, require_all: bool = False) -> bool:
+        """Whether every deviation is explained; with `require_all`, also whether every cell ran."""
+        missing = self.counts[Verdict.NOT_RUN] + self.counts[Verdict.INCOMPLETE]
+        return not self.unexplained and not (require_all and missing)
+
+
+def check(
+    documents: Iterable[Document],
+    results: Results,
+    deviations: Sequence[Deviation],
+    tolerances: Mapping[str, Tolerance],
+    min_splits: int | None = None,
+) -> CheckReport:
+    """Judge every printed cell of `documents` and match the deviations with their explanations.
+
+    Parameters are those of `dprepro.report.verdicts.judge`.
+    """
+    verdicts: list[CellVerdict] = []
+    stale: list[Stale] = []
+    for document in documents:
+        for cell in judge(document, results, tolerances, min_splits=min_splits):
+            entries = [d for d in deviations if d.paper == document.paper]
+            explained, idle = _explain(cell, entries)
+            verdicts.append(explained)
+            stale.extend(idle)
+    metrics = dict.fromkeys(cell.published.metric for cell in verdicts)
+    return CheckReport(verdicts, {metric: tolerances[metric] for metric in metrics}, stale)
+
+
+def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdict, list[Stale]]:
+    stale = []
+    for entry in entries:
+        if not entry.matches(cell.published):
+            continue
+        if entry.expected == cell.verdict.value:
+            cell = replace(cell, explanation=entry.reason)
+        elif cell.verdict in _FINAL:
+            stale.append(Stale(cell, entry))
+    return cell, stale

@@ -1,0 +1,251 @@
+"""Render tables of results: rich for terminals, Markdown, LaTeX, CSV, JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Group as Renderables
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dprepro.report.rows import table_rows
+from dprepro.report.tables import Entry, Group, ResultTable
+from dprepro.report.verdicts import Verdict
+
+NON_PRIVATE = "Non-Private"
+STYLES = {
+    Verdict.REPRODUCED: "green",
+    Verdict.BETTER: "cyan",
+    Verdict.WORSE: "red",
+    Verdict.INCOMPLETE: "yellow",
+    Verdict.NOT_RUN: "dim",
+    Verdict.IMPOSSIBLE: "dim",
+}
+_LATEX_SYMBOLS = {
+    Verdict.REPRODUCED: r"$=$",
+    Verdict.BETTER: r"$\uparrow$",
+    Verdict.WORSE: r"$\downarrow$",
+    Verdict.INCOMPLETE: r"$\ldots$",
+    Verdict.NOT_RUN: r"$\cdot$",
+    Verdict.IMPOSSIBLE: r"$\times$",
+}
+_LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "²": r"\textsuperscript{2}",
+    "ε": r"$\varepsilon$",
+    "…": r"\ldots{}",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """What to show: published values and verdicts beside the measured, the epsilon really spent."""
+
+    compare: bool = False
+    true_epsilon: bool = False
+
+
+@dataclass(frozen=True)
+class Words:
+    """An entry in words: the measured number, a mark on it, the published number, its verdict."""
+
+    measured: str
+    mark: str
+    published: str
+    verdict: Verdict | None
+    is_best: bool
+
+
+def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
+    """Put an entry into words; numbers get the group's digits after the point."""
+    result, verdict = entry.result, entry.verdict if style.compare else None
+    measured, marks = "", []
+    if result and result.splits(metric):
+        measured = number(result.mean(metric), result.sd(metric), group.decimals)
+    if result and not result.is_complete(metric, entry.planned):
+        if result.skipped and not result.splits(metric) and not result.failed:
+            marks.append("skipped")
+        else:
+            failed = f", {result.failed} failed" if result.failed else ""
+            marks.append(f"{result.splits(metric)}/{entry.planned}{failed}")
+    if style.true_epsilon and result and result.true_epsilon is not None:
+        marks.append(f"ε {result.true_epsilon:.3g}")
+    printed = verdict.published if verdict else None
+    published = number(printed.mean, printed.std, printed.decimals) if printed else ""
+    mark = f"[{'; '.join(marks)}]" if marks else ""
+    return Words(measured, mark, published, verdict.verdict if verdict else None, entry.is_best)
+
+
+def number(mean: float, sd: float | None, decimals: int) -> str:
+    """Return ``mean ± sd`` with `decimals` digits after the point."""
+    spread = "" if sd is None else f" ± {sd:.{decimals}f}"
+    return f"{mean:.{decimals}f}{spread}"
+
+
+def level(epsilon: float) -> str:
+    """Return the row heading of a privacy level."""
+    return NON_PRIVATE if math.isinf(epsilon) else f"{epsilon:g}"
+
+
+def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
+    """Return the sentences below a table: what its marks mean, and why entries are missing."""
+    entries = [(e, t) for t in tables for g in t.groups for row in g.rows for e in row]
+    lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
+    if any(e.result and not e.result.is_complete(t.metric.name, e.planned) for e, t in entries):
+        lines.append("[n/m]: only n of m splits finished.")
+    if style.true_epsilon:
+        lines.append("[ε]: what the guarantee really spends, recomposed from the ledger.")
+    if style.compare:
+        symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
+        lines.append(f"In brackets the published value and the verdict: {symbols}.")
+    reasons = dict.fromkeys(
+        f"{e.label}: {message}" for e, _ in entries if e.result for message in e.result.messages
+    )
+    return [*lines, *reasons]
+
+
+def rich_tables(tables: Sequence[ResultTable], style: Style) -> RenderableType:
+    """Return the tables for a terminal."""
+    return Renderables(
+        *(_rich_table(table, style) for table in tables),
+        *(Text(line, style="dim") for line in legend(tables, style)),
+    )
+
+
+def _rich_table(table: ResultTable, style: Style) -> Table:
+    rich = Table(title=heading(table), box=box.SIMPLE_HEAD, title_justify="left")
+    for title in _header(table):
+        rich.add_column(title)
+    for group in table.groups:
+        for position, row in enumerate(group.rows):
+            first = group.title if position == 0 else ""
+            cells = [_rich_entry(words(e, group, table.metric.name, style)) for e in row]
+            last = position == len(group.rows) - 1
+            rich.add_row(first, level(row[0].epsilon), *cells, end_section=last)
+    return rich
+
+
+def _rich_entry(entry: Words) -> Text:
+    text = Text(entry.measured, style="bold" if entry.is_best else "")
+    if entry.mark:
+        text.append(f" {entry.mark}", style="yellow")
+    if entry.verdict:
+        text.append(f"\n({entry.published}) {entry.verdict.symbol}", style=STYLES[entry.verdict])
+    return text
+
+
+def markdown_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return the tables in Markdown, each below a heading, and the legend."""
+    parts = []
+    for table in tables:
+        header = _header(table)
+        lines = [f"### {_markdown_escape(heading(table))}", ""]
+        lines += [_markdown_row(header), _markdown_row(["---"] * len(header))]
+        for group in table.groups:
+            for row in group.rows:
+                cells = [_markdown_entry(words(e, group, table.metric.name, style)) for e in row]
+                lines.append(_markdown_row([group.title, level(row[0].epsilon), *cells]))
+        parts.append("\n".join(lines))
+    notes = "\n".join(f"- {_markdown_escape(line)}" for line in legend(tables, style))
+    return "\n\n".join([*parts, notes])
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _markdown_escape(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def _markdown_entry(entry: Words) -> str:
+    measured = f"**{entry.measured}**" if entry.is_best else entry.measured
+    beside = f"({entry.published}, {entry.verdict.value})" if entry.verdict else ""
+    return " ".join(part for part in (measured, entry.mark, beside) if part) or "—"
+
+
+def latex_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return the tables in LaTeX (package booktabs); with `compare`, published rows lie below."""
+    notes = "\n".join(f"% {' '.join(line.split())}" for line in legend(tables, style))
+    return "\n\n".join([notes, *(_latex_table(table, style) for table in tables)])
+
+
+def _latex_table(table: ResultTable, style: Style) -> str:
+    lines = [r"\begin{table}[t]", r"\centering", rf"\caption{{{latex_escape(heading(table))}}}"]
+    lines += [rf"\begin{{tabular}}{{ll{'c' * len(table.columns)}}}", r"\toprule"]
+    lines.append(_latex_row(latex_escape(title) for title in _header(table)))
+    for group in table.groups:
+        lines.append(r"\midrule")
+        for position, row in enumerate(group.rows):
+            entries = [words(e, group, table.metric.name, style) for e in row]
+            first = latex_escape(group.title) if position == 0 else ""
+            lines.append(_latex_row([first, level(row[0].epsilon), *map(_latex_measured, entries)]))
+            if style.compare and any(entry.verdict for entry in entries):
+                lines.append(_latex_row(["", "", *map(_latex_published, entries)]))
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _latex_number(text: str) -> str:
+    return text.replace(" ± ", r" $\pm$ ")
+
+
+def _latex_measured(entry: Words) -> str:
+    number = _latex_number(entry.measured)
+    # An entry that opens with a bracket would be read as the argument of the row end before it.
+    mark = f"{{}}{latex_escape(entry.mark)}" if entry.mark else ""
+    return " ".join(
+        part for part in (rf"\textbf{{{number}}}" if entry.is_best else number, mark) if part
+    )
+
+
+def _latex_published(entry: Words) -> str:
+    if entry.verdict is None:
+        return ""
+    symbol = _LATEX_SYMBOLS[entry.verdict]
+    return rf"{{\footnotesize ({_latex_number(entry.published)}) {symbol}}}"
+
+
+def latex_escape(text: str) -> str:
+    """Return `text` with LaTeX's special characters escaped."""
+    return "".join(_LATEX_SPECIAL.get(character, character) for character in text)
+
+
+def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return one CSV row an entry; ``inf`` stands for non-private, as in the published files."""
+    rows = list(table_rows(tables, style.compare))
+    for row in rows:
+        row["epsilon"] = "inf" if row["epsilon"] is None else row["epsilon"]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def json_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return a JSON list with one object an entry; epsilon is null for non-private ones."""
+    rows = list(table_rows(tables, style.compare))
+    return json.dumps(rows, indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def heading(table: ResultTable) -> str:
+    """Return the table's title, with the document's table number where it has one."""
+    return f"{table.paper}, Table {table.table}: {table.title}" if table.paper else table.title
+
+
+def _header(table: ResultTable) -> list[str]:
+    return ["Dataset", "ε", *(column.title for column in table.columns)]

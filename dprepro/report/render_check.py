@@ -1,0 +1,163 @@
+"""Render a check for terminals: verdicts, counts, and every deviation with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Group as Renderables
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dprepro.report.check import CheckReport, Stale
+from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.render import STYLES, level, number
+from dprepro.report.rerun import RerunReport
+from dprepro.report.verdicts import CellVerdict, Verdict
+
+
+def render_check(report: CheckReport, require_all: bool = False) -> RenderableType:
+    """Return the whole check: a map of verdicts, the counts, the deviations, the outcome."""
+    symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
+    parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _tolerances(report)]
+    parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
+    if report.explained:
+        parts.append(_deviations("Explained deviations", report.explained))
+        parts += _reasons(report.explained)
+    if report.unexplained:
+        parts.append(_deviations("Deviations without an explanation", report.unexplained))
+    parts += [_stale(stale) for stale in report.stale]
+    parts.append(_outcome(report, require_all))
+    return Renderables(*parts)
+
+
+def render_cells(cells: Sequence[CellVerdict]) -> RenderableType:
+    """Return every verdict with its numbers, one line each."""
+    return _deviations("All cells", cells)
+
+
+def render_rerun(report: RerunReport) -> RenderableType:
+    """Return what a fresh run gave beside the committed records."""
+    lines = [
+        f"Rerun: {report.matched} tasks have a committed record; largest relative difference "
+        f"{report.largest:.2g}, allowed {report.tolerance:g}."
+    ]
+    lines += [f"  differs: {mismatch}" for mismatch in report.mismatches]
+    if report.missing:
+        tasks = dict.fromkeys(f"{r.task.dataset}, {r.task.label}" for r in report.missing)
+        lines.append(
+            f"  {len(report.missing)} tasks have no finished committed record "
+            f"({'; '.join(tasks)}): settings, data or a method's version changed since; "
+            "run the configs again in full and commit the journals"
+        )
+    return Text("\n".join(lines), style="green" if report.passes else "bold red")
+
+
+def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[RenderableType]:
+    """Lay out one symbol a cell, a map for each printed table."""
+    tables: dict[tuple[str, str], list[CellVerdict]] = {}
+    for cell in verdicts:
+        tables.setdefault((cell.published.paper, cell.published.table), []).append(cell)
+    return [_verdict_map(f"{paper}, Table {n}", cells) for (paper, n), cells in tables.items()]
+
+
+def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Table:
+    """Lay out the cells of one table: rows dataset and method, columns epsilon."""
+    epsilons = sorted({cell.published.epsilon for cell in verdicts})
+    rows: dict[tuple[str, str], dict[float, CellVerdict]] = {}
+    for cell in verdicts:
+        printed = cell.published
+        rows.setdefault((printed.dataset, printed.method), {})[printed.epsilon] = cell
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("Dataset", "Method", *map(level, epsilons)):
+        table.add_column(heading)
+    above = ""
+    for (dataset, method), cells in rows.items():
+        symbols = [_symbol(cells.get(epsilon)) for epsilon in epsilons]
+        table.add_row("" if dataset == above else dataset, method, *symbols)
+        above = dataset
+    return table
+
+
+def _symbol(cell: CellVerdict | None) -> Text:
+    return Text(cell.verdict.symbol, style=STYLES[cell.verdict]) if cell else Text("")
+
+
+def _tolerances(report: CheckReport) -> Text:
+    widths = "; ".join(
+        f"{METRICS[metric].title} {width}" for metric, width in report.tolerances.items()
+    )
+    return Text(
+        f"Tolerance: {widths}; sd is the published standard deviation over splits. Where none is "
+        f"published, {SINGLE_RUN_FACTOR:g} times the rest and our own sd. "
+        "Never less than half a unit of the last printed digit.",
+        style="dim",
+    )
+
+
+def _counts(paper: str, report: CheckReport) -> Text:
+    parts = [Text(f"{paper}, {len(report.verdicts)} cells: ", style="bold")]
+    parts += [
+        Text(f"{count} {verdict.value}", style=STYLES[verdict])
+        for verdict, count in report.counts.items()
+        if count
+    ]
+    return parts[0] + Text(", ").join(parts[1:])
+
+
+def _deviations(title: str, cells: Iterable[CellVerdict]) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    headings = ("Dataset", "Method", "ε", "Published", "Measured", "Difference", "95 % interval")
+    for heading in (*headings, "Tolerance", "p (equivalent)", "Verdict", "Note"):
+        table.add_column(heading)
+    for cell in cells:
+        table.add_row(*_numbers(cell), Text(cell.verdict.value, STYLES[cell.verdict]), cell.note)
+    return table
+
+
+def _numbers(cell: CellVerdict) -> list[str]:
+    """Return the fields of one verdict, with a digit more than printed: rounding hides it."""
+    printed, result, comparison = cell.published, cell.result, cell.comparison
+    digits = printed.decimals + 1
+    measured, difference, interval, p_value = "", "", "", ""
+    if result is not None and cell.measured is not None:
+        measured = number(cell.measured, result.sd(printed.metric), digits)
+        difference = f"{cell.difference:+.{digits}f}"
+    if comparison is not None:
+        interval = f"{comparison.low:+.{digits}f} to {comparison.high:+.{digits}f}"
+        p_value = f"{comparison.p_equivalence:.2g}"
+    width = "" if cell.tolerance is None else f"{cell.tolerance:.{digits}f}"
+    published = number(printed.mean, printed.std, printed.decimals)
+    place = [printed.dataset, printed.method, level(printed.epsilon)]
+    return [*place, published, measured, difference, interval, width, p_value]
+
+
+def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
+    """Return each reason once, after the cells that it explains."""
+    places: dict[str, list[str]] = {}
+    for cell in cells:
+        printed = cell.published
+        place = f"{printed.dataset} {printed.method} {level(printed.epsilon)}"
+        places.setdefault(str(cell.explanation), []).append(place)
+    return [Text(f"  {', '.join(found)}: {reason}") for reason, found in places.items()]
+
+
+def _stale(stale: Stale) -> Text:
+    return Text(
+        f"Stale explanation: {stale.cell.published} is listed as {stale.entry.expected} in the "
+        f"deviations file, but is {stale.cell.verdict.value}; take it out.",
+        style="yellow",
+    )
+
+
+def _outcome(report: CheckReport, require_all: bool) -> Text:
+    if report.passes(require_all):
+        return Text("Check passed: every deviation is explained.", style="bold green")
+    if report.unexplained:
+        return Text(
+            f"Check failed: {len(report.unexplained)} deviations without an explanation. Suspect "
+            "our side first; once understood, add the reason to published/deviations.yaml.",
+            style="bold red",
+        )
+    return Text("Check failed: not every cell was run in full (--require-all).", style="bold red")

@@ -1,0 +1,247 @@
+"""Lay results out as the documents do: rows epsilon, columns methods, a group of rows a dataset."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dprepro.errors import DpreproError, nearest
+from dprepro.published.document import Column, Document, TableLayout
+from dprepro.published.published import PublishedCell
+from dprepro.report.metrics import METRICS, Metric, Tolerance, find_metric
+from dprepro.report.results import ResultCell, Results, only
+from dprepro.report.verdicts import CellVerdict, follows, judge
+
+# The metric shown for a dataset that no document prints: the first of these that it has.
+_PREFERRED = ("auc", "rmse", "accuracy")
+# Where neither a document nor the metric sets the digits: so many significant ones.
+_SIGNIFICANT = 4
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One field of a table: what was measured and, when comparing, the verdict on it.
+
+    `planned` is the number of splits that make it complete; `is_best` marks the best of its row.
+    """
+
+    label: str
+    epsilon: float
+    result: ResultCell | None = None
+    verdict: CellVerdict | None = None
+    planned: int = 1
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one dataset. `decimals` is how many digits after the point its numbers get."""
+
+    dataset: str
+    title: str
+    decimals: int
+    rows: tuple[tuple[Entry, ...], ...]
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table: one entry a column in each row; the non-private row is the last of its group."""
+
+    title: str
+    metric: Metric
+    columns: tuple[Column, ...]
+    groups: tuple[Group, ...]
+    paper: str | None = None
+    table: str | None = None
+
+
+def build_tables(
+    results: Results,
+    documents: Sequence[Document],
+    metric: str | None = None,
+    datasets: Sequence[str] = (),
+    compare: bool = False,
+    tolerances: Mapping[str, Tolerance] | None = None,
+) -> list[ResultTable]:
+    """Return a table for each printed one that we have results of, then one a metric for the rest.
+
+    A dataset that several documents print is shown with the first of `documents` only.
+
+    Parameters
+    ----------
+    metric
+        Show this metric; default that of the printed table, else AUROC, RMSE or accuracy.
+    datasets
+        Only these; default all measured ones.
+    compare
+        Judge each entry, and keep columns and rows that are printed but not measured.
+
+    Raises
+    ------
+    DpreproError
+        If a dataset or the metric is not among the results.
+    """
+    rest = _measured_datasets(results, datasets)
+    widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
+    tables: list[ResultTable] = []
+    for document in documents:
+        layouts = {
+            name: layout
+            for name, layout in document.tables.items()
+            if metric in (None, layout.metric) and layout.datasets.keys() & set(rest)
+        }
+        for name, layout in layouts.items():
+            titles = {d: title for d, title in layout.datasets.items() if d in rest}
+            cells = [c for c in document.cells() if c.table == name and c.dataset in titles]
+            verdicts = judge(document, results, widths, cells) if compare else []
+            view = _View(results, find_metric(layout.metric), cells, verdicts, document)
+            columns, groups = view.lay_out(titles, layout.columns)
+            tables.append(
+                ResultTable(layout.title, view.metric, columns, groups, document.paper, name)
+            )
+        shown = {d for layout in layouts.values() for d in layout.datasets}
+        rest = [d for d in rest if d not in shown]
+    tables += _unprinted_tables(results, documents, metric, rest)
+    if not tables:
+        available = sorted({m for c in results.cells for m in c.values})
+        raise DpreproError(
+            f"no result has the metric {metric!r}{nearest(str(metric), available)}. "
+            f"The results have: {', '.join(available) or 'none, all tasks failed'}"
+        )
+    return tables
+
+
+def _measured_datasets(results: Results, datasets: Sequence[str]) -> list[str]:
+    measured = list(dict.fromkeys(cell.task.dataset for cell in results.cells))
+    for name in datasets:
+        if name not in measured:
+            raise DpreproError(
+                f"no results of dataset {name!r}{nearest(name, measured)}. "
+                f"There are: {', '.join(measured)}"
+            )
+    return [name for name in measured if not datasets or name in datasets]
+
+
+def _unprinted_tables(
+    results: Results, documents: Sequence[Document], metric: str | None, datasets: Sequence[str]
+) -> list[ResultTable]:
+    """Lay out the datasets that no document prints, a table a metric, under the same headings."""
+    by_metric: dict[str, dict[str, str]] = {}
+    for dataset in datasets:
+        available = {m for c in results.cells if c.task.dataset == dataset for m in c.values}
+        shown = next((m for m in ([metric] if metric else _PREFERRED) if m in available), None)
+        if shown:
+            by_metric.setdefault(shown, {})[dataset] = dataset
+    tables = []
+    for shown, titles in by_metric.items():
+        view = _View(results, METRICS[shown])
+        layouts = [layout for d in documents for layout in d.tables.values()]
+        columns, groups = view.lay_out(titles, _headings(layouts, shown))
+        tables.append(ResultTable(METRICS[shown].title, view.metric, columns, groups))
+    return tables
+
+
+def _headings(layouts: Iterable[TableLayout], metric: str) -> list[Column]:
+    """Return the columns of all layouts, a method once; layouts of the same metric come first."""
+    ordered = sorted(layouts, key=lambda layout: layout.metric != metric)
+    columns: dict[str, Column] = {}
+    for column in (c for layout in ordered for c in layout.columns):
+        columns.setdefault(column.method, column)
+    return list(columns.values())
+
+
+@dataclass(frozen=True)
+class _View:
+    """Results seen through one metric, beside what a document prints."""
+
+    results: Results
+    metric: Metric
+    printed: Sequence[PublishedCell] = ()
+    verdicts: Sequence[CellVerdict] = ()
+    document: Document | None = None
+
+    def lay_out(
+        self, titles: Mapping[str, str], headings: Sequence[Column]
+    ) -> tuple[tuple[Column, ...], tuple[Group, ...]]:
+        """Return the columns and one group of rows a dataset (`titles`: name -> heading)."""
+        columns = self._columns(titles, headings)
+        groups = [self._group(dataset, title, columns) for dataset, title in titles.items()]
+        return tuple(columns), tuple(groups)
+
+    def _cells(self, datasets: Iterable[str]) -> list[ResultCell]:
+        # A cell without any metric failed or was skipped: it must not vanish from the table.
+        chosen = set(datasets)
+        return [
+            cell
+            for cell in self.results.cells
+            if cell.task.dataset in chosen and (self.metric.name in cell.values or not cell.values)
+        ]
+
+    def _columns(self, datasets: Iterable[str], headings: Sequence[Column]) -> list[Column]:
+        """Return the headings of methods that appear, then a column for each other label."""
+        labels = [cell.task.label for cell in self._cells(datasets)]
+        labels += [verdict.published.method for verdict in self.verdicts]
+        shown = [column for column in headings if column.method in labels]
+        covered = {name for column in shown for name in (column.method, column.nonprivate)}
+        others = [label for label in dict.fromkeys(labels) if label not in covered]
+        return [*shown, *(Column(title=label, method=label) for label in others)]
+
+    def _group(self, dataset: str, title: str, columns: Sequence[Column]) -> Group:
+        cells = self._cells([dataset])
+        decimals = self._decimals(dataset, cells)
+        epsilons = {cell.task.epsilon for cell in cells}
+        epsilons |= {v.published.epsilon for v in self.verdicts if v.published.dataset == dataset}
+        rows = [
+            self._mark_best([self._entry(dataset, c, epsilon) for c in columns], decimals)
+            for epsilon in sorted(epsilons)
+        ]
+        return Group(dataset, title, decimals, tuple(rows))
+
+    def _entry(self, dataset: str, column: Column, epsilon: float) -> Entry:
+        label = column.label(epsilon)
+        found = self.results.all(dataset, label, epsilon)
+        if self.document:
+            found = [c for c in found if follows(c, self.document)] or found
+        result = only(found)
+        verdict = next(
+            (
+                v
+                for v in self.verdicts
+                if (v.published.dataset, v.published.method, v.published.epsilon)
+                == (dataset, label, epsilon)
+            ),
+            None,
+        )
+        planned = result.planned if result else 1
+        if self.document:
+            planned = self.document.protocol.splits
+        return Entry(label, epsilon, result, verdict, planned)
+
+    def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:
+        """Mark the best complete means, ties at the printed precision included.
+
+        A row with a single method has no best.
+        """
+        name = self.metric.name
+        means = {
+            entry.label: round(entry.result.mean(name), decimals)
+            for entry in row
+            if entry.result and entry.result.is_complete(name, entry.planned)
+        }
+        if len(means) < 2:
+            return tuple(row)
+        best = (max if self.metric.higher_is_better else min)(means.values())
+        return tuple(replace(e, is_best=means.get(e.label) == best) for e in row)
+
+    def _decimals(self, dataset: str, cells: Iterable[ResultCell]) -> int:
+        """Return the printed digits after the point, else the metric's, else by magnitude."""
+        name = self.metric.name
+        printed = [c.decimals for c in self.printed if (c.dataset, c.metric) == (dataset, name)]
+        if printed:
+            return printed[0]
+        if self.metric.decimals is not None:
+            return self.metric.decimals
+        means = [abs(cell.mean(name)) for cell in cells if cell.values]
+        smallest = min((mean for mean in means if mean > 0), default=1.0)
+        return max(0, _SIGNIFICANT - 1 - math.floor(math.log10(smallest)))
