@@ -1,0 +1,71 @@
+"""Encodings: made from the domain alone, and within the norm they promise."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.data.encode import ENCODINGS
+
+DOMAIN = Domain(
+    (
+        NumericFeature("age", 0, 100),
+        CategoricalFeature("job", ("a", "b", "c")),
+        NumericFeature("fixed", 5, 5),
+    ),
+    ("0", "1"),
+)
+FRAME = pd.DataFrame({"age": [50.0, 250.0, -3.0], "job": ["c", "a", "z"], "fixed": [5.0, 5.0, 5.0]})
+
+
+def test_frame_is_the_identity():
+    assert ENCODINGS["frame"](DOMAIN).transform(FRAME) is FRAME
+
+
+def test_one_hot_keeps_numbers_and_spreads_categories():
+    np.testing.assert_array_equal(
+        ENCODINGS["one-hot"](DOMAIN).transform(FRAME),
+        [[50, 0, 0, 1, 5], [250, 1, 0, 0, 5], [-3, 0, 0, 0, 5]],
+    )
+
+
+def test_unit_norm_scales_by_the_bounds_and_appends_the_constant():
+    np.testing.assert_allclose(
+        2 * ENCODINGS["unit-norm"](DOMAIN).transform(FRAME),
+        [[0.5, 0, 0, 1, 0, 1], [1, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1]],
+    )
+
+
+def test_unit_norm_holds_for_any_values():
+    rng = np.random.default_rng(0)
+    wild = pd.DataFrame(
+        {
+            "age": np.r_[rng.normal(0, 1e6, 500), np.nan],
+            "job": rng.choice(["a", "b", "c", "?"], 501),
+            "fixed": rng.normal(0, 1e6, 501),
+        }
+    )
+    encoded = ENCODINGS["unit-norm"](DOMAIN).transform(wild)
+    norms = np.linalg.norm(encoded, axis=1)
+    assert norms.max() <= 1 + 1e-12
+    assert np.isfinite(encoded).all()
+
+
+def test_the_norm_bound_is_reached():
+    extreme = pd.DataFrame({"age": [100.0], "job": ["a"]})
+    domain = Domain(DOMAIN.features[:2], ("0", "1"))
+    encoded = ENCODINGS["unit-norm"](domain).transform(extreme)
+    assert np.linalg.norm(encoded) == pytest.approx(1.0)
+
+
+def test_a_row_is_encoded_the_same_in_any_company():
+    together = ENCODINGS["unit-norm"](DOMAIN).transform(FRAME)
+    alone = ENCODINGS["unit-norm"](DOMAIN).transform(FRAME.iloc[[1]])
+    np.testing.assert_array_equal(together[[1]], alone)
+
+
+def test_missing_numbers_are_refused_where_no_bounds_fill_them():
+    frame = FRAME.assign(age=[np.nan, 1, 2])
+    with pytest.raises(ValueError, match="'age' has missing values"):
+        ENCODINGS["one-hot"](DOMAIN).transform(frame)
+    assert ENCODINGS["unit-norm"](DOMAIN).transform(frame)[0, 0] == pytest.approx(0.25)

@@ -1,0 +1,72 @@
+"""Calibration: the noise spends what it may, and no more."""
+
+import math
+
+import pytest
+
+from dprepro.privacy.composition import calibrate_two_phases, classic_sigma, gdp_sigma
+from dprepro.privacy.gdp import delta_of, epsilon_of
+
+EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 8.0]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("queries", [1, 14, 4200])
+def test_gdp_noise_spends_epsilon_exactly(epsilon, queries):
+    sigma = gdp_sigma(queries, epsilon, 1e-6)
+    assert epsilon_of(math.sqrt(queries) / sigma, 1e-6) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+def test_classic_noise_keeps_its_promise(epsilon, delta):
+    sigma = classic_sigma(4200, epsilon, delta)
+    assert delta_of(epsilon, math.sqrt(4200) / sigma) <= delta
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_classic_noise_is_theorem_2(epsilon):
+    variance = 8 * 30 * math.log(math.e + epsilon / 1e-6) / epsilon**2
+    assert classic_sigma(30, epsilon, 1e-6) == pytest.approx(math.sqrt(variance))
+
+
+def test_theorem_2_fails_at_very_large_epsilon():
+    # "for epsilon > 0" is too much said: the bound breaks near 189 at delta 1e-6.
+    mu_188, mu_190 = (math.sqrt(1) / classic_sigma(1, e, 1e-6) for e in (188.0, 190.0))
+    assert delta_of(188.0, mu_188) <= 1e-6 < delta_of(190.0, mu_190)
+
+
+@pytest.mark.parametrize("composition", ["gdp", "classic"])
+def test_phases_share_epsilon_and_halve_delta(composition):
+    noise = calibrate_two_phases(
+        composition, 2.0, 1e-6, binning_queries=14, boosting_queries=4200, binning_share=0.1
+    )
+    assert noise.binning_budget == (pytest.approx(0.2), 5e-7)
+    assert noise.boosting_budget == (pytest.approx(1.8), 5e-7)
+    sigma = {"gdp": gdp_sigma, "classic": classic_sigma}[composition]
+    assert noise.binning == sigma(14, *noise.binning_budget)
+    assert noise.boosting == sigma(4200, *noise.boosting_budget)
+
+
+def test_published_noise_ratio_between_the_two_accountings():
+    def boosting(composition):
+        return calibrate_two_phases(
+            composition, 0.5, 1e-6, binning_queries=14, boosting_queries=4200, binning_share=0.1
+        ).boosting
+
+    assert boosting("classic") / boosting("gdp") == pytest.approx(2.53, abs=0.01)
+
+
+def test_unknown_composition_names_the_allowed_ones():
+    with pytest.raises(ValueError, match=r"one of 'gdp', 'classic', got 'rdp'"):
+        calibrate_two_phases(
+            "rdp", 1, 1e-6, binning_queries=1, boosting_queries=1, binning_share=0.1
+        )
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5])
+def test_binning_share_must_leave_both_phases_something(share):
+    with pytest.raises(ValueError, match="binning_share"):
+        calibrate_two_phases(
+            "gdp", 1, 1e-6, binning_queries=1, boosting_queries=1, binning_share=share
+        )

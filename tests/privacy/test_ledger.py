@@ -1,0 +1,124 @@
+"""The ledger adds up what was released, independently of the formulas that calibrated it."""
+
+import json
+import math
+
+import pytest
+from dp_accounting import GaussianDpEvent, LaplaceDpEvent, SelfComposedDpEvent
+from dp_accounting.pld import PLDAccountant
+
+from dprepro.privacy.composition import calibrate_two_phases
+from dprepro.privacy.gdp import epsilon_of
+from dprepro.privacy.ledger import ZERO_OUT, Ledger, LedgerEntry
+
+
+def gaussian(scale, uses=1, sensitivity=1.0):
+    return LedgerEntry("gaussian", "a sum", sensitivity, "L2", scale, uses, (1.0, 1e-6))
+
+
+def laplace(scale, uses=1):
+    return LedgerEntry("laplace", "a sum", 1.0, "L1", scale, uses, (1.0, 0.0))
+
+
+def cited(epsilon, delta=0.0):
+    return LedgerEntry("cited", "a model", 1.0, "L2", 0.0, 1, (epsilon, delta))
+
+
+def ledger(*entries, epsilon=1.0, delta=1e-6):
+    return Ledger(epsilon, delta, ZERO_OUT, list(entries))
+
+
+def dp_ebm_ledger(composition, epsilon, features=14, epochs=300, delta=1e-6):
+    noise = calibrate_two_phases(
+        composition, epsilon, delta,
+        binning_queries=features, boosting_queries=features * epochs, binning_share=0.1,
+    )  # fmt: skip
+    return ledger(
+        gaussian(noise.binning, features),
+        gaussian(noise.boosting * 0.01, features * epochs, sensitivity=0.01),
+        epsilon=epsilon,
+        delta=delta,
+    )
+
+
+@pytest.mark.parametrize(
+    ("composition", "spent"),
+    [
+        ("gdp", [0.437, 0.876, 1.757, 3.526, 7.080]),
+        ("classic", [0.162, 0.331, 0.678, 1.397, 2.916]),
+    ],
+)
+def test_what_the_published_calibrations_really_spend(composition, spent):
+    measured = [dp_ebm_ledger(composition, e).verify() for e in (0.5, 1, 2, 4, 8)]
+    assert measured == pytest.approx(spent, abs=1e-3)
+
+
+@pytest.mark.parametrize("composition", ["gdp", "classic"])
+@pytest.mark.parametrize("features", [1, 14, 46])
+def test_the_published_calibrations_never_overspend(composition, features):
+    for epsilon in (0.1, 0.5, 1, 2, 4, 8):
+        assert dp_ebm_ledger(composition, epsilon, features).verify() <= epsilon + 1e-6
+
+
+def test_gaussians_agree_with_the_closed_form():
+    mu = math.sqrt(14 / 141.69**2 + 4200 / 312.1**2)
+    measured = ledger(gaussian(141.69, 14), gaussian(312.1, 4200)).verify()
+    assert measured == pytest.approx(epsilon_of(mu, 1e-6), abs=1e-6)
+
+
+def test_mixed_releases_agree_with_googles_own_composition():
+    accountant = PLDAccountant()
+    accountant.compose(SelfComposedDpEvent(GaussianDpEvent(20.0), 10))
+    accountant.compose(SelfComposedDpEvent(LaplaceDpEvent(30.0), 5))
+    measured = ledger(gaussian(20.0, 10), laplace(30.0, 5)).verify()
+    assert measured == pytest.approx(accountant.get_epsilon(1e-6), abs=1e-3)
+
+
+def test_only_the_ratio_of_scale_to_sensitivity_counts():
+    assert ledger(gaussian(3.0, 7, sensitivity=0.3)).verify() == pytest.approx(
+        ledger(gaussian(10.0, 7)).verify()
+    )
+
+
+def test_cited_pure_mechanisms_add_up():
+    assert ledger(cited(0.4), cited(0.3), delta=0.0).verify() == pytest.approx(0.7)
+    # A delta can only lower the epsilon of a pure mechanism, and hardly does.
+    assert 0.69 < ledger(cited(0.4), cited(0.3), delta=1e-6).verify() <= 0.7 + 1e-3
+
+
+def test_an_empty_ledger_spends_nothing():
+    assert ledger().verify() == 0.0
+
+
+def test_forgotten_noise_is_an_infinite_epsilon():
+    assert ledger(gaussian(10.0), gaussian(0.0)).verify() == math.inf
+
+
+def test_halved_noise_is_noticed():
+    honest = dp_ebm_ledger("gdp", 1.0)
+    halved = ledger(*[gaussian(e.scale / 2, e.uses, e.sensitivity) for e in honest.entries])
+    assert honest.holds
+    assert not halved.holds
+
+
+def test_unpaid_reads_and_gaps_break_the_promise():
+    for attribute in ("unpaid", "gaps"):
+        honest = dp_ebm_ledger("gdp", 1.0)
+        getattr(honest, attribute).append("something")
+        assert not honest.holds
+
+
+def test_a_fixed_seed_is_an_unpaid_read_and_none_is_not():
+    noted = ledger(gaussian(100.0))
+    noted.note_seed(None)
+    assert noted.unpaid == []
+    noted.note_seed(0)
+    assert noted.unpaid == ["fixed seed: repeatable, never for release"]
+
+
+def test_summary_is_strict_json_and_carries_the_true_epsilon():
+    entry = dp_ebm_ledger("gdp", 0.5)
+    summary = json.loads(json.dumps(entry.summary(), allow_nan=False))
+    assert summary["true_epsilon"] == pytest.approx(entry.verify(), abs=1e-6)
+    assert summary["holds"] is True
+    assert [release["uses"] for release in summary["releases"]] == [14, 4200]
