@@ -37,6 +37,12 @@ def _not_bool(value: Any) -> Any:
     return value
 
 
+def _not_empty(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not values:
+        raise ValueError("at least one entry is needed")
+    return values
+
+
 def _distinct(values: tuple[float, ...]) -> tuple[float, ...]:
     if len(set(values)) < len(values):
         raise ValueError("a value is given twice")
@@ -46,7 +52,7 @@ def _distinct(values: tuple[float, ...]) -> tuple[float, ...]:
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Number = Annotated[FiniteFloat, BeforeValidator(_not_bool)]
 Epsilon = Annotated[Number, Field(gt=0)]
-Epsilons = Annotated[tuple[Epsilon, ...], Field(min_length=1), AfterValidator(_distinct)]
+Epsilons = Annotated[tuple[Epsilon, ...], AfterValidator(_not_empty), AfterValidator(_distinct)]
 Delta = Annotated[Number, Field(ge=0, lt=1)]
 
 
@@ -101,7 +107,7 @@ class ExperimentConfig(_Model):
     title: Text
     dataset: Text
     metric: MetricName
-    methods: Annotated[tuple[MethodEntry, ...], Field(min_length=1)]
+    methods: Annotated[tuple[MethodEntry, ...], AfterValidator(_not_empty)]
     epsilons: Epsilons
     delta: Delta = DEFAULT_DELTA
     domain: DomainKind = "observed"

@@ -95,9 +95,11 @@ class PlainDisplay:
         self._tally.extend(outlook.done)
         self._total = len(outlook.todo)
         self._start = self._last = time.monotonic()
+        before = sum(record.status != "skipped" for record in outlook.done)
+        skipped = sum(1 for entry in outlook.planned if entry.skip)
         self._print(
-            f"{len(outlook.planned)} tasks: {len(outlook.done)} done before, "
-            f"{_skipped(outlook)} skipped, {self._total} to run on {jobs} worker(s)"
+            f"{len(outlook.planned)} tasks: {before} done before, {skipped} skipped, "
+            f"{self._total} to run on {jobs} worker(s)"
         )
 
     def advance(self, record: Record) -> None:
@@ -221,7 +223,3 @@ def _cell_text(tally: Tally, cell: CellKey) -> str:
 def _cell_name(cell: CellKey) -> str:
     label, epsilon = cell
     return label if math.isinf(epsilon) else f"{label}, epsilon {epsilon:g}"
-
-
-def _skipped(outlook: Outlook) -> int:
-    return sum(1 for entry in outlook.planned if entry.skip)

@@ -161,7 +161,9 @@ def _timed(action: Callable[[], Value]) -> tuple[Value, float]:
 
 def _describe(error: BaseException) -> str:
     """Return the error and where it arose, short, and the same on every machine."""
-    frames = traceback.extract_tb(error.__traceback__)[-TRACEBACK_FRAMES:]
-    places = " > ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+    places = " > ".join(
+        f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames[-TRACEBACK_FRAMES:]
+    )
     text = f"{type(error).__name__}: {error}".strip()
-    return f"{text[:MESSAGE_LENGTH]} ({places})"
+    return f"{text[:MESSAGE_LENGTH]} ({places})" if places else text[:MESSAGE_LENGTH]

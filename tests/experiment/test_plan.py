@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from dprepro.config import load_config
+from dprepro.errors import DpreproError
+from dprepro.experiment.plan import PlannedTask, narrow, plan
+from tests.lab import Lab
+
+
+def _plan(lab: Lab, **keys: Any) -> list[PlannedTask]:
+    return plan(load_config(lab.config(**keys)))
+
+
+def test_every_combination_once_and_one_task_a_split_without_a_budget(lab: Lab) -> None:
+    planned = _plan(lab, methods=["noisy", "plain"], splits=3, epsilons=[1, 8])
+    found = {(p.task.split, p.task.label, p.task.epsilon) for p in planned}
+    grid = [("noisy", 1.0), ("noisy", 8.0), ("plain", math.inf)]
+    assert found == {(split, *cell) for split in range(3) for cell in grid}
+    assert len(planned) == 9
+    assert not any(p.skip for p in planned)
+
+
+def test_the_order_is_split_by_split_and_repeats(lab: Lab) -> None:
+    planned = _plan(lab, methods=["noisy", "plain", "raises"])
+    assert [p.task.split for p in planned] == sorted(p.task.split for p in planned)
+    assert planned == _plan(lab, methods=["noisy", "plain", "raises"])
+
+
+def test_a_method_overrides_what_the_config_says(lab: Lab) -> None:
+    entry = {"method": "noisy", "label": "mine", "epsilons": [3], "domain": "public"}
+    planned = _plan(lab, methods=["noisy", {**entry, "params": {"pause": 0.1}}], splits=1)
+    mine = [p.task for p in planned if p.task.label == "mine"]
+    assert [(t.epsilon, t.domain, t.params) for t in mine] == [(3.0, "public", {"pause": 0.1})]
+    others = [p.task for p in planned if p.task.label == "noisy"]
+    assert {(t.epsilon, t.domain) for t in others} == {(1.0, "observed"), (8.0, "observed")}
+
+
+def test_delta_counts_only_where_the_guarantee_has_one(lab: Lab) -> None:
+    one, other = (_plan(lab, methods=["noisy", "plain"], delta=d) for d in (1e-6, 1e-5))
+    assert one == other  # pure epsilon, and no privacy at all
+    config = load_config(lab.config(dataset="breast-cancer", methods=["dp-ebm-gdp"], delta=1e-5))
+    assert {p.task.delta for p in plan(config)} == {1e-5}
+
+
+def test_data_that_change_make_other_tasks(lab: Lab) -> None:
+    before = {p.task.key for p in _plan(lab)}
+    data = lab.folder / "tiny.csv"
+    data.write_text(data.read_text() + "0.5,u,yes\n")
+    assert before.isdisjoint(p.task.key for p in _plan(lab))
+
+
+def test_what_cannot_be_run_is_skipped_with_a_reason(lab: Lab) -> None:
+    planned = _plan(lab, methods=["noisy", "for-numbers", "lacks-module"], splits=1, epsilons=[1])
+    reasons = {p.task.label: p.skip for p in planned}
+    assert reasons == {
+        "noisy": "",
+        "for-numbers": "for-numbers is for regression, not for binary",
+        "lacks-module": (
+            "lacks-module needs the module 'surely_not_installed', which is not installed"
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"methods": ["noizy"]}, r"line \d+, methods\[0\].method: .*did you mean 'noisy'"),
+        (
+            {"methods": [{"method": "noisy", "params": {"paus": 1}}]},
+            r"methods\[0\].params.paus: noisy has no parameter 'paus'; did you mean 'pause'\?",
+        ),
+        (
+            {"methods": [{"method": "plain", "params": {"x": 1}}]},
+            "plain has no parameter 'x'. Allowed: none",
+        ),
+        ({"dataset": "aduld"}, r"line \d+, dataset: .*did you mean 'adult'"),
+        ({"dataset": "./nowhere.yaml"}, r"line \d+, dataset: .*nowhere\.yaml"),
+        ({"metric": "rmse"}, r"line \d+, metric: 'rmse' does not exist for tiny, a binary"),
+        (
+            {"dataset": "./undocumented.yaml", "domain": "public"},
+            r"line \d+, domain: the card of tiny gives no public domain",
+        ),
+        (
+            {
+                "dataset": "./undocumented.yaml",
+                "methods": ["plain", {"method": "noisy", "domain": "public"}],
+            },
+            r"methods\[1\].domain: the card of tiny gives no public domain",
+        ),
+    ],
+)
+def test_mistakes_name_the_place_and_the_remedy(
+    lab: Lab, keys: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DpreproError, match=message):
+        _plan(lab, **keys)
+
+
+def test_narrowing_keeps_what_is_asked_for(lab: Lab) -> None:
+    entries = ["noisy", "plain", {"method": "noisy", "label": "again"}]
+    planned = _plan(lab, methods=entries, splits=3)
+    assert narrow(planned) == planned
+    assert Counter(p.task.split for p in narrow(planned, splits=2)) == {0: 5, 1: 5}
+    assert {p.task.label for p in narrow(planned, methods=["noisy"])} == {"noisy", "again"}
+    assert {p.task.label for p in narrow(planned, methods=["again", "plain"])} == {"again", "plain"}
+    assert {p.task.epsilon for p in narrow(planned, epsilons=[8.0])} == {8.0, math.inf}
+
+
+def test_narrowing_to_what_is_not_there_is_an_error(lab: Lab) -> None:
+    planned = _plan(lab)
+    with pytest.raises(DpreproError, match=r"no method 'noizy' .*did you mean 'noisy'"):
+        narrow(planned, methods=["noizy"])
+    with pytest.raises(DpreproError, match=r"no epsilon 2 in the config\. Allowed: 1, 8"):
+        narrow(planned, epsilons=[2.0])

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from dprepro.experiment.record import Record, Task
+
+TASK = Task("d", "m", "l", {"b": 1, "a": [1, 2]}, 1.0, 1e-6, 0, 1, "observed", 0.2, 1, "f")
+CHANGES: dict[str, Any] = {
+    "dataset": "e",
+    "method": "n",
+    "label": "k",
+    "params": {"b": 2},
+    "epsilon": math.inf,
+    "delta": 0.0,
+    "split": 1,
+    "seed": None,
+    "domain": "public",
+    "test_share": 0.3,
+    "method_version": 2,
+    "data_fingerprint": "g",
+}
+
+
+def test_every_field_enters_the_key() -> None:
+    assert set(CHANGES) == {field.name for field in fields(Task)}
+    keys = {replace(TASK, **{name: value}).key for name, value in CHANGES.items()}
+    assert len(keys | {TASK.key}) == len(CHANGES) + 1
+
+
+def test_the_order_of_parameters_does_not_enter_the_key() -> None:
+    assert replace(TASK, params={"a": [1, 2], "b": 1}).key == TASK.key
+    assert len(TASK.key) == 16
+
+
+@pytest.mark.parametrize("epsilon", [0.5, math.inf])
+@pytest.mark.parametrize("status", ["ok", "failed", "skipped"])
+def test_a_record_survives_strict_json(epsilon: float, status: Any) -> None:
+    record = Record(
+        replace(TASK, epsilon=epsilon),
+        status,
+        metrics={"auc": 0.1 + 0.2},
+        seconds={"fit": 1.25},
+        ledger={"true_epsilon": 0.437},
+        message="why",
+    )
+    text = json.dumps(record.to_json(), allow_nan=False)
+    assert Record.from_json(json.loads(text)) == record

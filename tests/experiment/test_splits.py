@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprepro.experiment.splits import split_rows
+
+
+@given(n=st.integers(2, 400), share=st.floats(0.01, 0.99), split=st.integers(0, 99))
+def test_the_parts_are_disjoint_and_complete(n: int, share: float, split: int) -> None:
+    if not 0 < np.ceil(n * share) < n:
+        with pytest.raises(ValueError, match="one part is empty"):
+            split_rows(n, share, 1, "d", split)
+        return
+    train, test = split_rows(n, share, 1, "d", split)
+    assert sorted([*train, *test]) == list(range(n))
+    assert len(test) == np.ceil(n * share)
+
+
+def test_credit_fraud_leaves_the_papers_number_of_training_rows() -> None:
+    train, test = split_rows(284_807, 0.2, 1, "credit", 0)
+    assert (len(train), len(test)) == (227_845, 56_962)
+
+
+def test_splits_repeat_and_differ_by_number() -> None:
+    first = split_rows(100, 0.2, 1, "d", 0)[1]
+    assert np.array_equal(first, split_rows(100, 0.2, 1, "d", 0)[1])
+    assert not np.array_equal(first, split_rows(100, 0.2, 1, "d", 1)[1])
+
+
+def test_every_row_is_held_out_equally_often() -> None:
+    held_out = np.zeros(50)
+    for split in range(2000):
+        held_out[split_rows(50, 0.2, 1, "d", split)[1]] += 1
+    # Binomial(2000, 0.2): standard deviation 17.9; five of them.
+    assert np.all(np.abs(held_out - 400) < 90)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_too_few_rows_are_an_error(n: int) -> None:
+    with pytest.raises(ValueError, match=f"cannot split {n} rows with test_share 0.2"):
+        split_rows(n, 0.2, 1, "d", 0)

@@ -1,0 +1,207 @@
+"""A small laboratory: a tiny dataset, methods that behave and misbehave, and their configs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dprepro.methods import registry
+
+METHODS = '''
+import os, re, signal, time
+import numpy as np
+from dprepro.methods.registry import Guarantee, Method
+
+
+class Ledger:
+    def __init__(self, epsilon):
+        self.epsilon = epsilon
+
+    def summary(self):
+        return {"true_epsilon": self.epsilon, "noise": "laplace"}
+
+
+class Noisy:
+    """Ranks rows by their first feature plus noise."""
+
+    def __init__(self, epsilon, seed, pause=0.0, **_):
+        self.epsilon, self.seed, self.pause = epsilon, seed, pause
+
+    def fit(self, X, y):
+        time.sleep(self.pause)
+        self.classes_ = np.unique(y)
+        if np.isfinite(self.epsilon):
+            self.ledger_ = Ledger(self.epsilon)
+        self.threshold = float(X["a"].mean())
+        return self
+
+    def decision_function(self, X):
+        scale = 1.0 / self.epsilon
+        noise = np.random.default_rng(self.seed).laplace(size=len(X)) * scale
+        return X["a"].to_numpy() - self.threshold + noise
+
+    def predict(self, X):
+        return (self.decision_function(X) > 0).astype(int)
+
+
+class Bad(Noisy):
+    def __init__(self, how, **kwargs):
+        super().__init__(**kwargs)
+        self.how = how
+
+    def fit(self, X, y):
+        if self.how == "raises":
+            raise RuntimeError("no luck today")
+        if self.how == "exits":
+            os._exit(3)
+        if self.how == "is-killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "sleeps":
+            time.sleep(1000)
+        if self.how == "holds-the-gil":
+            re.match(r"(a+)+$", "a" * 60 + "b")
+        if self.how == "unless-mended" and not os.path.exists(os.environ["MENDED"]):
+            raise RuntimeError("not mended yet")
+        return super().fit(X, y)
+
+
+def noisy(*, task, epsilon, delta, domain, seed, **params):
+    return Noisy(epsilon=epsilon, seed=seed, **params)
+
+
+def bad(how):
+    def build(*, task, epsilon, delta, domain, seed, **params):
+        return Bad(how, epsilon=epsilon, seed=seed)
+    return build
+
+
+def method(name, build, takes_epsilon=True, tasks=("binary",), **more):
+    return Method(
+        name=name, title=name, tasks=frozenset(tasks), guarantee=Guarantee.PURE,
+        adjacency="zero-out", assumes=(), reference="", build=build,
+        takes_epsilon=takes_epsilon, **more,
+    )
+
+
+METHODS = [
+    method("noisy", noisy, defaults={"pause": 0.0}),
+    method("plain", noisy, takes_epsilon=False),
+    method("for-numbers", noisy, tasks=("regression",)),
+    method("lacks-module", noisy, requires="surely_not_installed"),
+    *(
+        method(how, bad(how))
+        for how in ("raises", "exits", "is-killed", "sleeps", "holds-the-gil", "unless-mended")
+    ),
+]
+'''
+
+CARD = """
+name: tiny
+task: binary
+file: tiny.csv
+target: y
+positive: "yes"
+features:
+  a: {numeric: [-5, 5]}
+  b: {categories: [u, v]}
+"""
+
+
+class Lab:
+    """A folder with dataset, card, methods and configs, and ways to run the latter."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = folder / "results"
+        (folder / "methods").mkdir()
+        (folder / "methods" / "misbehaviour.py").write_text(METHODS)
+        (folder / "tiny.yaml").write_text(CARD)
+        (folder / "undocumented.yaml").write_text(CARD.partition("features:")[0])
+        rng = np.random.default_rng(5)
+        a = rng.normal(size=80)
+        rows = [
+            f"{x:.4f},{'uv'[i % 2]},{'yes' if x + e > 0 else 'no'}"
+            for i, (x, e) in enumerate(zip(a, rng.normal(size=80), strict=True))
+        ]
+        (folder / "tiny.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
+
+    def config(self, name: str = "lab", **keys: Any) -> Path:
+        """Write a config (JSON is YAML) and return its path."""
+        settings = {
+            "title": "a test",
+            "dataset": "./tiny.yaml",
+            "metric": "auc",
+            "epsilons": [1, 8],
+            "splits": 3,
+            "seed": 7,
+            "methods": ["noisy"],
+            **keys,
+        }
+        path = self.folder / f"{name}.yaml"
+        path.write_text(json.dumps(settings, indent=1))
+        return path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "DPREPRO_METHODS": str(self.folder / "methods"),
+            "MENDED": str(self.folder / "mended"),
+            "DPREPRO_DEBUG": "1",
+        }
+
+    def command(self, *arguments: object) -> list[str]:
+        return [
+            *(sys.executable, "-m", "dprepro", "run"),
+            *map(str, arguments),
+            *("--results", str(self.results)),
+        ]
+
+    def start(self, *arguments: object, **popen: Any) -> subprocess.Popen[str]:
+        """Start ``dprepro run`` in a process group of its own."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            **popen,
+        )
+
+    def run(self, *arguments: object, **popen: Any) -> tuple[int, str]:
+        """Run ``dprepro run`` to its end; return exit code and output."""
+        process = self.start(*arguments, **popen)
+        output, _ = process.communicate(timeout=120)
+        return process.returncode, output
+
+    def lines(self, name: str = "lab") -> list[dict[str, Any]]:
+        """Return the journal's lines as dicts."""
+        return [json.loads(line) for line in (self.results / f"{name}.jsonl").open()]
+
+    def records(self, name: str = "lab") -> dict[str, dict[str, Any]]:
+        """Return the journal's records by key, without what may differ between runs."""
+        return {
+            line["key"]: {k: v for k, v in line.items() if k != "seconds"}
+            for line in self.lines(name)
+            if line["kind"] == "record"
+        }
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    """A laboratory of its own, whose methods are registered in this process too."""
+    lab = Lab(tmp_path)
+    monkeypatch.setenv("DPREPRO_METHODS", lab.environment["DPREPRO_METHODS"])
+    monkeypatch.setenv("MENDED", lab.environment["MENDED"])
+    registry.all_methods.cache_clear()
+    yield lab
+    registry.all_methods.cache_clear()

@@ -1,0 +1,72 @@
+"""Rules about the project as a whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+
+from dprepro.cli import app
+from dprepro.config import config_names, load_config
+from dprepro.experiment.plan import plan
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _commands(group: click.Command, path: str = "dprepro") -> dict[str, click.Command]:
+    found = {path: group}
+    for name, command in getattr(group, "commands", {}).items():
+        found.update(_commands(command, f"{path} {name}"))
+    return found
+
+
+COMMANDS = _commands(typer.main.get_command(app))
+
+
+def test_nothing_imports_upwards() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", sorted(COMMANDS))
+def test_every_command_gives_an_example_of_itself(path: str) -> None:
+    command = COMMANDS[path]
+    text = " ".join((command.help or "", command.epilog or ""))
+    assert "Example: dprepro" in text
+
+
+@pytest.mark.parametrize("name", config_names())
+def test_every_built_in_config_makes_a_plan(name: str) -> None:
+    config = load_config(name)
+    planned = plan(config)
+    assert {entry.task.label for entry in planned} == {m.label for m in config.methods}
+    assert len({entry.task.key for entry in planned}) == len(planned)
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
+    heavy = {"sklearn", "pandas", "numba", "scipy", "matplotlib"}
+    code = "import sys, dprepro.cli; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert not heavy & set(done.stdout.split())
+
+
+def test_tests_mirror_the_package() -> None:
+    sources = {
+        path.relative_to(ROOT / "dprepro")
+        for path in (ROOT / "dprepro" / "experiment").glob("*.py")
+        if path.name != "__init__.py"
+    }
+    missing = [s for s in sources if not (ROOT / "tests" / s.parent / f"test_{s.name}").is_file()]
+    assert not missing

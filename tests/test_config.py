@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dprepro.config import config_names, load_config, load_experiments
+from dprepro.errors import DpreproError
+
+VALID = """\
+title: a test
+dataset: adult
+metric: auc
+epsilons: [0.5, 1]
+methods:
+  - dp-ebm-gdp
+  - {method: dp-logistic, label: other, params: {tol: 1e-3}, domain: public, delta: 0}
+"""
+
+
+def _write(folder: Path, text: str, name: str = "mine") -> Path:
+    path = folder / f"{name}.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_valid_config_is_typed_and_defaults_are_filled_in(tmp_path: Path) -> None:
+    config = load_config(_write(tmp_path, VALID))
+    assert config.name == "mine"
+    assert config.text == VALID
+    assert config.epsilons == (0.5, 1.0)
+    assert (config.splits, config.test_share, config.domain) == (25, 0.2, "observed")
+    first, second = config.methods
+    assert (first.method, first.label, first.params) == ("dp-ebm-gdp", "dp-ebm-gdp", {})
+    assert (second.label, second.domain, second.delta) == ("other", "public", 0.0)
+    assert second.params == {"tol": 0.001}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("metric: auc", "metrik: auc", "line 3, metrik: unknown key; did you mean 'metric'?"),
+        ("metric: auc", "metric: auk", "line 3, metric: given 'auk'; did you mean 'auc'? Allowed"),
+        ("metric: auc\n", "", "metric: missing"),
+        ("label: other", "lable: x", "line 7, methods[1].lable: unknown key; did you mean 'label'"),
+        ("domain: public", "domain: privat", "line 7, methods[1].domain: given 'privat'"),
+        ("label: other", "label: dp-ebm-gdp", "two methods are labelled 'dp-ebm-gdp'"),
+        ("[0.5, 1]", "[0.5, -1]", "line 4, epsilons[1]: input should be greater than 0; given -1"),
+        ("[0.5, 1]", "[0.5, .inf]", "epsilons[1]: input should be a finite number"),
+        ("[0.5, 1]", "[true]", "epsilons[0]: a number is needed, not true or false; given True"),
+        ("[0.5, 1]", "[1, 1.0]", "line 4, epsilons: a value is given twice"),
+        ("[0.5, 1]", "[]", "line 4, epsilons: at least one entry is needed"),
+        ("delta: 0", "delta: 1", "methods[1].delta: input should be less than 1; given 1"),
+        ("title: a test", "title: ' '", "line 1, title: "),
+        ("title: a test", "title: t\nsplits: 2.5", "line 2, splits: "),
+        ("title: a test", "title: t\nsplits: 0", "line 2, splits: "),
+        ("title: a test", "title: t\ntest_share: 1", "line 2, test_share: "),
+        ("title: a test", "title: t\nseed: -1", "line 2, seed: "),
+        ("title: a test", "title: t\ntime_limit: 0", "line 2, time_limit: "),
+        ("title: a test", "title: t\npublished: {papr: x}", "published.papr: unknown key"),
+        ("title: a test", "title: t\ninclude: adult", "line 2, include: a list"),
+    ],
+)
+def test_mistakes_are_named_with_line_key_and_remedy(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    assert old in VALID
+    path = _write(tmp_path, VALID.replace(old, new))
+    with pytest.raises(DpreproError, match=re.escape(expected)) as caught:
+        load_config(path)
+    assert str(path) in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    path = _write(tmp_path, VALID.replace("auc", "auk").replace("[0.5, 1]", "[0]"))
+    with pytest.raises(DpreproError) as caught:
+        load_config(path)
+    assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "just words\n"])
+def test_what_is_no_mapping_is_told_the_keys(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DpreproError, match="a config is a mapping with the keys title, dataset"):
+        load_config(_write(tmp_path, text))
+
+
+def test_a_null_seed_is_kept(tmp_path: Path) -> None:
+    assert load_config(_write(tmp_path, VALID + "seed: null\n")).seed is None
+    assert load_config(_write(tmp_path, VALID)).seed == 0
+
+
+def test_a_table_number_may_stand_without_quotes(tmp_path: Path) -> None:
+    config = load_config(_write(tmp_path, VALID + "published: {paper: p, table: 2}\n"))
+    assert config.published is not None
+    assert config.published.table == "2"
+
+
+def test_a_dataset_is_a_name_or_a_path_from_the_configs_folder(tmp_path: Path) -> None:
+    assert load_config(_write(tmp_path, VALID)).card == "adult"
+    for given in ("cards/x.yaml", "x.yaml"):
+        config = load_config(_write(tmp_path, VALID.replace("adult", given)))
+        assert Path(config.card) == tmp_path / given
+
+
+def test_an_unknown_name_lists_the_built_in_ones_and_the_nearest() -> None:
+    with pytest.raises(DpreproError, match=r"no config 'adullt'.*did you mean 'adult'\?.*telco"):
+        load_config("adullt")
+
+
+def test_a_file_wins_over_a_built_in_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "adult").write_text(VALID)
+    monkeypatch.chdir(tmp_path)
+    assert load_config("adult").title == "a test"
+
+
+def test_included_configs_come_first_and_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        _write(tmp_path, VALID, name)
+    _write(tmp_path, "title: both\ninclude: [one.yaml, two.yaml]\n", "both")
+    path = _write(tmp_path, VALID + "include: [both.yaml, two.yaml, quickstart]\n", "all")
+    names = [config.name for config in load_experiments(path)]
+    assert names == ["one", "two", "quickstart", "all"]
+    assert [c.name for c in load_experiments(path, tmp_path / "one.yaml")] == names
+
+
+def test_a_config_of_includes_only_is_no_experiment(tmp_path: Path) -> None:
+    path = _write(tmp_path, "include: [adult, telco]\n")
+    assert [config.name for config in load_experiments(path)] == ["adult", "telco"]
+    with pytest.raises(DpreproError, match="no experiment of its own, it includes adult, telco"):
+        load_config(path)
+
+
+def test_a_circle_of_includes_is_an_error(tmp_path: Path) -> None:
+    _write(tmp_path, "include: [b.yaml]\n", "a")
+    path = _write(tmp_path, "include: [a.yaml]\n", "b")
+    with pytest.raises(DpreproError, match=r"circle: b\.yaml -> a\.yaml -> b\.yaml"):
+        load_experiments(path)
+
+
+def test_two_configs_of_one_name_would_share_a_journal(tmp_path: Path) -> None:
+    path = _write(tmp_path, VALID, "adult")
+    with pytest.raises(DpreproError, match=r"would share one journal, adult\.jsonl"):
+        load_experiments(path, "adult")
+
+
+def test_table_2_configs_are_the_papers_protocol() -> None:
+    for name in ("adult", "telco", "credit"):
+        config = load_config(name)
+        assert config.dataset == name
+        assert config.epsilons == (0.5, 1, 2, 4, 8)
+        assert (config.splits, config.test_share, config.delta) == (25, 0.2, 1e-6)
+        assert config.metric == "auc"
+        assert {"dp-ebm-gdp", "dp-ebm-classic", "dp-logistic"} <= {m.label for m in config.methods}
+
+
+def test_built_in_configs_are_listed() -> None:
+    assert {"quickstart", "adult", "telco", "credit"} <= set(config_names())

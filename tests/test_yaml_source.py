@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.yaml_source import read_yaml
+
+
+def _write(folder: Path, text: str) -> Path:
+    path = folder / "some.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_where_names_file_line_and_dotted_key(tmp_path: Path) -> None:
+    path = _write(tmp_path, "a: 1\nb:\n  - x\n  - {c: 2,\n     d: 3}\n")
+    source = read_yaml(path)
+    assert source.where("a") == f"{path}, line 1, a"
+    assert source.where("b", 1) == f"{path}, line 4, b[1]"
+    assert source.where("b", 1, "d") == f"{path}, line 5, b[1].d"
+
+
+def test_where_falls_back_to_the_nearest_known_parent(tmp_path: Path) -> None:
+    path = _write(tmp_path, "a: 1\nb: {c: 2}\n")
+    source = read_yaml(path)
+    assert source.where("b", "missing", 0) == f"{path}, line 2, b.missing[0]"
+    assert source.where("missing") == f"{path}, missing"
+    assert source.where() == str(path)
+
+
+@pytest.mark.parametrize("text", ["1e-6", "1.0e-6", "1E-6", "0.000001", "+1e-6"])
+def test_numbers_in_every_notation_are_numbers(tmp_path: Path, text: str) -> None:
+    assert read_yaml(_write(tmp_path, f"delta: {text}")).values == {"delta": 1e-6}
+
+
+def test_integers_and_words_keep_their_type(tmp_path: Path) -> None:
+    values = read_yaml(_write(tmp_path, "[25, 1e, e5, '1e5', null]")).values
+    assert values == [25, "1e", "e5", "1e5", None]
+
+
+def test_a_key_given_twice_is_an_error_naming_both_lines(tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match=r"line 3: 'a' is given twice \(first on line 1\)"):
+        read_yaml(_write(tmp_path, "a: 1\nb: 2\na: 3\n"))
+
+
+def test_broken_yaml_names_the_line(tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match=r"some\.yaml, line 2: not valid YAML"):
+        read_yaml(_write(tmp_path, "a: 1\nb: ]\n"))
+
+
+def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match=r"nowhere\.yaml: cannot be read"):
+        read_yaml(tmp_path / "nowhere.yaml")
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b"a: \xe9")
+    with pytest.raises(DpreproError, match="cannot be read"):
+        read_yaml(path)
+
+
+def test_an_empty_file_has_no_values(tmp_path: Path) -> None:
+    assert read_yaml(_write(tmp_path, "# nothing\n")).values is None
