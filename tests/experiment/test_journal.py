@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.journal import Journal, JournalWarning, read_journal
+from dprepro.experiment.record import Record
+from tests.experiment.test_record import TASK
+
+ENVIRONMENT = {"kind": "environment", "python": "3"}
+
+
+def _record(split: int, auc: float = 0.5) -> Record:
+    return Record(replace(TASK, split=split), "ok", metrics={"auc": auc})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A journal with an environment and two records."""
+    path = tmp_path / "results" / "x.jsonl"
+    with Journal(path) as journal:
+        journal.append(ENVIRONMENT)
+        journal.append(_record(0))
+        journal.append(_record(1))
+    return path
+
+
+def test_what_was_appended_is_read(path: Path) -> None:
+    contents = read_journal(path)
+    assert contents.environments == [ENVIRONMENT]
+    assert contents.records == [_record(0), _record(1)]
+
+
+def test_a_later_run_adds_and_the_later_record_of_a_key_wins(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.append(ENVIRONMENT)
+        journal.append(_record(0, auc=0.9))
+    contents = read_journal(path)
+    assert len(contents.environments) == 2
+    assert contents.records == [_record(1), _record(0, auc=0.9)]
+
+
+@pytest.mark.parametrize(
+    "tail", [b'{"kind":"rec', b"{", b"\x00" * 40, b"\x00" * 40 + b"\n", b"1.5"]
+)
+def test_a_torn_last_line_is_dropped_with_a_warning(path: Path, tail: bytes) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole + tail)
+    with pytest.warns(JournalWarning, match="the last line was torn"):
+        assert read_journal(path).records == [_record(0), _record(1)]
+    with pytest.warns(JournalWarning), Journal(path) as journal:
+        journal.append(_record(2))
+    assert path.read_bytes().startswith(whole)
+    assert read_journal(path).records == [_record(0), _record(1), _record(2)]
+
+
+def test_every_way_to_tear_the_last_line_leaves_the_earlier_ones(path: Path) -> None:
+    whole = path.read_bytes()
+    start = whole.rstrip(b"\n").rindex(b"\n") + 1
+    for cut in range(start + 1, len(whole), 7):
+        path.write_bytes(whole[:cut])
+        with pytest.warns(JournalWarning):
+            assert read_journal(path).records == [_record(0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("garbage", "line 2: not a journal line"),
+        ('{"kind": "other"}', "line 2: not a journal line .unknown kind 'other'"),
+        ("[1]", "line 2: not a journal line"),
+        ('{"kind": "record", "task": {}}', "line 2: a record of another version"),
+    ],
+)
+def test_damage_elsewhere_is_an_error_that_names_the_line(
+    path: Path, line: str, problem: str
+) -> None:
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], line, *lines[1:]]) + "\n")
+    with pytest.raises(DpreproError, match=problem):
+        read_journal(path)
+
+
+def test_a_missing_journal_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match="`dprepro run adult` writes it"):
+        read_journal(tmp_path / "adult.jsonl")
+
+
+def test_only_one_run_at_a_time(path: Path) -> None:
+    with Journal(path), pytest.raises(DpreproError, match="another run is writing"), Journal(path):
+        pass
+    with Journal(path) as journal:  # the lock is free again
+        journal.append(_record(2))
+    assert len(read_journal(path).records) == 3
+
+
+def test_a_lock_dies_with_its_holder(path: Path) -> None:
+    code = (
+        "import os, pathlib\nfrom dprepro.experiment.journal import Journal\n"
+        f"Journal(pathlib.Path({str(path)!r})).__enter__()\nos._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    with Journal(path) as journal:
+        journal.append(_record(2))
+    assert len(read_journal(path).records) == 3
+
+
+def test_fresh_keeps_every_old_journal(path: Path) -> None:
+    old = path.read_bytes()
+    for split in (5, 6):
+        with Journal(path, fresh=True) as journal:
+            journal.append(_record(split))
+    assert read_journal(path).records == [_record(6)]
+    assert path.with_name("x.jsonl.bak").read_bytes() == old
+    assert read_journal(path.with_name("x.jsonl.bak1")).records == [_record(5)]
+
+
+def test_a_journal_to_which_nothing_was_added_leaves_no_file(tmp_path: Path) -> None:
+    with Journal(tmp_path / "x.jsonl"):
+        pass
+    assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_every_line_is_strict_json_on_disk_at_once(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.append(_record(2))
+        assert json.loads(path.read_text().splitlines()[-1])["task"]["split"] == 2
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            journal.append({"kind": "environment", "x": float("nan")})
+    assert len(read_journal(path).records) == 3
+
+
+FULL_DISK = """
+import pathlib, resource, sys
+from dprepro.experiment.journal import Journal
+from tests.experiment.test_journal import _record
+path = pathlib.Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 700, resource.RLIM_INFINITY))
+with Journal(path) as journal:
+    for split in range(2, 99):
+        journal.append(_record(split))
+        print(split, flush=True)
+"""
+
+
+def test_a_full_disk_ends_the_run_and_keeps_whole_lines(path: Path) -> None:
+    pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert "DpreproError" in done.stderr
+    assert "make room, then give the same command again" in done.stderr
+    written = [int(line) for line in done.stdout.split()]
+    assert written
+    splits = [record.task.split for record in read_journal(path).records]
+    assert splits == [0, 1, *written]
+    with Journal(path) as journal:
+        journal.append(_record(99))
+    assert len(read_journal(path).records) == len(splits) + 1
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(DpreproError, match="cannot be written"),
+        Journal(tmp_path / "file" / "x.jsonl"),
+    ):
+        pass

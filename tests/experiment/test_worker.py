@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from dprepro.config import load_config
+from dprepro.data import load
+from dprepro.experiment.plan import plan
+from dprepro.experiment.record import Record, Task
+from dprepro.experiment.seeds import task_seed
+from dprepro.experiment.splits import split_rows
+from dprepro.experiment.worker import MESSAGE_LENGTH, DataRef, run_task, warm_up
+from tests.lab import Lab
+
+
+def _task(lab: Lab, method: str = "noisy", **keys: object) -> tuple[Task, DataRef]:
+    config = load_config(lab.config(methods=[method], **keys))
+    return plan(config)[0].task, DataRef(config.card)
+
+
+def _run(lab: Lab, method: str = "noisy", **keys: object) -> Record:
+    return run_task(*_task(lab, method, **keys))
+
+
+def test_a_record_is_what_doing_it_by_hand_gives(lab: Lab) -> None:
+    task, data = _task(lab)
+    record = run_task(task, data)
+    dataset = load(data.card)
+    train, test = split_rows(len(dataset.y), task.test_share, task.seed, "tiny", task.split)
+    noise = np.random.default_rng(task_seed(task)).laplace(size=len(test)) / task.epsilon
+    scores = dataset.X["a"].to_numpy()[test] - dataset.X["a"].to_numpy()[train].mean() + noise
+    assert record.status == "ok"
+    assert record.metrics["auc"] == roc_auc_score(dataset.y[test], scores)
+    assert record.metrics["accuracy"] == np.mean((scores > 0) == dataset.y[test])
+    assert record.ledger == {"true_epsilon": 1.0, "noise": "laplace"}
+    assert set(record.seconds) == {"encode", "fit", "predict"}
+
+
+def test_the_same_task_gives_the_same_record_whatever_ran_before(lab: Lab) -> None:
+    config = load_config(lab.config(methods=["noisy", "plain"]))
+    tasks, data = [entry.task for entry in plan(config)], DataRef(config.card)
+    forwards = {task.key: run_task(task, data).metrics for task in tasks}
+    backwards = {task.key: run_task(task, data).metrics for task in reversed(tasks)}
+    assert forwards == backwards
+    assert len({values["auc"] for values in forwards.values()}) > len(tasks) // 2
+
+
+def test_a_null_seed_gives_new_noise_on_the_same_split(lab: Lab) -> None:
+    task, data = _task(lab, seed=None)
+    assert run_task(task, data).metrics != run_task(task, data).metrics
+    plain, data = _task(lab, "plain", seed=None)
+    assert run_task(plain, data).metrics == run_task(plain, data).metrics
+    assert math.isinf(plain.epsilon)
+
+
+def test_an_error_is_told_short_with_its_place_and_no_folders(lab: Lab) -> None:
+    record = _run(lab, "raises")
+    assert (record.status, record.metrics, record.ledger) == ("failed", {}, None)
+    assert record.message.startswith("RuntimeError: no luck today (misbehaviour.py:")
+    assert str(lab.folder) not in record.message
+
+
+def test_a_long_error_is_cut(lab: Lab) -> None:
+    plugin = lab.folder / "methods" / "misbehaviour.py"
+    plugin.write_text(plugin.read_text().replace('"no luck today"', '"x" * 9999'))
+    assert len(_run(lab, "raises").message) < MESSAGE_LENGTH + 200
+
+
+def test_a_method_that_leaves_python_is_a_failure_like_any_other(lab: Lab) -> None:
+    plugin = lab.folder / "methods" / "misbehaviour.py"
+    plugin.write_text(plugin.read_text().replace('RuntimeError("no luck', 'SystemExit("no luck'))
+    assert _run(lab, "raises").message.startswith("SystemExit: no luck today")
+
+
+def test_a_ledger_that_strict_json_cannot_hold_is_a_failure(lab: Lab) -> None:
+    plugin = lab.folder / "methods" / "misbehaviour.py"
+    plugin.write_text(plugin.read_text().replace('"laplace"}', 'float("inf")}'))
+    record = _run(lab)
+    assert record.status == "failed"
+    assert "not JSON compliant" in record.message
+
+
+@pytest.mark.parametrize(("kind", "categories"), [("public", "uv"), ("observed", "uv")])
+def test_the_domain_is_the_cards_or_that_of_the_training_rows(
+    lab: Lab, kind: str, categories: str
+) -> None:
+    plugin = lab.folder / "methods" / "misbehaviour.py"
+    plugin.write_text(
+        plugin.read_text().replace(
+            "return Noisy(epsilon=epsilon, seed=seed, **params)",
+            'raise RuntimeError(f"{domain.features[0].upper} {domain.is_public}")',
+        )
+    )
+    task, data = _task(lab, domain=kind)
+    dataset = load(data.card)
+    train, _ = split_rows(len(dataset.y), task.test_share, task.seed, "tiny", task.split)
+    upper = 5.0 if kind == "public" else dataset.X["a"].to_numpy()[train].max()
+    assert f"{upper} {kind == 'public'}" in run_task(task, data).message
+
+
+def test_one_class_among_the_training_rows_is_told(lab: Lab) -> None:
+    header, *rows = (lab.folder / "tiny.csv").read_text().splitlines()
+    rows = [row.replace("yes", "no") for row in rows]
+    task, _ = _task(lab)
+    _, test = split_rows(len(rows), task.test_share, task.seed, "tiny", task.split)
+    rows[test[0]] = rows[test[0]].replace("no", "yes")
+    (lab.folder / "tiny.csv").write_text("\n".join([header, *rows]) + "\n")
+    task, data = _task(lab)
+    message = run_task(task, data).message
+    assert "the training rows of split 0 hold one class only" in message
+    others = [run_task(replace(task, split=split), data).message for split in range(1, 4)]
+    assert any("the test rows hold one class only" in other for other in others)
+
+
+def test_warm_up_leaves_nothing_to_load(lab: Lab, tmp_path: Path) -> None:
+    task, data = _task(lab)
+    warm_up(data)
+    (lab.folder / "tiny.csv").unlink()
+    start = time.perf_counter()
+    assert run_task(task, data).status == "ok"
+    assert time.perf_counter() - start < 5
