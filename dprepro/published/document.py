@@ -105,7 +105,7 @@ def select_documents(paper: str | None = None) -> list[Document]:
     if paper not in documents:
         names = list(documents)
         raise DpreproError(
-            f"document {paper!r} has no table layout{nearest(paper, names)}. "
+            f"document {paper!r} has no table layout{nearest(paper, names) or '.'} "
             f"Allowed: {', '.join(names)}. A YAML file beside its CSV file adds one."
         )
     return [documents[paper]]

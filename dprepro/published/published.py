@@ -76,7 +76,8 @@ def load_published(paper: str | None = None, folder: Path = FOLDER) -> list[Publ
     papers = sorted({cell.paper for cell in cells})
     if paper not in papers:
         raise DpreproError(
-            f"unknown document {paper!r}{nearest(paper, papers)}. Allowed: {', '.join(papers)}"
+            f"unknown document {paper!r}{nearest(paper, papers) or '.'} "
+            f"Allowed: {', '.join(papers)}"
         )
     return [cell for cell in cells if cell.paper == paper]
 

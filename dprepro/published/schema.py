@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from dprepro.errors import DpreproError
+from dprepro.errors import DpreproError, nearest
 from dprepro.published.published import PublishedCell
 
 
@@ -46,13 +46,33 @@ class Selector(Strict):
         )
 
     def require_printed(self, cells: Iterable[PublishedCell], where: str) -> None:
-        """Raise `DpreproError` where a name or level occurs in none of `cells` that it selects."""
-        selected = [cell for cell in cells if self.matches(cell)]
-        for field in ("tables", "datasets", "methods", "epsilons"):
-            printed = {getattr(cell, field.removesuffix("s")) for cell in selected}
+        """Refuse names that are not printed, and combinations that are not.
+
+        Raises
+        ------
+        DpreproError
+            If a value occurs in none of `cells`, or in none that fits the rest of the selector.
+        """
+        printed = list(cells)
+        for field in Selector.model_fields:
+            known = list(dict.fromkeys(_value(cell, field) for cell in printed))
             for value in getattr(self, field) or []:
-                if value not in printed:
+                if value not in known:
                     raise DpreproError(
-                        f"{where}: {field}: no printed cell has {value!r} together with the rest "
-                        "of the entry. Correct the name, or remove it."
+                        f"{where}: {field}: no printed cell has {value!r}"
+                        f"{nearest(str(value), list(map(str, known))) or '.'} "
+                        f"Allowed: {', '.join(map(str, known))}"
                     )
+        selected = [cell for cell in printed if self.matches(cell)]
+        for field in Selector.model_fields:
+            for value in getattr(self, field) or []:
+                if value not in {_value(cell, field) for cell in selected}:
+                    raise DpreproError(
+                        f"{where}: {field}: {value!r} is not printed together with the rest of "
+                        "the entry; correct it, or make two entries"
+                    )
+
+
+def _value(cell: PublishedCell, field: str) -> str | float:
+    value: str | float = getattr(cell, field.removesuffix("s"))
+    return value

@@ -50,6 +50,15 @@ class CheckReport:
             stale=[stale for stale in self.stale if stale.cell.published.paper == paper],
         )
 
+    def of_measured(self) -> CheckReport:
+        """Return the part on cells that were run, without stale explanations.
+
+        For a slice of the splits: those cannot tell that a deviation has gone.
+        """
+        return replace(
+            self, verdicts=[cell for cell in self.verdicts if cell.measured is not None], stale=()
+        )
+
     @property
     def papers(self) -> list[str]:
         """The documents judged, in order."""

@@ -119,7 +119,8 @@ def find_metric(name: str) -> Metric:
     """Return the metric called `name`; `DpreproError` with the nearest match if there is none."""
     if name not in METRICS:
         raise DpreproError(
-            f"unknown metric {name!r}{nearest(name, list(METRICS))}. Allowed: {', '.join(METRICS)}"
+            f"unknown metric {name!r}{nearest(name, list(METRICS)) or '.'} "
+            f"Allowed: {', '.join(METRICS)}"
         )
     return METRICS[name]
 

@@ -156,8 +156,8 @@ def _outcome(report: CheckReport, require_all: bool) -> Text:
         return Text("Check passed: every deviation is explained.", style="bold green")
     if report.unexplained:
         return Text(
-            f"Check failed: {len(report.unexplained)} deviations without an explanation. Suspect "
-            "our side first; once understood, add the reason to published/deviations.yaml.",
+            f"Check failed: deviations without an explanation: {len(report.unexplained)}. Suspect "
+            "our side first; once understood, add the reason to dprepro/published/deviations.yaml.",
             style="bold red",
         )
     return Text("Check failed: not every cell was run in full (--require-all).", style="bold red")

@@ -106,7 +106,7 @@ def build_tables(
     if not tables:
         available = sorted({m for c in results.cells for m in c.values})
         raise DpreproError(
-            f"no result has the metric {metric!r}{nearest(str(metric), available)}. "
+            f"no result has the metric {metric!r}{nearest(str(metric), available) or '.'} "
             f"The results have: {', '.join(available) or 'none, all tasks failed'}"
         )
     return tables
@@ -117,7 +117,7 @@ def _measured_datasets(results: Results, datasets: Sequence[str]) -> list[str]:
     for name in datasets:
         if name not in measured:
             raise DpreproError(
-                f"no results of dataset {name!r}{nearest(name, measured)}. "
+                f"no results of dataset {name!r}{nearest(name, measured) or '.'} "
                 f"There are: {', '.join(measured)}"
             )
     return [name for name in measured if not datasets or name in datasets]

@@ -1,0 +1,82 @@
+import math
+import shutil
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.published.document import load_documents, select_documents
+from dprepro.published.published import FOLDER, load_published
+
+DOCUMENTS = load_documents()
+PAPER = DOCUMENTS["dp-ebm-2021"]
+
+
+@pytest.mark.parametrize("paper", list(DOCUMENTS))
+def test_a_layout_names_only_what_is_printed(paper):
+    document = DOCUMENTS[paper]
+    for name, layout in document.tables.items():
+        printed = [c for c in load_published(paper) if c.table == name]
+        assert set(layout.datasets) <= {c.dataset for c in printed}
+        assert {c.metric for c in printed if c.dataset in layout.datasets} == {layout.metric}
+        assert len({c.method for c in layout.columns}) == len(layout.columns)
+
+
+def test_the_dp_ebm_layout_has_a_place_for_each_of_184_cells():
+    places = {
+        (name, dataset, column.label(epsilon), epsilon)
+        for name, layout in PAPER.tables.items()
+        for dataset in layout.datasets
+        for column in layout.columns
+        for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
+    }
+    cells = PAPER.cells()
+    assert len(cells) == 184
+    assert {(c.table, c.dataset, c.method, c.epsilon) for c in cells} <= places
+
+
+def test_both_dp_ebm_columns_share_one_non_private_row():
+    columns = {column.method: column for column in PAPER.tables["2"].columns}
+    assert columns["dp-ebm-gdp"].label(math.inf) == columns["dp-ebm-classic"].label(math.inf)
+    assert columns["dp-logistic"].label(math.inf) == "logistic"
+    assert columns["dpboost"].label(math.inf) == "lightgbm"
+    assert columns["dpboost"].label(0.5) == "dpboost"
+
+
+def test_only_the_private_healthcare_data_is_impossible():
+    impossible = [cell for cell in PAPER.cells() if PAPER.why_impossible(cell)]
+    assert {cell.dataset for cell in impossible} == {"healthcare"}
+    assert len(impossible) == 23
+    assert "never released" in PAPER.why_impossible(impossible[0])
+
+
+def test_cells_leave_out_datasets_without_a_place():
+    slides = DOCUMENTS["replication-slides-2025"]
+    assert {cell.dataset for cell in slides.cells()} == {"breast-cancer"}
+    assert len(slides.cells()) < len(load_published(slides.paper))
+
+
+def test_documents_are_chosen_by_name():
+    assert select_documents("dp-ebm-2021") == [PAPER]
+    assert select_documents() == list(DOCUMENTS.values())
+    with pytest.raises(DpreproError, match="did you mean 'dp-ebm-2021'"):
+        select_documents("dp-emb-2021")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("splits: 25", "splits: none", "protocol.splits"),
+        ("splits: 25, ", "", "splits"),
+        ("impossible:", "imposible:", "imposible"),
+        ("- datasets: healthcare", "- datasets: helthcare", "no printed cell has 'helthcare'"),
+        ("paper: dp-ebm-2021", "paper: dp-ebm-1921", "unknown document 'dp-ebm-1921'"),
+    ],
+)
+def test_a_wrong_layout_is_refused_with_file_and_key(tmp_path, old, new, message):
+    source = shutil.copy(FOLDER / "dp_ebm_2021.yaml", tmp_path)
+    text = (tmp_path / "dp_ebm_2021.yaml").read_text()
+    assert old in text
+    (tmp_path / "dp_ebm_2021.yaml").write_text(text.replace(old, new))
+    with pytest.raises(DpreproError, match=message) as error:
+        load_documents(tmp_path)
+    assert str(source) in str(error.value) or "unknown document" in message

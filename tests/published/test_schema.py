@@ -1,0 +1,41 @@
+import itertools
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.published.published import load_published
+from dprepro.published.schema import Selector
+
+CELLS = load_published("dp-ebm-2021")
+
+
+def test_an_empty_selector_matches_everything():
+    assert all(Selector().matches(cell) for cell in CELLS)
+
+
+def test_a_scalar_is_a_list_of_one():
+    assert Selector(datasets="adult", epsilons=1) == Selector(datasets=["adult"], epsilons=[1.0])
+
+
+def test_a_selector_matches_the_product_of_its_lists():
+    datasets, methods, epsilons = ["adult", "telco"], ["dpboost", "dp-ebm-gdp"], [0.5, 8]
+    chosen = Selector(tables="2", datasets=datasets, methods=methods, epsilons=epsilons)
+    found = {(c.dataset, c.method, c.epsilon) for c in CELLS if chosen.matches(c)}
+    assert found == set(itertools.product(datasets, methods, epsilons))
+
+
+def test_what_is_printed_passes():
+    Selector(datasets=["adult", "telco"], epsilons=["inf"]).require_printed(CELLS, "file")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"datasets": ["adult", "adlut"]}, "file: datasets: no printed cell has 'adlut'; did you"),
+        ({"methods": "ebm", "epsilons": 1}, "file: methods: 'ebm' is not printed together"),
+        ({"datasets": "adult", "tables": "3"}, "not printed together"),
+    ],
+)
+def test_what_is_not_printed_is_refused(fields, message):
+    with pytest.raises(DpreproError, match=message):
+        Selector(**fields).require_printed(CELLS, "file")
