@@ -73,8 +73,8 @@ def _local(source: Source, card: Card, data_dir: Path | None) -> RawTable:
         places = file_candidates(str(source.file), card.folder, data_dir)
         raise SourceError(f"no file at {' or '.join(map(str, places))}")
     try:
-        data = path.read_bytes()
-        digest = _check_sha256(_unpacked(data, source), source)
+        data = _unpacked(path.read_bytes(), source)
+        digest = _check_sha256(data, source)
         return RawTable(_parse(data, source, card), str(path), digest)
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error}") from error

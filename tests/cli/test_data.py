@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dprepro.cli import app
+from dprepro.data.loading import UnavailableError
+from dprepro.errors import DpreproError
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, ["data", *args], env={"COLUMNS": "200"})
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No data folder and an empty cache."""
+    monkeypatch.setenv("DPREPRO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("DPREPRO_DATA", raising=False)
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Path:
+    """The card of a table of one's own."""
+    (tmp_path / "toy.csv").write_text("[age],c,y\n20,red,yes\n31,blue,no\n")
+    path = tmp_path / "toy.yaml"
+    path.write_text("name: toy\ntask: binary\nfile: toy.csv\ntarget: y\npositive: yes\n")
+    return path
+
+
+@pytest.mark.parametrize("command", ["", "list", "fetch", "verify", "describe"])
+def test_every_help_has_an_example(command: str) -> None:
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"Example: dprepro data {command}" in result.output
+
+
+def test_list_shows_the_built_in_cards() -> None:
+    output = run("list").output
+    for part in ("adult", "32,561", "7,841", "breast-cancer", "sklearn", "credit", "telco"):
+        assert part in output
+
+
+def test_fetch_says_what_it_has(card: Path) -> None:
+    result = run("fetch", str(card))
+    assert result.exit_code == 0
+    assert "toy: 2 rows, 2 columns, verified" in result.output
+    assert str(card.with_name("toy.csv")) in result.output
+
+
+def test_fetch_takes_the_data_folder(card: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    card.with_name("toy.csv").rename(folder / "toy.csv")
+    assert isinstance(run("fetch", str(card)).exception, UnavailableError)
+    assert run("fetch", str(card), "--data-dir", str(folder)).exit_code == 0
+
+
+def test_verify_all_shows_what_is_absent_and_succeeds() -> None:
+    result = run("verify")
+    assert result.exit_code == 0
+    assert "ok breast-cancer: 569 rows" in result.output
+    assert "absent adult" in result.output
+    assert "Or: dprepro data fetch adult" in result.output
+
+
+def test_verify_fails_for_the_one_named_if_absent_or_wrong(card: Path) -> None:
+    assert run("verify", "adult").exit_code == 1
+    assert run("verify", str(card)).exit_code == 0
+    card.write_text(card.read_text() + "expect: {rows: 3}\n")
+    result = run("verify", str(card))
+    assert result.exit_code == 1
+    assert "rows: expected 3, found 2" in result.output
+
+
+def test_describe_shows_size_and_what_is_public() -> None:
+    output = run("describe", "breast-cancer").output
+    for part in ("569", "212 (37.3%)", "scikit-learn", "mean radius", "[0, 50]", "0.00%", "CC BY"):
+        assert part in output
+
+
+def test_describe_a_table_of_ones_own(card: Path) -> None:
+    output = run("describe", str(card)).output
+    for part in ("[age]", "nothing", "none: run it with `domain: observed`"):
+        assert part in output
+
+
+def test_describe_as_json(card: Path) -> None:
+    described = json.loads(run("describe", str(card), "--json").output)
+    assert described["rows"] == 2
+    assert [column["name"] for column in described["columns"]] == ["[age]", "c"]
+
+
+def test_an_unknown_name_is_an_error_of_the_users() -> None:
+    result = run("describe", "adlut")
+    assert isinstance(result.exception, DpreproError)
+    assert "did you mean 'adult'?" in str(result.exception)

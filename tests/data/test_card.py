@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dprepro.data.card import Card, Source, card_names, load_card
+from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.errors import DpreproError
+
+FEATURES: dict[str, Any] = {"age": {"numeric": [0, 100]}, "colour": {"categories": ["red", "blue"]}}
+
+
+def problem(write_card: Callable[..., Path], changes: dict[str, Any], **kwargs: Any) -> str:
+    with pytest.raises(DpreproError) as caught:
+        load_card(write_card(changes, **kwargs))
+    return str(caught.value)
+
+
+def test_built_in_cards_are_named_as_their_files() -> None:
+    assert {"adult", "breast-cancer", "credit", "telco"} <= set(card_names())
+    assert [load_card(name).name for name in card_names()] == card_names()
+
+
+def test_unknown_name_says_what_there_is_and_the_nearest() -> None:
+    with pytest.raises(DpreproError, match=r"'adlut'; did you mean 'adult'\? Allowed: .*telco"):
+        load_card("adlut")
+
+
+def test_a_path_that_is_not_there_is_named_as_a_path() -> None:
+    with pytest.raises(DpreproError, match=r"no dataset card at my/card.yaml"):
+        load_card("my/card.yaml")
+
+
+def test_a_path_wins_over_a_name(
+    write_card: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_card({"name": "mine"})
+    path.rename(path.with_name("adult"))
+    monkeypatch.chdir(path.parent)
+    assert load_card("adult").name == "mine"
+
+
+def test_a_folder_of_the_same_name_does_not_hide_a_built_in_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "adult").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load_card("adult").name == "adult"
+
+
+def test_the_shortest_card(make_card: Callable[..., Card], tmp_path: Path) -> None:
+    card = make_card()
+    assert [source.file for source in card.sources] == ["toy.csv"]
+    assert card.features is None
+    assert card.folder == tmp_path / "cards"
+
+
+def test_a_misspelt_key_names_file_line_and_nearest(write_card: Callable[..., Path]) -> None:
+    message = problem(write_card, {"positiv": "yes"}, without=("positive",))
+    assert "toy.yaml, line" in message
+    assert "unknown key; did you mean 'positive'?" in message
+
+
+def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]) -> None:
+    message = problem(write_card, {"task": "binari"})
+    assert "given 'binari'; did you mean 'binary'?" in message
+    assert "multiclass" in message
+    assert "regression" in message
+
+
+@pytest.mark.parametrize(
+    ("changes", "without", "says"),
+    [
+        ({}, ("positive",), "needs `positive`"),
+        ({}, ("file",), "give `file: path.csv` or a list of `sources`"),
+        ({"task": "regression"}, (), "`positive` is for binary tasks"),
+        ({"labels": ["no", "maybe"]}, (), "'yes' is not one of"),
+        ({"labels": ["no", "maybe", "yes"]}, (), "two labels"),
+        ({"target_bounds": [0, 1]}, (), "`target_bounds` is for regression"),
+        ({"task": "regression", "features": FEATURES}, ("positive",), "needs `target_bounds"),
+        ({"task": "regression", "labels": ["a"]}, ("positive",), "`labels` is for classification"),
+        ({"features": FEATURES, "drop": ["age"]}, (), "both `features` and `drop`"),
+        ({"features": {"y": {"numeric": [0, 1]}}}, (), "both `features` and `target`"),
+        ({"features": FEATURES, "fill": {"agee": "0"}}, (), "did you mean 'age'?"),
+        ({"features": {"age": {}}}, (), "either `numeric"),
+        ({"features": {"age": {"numeric": [2, 1]}}}, (), "lower <= upper"),
+        ({"features": {"c": {"categories": ["a", "a"]}}}, (), "categories repeat"),
+        ({"format": {"header": False}}, (), "`columns` must name"),
+        ({"format": {"columns": ["a"]}}, (), "only for files without a header"),
+        ({"sources": [{"file": "a", "openml": 1}]}, (), "found file, openml"),
+        ({"sources": [{"sha256": "0" * 64}]}, (), "found none of them"),
+        ({"sources": [{"openml": 1, "member": "a"}]}, (), "`member` is for zip files"),
+        ({"sources": [{"sklearn": "iris", "sha256": "0" * 64}]}, (), "no file to check"),
+        ({"sources": [{"sklearn": "irises"}]}, (), "did you mean 'iris'?"),
+        ({"sources": [{"http": "ftp://example.org/a"}]}, (), "ftp://example.org/a"),
+        ({"sources": [{"file": "a", "sha256": "abc"}]}, (), "sources[0].sha256"),
+        ({"name": "../toy"}, (), "given '../toy'"),
+    ],
+)
+def test_a_card_that_contradicts_itself_says_where(
+    write_card: Callable[..., Path], changes: dict[str, Any], without: tuple[str, ...], says: str
+) -> None:
+    message = problem(write_card, changes, without=without)
+    assert says in message
+    assert "toy.yaml" in message
+
+
+def test_features_keep_their_order_and_kind(make_card: Callable[..., Card]) -> None:
+    features = make_card({"features": FEATURES}).features or {}
+    assert [feature.named(name) for name, feature in features.items()] == [
+        NumericFeature("age", 0.0, 100.0),
+        CategoricalFeature("colour", ("red", "blue")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ({"file": "a.csv"}, "csv"),
+        ({"file": "A.DATA"}, "csv"),
+        ({"file": "a.zip", "member": "a.arff"}, "arff"),
+        ({"http": "https://example.org/get/a.parquet?download=1"}, "parquet"),
+        ({"openml": 5}, "arff"),
+        ({"file": "a.bin", "format": {"kind": "parquet"}}, "parquet"),
+    ],
+)
+def test_the_suffix_tells_the_format(
+    make_card: Callable[..., Card], source: dict[str, Any], kind: str
+) -> None:
+    card = make_card({"sources": [source]})
+    assert card.format_of(card.sources[0]).kind == kind
+
+
+def test_an_unknown_suffix_asks_for_the_format(make_card: Callable[..., Card]) -> None:
+    with pytest.raises(DpreproError, match=r"format of 'a.bin' by its suffix; add `format"):
+        make_card().format_of(Source(file="a.bin"))
+
+
+def test_fingerprint_ignores_prose_and_the_order_of_sources(
+    make_card: Callable[..., Card],
+) -> None:
+    expect = {"values_sha256": "0" * 64}
+    plain = make_card({"expect": expect}).fingerprint()
+    prose = {"title": "T", "licence": "L", "citation": "C", "domain_note": "D", "url": "U"}
+    assert make_card({"expect": expect, **prose}).fingerprint() == plain
+    sources = [{"openml": 3}, {"file": "toy.csv"}]
+    assert make_card({"expect": expect, "sources": sources}).fingerprint() == plain
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"target": "z"},
+        {"positive": "no"},
+        {"labels": ["no", "yes"]},
+        {"drop": ["age"]},
+        {"missing": ["-"]},
+        {"fill": {"age": "0"}},
+        {"features": FEATURES},
+        {"expect": {"values_sha256": "1" * 64}},
+    ],
+)
+def test_fingerprint_changes_with_all_that_determines_values(
+    make_card: Callable[..., Card], changes: dict[str, Any]
+) -> None:
+    base = {"expect": {"values_sha256": "0" * 64}}
+    assert make_card({**base, **changes}).fingerprint() != make_card(base).fingerprint()
+
+
+def test_fingerprint_changes_with_bounds_and_the_order_of_columns(
+    make_card: Callable[..., Card],
+) -> None:
+    wider = {**FEATURES, "age": {"numeric": [0, 200]}}
+    swapped = dict(reversed(FEATURES.items()))
+    prints = {make_card({"features": f}).fingerprint() for f in (FEATURES, wider, swapped)}
+    assert len(prints) == 3
+
+
+def test_without_a_checksum_the_bytes_of_the_file_count(
+    make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
+) -> None:
+    card = make_card()
+    absent = card.fingerprint()
+    (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv)
+    whole = card.fingerprint()
+    (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv + b"9,red,no\n")
+    assert len({absent, whole, card.fingerprint()}) == 3

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.card import Card
+from dprepro.data.cleaning import clean, column_kinds
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.errors import DpreproError
+
+MakeCard = Callable[..., Card]
+FEATURES: dict[str, Any] = {
+    "age": {"numeric": [0, 100]},
+    "colour": {"categories": ["green", "red", "blue"]},
+}
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "age": [20.0, 31.0, np.nan, 44.0],
+            "colour": ["red", " blue", "red ", "?"],
+            "y": ["yes", "no", "no", "yes"],
+        }
+    )
+
+
+def cleaned(table: pd.DataFrame, card: Card) -> tuple[pd.DataFrame, np.ndarray, Domain | None]:
+    return clean(table, card, card.sources[0])
+
+
+def problem(table: pd.DataFrame, card: Card) -> str:
+    with pytest.raises(DpreproError) as caught:
+        cleaned(table, card)
+    return str(caught.value)
+
+
+def test_without_features_types_are_inferred(table: pd.DataFrame, make_card: MakeCard) -> None:
+    X, y, domain = cleaned(table, make_card())
+    assert list(X.columns) == ["age", "colour"]
+    assert X["age"].dtype == np.float64
+    assert list(X["colour"].cat.categories) == ["blue", "red"]
+    assert X["colour"].isna().tolist() == [False, False, False, True]
+    np.testing.assert_array_equal(y, [1, 0, 0, 1])
+    assert y.dtype == np.int64
+    assert domain is None
+
+
+def test_features_give_order_categories_and_domain(
+    table: pd.DataFrame, make_card: MakeCard
+) -> None:
+    X, _, domain = cleaned(table, make_card({"features": FEATURES}))
+    assert list(X["colour"].cat.categories) == ["green", "red", "blue"]
+    expected = (
+        NumericFeature("age", 0, 100),
+        CategoricalFeature("colour", ("green", "red", "blue")),
+    )
+    assert domain == Domain(expected, ("no", "yes"))
+    swapped = make_card({"features": dict(reversed(FEATURES.items()))})
+    assert list(cleaned(table, swapped)[0].columns) == ["colour", "age"]
+
+
+def test_a_missing_text_that_is_a_category_stays_one(
+    table: pd.DataFrame, make_card: MakeCard
+) -> None:
+    features = {**FEATURES, "colour": {"categories": ["red", "blue", "?"]}}
+    X, _, _ = cleaned(table, make_card({"features": features}))
+    assert X["colour"].astype(str).tolist() == ["red", "blue", "red", "?"]
+
+
+def test_fill_replaces_missing_values_only(table: pd.DataFrame, make_card: MakeCard) -> None:
+    X, _, _ = cleaned(table, make_card({"fill": {"age": "0", "colour": "blue"}}))
+    np.testing.assert_array_equal(X["age"], [20, 31, 0, 44])
+    assert X["colour"].astype(str).tolist() == ["red", "blue", "red", "blue"]
+
+
+def test_drop_and_rename(table: pd.DataFrame, make_card: MakeCard) -> None:
+    raw = table.rename(columns={"age": "AGE"}).assign(id=range(4))
+    sources = [{"file": "a.csv", "rename": {"AGE": "age"}}]
+    card = make_card({"drop": ["id"], "sources": sources})
+    pd.testing.assert_frame_equal(cleaned(raw, card)[0], cleaned(table, make_card())[0])
+
+
+def test_kinds_are_named_as_in_the_source(make_card: MakeCard) -> None:
+    card = make_card({"features": FEATURES, "sources": [{"openml": 1, "rename": {"Y": "y"}}]})
+    expected = {"age": "numeric", "colour": "text", "Y": "text"}
+    assert column_kinds(card, card.sources[0]) == expected
+
+
+def test_numbers_kept_as_text_are_parsed(table: pd.DataFrame, make_card: MakeCard) -> None:
+    table["age"] = [" 20", "31 ", "", "4.4e1"]
+    X, _, _ = cleaned(
+        table, make_card({"features": FEATURES | {"colour": {"categories": ["red", "blue"]}}})
+    )
+    np.testing.assert_array_equal(X["age"], [20, 31, np.nan, 44])
+
+
+@pytest.mark.parametrize("column", [[0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0], ["0", "1", "1", "0"]])
+def test_labels_read_the_same_however_they_are_stored(
+    table: pd.DataFrame, make_card: MakeCard, column: list[Any]
+) -> None:
+    y = cleaned(table.assign(y=column), make_card({"positive": "1"}))[1]
+    np.testing.assert_array_equal(y, [0, 1, 1, 0])
+
+
+def test_the_positive_label_is_1_wherever_the_card_lists_it(
+    table: pd.DataFrame, make_card: MakeCard
+) -> None:
+    for labels in (["yes", "no"], ["no", "yes"]):
+        _, y, _ = cleaned(table, make_card({"labels": labels}))
+        np.testing.assert_array_equal(y, [1, 0, 0, 1])
+
+
+def test_multiclass_codes_follow_the_cards_labels(table: pd.DataFrame, make_card: MakeCard) -> None:
+    changes = {
+        "task": "multiclass",
+        "target": "colour",
+        "missing": [],
+        "labels": ["red", "?", "blue"],
+    }
+    _, y, _ = cleaned(table, make_card(changes, without=("positive",)))
+    np.testing.assert_array_equal(y, [0, 2, 0, 1])
+
+
+def test_regression_target_and_bounds(table: pd.DataFrame, make_card: MakeCard) -> None:
+    changes = {
+        "task": "regression",
+        "target": "age",
+        "target_bounds": [0, 90],
+        "features": {"colour": FEATURES["colour"], "y": {"categories": ["no", "yes"]}},
+    }
+    card = make_card(changes, without=("positive",))
+    _, y, domain = cleaned(table.dropna(), card)
+    np.testing.assert_array_equal(y, [20, 31, 44])
+    assert y.dtype == np.float64
+    assert domain is not None
+    assert domain.target == (0.0, 90.0)
+    assert "missing in 1 of 4 rows" in problem(table, card)
+
+
+def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: MakeCard) -> None:
+    extra = table.assign(flag=[True, False, True, True], day=pd.Timestamp("2024-01-02"))
+    X, _, _ = cleaned(extra, make_card())
+    assert list(X["flag"].cat.categories) == ["False", "True"]
+    assert X["day"].nunique() == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"target": "Y"}, "no target column 'Y'"),
+        ({"positive": "yess"}, "did you mean 'yes'? It holds 2: 'no', 'yes'"),
+        ({"target": "colour", "positive": "red", "missing": []}, "It holds 3"),
+        ({"labels": ["yes", "never"]}, "holds 'no', not among"),
+        ({"drop": ["agee"]}, "did you mean 'age'?"),
+        ({"drop": ["age", "colour"]}, "no column is left"),
+        ({"fill": {"aeg": "0"}}, "`fill` names 'aeg'"),
+        ({"fill": {"age": "none"}}, "'none' is no number"),
+        ({"fill": {"colour": "pink"}}, "'pink' is not one of its categories"),
+        ({"features": {"age": FEATURES["age"]}}, "column 'colour' is not on the card"),
+        ({"features": {**FEATURES, "size": {"numeric": [0, 1]}}}, "`features` names 'size'"),
+        ({"features": {**FEATURES, "colour": {"numeric": [0, 1]}}}, "holds 'red', 'blue'"),
+        ({"features": {**FEATURES, "colour": {"categories": ["reed", "blue"]}}}, "mean 'reed'?"),
+    ],
+)
+def test_what_does_not_fit_the_card_is_named(
+    table: pd.DataFrame, make_card: MakeCard, changes: dict[str, Any], says: str
+) -> None:
+    assert says in problem(table, make_card(changes))
+
+
+def test_infinite_values_are_refused(table: pd.DataFrame, make_card: MakeCard) -> None:
+    table.loc[0, "age"] = np.inf
+    assert "'age' has 1 infinite" in problem(table, make_card())

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dprepro.data import load
+from dprepro.data.card import load_card
+from dprepro.data.describe import Column, Description, describe
+from dprepro.data.verify import values_digest
+
+WriteCard = Callable[..., Path]
+FEATURES: dict[str, Any] = {
+    "age": {"numeric": [25, 40]},
+    "colour": {"categories": ["red", "blue", "green"]},
+}
+
+
+@pytest.fixture
+def description(toy_csv: bytes) -> Callable[[Path], Description]:
+    """Return a function that describes the toy table by the card at a path."""
+
+    def make(path: Path) -> Description:
+        path.with_name("toy.csv").write_bytes(toy_csv)
+        return describe(load(path), load_card(path), "f" * 16)
+
+    return make
+
+
+def test_columns_with_a_public_domain(
+    write_card: WriteCard, description: Callable[[Path], Description]
+) -> None:
+    # Ages 20, 31, missing, 44: two of the three values lie beyond 25 to 40.
+    assert description(write_card({"features": FEATURES})).columns == [
+        Column("age", "numeric", [25.0, 40.0], 1, 2 / 3),
+        Column("colour", "categorical", ["red", "blue", "green"], 0, None),
+    ]
+
+
+def test_columns_without_one(
+    write_card: WriteCard, description: Callable[[Path], Description]
+) -> None:
+    assert description(write_card()).columns == [
+        Column("age", "numeric", None, 1, None),
+        Column("colour", "categorical", None, 0, None),
+    ]
+
+
+def test_a_column_without_any_value_is_not_outside(write_card: WriteCard) -> None:
+    path = write_card({"features": {"age": FEATURES["age"]}})
+    path.with_name("toy.csv").write_text("age,y\n,yes\n,no\n")
+    (column,) = describe(load(path), load_card(path), "").columns
+    assert (column.missing, column.outside) == (2, 0.0)
+
+
+def test_size_origin_and_digests(
+    write_card: WriteCard, description: Callable[[Path], Description]
+) -> None:
+    path = write_card({"labels": ["no", "yes"], "licence": "none", "citation": "me\n"})
+    described = description(path)
+    dataset = load(path)
+    assert (described.rows, described.positives, described.labels) == (4, 2, ["no", "yes"])
+    assert described.source == str(path.with_name("toy.csv"))
+    assert described.sha256 == dataset.sha256
+    assert described.values_sha256 == values_digest(dataset.X, dataset.y)
+    assert (described.licence, described.citation) == ("none", "me")
+
+
+def test_json_round_trip(write_card: WriteCard, description: Callable[[Path], Description]) -> None:
+    described = description(write_card({"features": FEATURES}))
+    fields = json.loads(json.dumps(described.to_json(), allow_nan=False))
+    columns = [Column(**column) for column in fields.pop("columns")]
+    assert Description(columns=columns, **fields) == described

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.card import Format
+from dprepro.data.formats import extract_member, read_table
+from dprepro.errors import DpreproError
+
+MISSING = ["", "?", "NA"]
+
+
+def table(data: bytes, kinds: dict[str, Any] | None = None, **settings: Any) -> pd.DataFrame:
+    settings = {"kind": "csv", **settings}
+    return read_table(data, Format(**settings), kinds or {}, MISSING)
+
+
+def texts(column: pd.Series) -> list[str]:
+    return [str(value) for value in column]
+
+
+def problem(data: bytes, kinds: dict[str, Any] | None = None, **settings: Any) -> str:
+    with pytest.raises(DpreproError) as caught:
+        table(data, kinds, **settings)
+    return str(caught.value)
+
+
+def test_csv_types_are_inferred() -> None:
+    read = table(b"n,f,s\n1,0.5,a\n2,NA,b\n")
+    assert list(read.columns) == ["n", "f", "s"]
+    np.testing.assert_array_equal(read["n"], [1, 2])
+    np.testing.assert_array_equal(read["f"], [0.5, np.nan])
+    assert texts(read["s"]) == ["a", "b"]
+
+
+def test_known_kinds_win_over_what_the_text_looks_like() -> None:
+    read = table(b"code,n\n01,1\n02,2\n", {"code": "text", "n": "numeric"})
+    assert texts(read["code"]) == ["01", "02"]
+    assert read["n"].dtype == np.float64
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_separators(separator: str) -> None:
+    data = "a,b\n1,x\n2,y\n".replace(",", separator).encode()
+    read = table(data, separator=separator)
+    np.testing.assert_array_equal(read["a"], [1, 2])
+    assert texts(read["b"]) == ["x", "y"]
+
+
+def test_without_a_header_the_format_names_the_columns() -> None:
+    read = table(b"1, x\n2, y\n", {"a": "numeric"}, header=False, columns=["a", "b"])
+    assert read.shape == (2, 2)
+    assert read["a"].sum() == 3
+
+
+def test_comments_and_blank_lines_are_skipped() -> None:
+    read = table(b"|a comment\na,b\n1,x|y\n|another, one\n\n2,z\n\n", comment="|")
+    np.testing.assert_array_equal(read["a"], [1, 2])
+    assert texts(read["b"]) == ["x|y", "z"]
+
+
+@pytest.mark.parametrize("gap", [b"", b" "])
+def test_missing_numbers_with_or_without_a_blank(gap: bytes) -> None:
+    data = b"a,b\nx,1\n" + b"".join(b"x," + gap + token + b"\n" for token in (b"", b"?", b"NA"))
+    np.testing.assert_array_equal(table(data, {"b": "numeric"})["b"], [1] + [np.nan] * 3)
+
+
+def test_quotes_a_byte_order_mark_and_crlf() -> None:
+    read = table(b'\xef\xbb\xbf"a b",c\r\n"x, y",1\r\n')
+    assert list(read.columns) == ["a b", "c"]
+    assert texts(read["a b"]) == ["x, y"]
+
+
+def test_other_encodings() -> None:
+    data = "a,b\nné,1\n".encode("latin-1")
+    assert texts(table(data, encoding="latin-1")["a"]) == ["né"]
+    assert "not valid csv" in problem(data, {"a": "text"})
+
+
+def test_every_float_is_read_to_the_last_bit() -> None:
+    values = np.random.default_rng(0).standard_normal(500) * 10.0 ** np.arange(-250, 250)
+    data = ("a\n" + "\n".join(map(repr, values.tolist()))).encode()
+    np.testing.assert_array_equal(table(data, {"a": "numeric"})["a"], values)
+
+
+@pytest.mark.parametrize(
+    ("data", "kinds", "says"),
+    [
+        (b"a,b\n1,2\nten,3\n", {"a": "numeric"}, "'ten'"),
+        (b"a,b\n1,2\n3\n", {}, "Expected 2 columns, got 1"),
+        (b"", {}, "Empty"),
+        (b"a,a\n1,2\n", {}, "column names repeat: a"),
+    ],
+)
+def test_csv_that_does_not_fit(data: bytes, kinds: dict[str, Any], says: str) -> None:
+    assert says in problem(data, kinds)
+
+
+def test_parquet_round_trip(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", "y"], "c": np.array([0, 1], dtype="int8")})
+    frame.to_parquet(tmp_path / "t.parquet")
+    read = table((tmp_path / "t.parquet").read_bytes(), kind="parquet")
+    np.testing.assert_array_equal(read["a"], frame["a"])
+    assert texts(read["b"]) == ["x", "y"]
+    np.testing.assert_array_equal(read["c"], [0, 1])
+
+
+def test_a_torn_parquet_file_is_refused() -> None:
+    assert "not valid parquet" in problem(b"PAR1 and then nothing", kind="parquet")
+
+
+ARFF_HEADER = b"""% a comment
+@RELATION 'toy'
+@attribute 'the age' REAL
+@attribute colour {red, 'dark blue', green}
+@attribute note STRING
+@DATA
+"""
+
+
+def test_arff_with_quotes_comments_and_missing_values() -> None:
+    data = ARFF_HEADER + b"1.5,red,'a, b'\r\n% no row\r\n?,'dark blue',?\r\n2,green,'it\\'s'\r\n"
+    read = table(data, kind="arff")
+    assert list(read.columns) == ["the age", "colour", "note"]
+    np.testing.assert_array_equal(read["the age"], [1.5, np.nan, 2])
+    assert texts(read["colour"]) == ["red", "dark blue", "green"]
+    assert texts(read["note"]) == ["a, b", "?", "it's"]
+
+
+def test_the_quick_and_the_thorough_arff_reader_agree() -> None:
+    quick = ARFF_HEADER + b"1,red,n\n2,'dark blue',m\n"
+    thorough = ARFF_HEADER + b"1, red, n\n2, 'dark blue', \"m\"\n"
+    assert thorough.count(b'"') == 2  # what sends it to the thorough reader
+    a, b = table(quick, kind="arff"), table(thorough, kind="arff")
+    for name in a.columns:
+        assert texts(a[name]) == texts(b[name])
+
+
+def test_sparse_arff() -> None:
+    data = b"@relation t\n@attribute a REAL\n@attribute b REAL\n@data\n{0 3}\n{1 4}\n"
+    read = table(data, kind="arff")
+    np.testing.assert_array_equal(read[["a", "b"]].to_numpy(dtype=float), [[3, 0], [0, 4]])
+
+
+def test_the_card_decides_over_the_arff_header() -> None:
+    data = b"@relation t\n@attribute a {1,2}\n@attribute b REAL\n@data\n1,0\n2,1\n"
+    read = table(data, {"a": "numeric", "b": "text"}, kind="arff")
+    np.testing.assert_array_equal(read["a"], [1.0, 2.0])
+    assert texts(read["b"]) == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"@relation t\n@attribute a REAL\n", "no @data line"),
+        (b"@relation t\n@attribute a WRONG\n@data\n1\n", "not valid arff"),
+        (b"@relation t\n@attribute a REAL\n@data\n1,2\n", "not valid arff"),
+    ],
+)
+def test_arff_that_does_not_fit(data: bytes, says: str) -> None:
+    assert says in problem(data, kind="arff")
+
+
+def zipped(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def test_a_member_of_a_zip_file() -> None:
+    assert extract_member(zipped(one=b"1", two=b"2"), "two") == b"2"
+
+
+def test_a_member_that_is_not_there_names_the_nearest() -> None:
+    with pytest.raises(DpreproError, match=r"no member 'adult.dat'; did you mean 'adult.data'\?"):
+        extract_member(zipped(**{"adult.data": b"1", "other": b"2"}), "adult.dat")
+
+
+@pytest.mark.parametrize("data", [b"", b"no zip", zipped(one=b"1" * 100)[:60]])
+def test_half_a_zip_file_is_refused(data: bytes) -> None:
+    with pytest.raises(DpreproError, match="not a whole zip file"):
+        extract_member(data, "one")

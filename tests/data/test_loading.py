@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dprepro.data import load
+from dprepro.data.loading import UnavailableError, verify_all
+from dprepro.data.verify import values_digest
+from dprepro.errors import DpreproError
+from tests.data.conftest import Reply, Server
+
+WriteCard = Callable[..., Path]
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def zipped(data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("folder/toy.csv", data)
+    return buffer.getvalue()
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_users_own_csv_needs_five_lines_of_card(tmp_path: Path, toy_csv: bytes) -> None:
+    card = tmp_path / "mine.yaml"
+    card.write_text("name: mine\ntask: binary\nfile: toy.csv\ntarget: y\npositive: Yes\n")
+    (tmp_path / "toy.csv").write_bytes(toy_csv.replace(b"yes", b"Yes"))
+    dataset = load(card)
+    assert dataset.name == "mine"
+    assert dataset.X.shape == (4, 2)
+    np.testing.assert_array_equal(dataset.y, [1, 0, 0, 1])
+    assert dataset.domain is None
+    assert dataset.source == str(tmp_path / "toy.csv")
+    assert dataset.sha256 == sha((tmp_path / "toy.csv").read_bytes())
+
+
+def test_a_file_in_the_data_folder(write_card: WriteCard, tmp_path: Path, toy_csv: bytes) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "toy.csv").write_bytes(toy_csv)
+    assert load(write_card(), data_dir=folder).source == str(folder / "toy.csv")
+
+
+def test_a_member_of_a_local_zip(write_card: WriteCard, tmp_path: Path, toy_csv: bytes) -> None:
+    source = {"file": "toy.zip", "member": "folder/toy.csv", "sha256": sha(toy_csv)}
+    path = write_card({"sources": [source]})
+    path.with_name("toy.zip").write_bytes(zipped(toy_csv))
+    assert load(path).sha256 == sha(toy_csv)
+
+
+def test_a_wrong_local_file_stops_at_once(
+    write_card: WriteCard, server: Server, toy_csv: bytes
+) -> None:
+    server.replies["/toy.csv"] = Reply(toy_csv)
+    sources = [{"file": "toy.csv", "sha256": "0" * 64}, {"http": f"{server.url}/toy.csv"}]
+    path = write_card({"sources": sources})
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    with pytest.raises(DpreproError) as caught:
+        load(path)
+    for part in (str(path.with_name("toy.csv")), "wrong checksum", "0" * 64, sha(toy_csv)):
+        assert part in str(caught.value)
+    assert not isinstance(caught.value, UnavailableError)
+    assert server.asked == []
+
+
+def test_local_values_that_differ_name_the_file(write_card: WriteCard, toy_csv: bytes) -> None:
+    path = write_card({"expect": {"rows": 5}})
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    with pytest.raises(DpreproError, match=r"toy.csv: .*rows: expected 5, found 4"):
+        load(path)
+
+
+def test_every_source_ends_in_the_same_values(
+    write_card: WriteCard, server: Server, tmp_path: Path, toy_csv: bytes
+) -> None:
+    server.replies["/get/toy.csv"] = Reply(toy_csv)
+    server.replies["/toy.zip"] = Reply(zipped(toy_csv))
+    renamed = toy_csv.replace(b"age", b"AGE").replace(b",", b";")
+    server.replies["/other"] = Reply(renamed)
+    other = {"format": {"kind": "csv", "separator": ";"}, "rename": {"AGE": "age"}}
+    sources: list[dict[str, Any]] = [
+        {"http": f"{server.url}/get/toy.csv?download=1", "sha256": sha(toy_csv)},
+        {"http": f"{server.url}/toy.zip", "member": "folder/toy.csv", "sha256": sha(toy_csv)},
+        {"http": f"{server.url}/other", "sha256": sha(renamed), **other},
+    ]
+    loaded = [
+        load(write_card({"sources": [source], "name": f"n{i}"})) for i, source in enumerate(sources)
+    ]
+    assert len({values_digest(d.X, d.y) for d in loaded}) == 1
+    assert loaded[0].source == sources[0]["http"]
+
+
+def test_a_download_is_kept_and_used_offline(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    server.replies["/toy.zip"] = Reply(zipped(toy_csv))
+    source = {"http": f"{server.url}/toy.zip", "member": "folder/toy.csv", "sha256": sha(toy_csv)}
+    path = write_card({"sources": [source]})
+    with pytest.raises(UnavailableError, match="not downloaded yet"):
+        load(path, online=False)
+    load(path)
+    load(path, online=False)
+    assert server.asked == ["/toy.zip"]
+    assert files(places) == [places / "http/toy/toy.csv"]
+
+
+def test_a_damaged_cache_is_fetched_anew(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    server.replies["/toy.csv"] = Reply(toy_csv)
+    path = write_card({"sources": [{"http": f"{server.url}/toy.csv", "sha256": sha(toy_csv)}]})
+    load(path)
+    (places / "http/toy/toy.csv").write_bytes(toy_csv[:10])
+    assert load(path).sha256 == sha(toy_csv)
+    assert len(server.asked) == 2
+
+
+@pytest.mark.usefixtures("hasty")
+def test_failed_downloads_are_explained_and_leave_nothing(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    wrong = toy_csv.replace(b"31", b"32")
+    server.replies |= {
+        "/wrong.csv": Reply(wrong),
+        "/short.csv": Reply(toy_csv[:20], declared=len(toy_csv)),
+        "/hangs.csv": Reply(toy_csv[:20], declared=len(toy_csv), hang="after"),
+        "/half.zip": Reply(zipped(toy_csv)[:40]),
+        "/other.zip": Reply(zipped(wrong)),
+        "/values.csv": Reply(wrong.replace(b"yes", b"maybe")),
+    }
+    member = {"member": "folder/toy.csv", "sha256": sha(toy_csv)}
+    sources = [
+        {"file": "toy.csv", "sha256": sha(toy_csv)},
+        {"http": f"{server.url}/wrong.csv", "sha256": sha(toy_csv)},
+        {"http": f"{server.url}/short.csv", "sha256": sha(toy_csv)},
+        {"http": f"{server.url}/hangs.csv", "sha256": sha(toy_csv)},
+        {"http": f"{server.url}/none.csv", "sha256": sha(toy_csv)},
+        {"http": f"{server.url}/half.zip", **member},
+        {"http": f"{server.url}/other.zip", **member},
+        {"http": f"{server.url}/values.csv"},
+    ]
+    path = write_card({"sources": sources, "url": "https://example.org/toy"})
+    with pytest.raises(UnavailableError) as caught:
+        load(path)
+    lines = str(caught.value).splitlines()
+    reasons = (
+        "no file at",
+        f"expected {sha(toy_csv)}, found {sha(wrong)}",
+        "broke before the end",
+        "no answer within 0.4 s",
+        "answers 404",
+        "not a whole zip file",
+        "wrong checksum",
+        "'maybe'",
+    )
+    for line, source, reason in zip(lines[1:-1], sources, reasons, strict=True):
+        assert str(next(iter(source.values()))) in line
+        assert reason in line
+    for part in ("by hand", "https://example.org/toy", sha(toy_csv), str(path.parent / "toy.csv")):
+        assert part in lines[-1]
+    assert files(places) == []
+
+
+@pytest.mark.usefixtures("hasty")
+def test_the_next_source_helps_out(write_card: WriteCard, server: Server, toy_csv: bytes) -> None:
+    server.replies["/good.csv"] = Reply(toy_csv)
+    sources = [{"http": f"{server.url}/none.csv"}, {"http": f"{server.url}/good.csv"}]
+    assert load(write_card({"sources": sources})).source == f"{server.url}/good.csv"
+    assert server.asked == ["/none.csv", "/good.csv"]
+
+
+def test_a_cache_that_cannot_be_written_is_said(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    places.write_text("a file where the folder should be")
+    server.replies["/toy.csv"] = Reply(toy_csv)
+    with pytest.raises(UnavailableError, match="cannot use the cache"):
+        load(write_card({"sources": [{"http": f"{server.url}/toy.csv"}]}))
+
+
+def test_scikit_learns_data_sets() -> None:
+    dataset = load("breast-cancer")
+    assert dataset.source == "scikit-learn"
+    assert dataset.sha256 == values_digest(dataset.X, dataset.y)
+
+
+def test_scikit_learns_regression_target(write_card: WriteCard) -> None:
+    changes = {"task": "regression", "target": "target", "sources": [{"sklearn": "diabetes"}]}
+    y = load(write_card(changes, without=("positive",))).y
+    assert y.dtype == np.float64
+    assert (y.min(), y.max()) == (25, 346)
+
+
+def test_verify_tells_right_wrong_and_absent(
+    write_card: WriteCard, server: Server, toy_csv: bytes
+) -> None:
+    sources = [{"file": "toy.csv"}, {"http": f"{server.url}/toy.csv"}]
+    path = write_card({"sources": sources, "expect": {"rows": 4}})
+    names = [str(path)]
+    assert [check.status for check in verify_all(names)] == ["absent"]
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    assert [check.status for check in verify_all(names)] == ["ok"]
+    path.with_name("toy.csv").write_bytes(toy_csv + b"1,red,no\n")
+    (check,) = verify_all(names)
+    assert check.status == "wrong"
+    assert "expected 4, found 5" in check.message
+    assert server.asked == []
