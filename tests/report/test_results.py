@@ -1,0 +1,170 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.record import Record
+from dprepro.report.results import Plan, journal_paths, only, read_results
+from tests.report.journals import cell, records, task, write
+
+VALUES = [0.87, 0.88, 0.9, 0.86]
+
+
+def one(folder, **options):
+    (found,) = read_results(folder, **options).cells
+    return found
+
+
+def test_mean_and_sd_are_numpys(tmp_path):
+    write(tmp_path, "adult", records(VALUES))
+    found = one(tmp_path)
+    assert found.mean("auc") == pytest.approx(np.mean(VALUES))
+    assert found.sd("auc") == pytest.approx(np.std(VALUES, ddof=1))
+    assert found.splits("auc") == 4
+    assert found.splits("rmse") == 0
+
+
+def test_a_single_split_has_no_sd(tmp_path):
+    write(tmp_path, "adult", records(VALUES[:1]))
+    assert one(tmp_path).sd("auc") is None
+
+
+def test_values_stand_in_the_order_of_the_splits(tmp_path):
+    lines = records(VALUES)
+    write(tmp_path, "adult", reversed(lines))
+    assert one(tmp_path).values["auc"] == tuple(VALUES)
+
+
+def test_each_dataset_label_and_epsilon_is_a_cell(tmp_path):
+    lines = [
+        *records(VALUES),
+        *records(VALUES, epsilon=1.0),
+        *records(VALUES, label="ebm", epsilon=math.inf),
+        *records(VALUES, dataset="telco"),
+    ]
+    write(tmp_path, "all", lines)
+    results = read_results(tmp_path)
+    assert len(results.cells) == 4
+    (found,) = results.all("adult", "ebm", math.inf)
+    assert math.isinf(found.task.epsilon)
+    assert results.all("adult", "ebm", 1.0) == []
+
+
+def test_the_same_task_in_two_journals_counts_once(tmp_path):
+    write(tmp_path, "adult", records(VALUES))
+    write(tmp_path, "fast", records(VALUES[:2]))
+    found = one(tmp_path)
+    assert found.values["auc"] == tuple(VALUES)
+    assert found.journals == ("adult", "fast")
+
+
+def test_a_finished_record_wins_over_a_failed_one_elsewhere(tmp_path):
+    done = records(VALUES[:1])
+    failed = [Record(done[0].task, "failed", message="ValueError: no")]
+    write(tmp_path, "a", failed)
+    write(tmp_path, "b", done)
+    found = one(tmp_path)
+    assert (found.splits("auc"), found.failed, found.messages) == (1, 0, ())
+
+
+def test_failures_and_skips_are_counted_with_their_reasons(tmp_path):
+    lines = [
+        *records(VALUES[:2]),
+        Record(task(split=2), "failed", message="ValueError: no"),
+        Record(task(split=3), "failed", message="ValueError: no"),
+        Record(task(split=4), "skipped", message="not for regression"),
+    ]
+    write(tmp_path, "adult", lines)
+    found = one(tmp_path)
+    assert (found.failed, found.skipped, found.planned) == (2, 1, 5)
+    assert found.messages == ("ValueError: no", "not for regression")
+    assert not found.is_complete("auc")
+
+
+def test_plans_say_how_many_splits_make_a_cell_complete(tmp_path):
+    write(tmp_path, "adult", records(VALUES))
+    assert one(tmp_path).is_complete("auc")
+    planned = one(tmp_path, plans={"adult": Plan(25, "dp-ebm-2021")})
+    assert not planned.is_complete("auc")
+    assert planned.is_complete("auc", planned=4)
+
+
+def test_without_a_plan_the_fullest_cell_of_the_dataset_sets_the_number(tmp_path):
+    write(tmp_path, "adult", [*records(VALUES), *records(VALUES[:1], epsilon=1.0)])
+    cells = {c.task.epsilon: c for c in read_results(tmp_path).cells}
+    assert cells[0.5].is_complete("auc")
+    assert not cells[1.0].is_complete("auc")
+
+
+def test_papers_are_those_of_the_configs_and_unknown_if_one_is_unknown(tmp_path):
+    write(tmp_path, "a", records(VALUES))
+    write(tmp_path, "b", records(VALUES))
+    plans = {"a": Plan(4, "dp-ebm-2021"), "b": Plan(4, None)}
+    assert one(tmp_path, plans=plans).papers == {"dp-ebm-2021"}
+    assert one(tmp_path, plans={"a": plans["a"]}).papers is None
+    assert one(tmp_path, configs=["b"], plans=plans).papers == frozenset()
+
+
+def test_later_settings_under_one_label_replace_earlier_ones_of_a_journal(tmp_path):
+    old, new = records(VALUES), records([0.5], method_version=2)
+    write(tmp_path, "adult", [*old, *new])
+    results = read_results(tmp_path)
+    (found,) = results.cells
+    assert found.values["auc"] == (0.5,)
+    assert results.notes == (
+        "adult.jsonl: 4 records of settings that later ones under the same label replace are "
+        "left out",
+    )
+
+
+def test_different_settings_in_two_journals_are_never_mixed(tmp_path):
+    write(tmp_path, "a", records(VALUES))
+    write(tmp_path, "b", records(VALUES, domain="public", params={"max_bins": 8}))
+    found = read_results(tmp_path).all("adult", "dp-ebm-gdp", 0.5)
+    assert len(found) == 2
+    with pytest.raises(DpreproError) as error:
+        only(found)
+    for word in ("domain 'observed' against 'public'", "max_bins", "a and b", "--config"):
+        assert word in str(error.value)
+    assert "split" not in str(error.value).replace("splits", "")
+
+
+def test_only_returns_the_single_cell_or_none():
+    single = cell(VALUES)
+    assert only([single]) is single
+    assert only([]) is None
+
+
+def test_configs_choose_journals(tmp_path):
+    write(tmp_path, "a", records(VALUES))
+    write(tmp_path, "b", records(VALUES, epsilon=1.0))
+    assert one(tmp_path, configs=["b", "b"]).task.epsilon == 1.0
+    assert [p.stem for p in journal_paths(tmp_path)] == ["a", "b"]
+
+
+def test_a_missing_journal_or_folder_says_what_to_do(tmp_path):
+    with pytest.raises(DpreproError, match="dprepro run CONFIG"):
+        read_results(tmp_path / "nowhere")
+    write(tmp_path, "adult", records(VALUES))
+    with pytest.raises(DpreproError, match="did you mean 'adult'"):
+        read_results(tmp_path, configs=["adlut"])
+
+
+@pytest.mark.parametrize(
+    ("ledgers", "expected"),
+    [
+        ([{"true_epsilon": 0.4}, {"true_epsilon": 0.5}], 0.5),
+        ([{"true_epsilon": 0.4}, {"true_epsilon": None}], None),
+        ([{"true_epsilon": 0.4}, None], None),
+        ([None, None], None),
+    ],
+)
+def test_the_true_epsilon_is_the_largest_if_all_records_state_it(tmp_path, ledgers, expected):
+    lines = [
+        replace(record, ledger=ledger)
+        for record, ledger in zip(records(VALUES[:2]), ledgers, strict=True)
+    ]
+    write(tmp_path, "adult", lines)
+    assert one(tmp_path).true_epsilon == expected
