@@ -59,7 +59,8 @@ class AdditiveModel(BaseEstimator):
         )
 
     def _scores(self, X: Any) -> np.ndarray:
-        return self.intercept_ + self.contributions(X).sum(axis=1)
+        contributions = self.contributions(X)
+        return self.intercept_ + contributions.sum(axis=1)
 
     def _set_shapes(self, shapes: list[np.ndarray], intercept: float) -> None:
         """Store shape functions, centred by the bin counts; what is taken out joins the intercept.
@@ -97,7 +98,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likelier class of each row, (n,)."""
-        return self.classes_[(self._scores(X) > 0).astype(int)]
+        positive = self._scores(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def _read_labels(self, frame: pd.DataFrame, y: Any) -> np.ndarray:
         """Set ``classes_`` and return y as float32 codes 0, 1.

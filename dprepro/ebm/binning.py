@@ -129,11 +129,13 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
 
 
 def cell_edges(feature: NumericFeature, max_bins: int) -> np.ndarray:
-    """Return the ``2 * max_bins + 1`` edges of a numeric feature's cells (float64)."""
-    lower, upper = feature.lower, feature.upper
-    if lower == upper:
-        lower, upper = lower - 0.5, upper + 0.5
-    return np.linspace(lower, upper, 2 * max_bins + 1)
+    """Return the edges (float64) of a numeric feature's ``2 * max_bins`` cells.
+
+    A feature that is constant by its bounds has one cell.
+    """
+    if feature.lower == feature.upper:
+        return np.array([feature.lower - 0.5, feature.upper + 0.5])
+    return np.linspace(feature.lower, feature.upper, 2 * max_bins + 1)
 
 
 @njit(nogil=True, cache=True)

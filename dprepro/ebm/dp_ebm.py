@@ -286,9 +286,9 @@ def random_cuts(
     -------
     uint8 (n_epochs * K, C)
         Step t is on feature t mod K. First bins of the leaves after the first, ascending, padded
-        with `NEVER` to an even C >= max_leaves - 1.
+        with `NEVER` to an even C >= max(2, max_leaves - 1).
     """
-    width = max_leaves - 1 + (max_leaves - 1) % 2
+    width = max(2, max_leaves - 1 + (max_leaves - 1) % 2)
     cuts = np.full((n_epochs, n_bins.size, width), NEVER, dtype=np.uint8)
     for k, bins in enumerate(n_bins):
         wanted = min(max_leaves, int(bins)) - 1

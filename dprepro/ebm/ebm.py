@@ -18,7 +18,7 @@ from dprepro.ebm.additive import (
 )
 from dprepro.ebm.binning import MAX_BINS, quantile_bins
 from dprepro.ebm.greedy_kernel import boost_greedily
-from dprepro.ebm.validation import check_integer, check_share
+from dprepro.ebm.validation import check_integer, check_number, check_share
 
 
 class _EBM(AdditiveModel):
@@ -34,6 +34,7 @@ class _EBM(AdditiveModel):
         n_epochs: int = 5000,
         max_leaves: int = 3,
         min_samples_leaf: int = 2,
+        ridge: float = 0.1,
         outer_bags: int = 8,
         held_out_share: float = 0.15,
         patience: int = 50,
@@ -45,6 +46,7 @@ class _EBM(AdditiveModel):
         self.n_epochs = n_epochs
         self.max_leaves = max_leaves
         self.min_samples_leaf = min_samples_leaf
+        self.ridge = ridge
         self.outer_bags = outer_bags
         self.held_out_share = held_out_share
         self.patience = patience
@@ -96,7 +98,7 @@ class _EBM(AdditiveModel):
             np.ascontiguousarray(codes[:, train]), targets[train],
             np.ascontiguousarray(codes[:, held]), targets[held],
             intercept, n_bins, counts, self.learning_rate, logistic, self.max_leaves,
-            self.min_samples_leaf, self.n_epochs, self.patience, self.tolerance,
+            self.min_samples_leaf, float(self.ridge), self.n_epochs, self.patience, self.tolerance,
         )  # fmt: skip
         return shapes, int(epochs)
 
@@ -121,6 +123,7 @@ class _EBM(AdditiveModel):
         check_integer("outer_bags", self.outer_bags, 1)
         check_integer("patience", self.patience, 1)
         check_share("learning_rate", self.learning_rate)
+        check_number("ridge", self.ridge, 0.0)
         if self.held_out_share != 0:
             check_share("held_out_share", self.held_out_share)
 
@@ -138,6 +141,9 @@ class EBMClassifier(_EBM, AdditiveClassifier):
     learning_rate, max_leaves, min_samples_leaf
         eta, and the leaves of each step with the fewest rows one may hold. With early stopping a
         smaller eta buys more epochs, not a better model (measured on Adult: 0.01 to 0.05).
+    ridge : float
+        Added to the curvature of each leaf: bounds the Newton step of a leaf whose rows are all but
+        certain. 0 gives plain averages for regression.
     n_epochs : int
         Most passes over the features.
     outer_bags : int

@@ -53,22 +53,22 @@ def _histogram(residuals, hessians, codes, even, odd):  # type: ignore[no-untype
 
 
 @njit(nogil=True, cache=True)
-def _score_of(gradient, hessian):  # type: ignore[no-untyped-def]
-    return gradient * gradient / hessian if hessian > 0 else 0.0
+def _score_of(gradient, hessian, ridge):  # type: ignore[no-untyped-def]
+    return gradient * gradient / (hessian + ridge) if hessian + ridge > 0 else 0.0
 
 
 @njit(nogil=True, cache=True)
-def _best_cut(histogram, counts, start, stop, min_leaf):  # type: ignore[no-untyped-def]
+def _best_cut(histogram, counts, start, stop, min_leaf, ridge):  # type: ignore[no-untyped-def]
     """Return (gain, cut) of the best way to cut bins [start, stop) in two; gain 0 if there is none.
 
-    The gain is the drop of the second-order loss: G_L^2/H_L + G_R^2/H_R - G^2/H.
+    The gain is the drop of the second-order loss: S_L + S_R - S with S = G^2 / (H + ridge).
     """
     gradient, hessian, count = 0.0, 0.0, 0.0
     for b in range(start, stop):
         gradient += histogram[b, 0]
         hessian += histogram[b, 1]
         count += counts[b]
-    whole = _score_of(gradient, hessian)
+    whole = _score_of(gradient, hessian, ridge)
     best_gain, best_cut = 0.0, -1
     left_g, left_h, left_n = 0.0, 0.0, 0.0
     for b in range(start, stop - 1):
@@ -79,14 +79,15 @@ def _best_cut(histogram, counts, start, stop, min_leaf):  # type: ignore[no-unty
             continue
         if count - left_n < min_leaf:
             break
-        gain = _score_of(left_g, left_h) + _score_of(gradient - left_g, hessian - left_h) - whole
+        left = _score_of(left_g, left_h, ridge)
+        gain = left + _score_of(gradient - left_g, hessian - left_h, ridge) - whole
         if gain > best_gain:
             best_gain, best_cut = gain, b + 1
     return best_gain, best_cut
 
 
 @njit(nogil=True, cache=True)
-def _grow(histogram, counts, n_bins, max_leaves, min_leaf, edges):  # type: ignore[no-untyped-def]
+def _grow(histogram, counts, n_bins, max_leaves, min_leaf, ridge, edges):  # type: ignore[no-untyped-def]
     """Cut best-first up to `max_leaves` leaves (Algorithm 1, line 14); return their number.
 
     ``edges[: leaves + 1]`` receives the ascending bin borders of the leaves.
@@ -96,7 +97,8 @@ def _grow(histogram, counts, n_bins, max_leaves, min_leaf, edges):  # type: igno
     while leaves < max_leaves:
         best_gain, best_cut, best_leaf = 0.0, -1, -1
         for leaf in range(leaves):
-            gain, cut = _best_cut(histogram, counts, edges[leaf], edges[leaf + 1], min_leaf)
+            start, stop = edges[leaf], edges[leaf + 1]
+            gain, cut = _best_cut(histogram, counts, start, stop, min_leaf, ridge)
             if gain > best_gain:
                 best_gain, best_cut, best_leaf = gain, cut, leaf
         if best_leaf < 0:
@@ -124,7 +126,7 @@ def _loss(scores, targets, logistic):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def boost_greedily(  # type: ignore[no-untyped-def]
     codes, targets, held_codes, held_targets, intercept, n_bins, counts,
-    learning_rate, logistic, max_leaves, min_leaf, n_epochs, patience, tolerance,
+    learning_rate, logistic, max_leaves, min_leaf, ridge, n_epochs, patience, tolerance,
 ):  # fmt: skip
     """Cyclic boosting with best cuts (Algorithm 1), stopped early on held-out rows.
 
@@ -138,7 +140,7 @@ def boost_greedily(  # type: ignore[no-untyped-def]
         Score from which all rows start.
     n_bins, counts : int64 (K,), float64 (K, B)
         Bins of each feature, and training rows in each.
-    learning_rate, logistic, max_leaves, min_leaf, n_epochs
+    learning_rate, logistic, max_leaves, min_leaf, ridge, n_epochs
         As in `EBMClassifier`.
     patience, tolerance : int, float
         Stop after so many epochs without the held-out loss improving by `tolerance` relatively.
@@ -173,10 +175,10 @@ def boost_greedily(  # type: ignore[no-untyped-def]
                 _derivatives(block, targets[start:stop], logistic, residuals, hessians)
                 _histogram(residuals[:size], hessians[:size], codes[k, start:stop], even, odd)
             even += odd
-            leaves = _grow(even, counts[k], n_bins[k], max_leaves, min_leaf, edges)
+            leaves = _grow(even, counts[k], n_bins[k], max_leaves, min_leaf, ridge, edges)
             for leaf in range(leaves):
                 first, last = edges[leaf], edges[leaf + 1]
-                weight = even[first:last, 1].sum()
+                weight = even[first:last, 1].sum() + ridge
                 step = learning_rate * even[first:last, 0].sum() / weight if weight > 0 else 0.0
                 table[first:last] = step
                 shapes[k, first:last] += step

@@ -134,8 +134,8 @@ def boost(  # type: ignore[no-untyped-def]
     targets, scores : float32 (n,)
         Labels (0/1 for logistic) and initial scores; `scores` is updated in place.
     cuts : uint8 (T, C)
-        For step t on feature t mod K, the ascending first bins of leaves 2, 3, ...; C is even and
-        unused places hold `NEVER`.
+        For step t on feature t mod K, the ascending first bins of leaves 2, 3, ...; C is even, at
+        least 2, and unused places hold `NEVER`.
     noise : float64 (T, L)
         Noise to add to the L leaf sums, after multiplication by the learning rate.
     counts : float64 (K, B)

@@ -18,3 +18,9 @@ def check_share(name: str, value: object) -> None:
     """Raise ValueError unless `value` is a number in (0, 1]."""
     if not (isinstance(value, Real) and 0 < float(value) <= 1):
         raise ValueError(f"{name} must be a number above 0 and at most 1, got {value!r}")
+
+
+def check_number(name: str, value: object, lowest: float) -> None:
+    """Raise ValueError unless `value` is a finite number of at least `lowest`."""
+    if not (isinstance(value, Real) and lowest <= float(value) < math.inf):
+        raise ValueError(f"{name} must be a finite number of at least {lowest}, got {value!r}")

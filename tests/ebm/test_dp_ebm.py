@@ -1,0 +1,278 @@
+"""DP-EBM as an estimator: ledger, sensitivity, determinism, edge cases."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, PrivacyWarning
+from dprepro.ebm.binning import histogram
+from dprepro.ebm.dp_ebm import random_cuts
+from dprepro.ebm.kernel import boost
+from dprepro.privacy.composition import calibrate_two_phases
+
+DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))
+RANGE = Domain(DOMAIN.features, (-1.0, 2.0))
+
+
+def table(rows=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"x": rng.random(rows), "c": rng.choice(["a", "b"], rows)})
+    signal = np.sin(6 * X["x"]) + (X["c"] == "b")
+    labels = (rng.logistic(size=rows) < 3 * (signal - 0.5)).astype(int)
+    return X, labels.to_numpy(), signal.to_numpy()
+
+
+def classifier(**params):
+    return DPEBMClassifier(
+        **{"epsilon": 4.0, "domain": DOMAIN, "random_state": 0, "n_epochs": 100} | params
+    )
+
+
+@pytest.mark.parametrize("composition", ["gdp", "classic"])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
+def test_the_ledger_holds_what_was_drawn_and_does_not_overspend(composition, epsilon):
+    X, y, _ = table()
+    model = classifier(epsilon=epsilon, composition=composition, random_state=None).fit(X, y)
+    noise = calibrate_two_phases(
+        composition, epsilon, 1e-6, binning_queries=2, boosting_queries=200, binning_share=0.1
+    )
+    binning, boosting = model.ledger_.entries
+    assert (binning.uses, boosting.uses) == (2, 200)
+    assert binning.noise_multiplier == pytest.approx(noise.binning)
+    assert boosting.noise_multiplier == pytest.approx(noise.boosting)
+    assert (binning.sensitivity, boosting.sensitivity) == (1.0, 0.01)
+    assert model.ledger_.verify() <= epsilon + 1e-6
+    assert model.ledger_.holds
+
+
+def test_a_fixed_seed_is_named_in_the_ledger():
+    X, y, _ = table()
+    assert classifier().fit(X, y).ledger_.unpaid == ["fixed seed: repeatable, never for release"]
+
+
+def test_without_a_domain_every_read_is_warned_of_and_named():
+    X, y, _ = table()
+    with pytest.warns(PrivacyWarning, match="unpaid for"):
+        model = classifier(domain=None, random_state=None).fit(X, y)
+    assert model.ledger_.unpaid == ["bounds of x", "categories of c"]
+    assert not model.ledger_.holds
+
+
+def test_the_regressor_names_the_papers_gap():
+    X, _, y = table()
+    model = DPEBMRegressor(domain=RANGE, n_epochs=10).fit(X, y)
+    assert "not bounded by the label range" in model.ledger_.gaps[0]
+    assert not model.ledger_.holds
+
+
+def test_the_boosting_noise_scales_with_the_target_range():
+    X, _, y = table()
+    one = DPEBMRegressor(4.0, domain=RANGE, random_state=0, n_epochs=50).fit(X, y)
+    wide = Domain(DOMAIN.features, (-1000.0, 2000.0))
+    thousand = DPEBMRegressor(4.0, domain=wide, random_state=0, n_epochs=50).fit(X, 1000 * y)
+    np.testing.assert_allclose(thousand.predict(X), 1000 * one.predict(X), rtol=1e-3)
+
+
+def test_one_row_moves_one_cell_of_each_histogram_by_one():
+    X, _, _ = table(rows=50)
+    for feature in DOMAIN.features:
+        for removed in range(0, 50, 7):
+            _, with_row = histogram(X[feature.name], feature, 32)
+            _, without = histogram(X[feature.name].drop(removed), feature, 32)
+            assert np.abs(with_row - without).sum() == 1
+
+
+def test_one_row_moves_the_leaf_sums_of_a_step_by_less_than_the_sensitivity():
+    """Brute force over all 0/1 tables of 2 features and up to 3 rows, and every canary."""
+    cuts = np.array([[1, 255], [1, 255]], dtype=np.uint8)
+    counts = np.ones((2, 2))
+    worst = 0.0
+    rows = list(itertools.product([0, 1], repeat=3))
+    for table_rows in itertools.combinations_with_replacement(rows, 3):
+        for canary in rows:
+            shift = _leaf_sum_shift([*table_rows, canary], cuts, counts)
+            worst = max(worst, shift)
+    assert 0.45 < worst <= 1.0
+
+
+def _leaf_sum_shift(rows, cuts, counts):
+    """L2 norm of the canary's (last row's) part in the second step's leaf sums."""
+    *codes, targets = np.array(rows).T
+    codes = np.array(codes, dtype=np.uint8)
+    targets = targets.astype(np.float32)
+    noise = np.array([[4.0, -4.0], [0.0, 0.0]])
+    n_bins = np.array([2, 2])
+    sums = []
+    for n in (len(rows), len(rows) - 1):
+        # Both worlds share the first step's transcript; the second step's sums are what differ.
+        scores = noise[0].astype(np.float32)[codes[0, :n]]
+        shapes = boost(
+            np.ascontiguousarray(codes[1:, :n]), targets[:n], scores, cuts[1:], noise[1:],
+            counts[1:], n_bins[1:], 1.0, True, np.float32(np.inf),
+        )  # fmt: skip
+        sums.append(shapes[0])
+    return float(np.linalg.norm(sums[0] - sums[1]))
+
+
+def test_the_same_seed_gives_the_same_model_bit_for_bit():
+    X, y, _ = table()
+    first, second = classifier().fit(X, y), classifier().fit(X, y)
+    for a, b in zip(first.shape_functions_, second.shape_functions_, strict=True):
+        np.testing.assert_array_equal(a, b)
+    other = classifier(random_state=1).fit(X, y)
+    assert not np.array_equal(other.shape_functions_[0], first.shape_functions_[0])
+
+
+def test_without_a_seed_no_two_fits_agree():
+    X, y, _ = table()
+    first, second = (classifier(random_state=None).fit(X, y) for _ in range(2))
+    assert first.intercept_ != second.intercept_
+
+
+def test_it_learns_and_more_budget_learns_more():
+    X, y, _ = table(rows=20_000)
+    X_test, y_test, _ = table(rows=5000, seed=1)
+
+    def mean_auc(epsilon):
+        fits = (classifier(epsilon=epsilon, random_state=s).fit(X, y) for s in range(5))
+        return np.mean([roc_auc_score(y_test, m.decision_function(X_test)) for m in fits])
+
+    assert mean_auc(8.0) > 0.87
+    assert mean_auc(8.0) > mean_auc(0.02) + 0.02
+
+
+def test_with_next_to_no_noise_the_regressor_finds_the_shapes():
+    X, _, y = table(rows=20_000)
+    model = DPEBMRegressor(
+        1e5, 0.1, domain=RANGE, max_bins=128, learning_rate=0.1, random_state=0
+    ).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 0.05
+
+
+def test_prediction_is_intercept_plus_contributions():
+    X, y, _ = table()
+    model = classifier().fit(X, y)
+    total = model.intercept_ + model.contributions(X).sum(axis=1)
+    np.testing.assert_allclose(model.decision_function(X), total)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X)[:, 1] > 0.5)
+
+
+def test_shape_functions_are_centred_under_the_noisy_counts():
+    X, y, _ = table()
+    model = classifier().fit(X, y)
+    for shape, counts in zip(model.shape_functions_, model.bin_counts_, strict=True):
+        assert shape.shape == counts.shape
+        assert counts.min() > 0
+        assert np.average(shape, weights=counts) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_row_order_does_not_matter_beyond_rounding():
+    X, y, _ = table()
+    order = np.random.default_rng(0).permutation(len(X))
+    first = classifier().fit(X, y)
+    second = classifier().fit(X.iloc[order], y[order])
+    np.testing.assert_allclose(first.decision_function(X), second.decision_function(X), atol=1e-4)
+
+
+def test_labels_keep_their_names():
+    X, y, _ = table()
+    model = classifier().fit(X, np.array(["no", "yes"])[y])
+    assert set(model.predict(X)) == {"no", "yes"}
+
+
+def test_unseen_categories_and_values_outside_the_bounds_are_predictable():
+    X, y, _ = table()
+    model = classifier().fit(X, y)
+    strange = pd.DataFrame({"x": [-5.0, 7.0, np.nan], "c": ["z", None, "a"]})
+    parts = model.contributions(strange)
+    assert np.isfinite(parts).all()
+    assert parts[0, 0] == model.shape_functions_[0][0]
+    assert parts[1, 0] == model.shape_functions_[0][-1]
+    assert parts[2, 0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": 0}, "epsilon must be positive"),
+        ({"delta": 0.0}, "delta must lie strictly"),
+        ({"composition": "rdp"}, "composition must be one of"),
+        ({"binning_share": 1.0}, "binning_share must lie"),
+        ({"max_bins": 0}, "max_bins must be an integer from 1 to 256"),
+        ({"max_bins": 2.5}, "max_bins must be an integer"),
+        ({"n_epochs": 0}, "n_epochs must be an integer of at least 1"),
+        ({"max_leaves": 0}, "max_leaves must be an integer"),
+        ({"learning_rate": 0}, "learning_rate must be a number above 0"),
+    ],
+)
+def test_bad_parameters_are_named(change, message):
+    X, y, _ = table(rows=20)
+    with pytest.raises(ValueError, match=message):
+        classifier(**change).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda X, y: (X.assign(x=np.inf), y), "infinity"),
+        (lambda X, y: (X.assign(x=np.nan), y), "has 20 missing values"),
+        (lambda X, y: (X.assign(c="z"), y), "category 'z' is not in its domain"),
+        (lambda X, y: (X.assign(x="text"), y), "'x' is numeric in the domain"),
+        (lambda X, y: (X.iloc[:1], y[:1]), "minimum of 2"),
+        (lambda X, y: (X.iloc[:0], y[:0]), "minimum of 2"),
+        (lambda X, y: (X, y * 0), "1 class"),
+        (lambda X, y: (X, np.arange(20)), "Only binary classification"),
+        (lambda X, y: (X, np.where(y, np.nan, 0.0)), "Input y contains NaN"),
+        (lambda X, y: (X, np.where(y, np.inf, 0.0)), "infinity"),
+        (lambda X, y: (X[["x"]], y), "X has 1 columns but the domain describes 2"),
+        (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+    ],
+)
+def test_bad_data_is_a_clear_value_error(spoil, message):
+    X, y, _ = table(rows=20)
+    with pytest.raises(ValueError, match=message):
+        classifier().fit(*spoil(X, y))
+
+
+def test_a_target_without_range_is_a_clear_value_error():
+    X, _, y = table(rows=20)
+    with pytest.raises(ValueError, match=r"target's range is \[1.0, 1.0\]"):
+        DPEBMRegressor(domain=Domain(DOMAIN.features, (1.0, 1.0))).fit(X, y)
+
+
+def test_constant_and_single_category_features_do_no_harm():
+    X, y, _ = table()
+    X = X.assign(constant=3.0, single="only")
+    domain = Domain(
+        (
+            *DOMAIN.features,
+            NumericFeature("constant", 3, 3),
+            CategoricalFeature("single", ("only",)),
+        ),
+        DOMAIN.target,
+    )
+    model = classifier(domain=domain, epsilon=8.0).fit(X, y)
+    assert model.bins_[2].n_bins == model.bins_[3].n_bins == 1
+    assert model.shape_functions_[2][0] == pytest.approx(0.0, abs=1e-12)
+    assert roc_auc_score(y, model.decision_function(X)) > 0.8
+
+
+def test_declared_missing_values_are_learnt_from():
+    X, y, _ = table(rows=20_000)
+    missing = (y == 1) & (np.random.default_rng(0).random(y.size) < 0.5)
+    X = X.assign(x=X["x"].mask(missing))
+    domain = Domain((NumericFeature("x", 0, 1, missing=True), DOMAIN.features[1]), DOMAIN.target)
+    model = classifier(domain=domain, epsilon=8.0, n_epochs=300).fit(X, y)
+    gap = model.contributions(X)[:, 0]
+    assert gap[missing].mean() > gap[~missing].mean() + 0.5
+
+
+def test_random_cuts_come_from_the_same_stream_as_the_noise():
+    first = random_cuts(np.random.default_rng(5), np.array([9, 4]), 3, 3)
+    second = random_cuts(np.random.default_rng(5), np.array([9, 4]), 3, 3)
+    np.testing.assert_array_equal(first, second)

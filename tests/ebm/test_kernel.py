@@ -1,0 +1,137 @@
+"""The kernel against a plain NumPy version with the same cuts and the same noise."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from dprepro.ebm.dp_ebm import random_cuts
+from dprepro.ebm.kernel import BLOCK_ROWS, NEVER, boost, sigmoid
+
+
+def naive_boost(codes, y, cuts, noise, counts, n_bins, rate, logistic, bound):
+    """Algorithm 2, lines 11 to 28, in float64."""
+    shapes, score = np.zeros(counts.shape), np.zeros(y.size)
+    for t in range(len(cuts)):
+        k = t % len(codes)
+        residual = y - (expit(score) if logistic else score)
+        residual = residual if logistic else np.clip(residual, -bound, bound)
+        n_leaves = min(noise.shape[1], n_bins[k])
+        leaf_of_bin = np.searchsorted(cuts[t, : n_leaves - 1], np.arange(n_bins[k]), side="right")
+        total = rate * np.bincount(leaf_of_bin[codes[k]], residual, n_leaves) + noise[t, :n_leaves]
+        value = total / np.bincount(leaf_of_bin, counts[k, : n_bins[k]], n_leaves)
+        shapes[k, : n_bins[k]] += value[leaf_of_bin]
+        score += value[leaf_of_bin][codes[k]]
+    return shapes
+
+
+def problem(n_bins, max_leaves, rows=3000, epochs=5, seed=0):
+    rng = np.random.default_rng(seed)
+    n_bins = np.array(n_bins)
+    codes = np.array([rng.integers(0, b, rows) for b in n_bins], dtype=np.uint8)
+    counts = np.zeros((n_bins.size, n_bins.max()))
+    for k, bins in enumerate(n_bins):
+        counts[k, :bins] = np.bincount(codes[k], minlength=bins) + rng.uniform(1, 5, bins)
+    cuts = random_cuts(rng, n_bins, epochs, max_leaves)
+    noise = rng.normal(0, 0.5, (len(cuts), max_leaves))
+    targets = rng.integers(0, 2, rows).astype(np.float32)
+    return codes, targets, cuts, noise, counts, n_bins
+
+
+def run(codes, targets, cuts, noise, counts, n_bins, rate=0.3, logistic=True, bound=np.inf):
+    scores = np.zeros(targets.size, dtype=np.float32)
+    shapes = boost(
+        codes, targets, scores, cuts, noise, counts, n_bins, rate, logistic, np.float32(bound)
+    )
+    return shapes, scores
+
+
+@pytest.mark.parametrize("max_leaves", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("logistic", [True, False])
+def test_kernel_equals_numpy_for_any_number_of_leaves(max_leaves, logistic):
+    case = problem([7, 32, 1, 2, 5], max_leaves)
+    shapes, _ = run(*case, logistic=logistic)
+    expected = naive_boost(*case, 0.3, logistic, np.inf)
+    np.testing.assert_allclose(shapes, expected, atol=2e-5)
+    assert np.abs(expected).max() > 0.005
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 255, 256])
+def test_kernel_equals_numpy_from_1_to_256_bins(n_bins):
+    case = problem([n_bins, 3], max_leaves=3)
+    shapes, _ = run(*case)
+    np.testing.assert_allclose(shapes, naive_boost(*case, 0.3, True, np.inf), atol=2e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 2, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS])
+def test_kernel_equals_numpy_at_the_borders_of_a_block(rows):
+    case = problem([4, 9], max_leaves=3, rows=rows)
+    shapes, _ = run(*case)
+    np.testing.assert_allclose(shapes, naive_boost(*case, 0.3, True, np.inf), atol=2e-5)
+
+
+def test_residuals_are_clipped_to_the_bound():
+    codes, targets, *rest = problem([6, 8], max_leaves=3)
+    targets = targets * 10
+    clipped, _ = run(codes, targets, *rest, logistic=False, bound=0.5)
+    expected = naive_boost(codes, targets, *rest, 0.3, False, 0.5)
+    np.testing.assert_allclose(clipped, expected, atol=2e-5)
+    unclipped, _ = run(codes, targets, *rest, logistic=False)
+    assert np.abs(clipped - unclipped).max() > 0.5
+
+
+def test_a_bound_caps_what_one_row_can_move():
+    codes, targets, cuts, noise, counts, n_bins = problem([6], max_leaves=3, epochs=1)
+    noise = np.zeros_like(noise)
+    outlier = targets.copy()
+    outlier[0] = 1e6
+    zeroed, _ = run(codes, targets * 0, cuts, noise, counts, n_bins, logistic=False, bound=0.5)
+    moved, _ = run(codes, outlier * 0 + np.eye(1, targets.size)[0].astype(np.float32) * 1e6, cuts,
+                   noise, counts, n_bins, logistic=False, bound=0.5)  # fmt: skip
+    leaf_sum_shift = np.abs((moved - zeroed)[0] * counts[0]).sum() / 0.3
+    assert leaf_sum_shift == pytest.approx(0.5, rel=1e-4)
+
+
+def test_the_kernel_is_deterministic():
+    case = problem([7, 32, 3], max_leaves=3)
+    first, _ = run(*case)
+    second, _ = run(*case)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_scores_end_one_update_behind_the_shapes():
+    codes, targets, cuts, noise, counts, n_bins = problem([7, 4], max_leaves=3)
+    shapes, scores = run(codes, targets, cuts, noise, counts, n_bins)
+    before, _ = run(codes, targets, cuts[:-1], noise[:-1], counts, n_bins)
+    by_shapes = sum(before[k][codes[k]] for k in range(2))
+    np.testing.assert_allclose(scores, by_shapes, atol=1e-5)
+    assert np.abs(shapes - before).max() > 0
+
+
+def test_an_empty_leaf_stays_where_it_is():
+    codes, targets, cuts, noise, counts, n_bins = problem([5], max_leaves=3)
+    shapes, _ = run(codes, targets, cuts, noise, counts * 0, n_bins)
+    np.testing.assert_array_equal(shapes, 0.0)
+
+
+def test_sigmoid_is_accurate_and_stays_a_probability():
+    scores = np.r_[np.linspace(-40, 40, 400_001), -1e30, 1e30, 0.0].astype(np.float32)
+    values = np.array([sigmoid(s) for s in scores])
+    assert np.abs(values - expit(scores.astype(float))).max() < 3e-7
+    assert values.min() >= 0.0
+    assert values.max() <= 1.0
+
+
+def test_cuts_are_distinct_ascending_uniform_and_padded():
+    cuts = random_cuts(np.random.default_rng(0), np.array([5, 2, 1]), 6000, 4)
+    assert cuts.shape == (18_000, 4)
+    by_feature = cuts.reshape(6000, 3, 4).astype(int)
+    wide = by_feature[:, 0, :3]
+    assert (np.diff(wide, axis=1) > 0).all()
+    # Three of the four gaps, each left out equally often (chi-square, 3 degrees of freedom).
+    left_out = 10 - wide.sum(axis=1)
+    observed = np.bincount(left_out, minlength=5)[1:]
+    assert ((observed - 1500) ** 2 / 1500).sum() < 30
+    assert (by_feature[:, 1, 0] == 1).all()
+    assert (by_feature[:, 1, 1:] == NEVER).all()
+    assert (by_feature[:, 2] == NEVER).all()
+    assert (by_feature[:, 0, 3] == NEVER).all()
