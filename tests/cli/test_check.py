@@ -1,0 +1,107 @@
+import json
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.cli.check import FAST_CONFIG
+from dprepro.config import load_config
+from dprepro.errors import DpreproError
+from dprepro.experiment.plan import plan
+from tests.report.journals import records, spread, write
+
+GOOD, BAD = 0.875, 0.8
+
+
+def check(*arguments):
+    outcome = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    return outcome.exit_code, outcome.stdout
+
+
+@pytest.fixture
+def explained(tmp_path):
+    entry = {"paper": "dp-ebm-2021", "tables": "2", "datasets": "adult", "methods": "dp-ebm-gdp"}
+    entry |= {"epsilons": 0.5, "expected": "worse", "reason": "the formula asks for more noise"}
+    path = tmp_path / "deviations.yaml"
+    path.write_text(yaml.safe_dump({"deviations": [entry]}))
+    return path
+
+
+def journal(folder, mean, splits=25):
+    write(folder / "results", "mine", records(spread(mean, 0.005, splits)))
+    return "--results", folder / "results"
+
+
+def test_a_reproduced_cell_passes(tmp_path):
+    code, text = check(*journal(tmp_path, GOOD))
+    assert code == 0
+    assert "184 cells: 1 reproduced, 160 not run, 23 impossible" in text
+    assert "Check passed" in text
+
+
+def test_an_unexplained_deviation_exits_with_1(tmp_path):
+    code, text = check(*journal(tmp_path, BAD))
+    assert code == 1
+    assert "deviations without an explanation: 1" in text
+
+
+def test_an_explained_deviation_exits_with_0_and_its_reason(tmp_path, explained):
+    code, text = check(*journal(tmp_path, BAD), "--deviations", explained)
+    assert code == 0
+    assert "the formula asks for more noise" in text
+
+
+def test_a_stale_explanation_is_reported(tmp_path, explained):
+    code, text = check(*journal(tmp_path, GOOD), "--deviations", explained)
+    assert code == 0
+    assert "Stale explanation" in text
+
+
+def test_not_run_cells_fail_on_request(tmp_path):
+    assert check(*journal(tmp_path, GOOD), "--require-all")[0] == 1
+
+
+def test_incomplete_cells_are_judged_on_request(tmp_path):
+    arguments = journal(tmp_path, BAD, splits=3)
+    assert check(*arguments)[0] == 0
+    assert check(*arguments, "--min-splits", 3)[0] == 1
+
+
+def test_a_wider_tolerance_reproduces_more(tmp_path):
+    assert check(*journal(tmp_path, BAD), "--tolerance", "auc=0.1")[0] == 0
+
+
+def test_json_tells_the_same(tmp_path):
+    code, text = check(*journal(tmp_path, BAD), "--format", "json", "--paper", "dp-ebm-2021")
+    outcome = json.loads(text)
+    assert (code, outcome["passes"], outcome["counts"]["worse"]) == (1, False, 1)
+    assert len(outcome["cells"]) == 184
+    assert "rerun" not in outcome
+
+
+def test_verbose_shows_every_cell(tmp_path):
+    arguments = journal(tmp_path, GOOD)
+    assert "0.8750 ± 0.0050" not in check(*arguments)[1]
+    assert "0.8750 ± 0.0050" in check(*arguments, "--verbose")[1]
+
+
+def test_mistakes_are_errors(tmp_path):
+    with pytest.raises(DpreproError, match="did you mean 'dp-ebm-2021'"):
+        check(*journal(tmp_path, GOOD), "--paper", "dp-ebm-2012")
+    with pytest.raises(DpreproError, match="cannot be read"):
+        check(*journal(tmp_path, GOOD), "--deviations", tmp_path / "none.yaml")
+
+
+def test_the_help_gives_an_example():
+    assert "Example: dprepro check" in check("--help")[1]
+
+
+def test_every_task_of_the_fast_config_is_one_of_adults(data_dir):
+    adult = {planned.task.key for planned in plan(load_config("adult"), data_dir)}
+    fast = plan(load_config(FAST_CONFIG), data_dir)
+    assert {planned.task.key for planned in fast} < adult
+    assert {planned.task.split for planned in fast} == {0, 1, 2}
+    assert len({p.task.epsilon for p in fast if p.task.method == "dp-ebm-gdp"}) == 2

@@ -1,0 +1,180 @@
+import math
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.published.document import load_documents
+from dprepro.report.results import ResultCell, Results
+from dprepro.report.tables import build_tables
+from dprepro.report.verdicts import Verdict
+from tests.report.journals import cell, spread, task
+
+DOCUMENTS = list(load_documents().values())
+
+
+def measured(mean, label="dp-ebm-gdp", epsilon=1.0, metric="auc", splits=25, **fields):
+    values = spread(mean, 0.005 * mean, splits)
+    return cell(values, metric, label=label, epsilon=epsilon, **fields)
+
+
+def tables(*cells, **options):
+    return build_tables(Results(cells), DOCUMENTS, **options)
+
+
+def only_table(*cells, **options):
+    (table,) = tables(*cells, **options)
+    return table
+
+
+def best(row):
+    return [entry.label for entry in row if entry.is_best]
+
+
+ADULT = [
+    measured(0.87, "dp-ebm-classic"),
+    measured(0.88, "dp-ebm-gdp"),
+    measured(0.92, "ebm", math.inf),
+    measured(0.6, "logistic", math.inf),
+    measured(0.47, "dp-logistic", delta=0.0),
+]
+
+
+def test_columns_stand_in_printed_order_and_others_follow():
+    table = only_table(measured(0.5, "mine"), *ADULT)
+    titles = [column.title for column in table.columns]
+    assert titles == ["Logistic regression", "DPEBM-Classic", "DPEBM-GDP", "mine"]
+    assert (table.paper, table.table, table.metric.name) == ("dp-ebm-2021", "2", "auc")
+
+
+def test_the_non_private_row_is_last_and_shared():
+    (group,) = only_table(*ADULT, measured(0.86, epsilon=0.5)).groups
+    assert [row[0].epsilon for row in group.rows] == [0.5, 1.0, math.inf]
+    assert [entry.label for entry in group.rows[-1]] == ["logistic", "ebm", "ebm"]
+
+
+def test_datasets_stand_in_printed_order():
+    table = only_table(measured(0.8, dataset="telco"), measured(0.9, dataset="adult"))
+    assert [(g.dataset, g.title) for g in table.groups] == [
+        ("adult", "Adult-Income"),
+        ("telco", "Telco-Churn"),
+    ]
+
+
+def test_the_best_of_a_row_is_the_highest_auroc():
+    (group,) = only_table(*ADULT).groups
+    assert [best(row) for row in group.rows] == [["dp-ebm-gdp"], ["ebm", "ebm"]]
+
+
+def test_the_best_of_a_row_is_the_lowest_rmse():
+    fields = {"metric": "rmse", "dataset": "wine"}
+    table = only_table(
+        measured(0.8, "dp-ebm-gdp", **fields), measured(0.9, "dp-ebm-classic", **fields)
+    )
+    assert best(table.groups[0].rows[0]) == ["dp-ebm-gdp"]
+    assert table.table == "3"
+
+
+def test_ties_at_the_printed_precision_are_all_best():
+    (group,) = only_table(measured(0.8891), measured(0.8894, "dp-ebm-classic")).groups
+    assert best(group.rows[0]) == ["dp-ebm-classic", "dp-ebm-gdp"]
+
+
+def test_a_single_method_has_no_best():
+    (group,) = only_table(measured(0.9)).groups
+    assert best(group.rows[0]) == []
+
+
+def test_incomplete_cells_cannot_be_best():
+    (group,) = only_table(
+        measured(0.95, splits=3), measured(0.8, "dp-ebm-classic"), measured(0.7, "dp-logistic")
+    ).groups
+    assert best(group.rows[0]) == ["dp-ebm-classic"]
+    gdp = group.rows[0][-1]
+    assert (gdp.result.splits("auc"), gdp.planned) == (3, 25)
+
+
+def test_failed_methods_keep_their_column():
+    broken = ResultCell(task("broken", 1.0), ("t",), {}, failed=25, planned=25)
+    table = only_table(measured(0.9), broken)
+    assert [column.title for column in table.columns] == ["DPEBM-GDP", "broken"]
+
+
+def test_comparing_adds_what_is_printed_but_not_measured():
+    plain = only_table(measured(0.887, epsilon=2.0))
+    table = only_table(measured(0.887, epsilon=2.0), compare=True)
+    assert len(plain.columns) == 1
+    assert len(table.columns) == 4
+    (group,) = table.groups
+    assert [row[0].epsilon for row in group.rows] == [0.5, 1, 2, 4, 8, math.inf]
+    verdicts = {e.label: e.verdict.verdict for e in group.rows[2]}
+    assert verdicts["dp-ebm-gdp"] is Verdict.REPRODUCED
+    assert verdicts["dpboost"] is Verdict.NOT_RUN
+    assert all(e.verdict is None for row in plain.groups[0].rows for e in row)
+
+
+def test_every_printed_cell_of_a_dataset_stands_in_the_compared_table():
+    (group,) = only_table(measured(0.887), compare=True).groups
+    shown = {(e.label, e.epsilon): e.verdict.published for row in group.rows for e in row}
+    printed = [c for c in DOCUMENTS[0].cells() if c.dataset == "adult"]
+    assert sorted(shown, key=str) == sorted(((c.method, c.epsilon) for c in printed), key=str)
+    assert all(shown[c.method, c.epsilon] == c for c in printed)
+
+
+def test_unprinted_datasets_get_a_table_of_their_own_with_the_same_headings():
+    mine = [
+        measured(0.9, dataset="mine"),
+        measured(0.95, "ebm", math.inf, dataset="mine"),
+        measured(4321.0, metric="rmse", dataset="prices"),
+    ]
+    paper, auc, rmse = tables(*ADULT, *mine)
+    assert paper.paper == "dp-ebm-2021"
+    assert (auc.paper, auc.title, [c.title for c in auc.columns]) == (None, "AUROC", ["DPEBM-GDP"])
+    assert [entry.label for entry in auc.groups[0].rows[-1]] == ["ebm"]
+    assert (rmse.metric.name, rmse.groups[0].dataset) == ("rmse", "prices")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "metric", "mean", "decimals"),
+    [
+        ("adult", "auc", 0.875, 3),
+        ("cal-housing", "rmse", 85652.0, 0),
+        ("elevators", "rmse", 0.006, 3),
+        ("prices", "rmse", 4321.0, 0),
+        ("prices", "rmse", 4.321, 3),
+        ("prices", "rmse", 0.004321, 6),
+    ],
+)
+def test_digits_are_the_printed_ones_or_four_significant(dataset, metric, mean, decimals):
+    table = only_table(measured(mean, metric=metric, dataset=dataset))
+    assert table.groups[0].decimals == decimals
+
+
+def test_another_metric_can_be_asked_for():
+    both = ResultCell(
+        task(epsilon=1.0), ("t",), {"auc": (0.9, 0.8), "accuracy": (0.7, 0.6)}, planned=2
+    )
+    table = only_table(both, metric="accuracy")
+    assert (table.title, table.metric.name, table.paper) == ("Accuracy", "accuracy", None)
+    with pytest.raises(DpreproError, match="The results have: accuracy, auc"):
+        tables(both, metric="rmse")
+
+
+def test_datasets_can_be_chosen():
+    cells = [measured(0.9), measured(0.8, dataset="telco")]
+    table = only_table(*cells, datasets=["telco"])
+    assert [group.dataset for group in table.groups] == ["telco"]
+    with pytest.raises(DpreproError, match="did you mean 'telco'"):
+        tables(*cells, datasets=["tleco"])
+
+
+def test_results_of_the_papers_delta_are_preferred_and_others_still_shown():
+    other = measured(0.7, delta=1e-5)
+    (group,) = only_table(other).groups
+    assert group.rows[0][0].result is other
+    (group,) = only_table(other, measured(0.88)).groups
+    assert group.rows[0][0].result.task.delta == 1e-6
+
+
+def test_two_settings_under_one_label_must_be_chosen_between():
+    with pytest.raises(DpreproError, match="--config"):
+        tables(measured(0.9), measured(0.8, domain="public"))
