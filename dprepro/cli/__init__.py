@@ -57,14 +57,17 @@ def main() -> None:
     try:
         app()
     except DpreproError as error:
-        Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {_escape(str(error))}")
+        Console(stderr=True, highlight=False).print(
+            f"[bold red]error:[/] {_escape(str(error))}", soft_wrap=True
+        )
         sys.exit(2)
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         Console(stderr=True, highlight=False).print(
             f"[bold red]internal error:[/] {type(error).__name__}: {_escape(str(error))}\n"
-            f"This is a bug in dprepro. Run again with {DEBUG_VARIABLE}=1 for the traceback."
+            f"This is a bug in dprepro. Run again with {DEBUG_VARIABLE}=1 for the traceback.",
+            soft_wrap=True,
         )
         sys.exit(70)
 

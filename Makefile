@@ -1,0 +1,44 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Extra options for pytest, e.g. make test TESTS=tests/ebm
+TESTS ?=
+
+.PHONY: help install install-dev quickstart test lint bench clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/.installed
+
+install: $(VENV)/.installed ## Make .venv and install dprepro into it
+
+install-dev: $(VENV)/.installed-dev ## The same, with everything the tests need
+
+quickstart: install ## Run a small experiment on data that needs no download and show its table
+	$(BIN)/dprepro run quickstart --results out/quickstart
+	$(BIN)/dprepro table --config quickstart --results out/quickstart --compare
+
+test: install-dev ## Run the tests
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+
+lint: install-dev ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: install-dev ## Measure speed beside the peers
+	$(BIN)/python benchmarks/ebm_fit.py
+
+clean: ## Remove .venv and caches
+	rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

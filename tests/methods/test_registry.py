@@ -1,0 +1,67 @@
+"""The registry: found by folder, wrong names explained."""
+
+import math
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.methods import registry
+
+PLUGIN = """
+from dprepro.methods.registry import Guarantee, Method
+from sklearn.dummy import DummyClassifier
+
+def build(*, task, epsilon, delta, domain, seed, **params):
+    return DummyClassifier()
+
+METHODS = [Method("{name}", "Mine", frozenset({{"binary"}}), Guarantee.NONE, None, (), "here",
+                  build, takes_epsilon=False)]
+"""
+
+
+@pytest.fixture
+def plugins(tmp_path, monkeypatch):
+    monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(tmp_path))
+    registry.all_methods.cache_clear()
+    yield tmp_path
+    registry.all_methods.cache_clear()
+
+
+def test_methods_are_found_and_sorted_by_name():
+    names = list(registry.all_methods())
+    assert {"dp-ebm-gdp", "dp-ebm-classic", "ebm", "dp-logistic", "dp-logistic-fair"} <= set(names)
+    assert names == sorted(names)
+
+
+def test_an_unknown_name_gets_the_nearest_match_and_the_list():
+    with pytest.raises(DpreproError, match=r"did you mean 'dp-ebm-gdp'.*Allowed: .*logistic"):
+        registry.get("dp-emb-gdp")
+
+
+def test_a_users_method_is_one_file(plugins):
+    (plugins / "mine.py").write_text(PLUGIN.format(name="mine"))
+    assert registry.get("mine").title == "Mine"
+
+
+def test_two_methods_of_one_name_are_refused(plugins):
+    (plugins / "mine.py").write_text(PLUGIN.format(name="ebm"))
+    with pytest.raises(DpreproError, match="two methods are called 'ebm'"):
+        registry.all_methods()
+
+
+def test_a_broken_plugin_is_named_with_its_error(plugins):
+    (plugins / "broken.py").write_text("1 / 0")
+    with pytest.raises(DpreproError, match=r"broken\.py: cannot be imported: ZeroDivisionError"):
+        registry.all_methods()
+
+
+def test_a_plugin_folder_that_is_none_is_refused(plugins, monkeypatch):
+    monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(plugins / "missing"))
+    with pytest.raises(DpreproError, match="is not a folder"):
+        registry.all_methods()
+
+
+def test_only_methods_with_a_budget_run_over_the_grid():
+    assert registry.get("dp-ebm-gdp").effective_epsilons([1, 2]) == [1, 2]
+    assert registry.get("dp-logistic").effective_epsilons([1, 2]) == [1, 2]
+    assert registry.get("ebm").effective_epsilons([1, 2]) == [math.inf]
