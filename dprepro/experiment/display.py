@@ -208,8 +208,9 @@ def duration(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return a metric's value with four decimals, or four significant digits from 10 on."""
-    return f"{value:.4f}" if abs(value) < 10 else f"{value:,.4g}"
+    """Return a metric's value with as many decimals as its size calls for."""
+    size = abs(value)
+    return f"{value:.4f}" if size < 10 else f"{value:.2f}" if size < 1000 else f"{value:,.0f}"
 
 
 def _cell_text(tally: Tally, cell: CellKey) -> str:

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.config import load_config
+from dprepro.errors import DpreproError
+from dprepro.experiment.plan import plan
+from dprepro.experiment.worker import DataRef, run_task
+from tests.lab import Lab, lab
+
+__all__ = ["lab"]
+
+# On five splits: 5 quick tasks and 10 that take half a second in the processes that a lab starts.
+SLOW = {
+    "methods": [{"method": "noisy", "params": {"pause": 0.5}}, {"method": "plain"}],
+    "splits": 5,
+}
+
+
+def _uninterrupted(config: Path) -> dict[str, dict[str, Any]]:
+    """Return the records that the config comes to when nothing disturbs it."""
+    experiment = load_config(config)
+    data = DataRef(experiment.card)
+    lines = [run_task(entry.task, data).to_json() for entry in plan(experiment)]
+    return {line["key"]: {k: v for k, v in line.items() if k != "seconds"} for line in lines}
+
+
+def _wait(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def _written(lab: Lab) -> int:
+    path = lab.results / "lab.jsonl"
+    return path.read_bytes().count(b'"kind":"record"') if path.exists() else 0
+
+
+def _workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    children = psutil.Process(process.pid).children()
+    return [c for c in children if "resource_tracker" not in " ".join(c.cmdline())]
+
+
+def test_ctrl_c_keeps_what_was_finished_and_the_same_command_goes_on(lab: Lab) -> None:
+    config = lab.config(**SLOW)
+    process = lab.start(config, "--jobs", 2)
+    _wait(lambda: _written(lab) >= 2)
+    workers = _workers(process)
+    assert len(workers) == 2
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "lab: interrupted; the same command goes on from here" in output
+    assert "Traceback" not in output
+    assert not any(worker.is_running() for worker in workers)
+    finished = lab.records()
+    assert 2 <= len(finished) < 15
+
+    code, output = lab.run(config)
+    assert code == 0
+    assert f"{len(finished)} done before, 0 skipped, {15 - len(finished)} to run" in output
+    assert lab.records() == _uninterrupted(config)
+    assert len([line for line in lab.lines() if line["kind"] == "record"]) == 15
+
+
+def test_nothing_finished_is_lost_to_kills(lab: Lab) -> None:
+    config = lab.config(**SLOW)
+    process = lab.start(config, "--jobs", 2)
+    _wait(lambda: _written(lab) >= 1)
+    second = _invoke(config, "--results", lab.results)
+    assert "another run is writing" in str(second.exception)
+    workers = _workers(process)
+    process.kill()
+    process.communicate(timeout=30)
+    _wait(lambda: not any(worker.is_running() for worker in workers), seconds=10)
+    finished = lab.records()
+    with (lab.results / "lab.jsonl").open("a") as journal:
+        journal.write('{"kind":"rec')
+
+    process = lab.start(config, "--jobs", 2)
+    _wait(lambda: _written(lab) > len(finished))
+    _workers(process)[0].kill()
+    output, _ = process.communicate(timeout=60)
+    assert "the last line was torn by a crash and is dropped" in output
+    assert process.returncode == 1
+    expected = _uninterrupted(config)
+    records = lab.records()
+    lost = [key for key, record in records.items() if record["status"] == "failed"]
+    assert [records[key]["message"] for key in lost] == ["the worker process died (SIGKILL(-9))"]
+    assert all(records[key] == expected[key] for key in expected.keys() - set(lost))
+    assert all(records[key] == record for key, record in finished.items())
+
+    code, _ = lab.run(config, "--retry-failed")
+    assert code == 0
+    assert lab.records() == expected
+
+
+def test_a_full_disk_stops_the_run_and_room_resumes_it(lab: Lab) -> None:
+    config = lab.config(methods=["noisy", "plain"])
+    limit = 3000  # bytes a file: the environment line and a few records
+    code, output = lab.run(
+        config,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert code == 2
+    assert "make room, then give the same command again" in output
+    assert 0 < len(lab.records()) < 9  # every line parses
+
+    code, output = lab.run(config, "--profile")
+    assert code == 0
+    assert "where the time went" in output
+    assert lab.records() == _uninterrupted(config)
+
+
+def _invoke(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["run", *map(str, arguments)])
+
+
+def test_a_dry_run_counts_and_writes_nothing(lab: Lab) -> None:
+    result = _invoke(
+        lab.config(methods=["noisy", "plain"]),
+        *("--dry-run", "--splits", 2, "--method", "noisy", "--epsilon", 1, "--epsilon", 8),
+        *("--results", lab.results),
+    )
+    assert result.exit_code == 0
+    assert "noisy" in result.output
+    assert "plain" not in result.output
+    assert result.output.split("all")[1].replace("│", " ").split()[:5] == ["4", "0", "0", "0", "4"]
+    assert not lab.results.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["aduld"], "did you mean 'adult'"),
+        (["adult", "--method", "dp-ebm-gpd", "--dry-run"], "did you mean 'dp-ebm-gdp'"),
+        (["adult", "--epsilon", "3", "--dry-run"], "no epsilon 3 in the config"),
+    ],
+)
+def test_mistakes_are_errors_for_the_user(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    result = _invoke(*arguments, "--results", tmp_path)
+    assert isinstance(result.exception, DpreproError)
+    assert message in str(result.exception)
+
+
+def test_one_config_in_error_does_not_stop_the_others(lab: Lab) -> None:
+    broken = lab.config(name="broken", dataset="./nowhere.yaml")
+    sound = lab.config(name="sound", methods=["lacks-module"])
+    result = _invoke(broken, sound, "--results", lab.results)
+    assert isinstance(result.exception, DpreproError)
+    assert "nowhere.yaml" in str(result.exception)
+    assert {r["status"] for r in lab.records("sound").values()} == {"skipped"}
+    assert "6 task(s)" in result.output

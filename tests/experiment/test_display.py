@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dprepro.config import ExperimentConfig, load_config
+from dprepro.experiment.display import (
+    LiveDisplay,
+    PlainDisplay,
+    cells_table,
+    display_for,
+    duration,
+    notes,
+    number,
+    outlook_table,
+    profile_table,
+)
+from dprepro.experiment.plan import PlannedTask
+from dprepro.experiment.record import Record
+from dprepro.experiment.run import Outlook
+from dprepro.experiment.summary import Summary, Tally
+from tests.experiment.test_record import TASK
+from tests.lab import Lab
+
+TASKS = [
+    replace(TASK, label="noisy", split=split, epsilon=epsilon)
+    for split in range(2)
+    for epsilon in (1.0, 8.0)
+]
+RECORDS = [
+    Record(task, "ok", metrics={"auc": 0.8 + 0.1 * task.split}, seconds={"fit": 2.0})
+    for task in TASKS
+]
+
+
+@pytest.fixture
+def config(lab: Lab) -> ExperimentConfig:
+    return load_config(lab.config(methods=["noisy", "plain"]))
+
+
+def _console(terminal: bool = False) -> Console:
+    return Console(file=io.StringIO(), width=120, force_terminal=terminal, _environ={})
+
+
+def _text(*renderables: object) -> str:
+    console = _console()
+    console.print(*renderables)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def _outlook(done: int = 0) -> Outlook:
+    planned = tuple(PlannedTask(task) for task in TASKS)
+    return Outlook(planned, tuple(RECORDS[:done]), tuple(TASKS[done:]), (), 0)
+
+
+def _tally(*records: Record) -> Tally:
+    tally = Tally("auc")
+    tally.extend(records)
+    return tally
+
+
+def test_cells_show_mean_sd_and_splits_by_epsilon(config: ExperimentConfig) -> None:
+    plain = Record(replace(TASK, label="plain", epsilon=math.inf), "ok", metrics={"auc": 0.9})
+    lines = _text(cells_table(config, _tally(*RECORDS, plain))).splitlines()
+    assert "lab: auc, mean ± sd (splits)" in lines[0]
+    rows = [line.replace("│", " ").split() for line in lines if "│" in line]
+    cell = ["0.8500", "±", "0.0707", "(2)"]
+    assert rows == [["1", *cell], ["8", *cell], ["none", "0.9000", "(1)"]]
+
+
+def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
+    failed = Record(TASKS[0], "failed", message="x")
+    skip = PlannedTask(replace(TASK, label="plain"), "no")
+    outlook = Outlook(
+        (*(PlannedTask(task) for task in TASKS), skip),
+        (failed, RECORDS[1]),
+        tuple(TASKS[2:]),
+        (Record(skip.task, "skipped", message="no"),),
+        0,
+    )
+    rows = [
+        line.replace("│", " ").split()
+        for line in _text(outlook_table(config, outlook)).splitlines()
+        if "│" in line
+    ]
+    assert rows == [
+        ["noisy", "4", "1", "1", "0", "2"],
+        ["plain", "1", "0", "0", "1", "0"],
+        ["all", "5", "1", "1", "1", "2"],
+    ]
+
+
+def test_plain_lines_tell_beginning_failures_and_end(config: ExperimentConfig) -> None:
+    console = _console()
+    display = display_for(config, console)
+    assert isinstance(display, PlainDisplay)
+    display.begin(_outlook(done=1), jobs=2)
+    for task in TASKS[1:3]:
+        display.advance(Record(task, "failed", message="RuntimeError: [no] luck"))
+    display.advance(RECORDS[3])
+    display.end()
+    first, failure, last = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert first == "lab: 4 tasks: 1 done before, 0 skipped, 3 to run on 2 worker(s)"
+    assert failure == "lab: noisy, epsilon 8 failed: RuntimeError: [no] luck"
+    assert last.startswith("lab: 3/3 in ")
+    assert last.endswith("noisy, epsilon 8: auc 0.9000 (1 splits)")
+
+
+def test_plain_lines_come_at_intervals(config: ExperimentConfig) -> None:
+    counts = []
+    for interval in (0.0, 1e9):
+        console = _console()
+        display = PlainDisplay(config, console, interval)
+        display.begin(_outlook(), jobs=1)
+        for record in RECORDS[:3]:
+            display.advance(record)
+        counts.append(len(console.file.getvalue().splitlines()))  # type: ignore[attr-defined]
+    assert counts == [4, 1]
+
+
+def test_a_terminal_gets_a_live_table_with_a_bar(config: ExperimentConfig) -> None:
+    console = _console(terminal=True)
+    display = display_for(config, console)
+    assert isinstance(display, LiveDisplay)
+    display.begin(_outlook(done=1), jobs=1)
+    for record in RECORDS[1:3]:
+        display.advance(record)
+    display.advance(Record(TASKS[3], "failed", message="x"))
+    text = _text(display._render())
+    display.end()
+    assert "0.8500 ± 0.0707 (2)" in text
+    assert "3/3" in text
+    assert "1 failed" in text
+
+
+def test_nothing_to_do_shows_no_bar(config: ExperimentConfig) -> None:
+    console = _console(terminal=True)
+    display = LiveDisplay(config, console)
+    display.begin(_outlook(done=4), jobs=1)
+    display.end()
+    assert console.file.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_notes_name_failures_skips_leftovers_and_times() -> None:
+    failed = Record(replace(TASK, label="bad"), "failed", message="boom")
+    skipped = Record(replace(TASK, label="none"), "skipped", message="no such task")
+    summary = Summary("lab", _tally(*RECORDS, failed, skipped), ran=5, wall_seconds=75, stale=3)
+    text = "\n".join(notes(summary, Path("results/lab.jsonl")))
+    assert "failed: bad, 1 task(s): boom" in text
+    assert "skipped: none, 1 task(s): no such task" in text
+    assert "--retry-failed" in text
+    assert "3 record(s) of the journal belong to settings that the config no longer has" in text
+    assert "5 task(s) run in 1:15, 1 from before or skipped; journal: results/lab.jsonl" in text
+
+
+def test_a_clean_run_has_one_note() -> None:
+    summary = Summary("lab", _tally(*RECORDS), ran=4, wall_seconds=2.0)
+    assert len(list(notes(summary, Path("x")))) == 1
+
+
+def test_the_profile_shares_out_the_time() -> None:
+    other = Record(replace(TASK, label="plain"), "ok", metrics={"auc": 1}, seconds={"predict": 2.0})
+    text = _text(profile_table(Summary("lab", _tally(*RECORDS, other), 5, 9.0)))
+    rows = [line.replace("│", " ").split() for line in text.splitlines() if "│" in line]
+    assert rows == [
+        ["noisy", "0.00", "8.00", "0.00", "80%"],
+        ["plain", "0.00", "0.00", "2.00", "20%"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.04, "0.0 s"), (59.2, "59.2 s"), (187, "3:07"), (3787, "1:03:07")]
+)
+def test_durations_read_well(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.88312, "0.8831"), (-29.714, "-29.71"), (85_652.4, "85,652")]
+)
+def test_numbers_suit_their_size(value: float, text: str) -> None:
+    assert number(value) == text

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dprepro.config import ExperimentConfig, load_config
+from dprepro.errors import DpreproError
+from dprepro.experiment import run as run_module
+from dprepro.experiment.journal import read_journal
+from dprepro.experiment.record import Record
+from dprepro.experiment.run import Options, Outlook, look_ahead, run
+from dprepro.experiment.summary import Summary
+from dprepro.methods import registry
+from tests.lab import Lab
+
+
+class Watch:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.outlook: Outlook | None = None
+        self.records: list[Record] = []
+        self.ended = 0
+
+    def begin(self, outlook: Outlook, jobs: int) -> None:
+        self.outlook, self.jobs = outlook, jobs
+
+    def advance(self, record: Record) -> None:
+        self.records.append(record)
+
+    def end(self) -> None:
+        self.ended += 1
+
+
+class InProcess:
+    """An executor that runs calls here and now."""
+
+    def __init__(self, jobs: int, time_limit: float | None, warm_up: Any) -> None:
+        pass
+
+    def submit(self, fn: Any, /, *args: Any, affinity: Any = None) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args))
+        return future
+
+    def close(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "LocalExecutor", InProcess)
+
+
+def _run(lab: Lab, config: ExperimentConfig, **options: Any) -> tuple[Summary, Watch]:
+    watch = Watch()
+    return run(config, Options(results=lab.results, **options), watch), watch
+
+
+def _load(lab: Lab, **keys: Any) -> ExperimentConfig:
+    return load_config(lab.config(**keys))
+
+
+@pytest.mark.usefixtures("in_process")
+class TestWhatIsRun:
+    def test_everything_once_and_then_nothing(self, lab: Lab) -> None:
+        config = _load(lab, methods=["noisy", "plain", "raises", "lacks-module"])
+        summary, watch = _run(lab, config)
+        assert summary.ran == len(watch.records) == 15
+        assert summary.tally.statuses == {"ok": 9, "failed": 6, "skipped": 6}
+        before = (lab.results / "lab.jsonl").read_bytes()
+        again, watch = _run(lab, config)
+        assert again.ran == 0
+        assert watch.records == []
+        assert again.tally.statuses == summary.tally.statuses
+        assert again.tally.values == summary.tally.values
+        assert (lab.results / "lab.jsonl").read_bytes() == before
+
+    def test_failed_tasks_only_when_asked(self, lab: Lab) -> None:
+        config = _load(lab, methods=["noisy", "unless-mended"])
+        assert _run(lab, config)[0].failed == 6
+        (lab.folder / "mended").touch()
+        assert _run(lab, config)[0].failed == 6
+        summary, watch = _run(lab, config, retry_failed=True)
+        assert summary.failed == 0
+        assert {record.task.method for record in watch.records} == {"unless-mended"}
+        assert len(lab.records()) == 12
+
+    def test_a_skipped_task_runs_once_its_obstacle_is_gone(self, lab: Lab) -> None:
+        config = _load(lab, methods=["lacks-module"], splits=1)
+        assert _run(lab, config)[0].tally.statuses == {"skipped": 2}
+        plugin = lab.folder / "methods" / "misbehaviour.py"
+        plugin.write_text(plugin.read_text().replace("surely_not_installed", "json"))
+        registry.all_methods.cache_clear()
+        assert _run(lab, config)[0].tally.statuses == {"ok": 2}
+
+    def test_fresh_runs_everything_and_keeps_the_old(self, lab: Lab) -> None:
+        config = _load(lab)
+        _run(lab, config)
+        old = (lab.results / "lab.jsonl").read_bytes()
+        records = lab.records()
+        assert _run(lab, config, fresh=True)[0].ran == 6
+        assert (lab.results / "lab.jsonl.bak").read_bytes() == old
+        assert lab.records() == records
+
+    def test_a_part_first_and_the_rest_later_is_the_whole(self, lab: Lab) -> None:
+        config = _load(lab, methods=["noisy", "plain"])
+        _run(lab, config, splits=1, methods=("noisy",), epsilons=(8.0,))
+        assert len(lab.records()) == 1
+        _run(lab, config, splits=2)
+        _run(lab, config)
+        whole = Lab(_subfolder(lab))
+        _run(whole, load_config(whole.config(methods=["noisy", "plain"])))
+        assert lab.records() == whole.records()
+
+    def test_settings_that_changed_are_counted_as_stale(self, lab: Lab) -> None:
+        _run(lab, _load(lab))
+        summary, _ = _run(lab, _load(lab, seed=8))
+        assert (summary.ran, summary.stale) == (6, 6)
+        assert _run(lab, _load(lab, seed=8), splits=1)[0].stale == 6
+
+    def test_looking_ahead_counts_and_writes_nothing(self, lab: Lab) -> None:
+        config = _load(lab, methods=["noisy", "raises", "lacks-module"])
+        options = Options(results=lab.results)
+        outlook = look_ahead(config, options)
+        assert (len(outlook.todo), len(outlook.done), len(outlook.skips)) == (12, 0, 6)
+        assert not lab.results.exists()
+        _run(lab, config, splits=1)
+        outlook = look_ahead(config, options)
+        assert (len(outlook.todo), len(outlook.done), len(outlook.skips)) == (8, 6, 4)
+        assert len(look_ahead(config, Options(results=lab.results, fresh=True)).todo) == 12
+
+    def test_every_run_that_adds_something_notes_its_environment(self, lab: Lab) -> None:
+        config = _load(lab)
+        _run(lab, config, splits=1)
+        _run(lab, config)
+        _run(lab, config)
+        assert len(read_journal(lab.results / "lab.jsonl").environments) == 2
+        assert lab.lines()[0]["kind"] == "environment"
+
+
+def _subfolder(lab: Lab) -> Path:
+    folder = lab.folder / "other"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.usefixtures("in_process")
+class TestWhatGoesWrong:
+    def test_a_dataset_that_is_not_there_leaves_no_journal(self, lab: Lab) -> None:
+        config = _load(lab)
+        (lab.folder / "tiny.csv").unlink()
+        with pytest.raises(DpreproError, match=r"tiny\.csv"):
+            _run(lab, config)
+        assert not list(lab.results.glob("*.jsonl"))
+
+    def test_a_wrong_config_writes_nothing(self, lab: Lab) -> None:
+        with pytest.raises(DpreproError, match="unknown method"):
+            _run(lab, _load(lab, methods=["noizy"]))
+        assert not lab.results.exists()
+
+    def test_the_observer_hears_of_the_end_even_then(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: Any) -> Iterator[Record]:
+            raise DpreproError("disk full")
+            yield
+
+        monkeypatch.setattr(run_module, "_execute", fail)
+        watch = Watch()
+        with pytest.raises(DpreproError, match="disk full"):
+            run(_load(lab), Options(results=lab.results), watch)
+        assert watch.ended == 1
+
+
+def test_jobs_order_and_bad_neighbours_do_not_change_results(lab: Lab) -> None:
+    """One worker against two with methods that take their workers down."""
+    _run(lab, _load(lab, name="calm", methods=["noisy", "plain"]), jobs=1)
+    bad = ["raises", "exits", "sleeps"]
+    config = _load(lab, name="wild", methods=[*bad, "plain", "noisy"], epsilons=[8, 1], splits=3)
+    summary, watch = _run(lab, config, jobs=2, methods=("noisy", "plain"))
+    assert watch.jobs == 2
+    assert lab.records("wild") == lab.records("calm")
+
+    summary, _ = _run(lab, config, jobs=2, splits=1, epsilons=(1.0,), time_limit=1.5)
+    messages = {label: text for (_, label, text) in summary.tally.problems}
+    assert set(messages) == set(bad)
+    assert messages["exits"] == "the worker process died (EXIT(3))"
+    assert messages["sleeps"] == "time limit of 1.5 s exceeded"
+    assert messages["raises"].startswith("RuntimeError: no luck today")
+    good = {k: r for k, r in lab.records("wild").items() if r["status"] == "ok"}
+    assert good == lab.records("calm")
+
+
+def test_a_real_dataset_through_real_workers(lab: Lab) -> None:
+    config = _load(lab, dataset="breast-cancer", methods=["logistic-fair"], splits=2)
+    summary, _ = _run(lab, config)
+    assert summary.failed == 0
+    assert summary.tally.mean(("logistic-fair", float("inf"))) > 0.97
