@@ -72,6 +72,7 @@ def table(
         dataset or (),
         compare,
         tolerances(tolerance),
+        unprinted=paper is None,
     )
     style = render.Style(compare, true_epsilon)
     if format is TableFormat.RICH:

@@ -63,6 +63,7 @@ def build_tables(
     datasets: Sequence[str] = (),
     compare: bool = False,
     tolerances: Mapping[str, Tolerance] | None = None,
+    unprinted: bool = True,
 ) -> list[ResultTable]:
     """Return a table for each printed one that we have results of, then one a metric for the rest.
 
@@ -76,11 +77,13 @@ def build_tables(
         Only these; default all measured ones.
     compare
         Judge each entry, and keep columns and rows that are printed but not measured.
+    unprinted
+        Show also what no document prints.
 
     Raises
     ------
     DpreproError
-        If a dataset or the metric is not among the results.
+        If a dataset or the metric is not among the results, or nothing is left to show.
     """
     rest = _measured_datasets(results, datasets)
     widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
@@ -102,7 +105,14 @@ def build_tables(
             )
         shown = {d for layout in layouts.values() for d in layout.datasets}
         rest = [d for d in rest if d not in shown]
-    tables += _unprinted_tables(results, documents, metric, rest)
+    if unprinted:
+        tables += _unprinted_tables(results, documents, metric, rest)
+    elif not tables:
+        papers = ", ".join(document.paper for document in documents)
+        raise DpreproError(
+            f"no results of what {papers} prints{f' in {metric}' if metric else ''}; there are "
+            f"results of {', '.join(rest)}. Leave --paper out to see them."
+        )
     if not tables:
         available = sorted({m for c in results.cells for m in c.values})
         raise DpreproError(

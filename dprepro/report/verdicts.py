@@ -9,7 +9,7 @@ from enum import Enum
 
 from dprepro.published.document import Document, Protocol
 from dprepro.published.published import PublishedCell
-from dprepro.report.metrics import METRICS, Tolerance
+from dprepro.report.metrics import METRICS, Tolerance, find_metric
 from dprepro.report.results import ResultCell, Results, only
 from dprepro.report.statistics import Comparison, Sample, compare
 
@@ -137,7 +137,8 @@ def _judge(
             note = shortfall(result, cell, needed)
             return CellVerdict(cell, Verdict.INCOMPLETE, result, note=note)
         return CellVerdict(cell, Verdict.NOT_RUN, result, note="; ".join(result.messages))
-    return _compare(cell, result, document.protocol, tolerances[cell.metric], needed)
+    tolerance = tolerances[find_metric(cell.metric).name]
+    return _compare(cell, result, document.protocol, tolerance, needed)
 
 
 def follows(result: ResultCell, document: Document) -> bool:

@@ -93,6 +93,14 @@ def test_mistakes_say_what_is_allowed(results, arguments, message):
         table("--results", results, *arguments)
 
 
+def test_a_document_shows_only_what_it_prints(results):
+    text = table("--results", results, "--paper", "dp-ebm-2021")
+    assert "Adult-Income" in text
+    assert "prices" not in text
+    with pytest.raises(DpreproError, match="there are results of prices"):
+        table("--results", results, "--paper", "dp-ebm-2021", "--config", "two")
+
+
 def test_no_journals_say_how_to_write_some(tmp_path):
     with pytest.raises(DpreproError, match="dprepro run"):
         table("--results", tmp_path)
