@@ -17,7 +17,10 @@ with the number of rows public)."""
 REPLACE_ONE = "replace-one"
 """Neighbours: one row is exchanged for any other row."""
 
-Mechanism = Literal["gaussian", "laplace", "cited"]
+TOLERANCE = 1e-6
+"""By how much the recomposed epsilon may exceed the stated one: rounding."""
+
+Mechanism = Literal["gaussian", "laplace", "exponential", "cited"]
 
 
 @dataclass(frozen=True)
@@ -27,17 +30,19 @@ class LedgerEntry:
     Attributes
     ----------
     mechanism
-        "gaussian" or "laplace" noise drawn here, or "cited": a library's own mechanism, taken at
-        its word to be `budget`-DP.
+        "gaussian" or "laplace" noise or an "exponential" choice drawn here, or "cited": a library's
+        own mechanism, taken at its word to be `budget`-DP.
     releases
         What was released, in words.
     sensitivity, norm
-        How far one release can move between neighbours, and in which norm.
+        How far one release can move between neighbours, and in which norm. For an exponential
+        choice: how far the utility of any one candidate can move.
     scale
-        Standard deviation (gaussian) or scale b (laplace) of the noise, in the sensitivity's unit;
-        0 for "cited".
+        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), or the s of
+        P(candidate) ~ exp(utility / s) (exponential); 0 for "cited".
     uses
-        How many such releases were made, adaptively.
+        How many such releases one row can take part in, adaptively. Releases about disjoint sets
+        of rows count once (parallel composition).
     budget
         The (epsilon, delta) that was set aside for all uses together.
     """
@@ -94,7 +99,7 @@ class Ledger:
     @property
     def holds(self) -> bool:
         """Whether the stated guarantee holds: no unpaid reads, no gaps, budget not exceeded."""
-        return not (self.unpaid or self.gaps) and self.verify() <= self.epsilon + 1e-6
+        return not (self.unpaid or self.gaps) and self.verify() <= self.epsilon + TOLERANCE
 
     def verify(self) -> float:
         """Return the epsilon that the entries really spend at the stated delta.
@@ -137,8 +142,9 @@ def _spent(entries: tuple[LedgerEntry, ...], delta: float) -> float:
         return 0.0
     if any(entry.mechanism != "cited" and entry.scale <= 0 for entry in entries):
         return math.inf
-    if all(entry.mechanism == "cited" for entry in entries) and delta == 0:
-        return sum(entry.budget[0] * entry.uses for entry in entries)
+    if delta == 0:
+        # Without a delta pure guarantees add up, and a Gaussian has none.
+        return sum(_pure_epsilon(entry) * entry.uses for entry in entries)
     losses = [_loss(entry) for entry in entries if entry.mechanism != "gaussian"]
     # Adaptive Gaussians compose exactly into one with the squared multipliers added up; joining
     # them first spares the discretisation error of thousands of convolutions.
@@ -151,10 +157,22 @@ def _spent(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     return float(total.get_epsilon_for_delta(delta))
 
 
+def _pure_epsilon(entry: LedgerEntry) -> float:
+    if entry.mechanism == "gaussian" or (entry.mechanism == "cited" and entry.budget[1] > 0):
+        return math.inf
+    if entry.mechanism == "cited":
+        return entry.budget[0]
+    # One utility up and another down: the exponential choice pays twice.
+    moves = 2 if entry.mechanism == "exponential" else 1
+    return moves / entry.noise_multiplier
+
+
 def _loss(entry: LedgerEntry) -> pld.PrivacyLossDistribution:
     if entry.mechanism == "laplace":
         loss = pld.from_laplace_mechanism(entry.noise_multiplier)
     else:
         epsilon, delta = entry.budget
+        if entry.mechanism == "exponential":
+            epsilon, delta = _pure_epsilon(entry), 0.0
         loss = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, delta))
     return loss.self_compose(entry.uses) if entry.uses > 1 else loss

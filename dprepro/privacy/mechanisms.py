@@ -44,11 +44,66 @@ class NoiseSource:
         ValueError
             Unless both noise multiplier and sensitivity are positive and finite.
         """
-        scale = noise_multiplier * sensitivity
-        if not (np.isfinite(scale) and scale > 0 and sensitivity > 0):
-            raise ValueError(
-                f"noise for {releases!r} needs a positive, finite multiplier and sensitivity, "
-                f"got {noise_multiplier!r} and {sensitivity!r}"
-            )
+        scale = _scale(releases, noise_multiplier, sensitivity)
         self.ledger.add(LedgerEntry("gaussian", releases, sensitivity, "L2", scale, uses, budget))
         return self.generator.normal(0.0, scale, shape)
+
+    def laplace(
+        self,
+        shape: tuple[int, ...],
+        *,
+        releases: str,
+        epsilon: float,
+        sensitivity: float,
+        uses: int = 1,
+    ) -> np.ndarray:
+        """Draw Laplace(sensitivity / epsilon), float64 of the given shape: epsilon-DP a use.
+
+        `sensitivity` is the L1 sensitivity of one release; see `LedgerEntry` for `uses`.
+
+        Raises
+        ------
+        ValueError
+            Unless epsilon and sensitivity are positive and finite.
+        """
+        scale = _scale(releases, 1 / epsilon if epsilon > 0 else 0.0, sensitivity)
+        budget = (epsilon * uses, 0.0)
+        self.ledger.add(LedgerEntry("laplace", releases, sensitivity, "L1", scale, uses, budget))
+        return self.generator.laplace(0.0, scale, shape)
+
+    def exponential(
+        self,
+        shape: tuple[int, ...],
+        *,
+        releases: str,
+        epsilon: float,
+        sensitivity: float,
+        uses: int = 1,
+    ) -> tuple[float, np.ndarray]:
+        """Return (s, Gumbel noise) of exponential choices, epsilon-DP each.
+
+        ``argmax(utility / s + noise)`` over the candidates, with a fresh row of noise a choice,
+        picks one with probability proportional to exp(utility / s), where
+        s = 2 sensitivity / epsilon (McSherry, Talwar 2007).
+
+        Raises
+        ------
+        ValueError
+            Unless epsilon and sensitivity are positive and finite.
+        """
+        scale = _scale(releases, 2 / epsilon if epsilon > 0 else 0.0, sensitivity)
+        budget = (epsilon * uses, 0.0)
+        self.ledger.add(
+            LedgerEntry("exponential", releases, sensitivity, "max", scale, uses, budget)
+        )
+        return scale, self.generator.gumbel(size=shape)
+
+
+def _scale(releases: str, noise_multiplier: float, sensitivity: float) -> float:
+    scale = noise_multiplier * sensitivity
+    if not (np.isfinite(scale) and scale > 0 and sensitivity > 0):
+        raise ValueError(
+            f"noise for {releases!r} needs a positive, finite multiplier and sensitivity, "
+            f"got {noise_multiplier!r} and {sensitivity!r}"
+        )
+    return float(scale)

@@ -24,6 +24,10 @@ def cited(epsilon, delta=0.0):
     return LedgerEntry("cited", "a model", 1.0, "L2", 0.0, 1, (epsilon, delta))
 
 
+def exponential(scale, uses=1):
+    return LedgerEntry("exponential", "a choice", 1.0, "max", scale, uses, (1.0, 0.0))
+
+
 def ledger(*entries, epsilon=1.0, delta=1e-6):
     return Ledger(epsilon, delta, ZERO_OUT, list(entries))
 
@@ -84,6 +88,17 @@ def test_cited_pure_mechanisms_add_up():
     assert ledger(cited(0.4), cited(0.3), delta=0.0).verify() == pytest.approx(0.7)
     # A delta can only lower the epsilon of a pure mechanism, and hardly does.
     assert 0.69 < ledger(cited(0.4), cited(0.3), delta=1e-6).verify() <= 0.7 + 1e-3
+
+
+def test_pure_releases_add_up_without_a_delta():
+    pure = ledger(laplace(10.0, 3), exponential(20.0, 2), cited(0.1), delta=0.0)
+    assert pure.verify() == pytest.approx(3 / 10 + 2 * 2 / 20 + 0.1)
+    assert ledger(gaussian(1e9), delta=0.0).verify() == math.inf
+
+
+def test_a_delta_never_makes_pure_releases_dearer():
+    entries = (laplace(10.0, 3), exponential(20.0, 2), cited(0.1))
+    assert ledger(*entries, delta=1e-6).verify() <= ledger(*entries, delta=0.0).verify() + 1e-3
 
 
 def test_an_empty_ledger_spends_nothing():

@@ -50,3 +50,37 @@ def test_no_seed_draws_afresh_and_leaves_nothing_unpaid():
 def test_missing_noise_is_refused(noise_multiplier, sensitivity):
     with pytest.raises(ValueError, match="positive, finite multiplier and sensitivity"):
         draw(noise_multiplier=noise_multiplier, sensitivity=sensitivity)
+
+
+def source():
+    ledger = Ledger(1.0, 0.0, ZERO_OUT)
+    return NoiseSource(ledger, 0), ledger
+
+
+def test_laplace_noise_spends_its_epsilon():
+    noise_source, ledger = source()
+    noise = noise_source.laplace((20_000,), releases="a sum", epsilon=0.2, sensitivity=3.0, uses=4)
+    assert stats.kstest(noise / 15.0, "laplace").pvalue > 1e-6
+    assert ledger.entries[0].scale == pytest.approx(15.0)
+    assert ledger.verify() == pytest.approx(0.8)
+
+
+def test_exponential_choices_have_the_exact_probabilities():
+    noise_source, ledger = source()
+    utilities = np.array([0.0, 1.0, 2.5, -1.0])
+    scale, noise = noise_source.exponential(
+        (50_000, 4), releases="a choice", epsilon=1.5, sensitivity=1.0
+    )
+    assert scale == pytest.approx(2 / 1.5)
+    chosen = np.bincount((utilities / scale + noise).argmax(axis=1), minlength=4)
+    probabilities = np.exp(utilities / scale) / np.exp(utilities / scale).sum()
+    assert stats.chisquare(chosen, 50_000 * probabilities).pvalue > 1e-6
+    assert ledger.verify() == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "exponential"])
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(0, 1), (-1, 1), (1, 0), (np.inf, 1)])
+def test_pure_mechanisms_refuse_a_budget_or_sensitivity_of_nothing(kind, epsilon, sensitivity):
+    noise_source, _ = source()
+    with pytest.raises(ValueError, match="positive, finite"):
+        getattr(noise_source, kind)((1,), releases="x", epsilon=epsilon, sensitivity=sensitivity)
