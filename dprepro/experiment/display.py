@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
@@ -52,7 +53,7 @@ class LiveDisplay:
         self._live = Live(console=console, get_renderable=self._render, transient=True)
 
     def _render(self) -> Group:
-        return Group(cells_table(self._config, self._tally), self._progress)
+        return Group(cells_table(self._config, self._tally, spread=False), self._progress)
 
     def begin(self, outlook: Outlook, jobs: int) -> None:
         """Draw the table as earlier runs left it."""
@@ -117,8 +118,9 @@ class PlainDisplay:
     def _line(self, cell: CellKey, now: float) -> str:
         gone = now - self._start
         left = gone / self._ran * (self._total - self._ran)
+        outlook = f", about {duration(left)} left" if left else ""
         return (
-            f"{self._ran}/{self._total} in {duration(gone)}, about {duration(left)} left; "
+            f"{self._ran}/{self._total} in {duration(gone)}{outlook}; "
             f"{_cell_name(cell)}: {self._config.metric} {number(self._tally.mean(cell))} "
             f"({len(self._tally.values[cell])} splits)"
         )
@@ -130,16 +132,24 @@ class PlainDisplay:
         self._console.print(f"{self._config.name}: {escape(line)}", soft_wrap=True, highlight=False)
 
 
-def cells_table(config: ExperimentConfig, tally: Tally) -> Table:
-    """Return mean and standard deviation of every cell: rows epsilon, columns methods."""
+def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> Table:
+    """Return the mean of every cell: rows methods, columns epsilons.
+
+    With `spread` the standard deviation over splits stands beside it. Cells with fewer splits
+    than the fullest one say how many they have.
+    """
     labels = [m.label for m in config.methods if any(k[0] == m.label for k in tally.values)]
-    table = Table(title=f"{config.name}: {config.metric}, mean ± sd (splits)", title_style="bold")
-    table.add_column("epsilon", justify="right")
+    most = max((len(values) for values in tally.values.values()), default=0)
+    measure = "mean ± sd" if spread else "mean"
+    title = f"{config.name}: {config.metric}, {measure} over {most} split(s)"
+    table = Table(title=title, title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("epsilon", no_wrap=True)
+    epsilons = sorted({epsilon for _, epsilon in tally.values})
+    for epsilon in epsilons:
+        table.add_column("none" if math.isinf(epsilon) else f"{epsilon:g}", justify="right")
     for label in labels:
-        table.add_column(escape(label), justify="right")
-    for epsilon in sorted({epsilon for _, epsilon in tally.values}):
-        cells = (_cell_text(tally, (label, epsilon)) for label in labels)
-        table.add_row("none" if math.isinf(epsilon) else f"{epsilon:g}", *cells)
+        cells = (_cell_text(tally, (label, epsilon), spread, most) for epsilon in epsilons)
+        table.add_row(escape(label), *cells)
     return table
 
 
@@ -213,12 +223,16 @@ def number(value: float) -> str:
     return f"{value:.4f}" if size < 10 else f"{value:.2f}" if size < 1000 else f"{value:,.0f}"
 
 
-def _cell_text(tally: Tally, cell: CellKey) -> str:
+def _cell_text(tally: Tally, cell: CellKey, spread: bool, most: int) -> str:
     if cell not in tally.values:
         return ""
-    sd = tally.sd(cell)
-    spread = "" if sd is None else f" ± {number(sd)}"
-    return f"{number(tally.mean(cell))}{spread} ({len(tally.values[cell])})"
+    sd, splits = tally.sd(cell), len(tally.values[cell])
+    parts = [
+        number(tally.mean(cell)),
+        f"± {number(sd)}" if spread and sd is not None else "",
+        f"({splits})" if splits < most else "",
+    ]
+    return " ".join(part for part in parts if part)
 
 
 def _cell_name(cell: CellKey) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,13 +65,29 @@ def _tally(*records: Record) -> Tally:
     return tally
 
 
-def test_cells_show_mean_sd_and_splits_by_epsilon(config: ExperimentConfig) -> None:
+def test_cells_show_mean_and_sd_and_where_splits_are_missing(config: ExperimentConfig) -> None:
     plain = Record(replace(TASK, label="plain", epsilon=math.inf), "ok", metrics={"auc": 0.9})
-    lines = _text(cells_table(config, _tally(*RECORDS, plain))).splitlines()
-    assert "lab: auc, mean ± sd (splits)" in lines[0]
-    rows = [line.replace("│", " ").split() for line in lines if "│" in line]
-    cell = ["0.8500", "±", "0.0707", "(2)"]
-    assert rows == [["1", *cell], ["8", *cell], ["none", "0.9000", "(1)"]]
+    text = _text(cells_table(config, _tally(*RECORDS, plain)))
+    title, head, _, *rows = [line for line in text.splitlines() if line.strip()]
+    assert title.strip() == "lab: auc, mean ± sd over 2 split(s)"
+    assert head.split() == ["epsilon", "1", "8", "none"]
+    cell = ["0.8500", "±", "0.0707"]
+    assert rows[0].split() == ["noisy", *cell, *cell]
+    assert rows[1].split() == ["plain", "0.9000", "(1)"]
+
+
+def test_the_means_of_table_2_fit_eighty_columns() -> None:
+    wide = load_config("adult")
+    tasks = [
+        replace(TASK, label=m.label, epsilon=epsilon)
+        for m in wide.methods
+        for epsilon in (*wide.epsilons, math.inf)
+    ]
+    tally = _tally(*(Record(task, "ok", metrics={"auc": 0.5}) for task in tasks))
+    console = Console(file=io.StringIO(), width=80, _environ={})
+    console.print(cells_table(wide, tally, spread=False))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert sum(line.split()[1:] == ["0.5000"] * 6 for line in lines) == len(wide.methods)
 
 
 def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
@@ -133,7 +150,7 @@ def test_a_terminal_gets_a_live_table_with_a_bar(config: ExperimentConfig) -> No
     display.advance(Record(TASKS[3], "failed", message="x"))
     text = _text(display._render())
     display.end()
-    assert "0.8500 ± 0.0707 (2)" in text
+    assert re.search(r"noisy +0\.8500 +0\.8000 \(1\)", text)
     assert "3/3" in text
     assert "1 failed" in text
 
