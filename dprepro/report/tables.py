@@ -114,12 +114,19 @@ def build_tables(
             f"results of {', '.join(rest)}. Leave --paper out to see them."
         )
     if not tables:
-        available = sorted({m for c in results.cells for m in c.values})
-        raise DpreproError(
-            f"no result has the metric {metric!r}{nearest(str(metric), available) or '.'} "
-            f"The results have: {', '.join(available) or 'none, all tasks failed'}"
-        )
+        raise DpreproError(_nothing_to_show(results, metric))
     return tables
+
+
+def _nothing_to_show(results: Results, metric: str | None) -> str:
+    available = sorted({name for cell in results.cells for name in cell.values})
+    if not available:
+        reasons = dict.fromkeys(m for cell in results.cells for m in cell.messages)
+        return f"no task has finished yet. {'; '.join(reasons) or '`dprepro run` runs them'}"
+    return (
+        f"no result has the metric {metric!r}{nearest(str(metric), available) or '.'} "
+        f"The results have: {', '.join(available)}"
+    )
 
 
 def _measured_datasets(results: Results, datasets: Sequence[str]) -> list[str]:

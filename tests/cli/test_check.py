@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -96,6 +98,18 @@ def test_mistakes_are_errors(tmp_path):
         check(*journal(tmp_path, GOOD), "--paper", "dp-ebm-2012")
     with pytest.raises(DpreproError, match="cannot be read"):
         check(*journal(tmp_path, GOOD), "--deviations", tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("mean", "arguments", "code"),
+    [(GOOD, [], 0), (BAD, [], 1), (GOOD, ["--tolerance", "auc=wide"], 2)],
+)
+def test_exit_codes_of_the_program(tmp_path, mean, arguments, code):
+    command = [sys.executable, "-m", "dprepro", "check", *journal(tmp_path, mean), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert ("error:" in done.stderr) is (code == 2)
+    assert "Traceback" not in done.stderr
 
 
 def test_the_help_gives_an_example():

@@ -173,3 +173,24 @@ def test_json_reads_back_to_the_same_numbers_as_csv(style):
     means = [math.nan if row["mean"] is None else row["mean"] for row in rows]
     assert means == pytest.approx(list(frame["mean"]), nan_ok=True)
     assert next(r for r in rows if r["method"] == "ebm")["epsilon"] is None
+
+
+def test_the_legend_explains_only_what_is_there():
+    complete = tables(PLAIN, [measured(0.883)])
+    assert render.legend(complete, PLAIN) == [
+        "Mean ± standard deviation over splits; the best of a row is bold."
+    ]
+    partial = "\n".join(render.legend(tables(PLAIN, [measured(0.883, splits=3)]), PLAIN))
+    assert "[n/m]" in partial
+    assert "verdict" not in partial
+    assert "verdict" in "\n".join(render.legend(complete, COMPARE))
+    assert "ledger" in "\n".join(render.legend(complete, SPENT))
+
+
+def test_an_entry_without_a_result_is_blank():
+    (table,) = tables(PLAIN, [measured(0.883), measured(0.9, "ebm", math.inf, dataset="telco")])
+    blank = render.words(table.groups[1].rows[0][0], table.groups[1], "auc", PLAIN)
+    assert blank.measured == "0.900 ± 0.005"
+    assert "| — |" in render.markdown_tables(
+        tables(PLAIN, [measured(0.883), measured(0.8, "mine", 2.0)]), PLAIN
+    )

@@ -3,8 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dprepro.errors import DpreproError
+from dprepro.experiment.journal import JournalWarning
 from dprepro.experiment.record import Record
 from dprepro.report.results import Plan, journal_paths, only, read_results
 from tests.report.journals import cell, records, task, write
@@ -168,3 +171,37 @@ def test_the_true_epsilon_is_the_largest_if_all_records_state_it(tmp_path, ledge
     ]
     write(tmp_path, "adult", lines)
     assert one(tmp_path).true_epsilon == expected
+
+
+grid = [
+    record
+    for epsilon in (0.5, 1.0)
+    for label in ("dp-ebm-gdp", "dp-ebm-classic")
+    for record in records([0.8 + epsilon / 100, 0.81, 0.82], label, epsilon)
+]
+
+
+@given(st.permutations(grid), st.integers(0, len(grid)))
+def test_neither_order_nor_spread_over_journals_changes_a_cell(tmp_path_factory, order, cut):
+    folder = tmp_path_factory.mktemp("results")
+    write(folder, "a", order[:cut])
+    write(folder, "b", order[cut:])
+    found = {(c.task.label, c.task.epsilon): c.values for c in read_results(folder).cells}
+    assert found == {
+        (label, epsilon): {"auc": (0.8 + epsilon / 100, 0.81, 0.82)}
+        for epsilon in (0.5, 1.0)
+        for label in ("dp-ebm-gdp", "dp-ebm-classic")
+    }
+
+
+def test_a_torn_last_line_costs_that_line_only(tmp_path):
+    path = write(tmp_path, "adult", records(VALUES))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.warns(JournalWarning, match="torn"):
+        found = one(tmp_path)
+    assert found.values["auc"] == tuple(VALUES[:-1])
+
+
+def test_a_journal_without_records_has_no_cells(tmp_path):
+    write(tmp_path, "adult", [])
+    assert read_results(tmp_path).cells == ()

@@ -178,3 +178,21 @@ def test_results_of_the_papers_delta_are_preferred_and_others_still_shown():
 def test_two_settings_under_one_label_must_be_chosen_between():
     with pytest.raises(DpreproError, match="--config"):
         tables(measured(0.9), measured(0.8, domain="public"))
+
+
+def test_when_nothing_has_finished_the_reasons_are_given():
+    broken = ResultCell(task(), ("t",), {}, failed=2, messages=("ValueError: no",))
+    assert only_table(broken).groups[0].rows[0][0].result is broken
+    unprinted = ResultCell(task(dataset="mine"), ("t",), {}, failed=2, messages=("no luck",))
+    with pytest.raises(DpreproError, match=r"no task has finished yet\. no luck"):
+        tables(unprinted)
+    with pytest.raises(DpreproError, match="`dprepro run` runs them"):
+        tables()
+
+
+def test_what_no_document_prints_can_be_left_out():
+    cells = [measured(0.9), measured(0.9, dataset="mine")]
+    assert len(tables(*cells)) == 2
+    assert only_table(*cells, unprinted=False).paper == "dp-ebm-2021"
+    with pytest.raises(DpreproError, match="there are results of mine"):
+        tables(cells[1], unprinted=False)

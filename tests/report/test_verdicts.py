@@ -1,6 +1,8 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Record
@@ -165,3 +167,21 @@ def test_all_184_cells_get_a_verdict_in_printed_order():
 
 def test_symbols_differ():
     assert len({v.symbol for v in Verdict}) == len(Verdict)
+
+
+@given(st.floats(-1, 1), st.floats(1e-6, 1), st.floats(1, 10), st.sampled_from(list(METRICS)))
+def test_a_wider_tolerance_never_makes_a_deviation(difference, width, factor, metric):
+    if within(difference, width, metric) is Verdict.REPRODUCED:
+        assert within(difference, factor * width, metric) is Verdict.REPRODUCED
+
+
+@given(st.floats(1e-6, 1), st.sampled_from(list(METRICS)))
+def test_better_one_way_is_worse_the_other(difference, metric):
+    there, back = within(difference, 1e-7, metric), within(-difference, 1e-7, metric)
+    assert {there, back} == {Verdict.BETTER, Verdict.WORSE}
+
+
+@given(st.floats(0.5, 1.0))
+def test_the_verdict_is_the_tolerance_on_the_difference_shown(mean):
+    found = verdict(measured(mean, sd=0.0))
+    assert found.verdict is within(found.difference, found.tolerance, "auc")
