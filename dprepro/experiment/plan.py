@@ -168,6 +168,7 @@ def _task(
 def _reason_to_skip(method: Method, card: Card) -> str:
     if card.task not in method.tasks:
         return f"{method.name} is for {', '.join(sorted(method.tasks))}, not for {card.task}"
-    if method.requires and importlib.util.find_spec(method.requires) is None:
+    # find_spec raises for a submodule of what is not installed, hence the top level.
+    if method.requires and importlib.util.find_spec(method.requires.partition(".")[0]) is None:
         return f"{method.name} needs the module {method.requires!r}, which is not installed"
     return ""

@@ -66,6 +66,12 @@ def test_what_cannot_be_run_is_skipped_with_a_reason(lab: Lab) -> None:
     }
 
 
+def test_a_submodule_of_a_missing_package_is_missing(lab: Lab) -> None:
+    plugin = lab.folder / "methods" / "misbehaviour.py"
+    plugin.write_text(plugin.read_text().replace("surely_not_installed", "surely_not.installed"))
+    assert "'surely_not.installed'" in _plan(lab, methods=["lacks-module"])[0].skip
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

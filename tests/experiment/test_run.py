@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +178,62 @@ class TestWhatGoesWrong:
         with pytest.raises(DpreproError, match="disk full"):
             run(_load(lab), Options(results=lab.results), watch)
         assert watch.ended == 1
+
+
+class StopsAfter(Watch):
+    """Sends this process a signal once so many records are in."""
+
+    def __init__(self, records: int, number: signal.Signals) -> None:
+        super().__init__()
+        self._after, self._number = records, number
+
+    def advance(self, record: Record) -> None:
+        super().advance(record)
+        if len(self.records) == self._after:
+            os.kill(os.getpid(), self._number)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_signal_ends_the_run_after_writing_what_had_finished(
+    lab: Lab, number: signal.Signals
+) -> None:
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    watch = StopsAfter(2, number)
+    with pytest.raises(KeyboardInterrupt):
+        run(_load(lab), Options(results=lab.results), watch)
+    # The executor of this test finishes every call at once, so all of them had finished.
+    assert len(lab.records()) == len(watch.records) == 6
+    assert watch.ended == 1
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_run_works_in_a_thread_where_signals_cannot_be_handled(lab: Lab) -> None:
+    config = _load(lab)
+    with ThreadPoolExecutor(1) as pool:
+        summary, _ = pool.submit(_run, lab, config).result()
+    assert summary.ran == 6
+
+
+@pytest.mark.usefixtures("in_process")
+def test_two_datasets_of_one_name_do_not_share_results(lab: Lab) -> None:
+    _run(lab, _load(lab))
+    card = lab.folder / "tiny.yaml"
+    card.write_text(card.read_text().replace('positive: "yes"', 'positive: "no"'))
+    summary, _ = _run(lab, _load(lab))
+    assert (summary.ran, summary.stale) == (6, 6)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_datasets_folder_may_be_given(lab: Lab, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (lab.folder / "tiny.csv").rename(folder / "tiny.csv")
+    config = _load(lab)
+    with pytest.raises(DpreproError):
+        _run(lab, config)
+    assert _run(lab, config, data_dir=folder)[0].tally.statuses == {"ok": 6}
 
 
 def test_jobs_order_and_bad_neighbours_do_not_change_results(lab: Lab) -> None:
