@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
@@ -142,7 +143,8 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     most = max((len(values) for values in tally.values.values()), default=0)
     measure = "mean ± sd" if spread else "mean"
     title = f"{config.name}: {config.metric}, {measure} over {most} split(s)"
-    table = Table(title=title, title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    style: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+    table = Table(title=title, title_style="bold", min_width=len(title), **style)
     table.add_column("epsilon", no_wrap=True)
     epsilons = sorted({epsilon for _, epsilon in tally.values})
     for epsilon in epsilons:
