@@ -100,7 +100,8 @@ def judge(
     Parameters
     ----------
     tolerances
-        By metric; see `dprepro.report.metrics.tolerances`.
+        By metric; see `dprepro.report.metrics.tolerances`. A cell judged on fewer splits than the
+        document's gets two standard errors on top.
     cells
         Only these printed cells; default all of the document's.
     min_splits
@@ -163,6 +164,7 @@ def _compare(
 ) -> CellVerdict:
     sd = result.sd(cell.metric)
     width = tolerance.width(cell, sd)
+    width += _sampling_error(sd, result.splits(cell.metric), protocol.splits)
     comparison = None
     if sd is not None:
         measured = Sample(
@@ -177,6 +179,15 @@ def _compare(
     else:
         verdict, note = Verdict.INCOMPLETE, shortfall(result, cell, needed)
     return CellVerdict(cell, verdict, result, width, comparison, note)
+
+
+def _sampling_error(sd: float | None, splits: int, full: int) -> float:
+    """Return what the tolerance gains where fewer splits are judged than were printed.
+
+    A mean over the first J of F splits differs from that over all of them with standard deviation
+    sd * sqrt(1/J - 1/F); two of these are allowed.
+    """
+    return 2 * sd * math.sqrt(1 / splits - 1 / full) if sd and splits < full else 0.0
 
 
 def within(difference: float, width: float, metric: str) -> Verdict:

@@ -42,6 +42,13 @@ def test_exactly_at_the_tolerance_is_reproduced_and_beyond_is_not(metric, publis
     assert within(-1.0001 * width, width, metric) is down
 
 
+def test_fewer_splits_than_printed_are_given_their_sampling_error():
+    few = verdict(measured(0.875, sd=0.006, splits=3), min_splits=3)
+    assert few.tolerance == pytest.approx(0.01 + 2 * 0.006 * math.sqrt(1 / 3 - 1 / 25))
+    more = verdict(measured(0.875, sd=0.006, splits=12), min_splits=3)
+    assert 0.01 < more.tolerance < few.tolerance
+
+
 @pytest.mark.parametrize(
     ("mean", "expected"),
     [
