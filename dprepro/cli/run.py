@@ -69,65 +69,6 @@ def run(
     """
     from rich.console import Console
 
-    from dprepro.config import ExperimentConfig
-    from dprepro.experiment.run import Options
-
-
-INTERRUPTED = 130
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("run")(run)
-
-
-def run(
-    configs: Annotated[list[str], typer.Argument(help="Built-in names or paths of configs.")],
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="one a core"),
-    ] = None,
-    splits: Annotated[int | None, typer.Option(min=1, help="Only the first N splits.")] = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
-    ] = None,
-    epsilon: Annotated[
-        list[float] | None,
-        typer.Option(help="Only this epsilon; repeatable. Methods without a budget run anyway."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count the tasks, run nothing.")
-    ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Begin a new journal; the old one is kept as .bak.")
-    ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run failed tasks again.")
-    ] = False,
-    results: Annotated[Path, typer.Option(help="Folder of the journals.")] = Path("results"),
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001, help="Seconds that one task may take.", show_default="the config's"
-        ),
-    ] = None,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Show where the time went, by method.")
-    ] = False,
-) -> None:
-    """Run experiments, or what is left of them.
-
-    Every finished task is a line of results/CONFIG.jsonl. Ctrl-C stops cleanly; the same command
-    goes on from there. Exit code: 0 all well, 1 a task failed, 2 a mistake to mend,
-    130 interrupted.
-
-    Example: dprepro run adult telco --jobs 4 --splits 5
-    """
-    from rich.console import Console
-
     from dprepro.config import load_experiments
     from dprepro.errors import DpreproError
     from dprepro.experiment.run import Options
