@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -18,10 +19,19 @@ from dprepro.ebm.additive import (
 )
 from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells
 from dprepro.ebm.kernel import NEVER, boost
-from dprepro.ebm.validation import check_integer, check_share
+from dprepro.ebm.validation import check_choice, check_integer, check_share
 from dprepro.privacy.composition import TwoPhaseNoise, calibrate_two_phases
-from dprepro.privacy.ledger import ZERO_OUT, Ledger
+from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sensitivity import (
+    ADD_REMOVE,
+    ZERO_OUT,
+    check_adjacency,
+    histogram_sensitivity,
+    leaf_sum_sensitivity,
+)
+
+SENSITIVITIES = ("published", "sound")
 
 
 class PrivacyWarning(UserWarning):
@@ -45,6 +55,8 @@ class _DPEBM(AdditiveModel):
         n_epochs: int = 300,
         max_leaves: int = 3,
         binning_share: float = 0.1,
+        sensitivity: str = "published",
+        adjacency: str = ZERO_OUT,
         domain: Domain | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -56,14 +68,24 @@ class _DPEBM(AdditiveModel):
         self.n_epochs = n_epochs
         self.max_leaves = max_leaves
         self.binning_share = binning_share
+        self.sensitivity = sensitivity
+        self.adjacency = adjacency
         self.domain = domain
         self.random_state = random_state
 
     def _train(
-        self, frame: pd.DataFrame, targets: np.ndarray, domain: Domain, *, logistic: bool
+        self,
+        frame: pd.DataFrame,
+        targets: np.ndarray,
+        domain: Domain,
+        *,
+        logistic: bool,
+        clip: float = math.inf,
     ) -> np.ndarray:
-        """Bin and boost; return the shape functions (K, B) in units of `targets` (float32 (n,))."""
-        self._check_parameters()
+        """Bin and boost; return the shape functions (K, B) in units of `targets` (float32 (n,)).
+
+        `clip` bounds the residuals. Where it does not, 1 is what the paper takes as their bound.
+        """
         n_features = frame.shape[1]
         noise = calibrate_two_phases(
             self.composition,
@@ -83,7 +105,7 @@ class _DPEBM(AdditiveModel):
             (len(cuts), self.max_leaves),
             releases="learning rate x sum of residuals of each leaf, in units of the label range",
             noise_multiplier=noise.boosting,
-            sensitivity=self.learning_rate,
+            sensitivity=leaf_sum_sensitivity(self.adjacency, min(clip, 1.0)) * self.learning_rate,
             uses=len(cuts),
             budget=noise.boosting_budget,
         )
@@ -91,9 +113,10 @@ class _DPEBM(AdditiveModel):
         for k, bin_counts in enumerate(self.bin_counts_):
             counts[k, : n_bins[k]] = bin_counts
         scores = np.zeros(len(frame), dtype=np.float32)
+        adaptive = logistic and self.sensitivity == "sound"
         return boost(
             codes, targets, scores, cuts, leaf_noise, counts, n_bins,
-            self.learning_rate, logistic, np.float32(np.inf),
+            self.learning_rate, logistic, np.float32(clip), adaptive,
         )  # fmt: skip
 
     def _bin(
@@ -105,29 +128,37 @@ class _DPEBM(AdditiveModel):
             histogram(column, feature, self.max_bins)
             for column, feature in zip(columns, domain.features, strict=True)
         ]
-        # A row adds 1 to one cell of each feature's histogram: one L2 sensitivity 1 query each.
         flat_noise = source.gaussian(
             (sum(counts.size for _, counts in histograms),),
             releases="rows per cell of each feature's histogram",
             noise_multiplier=noise.binning,
-            sensitivity=1.0,
+            sensitivity=histogram_sensitivity(self.adjacency),
             uses=len(histograms),
             budget=noise.binning_budget,
         )
+        starts = np.cumsum([counts.size for _, counts in histograms])[:-1]
+        noisy_counts = [
+            counts + added
+            for (_, counts), added in zip(histograms, np.split(flat_noise, starts), strict=True)
+        ]
+        n_rows = self._public_number_of_rows(len(frame), noisy_counts)
         codes = np.empty((len(columns), len(frame)), dtype=np.uint8)
         self.bins_: list[FeatureBins] = []
         self.bin_counts_ = []
-        start = 0
-        for k, (cells, counts) in enumerate(histograms):
-            noisy = counts + flat_noise[start : start + counts.size]
-            start += counts.size
+        for k, (cells, _) in enumerate(histograms):
             bins, bin_counts, bin_of_cell = merge_cells(
-                domain.features[k], noisy, len(frame) / self.max_bins, self.max_bins
+                domain.features[k], noisy_counts[k], n_rows / self.max_bins, self.max_bins
             )
             codes[k] = bin_of_cell[cells]
             self.bins_.append(bins)
             self.bin_counts_.append(bin_counts)
         return codes
+
+    def _public_number_of_rows(self, n_rows: int, noisy_counts: list[np.ndarray]) -> float:
+        """Return n where it is public; else the mean of the histograms' noisy totals."""
+        if self.adjacency != ADD_REMOVE:
+            return n_rows
+        return max(1.0, float(np.mean([noisy.sum() for noisy in noisy_counts])))
 
     def _resolve_domain(self, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
         if self.domain is None:
@@ -150,10 +181,10 @@ class _DPEBM(AdditiveModel):
         return Ledger(
             epsilon=self.epsilon,
             delta=self.delta,
-            adjacency=ZERO_OUT,
+            adjacency=self.adjacency,
             unpaid=list(domain.observed),
             assumed_public=[
-                "number of rows",
+                *(["number of rows"] if self.adjacency != ADD_REMOVE else []),
                 "names, types and number of features",
                 *(["bounds, categories and target range or labels"] if domain.is_public else []),
             ],
@@ -165,28 +196,39 @@ class _DPEBM(AdditiveModel):
         check_integer("n_epochs", self.n_epochs, 1)
         check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
         check_share("learning_rate", self.learning_rate)
+        check_adjacency(self.adjacency)
+        check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
 
 
 class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     """Differentially private explainable boosting for binary labels.
 
-    Formal guarantee: (epsilon, delta)-DP under zero-out neighbours (add/remove-one with the number
-    of rows public), given a public domain. A row lies in one cell of each histogram and adds a
-    residual y - sigmoid(F(x)) in [-1, 1] to one leaf of each step, so every one of the K + K E
-    releases has L2 sensitivity 1 (times the learning rate).
+    Formal guarantee: (epsilon, delta)-DP under the stated adjacency, given a public domain. A row
+    lies in one cell of each histogram and adds a residual y - sigmoid(F(x)) in [-1, 1] to one leaf
+    of each step, so every one of the K + K E releases has L2 sensitivity 1 (times the learning
+    rate) under zero-out; `dprepro.privacy.sensitivity` has the other relations. With
+    ``sensitivity="sound"`` the noise of a step shrinks with the largest residual that the functions
+    released so far allow to any row: at every step, whatever was released before, noise over
+    sensitivity is the same, so the composition is the same.
 
     Parameters
     ----------
     epsilon, delta : float
         The budget.
-    composition : {"gdp", "classic"}
-        How the noise is calibrated: Theorem 5 (exact) or Theorem 2 of the paper.
+    composition : {"gdp", "classic", "joint"}
+        How the noise is calibrated: Theorem 5 or Theorem 2 of the paper for each phase, or
+        Theorem 5 once for both phases, which needs the least noise.
     max_bins : int
         Numeric features start from ``2 * max_bins`` cells; bins aim at n / max_bins rows.
     learning_rate, n_epochs, max_leaves
         eta, E, and the leaves (random cuts plus one) of each step.
     binning_share : float
         Share of epsilon that goes to the histograms; delta is halved.
+    sensitivity : {"published", "sound"}
+        What scales the noise of the leaf sums: the paper's bound, or the one described above (for
+        regression see `DPEBMRegressor`).
+    adjacency : {"zero-out", "add/remove-one", "replace-one"}
+        Who counts as a neighbour. Zero-out is add/remove-one with the number of rows public.
     domain : Domain or None
         The public domain. None reads it from the training rows and warns.
     random_state : int or None
@@ -225,6 +267,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         frame = read_frame(self, X, reset=True)
         labels = self._read_labels(frame, y)
+        self._check_parameters()
         domain = self._resolve_domain(frame, self.classes_[labels.astype(int)], "binary")
         shapes = self._train(frame, labels, domain, logistic=True)
         self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], 0.0)
@@ -239,18 +282,24 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
 class DPEBMRegressor(_DPEBM, AdditiveRegressor):
     """Differentially private explainable boosting for numbers.
 
-    As published, and so with the paper's gap: Theorem 6 bounds a row's part in a leaf sum by the
-    label range R, but the part is y - F(x), and neither y (not centred) nor F is bounded by R. The
-    noise has the published size; the ledger names the gap.
+    ``sensitivity="published"`` has the paper's gap: Theorem 6 bounds a row's part in a leaf sum by
+    the label range R, but the part is y - F(x), and neither y (not centred) nor F is bounded by R.
+    The noise has the published size; the ledger names the gap.
+
+    ``sensitivity="sound"`` starts from the midpoint of the public target range [a, b] and clips
+    residuals to +-R/2, so that no row can move a leaf sum by more than R/2: the guarantee holds,
+    with half the noise, at the price of a Huber-like bias where |y - F(x)| > R/2. Predictions are
+    clipped to [a, b].
 
     Parameters, attributes and errors are those of `DPEBMClassifier`. Targets are clipped to the
-    domain's target range, whose width is R.
+    domain's target range.
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMRegressor:
         """Fit to X (n, K) and numbers y (n,)."""
         frame = read_frame(self, X, reset=True)
         y = self._read_targets(frame, y)
+        self._check_parameters()
         domain = self._resolve_domain(frame, y, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         width = upper - lower
@@ -259,14 +308,25 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
                 f"the target's range is [{lower}, {upper}]: with more than n_samples=1 distinct "
                 "value or public target bounds there is something to learn"
             )
-        targets = (np.clip(y, lower, upper) / width).astype(np.float32)
-        shapes = width * self._train(frame, targets, domain, logistic=False)
-        self.ledger_.gaps.append(
-            "residuals y - F(x) are not bounded by the label range R that scales the noise "
-            "(Theorem 6 holds for label DP only)"
-        )
-        self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], 0.0)
+        sound = self.sensitivity == "sound"
+        start, clip = ((lower + upper) / 2, 0.5) if sound else (0.0, math.inf)
+        targets = ((np.clip(y, lower, upper) - start) / width).astype(np.float32)
+        shapes = width * self._train(frame, targets, domain, logistic=False, clip=clip)
+        if not sound:
+            self.ledger_.gaps.append(
+                "residuals y - F(x) are not bounded by the label range R that scales the noise "
+                "(Theorem 6 holds for label DP only)"
+            )
+        self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], start)
         return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted target, float64 (n,)."""
+        predicted = super().predict(X)
+        if self.sensitivity == "sound":
+            lower, upper = (float(bound) for bound in self.domain_.target)
+            return np.clip(predicted, lower, upper)
+        return predicted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,6 +8,7 @@ partial sums of a block are float32, sums over blocks float64.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,17 @@ def _leaf_values(sums, noise, counts, cuts, n_bins, n_leaves, rate, values):  # 
 
 
 @njit(nogil=True, cache=True)
+def largest_residual(highest, lowest):  # type: ignore[no-untyped-def]
+    """Return an upper bound of |y - sigmoid(F)| over y in {0, 1} and lowest <= F <= highest.
+
+    It is sigmoid(max(highest, -lowest)); the margin covers what float32 scores and `sigmoid` round.
+    """
+    return min(1.0, 1.0 / (1.0 + math.exp(-max(highest, -lowest))) + 1e-5)
+
+
+@njit(nogil=True, cache=True)
 def boost(  # type: ignore[no-untyped-def]
-    codes, targets, scores, cuts, noise, counts, n_bins, learning_rate, logistic, bound
+    codes, targets, scores, cuts, noise, counts, n_bins, learning_rate, logistic, bound, adaptive
 ):
     """Boost feature by feature with given random cuts and noise (Algorithm 2, lines 11 to 28).
 
@@ -137,7 +147,8 @@ def boost(  # type: ignore[no-untyped-def]
         For step t on feature t mod K, the ascending first bins of leaves 2, 3, ...; C is even, at
         least 2, and unused places hold `NEVER`.
     noise : float64 (T, L)
-        Noise to add to the L leaf sums, after multiplication by the learning rate.
+        Noise to add to the L leaf sums, after multiplication by the learning rate. If `adaptive`,
+        it is scaled down first, see there.
     counts : float64 (K, B)
         Noisy bin counts, the denominators.
     n_bins : int64 (K,)
@@ -148,6 +159,10 @@ def boost(  # type: ignore[no-untyped-def]
         Residual y - sigmoid(score), else y - score clipped to [-bound, bound].
     bound : float32
         See `logistic`; inf leaves residuals as they are.
+    adaptive : bool
+        For logistic: multiply the noise of each step by the largest residual that any row could
+        have, `largest_residual` of the shape functions so far. They are released, so the factor
+        is public, and noise over sensitivity stays what it was.
 
     Returns
     -------
@@ -160,6 +175,7 @@ def boost(  # type: ignore[no-untyped-def]
     values = np.zeros(noise.shape[1])
     buffer = np.empty(BLOCK_ROWS, np.float32)
     increments = np.zeros(cuts.shape[1], np.float32)
+    highest, lowest = np.zeros(n_features), np.zeros(n_features)
     first = _ZERO
     for step in range(cuts.shape[0]):
         k = step % n_features
@@ -171,9 +187,11 @@ def boost(  # type: ignore[no-untyped-def]
             logistic, bound, buffer, sums,
         )  # fmt: skip
         n_leaves = min(noise.shape[1], n_bins[k])
+        factor = largest_residual(highest.sum(), lowest.sum()) if adaptive else 1.0
         _leaf_values(
-            sums, noise[step], counts[k], cuts[step], n_bins[k], n_leaves, learning_rate, values
-        )
+            sums, factor * noise[step], counts[k], cuts[step], n_bins[k], n_leaves,
+            learning_rate, values,
+        )  # fmt: skip
         increments[:] = 0
         first = np.float32(values[0])
         shapes[k, : n_bins[k]] += values[0]
@@ -181,4 +199,6 @@ def boost(  # type: ignore[no-untyped-def]
             jump = values[leaf] - values[leaf - 1]
             increments[leaf - 1] = jump
             shapes[k, cuts[step, leaf - 1] : n_bins[k]] += jump
+        highest[k] = shapes[k, : n_bins[k]].max()
+        lowest[k] = shapes[k, : n_bins[k]].min()
     return shapes

@@ -24,3 +24,9 @@ def check_number(name: str, value: object, lowest: float) -> None:
     """Raise ValueError unless `value` is a finite number of at least `lowest`."""
     if not (isinstance(value, Real) and lowest <= float(value) < math.inf):
         raise ValueError(f"{name} must be a finite number of at least {lowest}, got {value!r}")
+
+
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Raise ValueError unless `value` is one of `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")

@@ -8,10 +8,10 @@ from typing import Any
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
 from dprepro.methods.registry import Build, Guarantee, Method
-from dprepro.privacy.ledger import ZERO_OUT
+from dprepro.privacy.sensitivity import ZERO_OUT
 
 
-def _build_private(composition: str) -> Build:
+def _build_private(**settings: str) -> Build:
     def build(
         *,
         task: TaskKind,
@@ -22,9 +22,7 @@ def _build_private(composition: str) -> Build:
         **params: Any,
     ) -> Any:
         estimator = DPEBMRegressor if task == "regression" else DPEBMClassifier
-        return estimator(
-            epsilon, delta, composition=composition, domain=domain, random_state=seed, **params
-        )
+        return estimator(epsilon, delta, domain=domain, random_state=seed, **(settings | params))
 
     return build
 
@@ -47,7 +45,8 @@ def _defaults(estimator: type, *excluded: str) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.name not in excluded}
 
 
-def _private(name: str, title: str, composition: str, reference: str) -> Method:
+def _private(name: str, title: str, reference: str, *assumes: str, **settings: str) -> Method:
+    excluded = ("epsilon", "delta", "domain", "random_state")
     return Method(
         name=name,
         title=title,
@@ -56,20 +55,43 @@ def _private(name: str, title: str, composition: str, reference: str) -> Method:
         adjacency=ZERO_OUT,
         assumes=(
             "public: bounds, categories, target range or labels, number of rows",
-            "regression: residuals stay within the label range (they need not; see the ledger)",
+            *assumes,
         ),
         reference=reference,
-        build=_build_private(composition),
+        build=_build_private(**settings),
         takes_epsilon=True,
-        defaults=_defaults(
-            DPEBMClassifier, "epsilon", "delta", "composition", "domain", "random_state"
-        ),
+        defaults=_defaults(DPEBMClassifier, *excluded) | settings,
     )
 
 
+_GAP = "regression: residuals stay within the label range (they need not; see the ledger)"
+_PAPER = "Nori et al. 2021"
+
 METHODS = [
-    _private("dp-ebm-gdp", "DPEBM-GDP", "gdp", "Nori et al. 2021, Algorithm 2, Theorems 5 and 7"),
-    _private("dp-ebm-classic", "DPEBM-Classic", "classic", "Nori et al. 2021, Theorem 2"),
+    _private(
+        "dp-ebm-gdp",
+        "DPEBM-GDP",
+        f"{_PAPER}, Algorithm 2, Theorems 5 and 7",
+        _GAP,
+        composition="gdp",
+    ),
+    _private(
+        "dp-ebm-classic", "DPEBM-Classic", f"{_PAPER}, Theorem 2", _GAP, composition="classic"
+    ),
+    _private(
+        "dp-ebm-joint",
+        "DPEBM-Joint",
+        f"{_PAPER}, Algorithm 2, with one exact conversion for both phases",
+        _GAP,
+        composition="joint",
+    ),
+    _private(
+        "dp-ebm-sound",
+        "DPEBM-Sound",
+        f"{_PAPER}, Algorithm 2, with one exact conversion and sensitivities that are proved",
+        composition="joint",
+        sensitivity="sound",
+    ),
     Method(
         name="ebm",
         title="EBM",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from dprepro.privacy.gdp import check_epsilon_delta, mu_of
+from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
 
 
 def classic_sigma(queries: int, epsilon: float, delta: float) -> float:
@@ -28,14 +26,12 @@ def gdp_sigma(queries: int, epsilon: float, delta: float) -> float:
     return math.sqrt(queries) / mu_of(epsilon, delta)
 
 
-SIGMA_BY_COMPOSITION: MappingProxyType[str, Callable[[int, float, float], float]] = (
-    MappingProxyType({"gdp": gdp_sigma, "classic": classic_sigma})
-)
-
-
 @dataclass(frozen=True)
 class TwoPhaseNoise:
-    """Noise of the two phases of DP-EBM in units of sensitivity, and the budget each received."""
+    """Noise of the two phases of DP-EBM in units of sensitivity, and the budget of each.
+
+    The budget is the (epsilon, delta) that the phase by itself keeps.
+    """
 
     binning: float
     boosting: float
@@ -54,26 +50,54 @@ def calibrate_two_phases(
 ) -> TwoPhaseNoise:
     """Split (epsilon, delta) between binning and boosting and calibrate the noise of each.
 
-    Epsilon is split `binning_share` : 1 - `binning_share`, delta in halves (section 4 of Nori et
-    al. 2021 and the authors' library); the two guarantees add up by basic composition.
+    "gdp" and "classic" split epsilon `binning_share` : 1 - `binning_share` and delta in halves
+    (section 4 of Nori et al. 2021 and the authors' library); the two guarantees add up by basic
+    composition. "joint" splits mu^2 in the proportion that "gdp" arrives at and converts the sum
+    mu_binning^2 + mu_boosting^2 = mu(epsilon, delta)^2 once (Theorems 4 and 5), which is exact: the
+    same guarantee with less noise in both phases.
 
     Raises
     ------
     ValueError
         On an unknown composition, or a share, epsilon or delta out of range.
     """
-    if composition not in SIGMA_BY_COMPOSITION:
-        allowed = ", ".join(map(repr, SIGMA_BY_COMPOSITION))
+    if composition not in COMPOSITIONS:
+        allowed = ", ".join(map(repr, COMPOSITIONS))
         raise ValueError(f"composition must be one of {allowed}, got {composition!r}")
     if not 0 < binning_share < 1:
         raise ValueError(f"binning_share must lie strictly between 0 and 1, got {binning_share!r}")
     check_epsilon_delta(epsilon, delta)
-    sigma = SIGMA_BY_COMPOSITION[composition]
+    sigma = classic_sigma if composition == "classic" else gdp_sigma
     binning = (epsilon * binning_share, delta / 2)
     boosting = (epsilon * (1 - binning_share), delta / 2)
-    return TwoPhaseNoise(
+    separate = TwoPhaseNoise(
         binning=sigma(binning_queries, *binning),
         boosting=sigma(boosting_queries, *boosting),
         binning_budget=binning,
         boosting_budget=boosting,
+    )
+    if composition != "joint":
+        return separate
+    return _spend_all(separate, epsilon, delta, binning_queries, boosting_queries)
+
+
+COMPOSITIONS = ("gdp", "classic", "joint")
+
+
+def _spend_all(
+    separate: TwoPhaseNoise,
+    epsilon: float,
+    delta: float,
+    binning_queries: int,
+    boosting_queries: int,
+) -> TwoPhaseNoise:
+    """Shrink the noise of both phases by one factor until the sum of mu^2 is all there is."""
+    mu_binning = math.sqrt(binning_queries) / separate.binning
+    mu_boosting = math.sqrt(boosting_queries) / separate.boosting
+    factor = mu_of(epsilon, delta) / math.hypot(mu_binning, mu_boosting)
+    return TwoPhaseNoise(
+        binning=separate.binning / factor,
+        boosting=separate.boosting / factor,
+        binning_budget=(epsilon_of(mu_binning * factor, delta / 2), delta / 2),
+        boosting_budget=(epsilon_of(mu_boosting * factor, delta / 2), delta / 2),
     )

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-ZERO_OUT = "zero-out"
-"""Neighbours: one row is replaced by a null row that adds 0 to every count and sum (add/remove-one
-with the number of rows public)."""
-
-REPLACE_ONE = "replace-one"
-"""Neighbours: one row is exchanged for any other row."""
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
@@ -44,7 +39,9 @@ class LedgerEntry:
         How many such releases one row can take part in, adaptively. Releases about disjoint sets
         of rows count once (parallel composition).
     budget
-        The (epsilon, delta) that was set aside for all uses together.
+        The (epsilon, delta) that all uses together keep by themselves.
+    replace_one
+        The sensitivity under replace-one; None where only group privacy is known, which doubles.
     """
 
     mechanism: Mechanism
@@ -54,11 +51,21 @@ class LedgerEntry:
     scale: float
     uses: int
     budget: tuple[float, float]
+    replace_one: float | None = None
 
     @property
     def noise_multiplier(self) -> float:
         """Scale over sensitivity."""
         return self.scale / self.sensitivity
+
+    def under_replace_one(self) -> LedgerEntry:
+        """Return the entry with its sensitivity (and the budget, if cited) under replace-one."""
+        sensitivity = 2 * self.sensitivity if self.replace_one is None else self.replace_one
+        if self.mechanism != "cited":
+            return replace(self, sensitivity=sensitivity)
+        # (epsilon, delta) twice over: group privacy of two changes.
+        epsilon, delta = self.budget
+        return replace(self, budget=(2 * epsilon, (1 + math.exp(epsilon)) * delta))
 
 
 @dataclass
@@ -109,18 +116,25 @@ class Ledger:
         """
         return _spent(tuple(self.entries), self.delta)
 
+    def verify_replace_one(self) -> float:
+        """Return the epsilon that the same releases spend under replace-one, at the same delta."""
+        if self.adjacency == REPLACE_ONE:
+            return self.verify()
+        return _spent(tuple(entry.under_replace_one() for entry in self.entries), self.delta)
+
     def summary(self) -> dict[str, Any]:
         """Return what a journal keeps of the ledger, JSON-able.
 
         Keys: ``epsilon``, ``delta``, ``adjacency``, ``true_epsilon`` (what `verify` returns),
-        ``holds``, ``unpaid``, ``gaps``, and ``releases``, a list of mechanism, sensitivity, scale
-        and uses.
+        ``replace_one_epsilon``, ``holds``, ``unpaid``, ``gaps``, and ``releases``, a list of
+        mechanism, sensitivity, scale and uses.
         """
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "adjacency": self.adjacency,
-            "true_epsilon": round(self.verify(), 6),
+            "true_epsilon": _finite(self.verify()),
+            "replace_one_epsilon": _finite(self.verify_replace_one()),
             "holds": self.holds,
             "unpaid": list(self.unpaid),
             "gaps": list(self.gaps),
@@ -134,6 +148,11 @@ class Ledger:
                 for entry in self.entries
             ],
         }
+
+
+def _finite(epsilon: float) -> float | None:
+    """Return epsilon rounded, None for infinity, which strict JSON lacks."""
+    return round(epsilon, 6) if math.isfinite(epsilon) else None
 
 
 @lru_cache(maxsize=1024)

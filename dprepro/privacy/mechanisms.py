@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.sensitivity import Sensitivity
 
 
 class NoiseSource:
@@ -30,7 +31,7 @@ class NoiseSource:
         *,
         releases: str,
         noise_multiplier: float,
-        sensitivity: float,
+        sensitivity: Sensitivity,
         uses: int,
         budget: tuple[float, float],
     ) -> np.ndarray:
@@ -44,8 +45,13 @@ class NoiseSource:
         ValueError
             Unless both noise multiplier and sensitivity are positive and finite.
         """
-        scale = _scale(releases, noise_multiplier, sensitivity)
-        self.ledger.add(LedgerEntry("gaussian", releases, sensitivity, "L2", scale, uses, budget))
+        stated = sensitivity.stated
+        scale = _scale(releases, noise_multiplier, stated)
+        self.ledger.add(
+            LedgerEntry(
+                "gaussian", releases, stated, "L2", scale, uses, budget, sensitivity.replace_one
+            )
+        )
         return self.generator.normal(0.0, scale, shape)
 
     def laplace(

@@ -112,10 +112,87 @@ def _leaf_sum_shift(rows, cuts, counts):
         scores = noise[0].astype(np.float32)[codes[0, :n]]
         shapes = boost(
             np.ascontiguousarray(codes[1:, :n]), targets[:n], scores, cuts[1:], noise[1:],
-            counts[1:], n_bins[1:], 1.0, True, np.float32(np.inf),
+            counts[1:], n_bins[1:], 1.0, True, np.float32(np.inf), False,
         )  # fmt: skip
         sums.append(shapes[0])
     return float(np.linalg.norm(sums[0] - sums[1]))
+
+
+def canary_world(K, sensitivity):
+    """Rows that teach F(e_k) = 1 and F(0) = 0 drive F(1, ..., 1) up to K, next to without noise.
+
+    Returns the residual, in units of the label range, of the row (1, ..., 1) with y = 0.
+    """
+    names = [f"x{k}" for k in range(K)]
+    unit = np.repeat(np.vstack([np.zeros(K), np.eye(K)]), 100, axis=0)
+    y = unit.sum(axis=1)
+    domain = Domain(tuple(NumericFeature(name, 0, 1) for name in names), (0.0, 1.0))
+    model = DPEBMRegressor(
+        1e6, 0.1, max_bins=16, n_epochs=100, learning_rate=0.1, domain=domain, random_state=0,
+        sensitivity=sensitivity,
+    ).fit(pd.DataFrame(unit, columns=names), y)  # fmt: skip
+    canary = pd.DataFrame(np.ones((1, K)), columns=names)
+    raw = model.intercept_ + model.contributions(canary).sum()
+    return abs(0.0 - raw), model
+
+
+def test_the_published_regression_bound_is_exceeded_and_the_sound_one_is_not():
+    """A row's part in a leaf sum is y - F(x); Theorem 6 takes it as at most R = 1."""
+    residual, model = canary_world(8, "published")
+    assert residual > 2.0
+    assert model.ledger_.gaps
+    residual, model = canary_world(8, "sound")
+    clipped = min(residual, 0.5)  # what the kernel lets through, see test_kernel
+    assert clipped <= model.ledger_.entries[1].sensitivity / model.learning_rate
+    assert model.ledger_.gaps == []
+
+
+@pytest.mark.parametrize("adjacency", ["zero-out", "add/remove-one", "replace-one"])
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_the_sound_variants_hold_and_spend_all_of_epsilon(kind, adjacency):
+    X, labels, signal = table()
+    settings = {
+        "epsilon": 1.0, "composition": "joint", "sensitivity": "sound", "adjacency": adjacency,
+        "n_epochs": 100,
+    }  # fmt: skip
+    if kind == "classifier":
+        ledger = DPEBMClassifier(domain=DOMAIN, **settings).fit(X, labels).ledger_
+    else:
+        ledger = DPEBMRegressor(domain=RANGE, **settings).fit(X, signal).ledger_
+    assert ledger.holds
+    assert ledger.verify() == pytest.approx(1.0, abs=1e-4)
+    assert ("number of rows" in ledger.assumed_public) == (adjacency != "add/remove-one")
+    if adjacency == "replace-one":
+        assert ledger.verify_replace_one() == ledger.verify()
+    else:
+        assert 1.0 < ledger.verify_replace_one() < 2.5
+
+
+def test_sound_regression_halves_the_published_noise():
+    X, _, y = table()
+    noise = {
+        s: DPEBMRegressor(domain=RANGE, sensitivity=s, n_epochs=10).fit(X, y).ledger_.entries[1]
+        for s in ("published", "sound")
+    }
+    assert noise["sound"].scale == pytest.approx(noise["published"].scale / 2)
+
+
+def test_sound_predictions_stay_in_the_target_range():
+    X, _, y = table(rows=200)
+    model = DPEBMRegressor(0.05, domain=RANGE, sensitivity="sound", random_state=0).fit(X, y)
+    predicted = model.predict(X)
+    assert -1.0 <= predicted.min() <= predicted.max() <= 2.0
+    assert len(np.unique(predicted)) > 1
+
+
+def test_under_add_remove_the_number_of_rows_is_not_used():
+    """Bins merge at a noisy n: an exact one would show in the target of every merge."""
+    X, y, _ = table()
+    model = classifier(adjacency="add/remove-one", epsilon=0.2, random_state=3).fit(X, y)
+    twin = classifier(adjacency="zero-out", epsilon=0.2, random_state=3).fit(X, y)
+    n_noisy = model._public_number_of_rows(len(X), [np.array([900.0]), np.array([1500.0])])
+    assert n_noisy == 1200.0
+    assert twin._public_number_of_rows(len(X), [np.array([900.0])]) == len(X)
 
 
 def test_the_same_seed_gives_the_same_model_bit_for_bit():
@@ -207,6 +284,8 @@ def test_unseen_categories_and_values_outside_the_bounds_are_predictable():
         ({"max_bins": 2.5}, "max_bins must be an integer"),
         ({"n_epochs": 0}, "n_epochs must be an integer of at least 1"),
         ({"max_leaves": 0}, "max_leaves must be an integer"),
+        ({"adjacency": "neighbours"}, "adjacency must be one of 'zero-out'"),
+        ({"sensitivity": "low"}, "sensitivity must be one of 'published', 'sound'"),
         ({"learning_rate": 0}, "learning_rate must be a number above 0"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from dprepro.ebm.dp_ebm import random_cuts
-from dprepro.ebm.kernel import BLOCK_ROWS, NEVER, boost, sigmoid
+from dprepro.ebm.kernel import BLOCK_ROWS, NEVER, boost, largest_residual, sigmoid
 
 
 def naive_boost(codes, y, cuts, noise, counts, n_bins, rate, logistic, bound):
@@ -37,10 +37,31 @@ def problem(n_bins, max_leaves, rows=3000, epochs=5, seed=0):
     return codes, targets, cuts, noise, counts, n_bins
 
 
-def run(codes, targets, cuts, noise, counts, n_bins, rate=0.3, logistic=True, bound=np.inf):
+def run(
+    codes,
+    targets,
+    cuts,
+    noise,
+    counts,
+    n_bins,
+    rate=0.3,
+    logistic=True,
+    bound=np.inf,
+    adaptive=False,
+):
     scores = np.zeros(targets.size, dtype=np.float32)
     shapes = boost(
-        codes, targets, scores, cuts, noise, counts, n_bins, rate, logistic, np.float32(bound)
+        codes,
+        targets,
+        scores,
+        cuts,
+        noise,
+        counts,
+        n_bins,
+        rate,
+        logistic,
+        np.float32(bound),
+        adaptive,
     )
     return shapes, scores
 
@@ -77,6 +98,32 @@ def test_residuals_are_clipped_to_the_bound():
     np.testing.assert_allclose(clipped, expected, atol=2e-5)
     unclipped, _ = run(codes, targets, *rest, logistic=False)
     assert np.abs(clipped - unclipped).max() > 0.5
+
+
+def test_adaptive_noise_is_scaled_by_what_the_released_functions_allow():
+    case = problem([7, 4, 12], max_leaves=3, epochs=8)
+    codes, targets, cuts, noise, counts, n_bins = case
+    noise = 30 * noise
+    adaptive, _ = run(codes, targets, cuts, noise, counts, n_bins, adaptive=True)
+    scaled = noise.copy()
+    for step in range(len(cuts)):
+        released = naive_boost(
+            codes, targets, cuts[:step], scaled[:step], counts, n_bins, 0.3, True, np.inf
+        )
+        by_feature = [released[k, :b] for k, b in enumerate(n_bins)]
+        reach = max(sum(f.max() for f in by_feature), -sum(f.min() for f in by_feature))
+        scaled[step] *= expit(reach)
+    expected = naive_boost(codes, targets, cuts, scaled, counts, n_bins, 0.3, True, np.inf)
+    np.testing.assert_allclose(adaptive, expected, atol=1e-3)
+    assert np.abs(adaptive - run(codes, targets, cuts, noise, counts, n_bins)[0]).max() > 0.01
+
+
+def test_the_largest_residual_bounds_every_residual():
+    for highest, lowest in [(0.0, 0.0), (2.0, -0.5), (0.5, -3.0), (40.0, -1.0)]:
+        scores = np.linspace(lowest, highest, 1001).astype(np.float32)
+        residuals = np.array([[y - sigmoid(s) for s in scores] for y in (0.0, 1.0)])
+        bound = largest_residual(highest, lowest)
+        assert np.abs(residuals).max() <= bound <= min(1.0, np.abs(residuals).max() + 2e-5)
 
 
 def test_a_bound_caps_what_one_row_can_move():

@@ -57,8 +57,35 @@ def test_published_noise_ratio_between_the_two_accountings():
     assert boosting("classic") / boosting("gdp") == pytest.approx(2.53, abs=0.01)
 
 
+def two_phases(composition, epsilon):
+    return calibrate_two_phases(
+        composition, epsilon, 1e-6, binning_queries=14, boosting_queries=4200, binning_share=0.1
+    )
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_joint_accounting_spends_epsilon_exactly(epsilon):
+    noise = two_phases("joint", epsilon)
+    mu = math.sqrt(14 / noise.binning**2 + 4200 / noise.boosting**2)
+    assert epsilon_of(mu, 1e-6) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_joint_accounting_needs_less_noise_in_both_phases(epsilon):
+    joint, separate = two_phases("joint", epsilon), two_phases("gdp", epsilon)
+    ratio = joint.binning / separate.binning
+    assert joint.boosting / separate.boosting == pytest.approx(ratio)
+    assert 0.86 < ratio < 0.91
+
+
+def test_a_phase_of_joint_accounting_keeps_the_budget_it_states():
+    noise = two_phases("joint", 1.0)
+    epsilon, delta = noise.boosting_budget
+    assert delta_of(epsilon, math.sqrt(4200) / noise.boosting) == pytest.approx(delta, rel=1e-6)
+
+
 def test_unknown_composition_names_the_allowed_ones():
-    with pytest.raises(ValueError, match=r"one of 'gdp', 'classic', got 'rdp'"):
+    with pytest.raises(ValueError, match=r"one of 'gdp', 'classic', 'joint', got 'rdp'"):
         calibrate_two_phases(
             "rdp", 1, 1e-6, binning_queries=1, boosting_queries=1, binning_share=0.1
         )

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from dp_accounting import GaussianDpEvent, LaplaceDpEvent, SelfComposedDpEvent
@@ -9,7 +10,8 @@ from dp_accounting.pld import PLDAccountant
 
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.ledger import ZERO_OUT, Ledger, LedgerEntry
+from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT
 
 
 def gaussian(scale, uses=1, sensitivity=1.0):
@@ -99,6 +101,29 @@ def test_pure_releases_add_up_without_a_delta():
 def test_a_delta_never_makes_pure_releases_dearer():
     entries = (laplace(10.0, 3), exponential(20.0, 2), cited(0.1))
     assert ledger(*entries, delta=1e-6).verify() <= ledger(*entries, delta=0.0).verify() + 1e-3
+
+
+def test_replace_one_of_the_published_gdp_noise():
+    """Histograms cost sqrt(2) and leaf sums 2 times as much; group privacy would cost more."""
+    entries = [
+        replace(entry, replace_one=factor * entry.sensitivity)
+        for entry, factor in zip(
+            dp_ebm_ledger("gdp", 1.0).entries, (math.sqrt(2), 2.0), strict=True
+        )
+    ]
+    exact = ledger(*entries).verify_replace_one()
+    assert exact == pytest.approx(1.848, abs=1e-3)
+    assert exact < dp_ebm_ledger("gdp", 1.0).verify_replace_one()
+
+
+def test_replace_one_costs_nothing_more_where_it_is_the_stated_relation():
+    stated = Ledger(1.0, 0.0, REPLACE_ONE, [cited(0.7)])
+    assert stated.verify_replace_one() == stated.verify() == pytest.approx(0.7)
+
+
+def test_group_privacy_doubles_a_pure_epsilon():
+    pure = ledger(laplace(10.0), exponential(20.0), cited(0.1), delta=0.0)
+    assert pure.verify_replace_one() == pytest.approx(2 * pure.verify())
 
 
 def test_an_empty_ledger_spends_nothing():

@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.privacy.ledger import ZERO_OUT, Ledger
+from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
 
 
 def draw(seed=0, size=20_000, noise_multiplier=5.0, sensitivity=0.3):
     ledger = Ledger(1.0, 1e-6, ZERO_OUT)
     noise = NoiseSource(ledger, seed).gaussian(
-        (size,), releases="a sum", noise_multiplier=noise_multiplier, sensitivity=sensitivity,
+        (size,), releases="a sum", noise_multiplier=noise_multiplier,
+        sensitivity=Sensitivity(sensitivity, 2 * sensitivity),
         uses=3, budget=(1.0, 1e-6),
     )  # fmt: skip
     return noise, ledger

@@ -1,0 +1,63 @@
+"""The one place where sensitivities follow from who counts as a neighbour.
+
+All of them are L2 and for what DP-EBM releases; `bound` is the largest absolute residual that any
+possible row can have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+ZERO_OUT = "zero-out"
+"""One row is replaced by a null row that adds 0 to every count and sum: add/remove-one with the
+number of rows public."""
+
+ADD_REMOVE = "add/remove-one"
+"""One row more or less; the number of rows is private."""
+
+REPLACE_ONE = "replace-one"
+"""One row is exchanged for any other row."""
+
+ADJACENCIES = (ZERO_OUT, ADD_REMOVE, REPLACE_ONE)
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far one release can move, under the stated relation and under replace-one."""
+
+    stated: float
+    replace_one: float
+
+    def __mul__(self, factor: float) -> Sensitivity:
+        """Return the sensitivity of `factor` times the release."""
+        return Sensitivity(self.stated * factor, self.replace_one * factor)
+
+
+def histogram_sensitivity(adjacency: str) -> Sensitivity:
+    """Return the L2 sensitivity of a histogram's counts.
+
+    A row lies in one cell: its coming or going moves one count by 1; an exchange moves two.
+    """
+    return _by_adjacency(adjacency, 1.0, math.sqrt(2.0))
+
+
+def leaf_sum_sensitivity(adjacency: str, bound: float) -> Sensitivity:
+    """Return the L2 sensitivity of a step's sums of residuals over disjoint leaves.
+
+    A row adds its residual r, |r| <= bound, to one leaf. An exchange moves two leaves by `bound`
+    each, or one leaf by r - r', up to 2 * bound: the larger of the two.
+    """
+    return _by_adjacency(adjacency, bound, 2.0 * bound)
+
+
+def _by_adjacency(adjacency: str, one_row: float, exchange: float) -> Sensitivity:
+    check_adjacency(adjacency)
+    return Sensitivity(exchange if adjacency == REPLACE_ONE else one_row, exchange)
+
+
+def check_adjacency(adjacency: object) -> None:
+    """Raise ValueError unless `adjacency` is one of `ADJACENCIES`."""
+    if adjacency not in ADJACENCIES:
+        allowed = ", ".join(map(repr, ADJACENCIES))
+        raise ValueError(f"adjacency must be one of {allowed}, got {adjacency!r}")
