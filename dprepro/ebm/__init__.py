@@ -1,7 +1,8 @@
 """Explainable Boosting Machines, with and without differential privacy."""
 
-from dprepro.ebm.dp_ebm import DPEBMClassifier, DPEBMRegressor, PrivacyWarning
+from dprepro.ebm.dp_ebm import DPEBMClassifier, DPEBMRegressor
 from dprepro.ebm.ebm import EBMClassifier, EBMRegressor
+from dprepro.ebm.inputs import PrivacyWarning
 
 __all__ = [
     "DPEBMClassifier",

@@ -1,4 +1,4 @@
-"""What every additive model shares: reading X, adding up shape functions, centring them."""
+"""What every additive model shares: adding up shape functions, centring them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    assert_all_finite,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from dprepro.data.domain import is_categorical
 from dprepro.ebm.binning import FeatureBins
+from dprepro.ebm.inputs import read_frame, read_labels
 
 
 class AdditiveModel(BaseEstimator):
@@ -102,23 +95,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         return self.classes_[positive.astype(int)]
 
     def _read_labels(self, frame: pd.DataFrame, y: Any) -> np.ndarray:
-        """Set ``classes_`` and return y as float32 codes 0, 1.
-
-        Raises
-        ------
-        ValueError
-            On missing or infinite labels, or other than two classes.
-        """
-        y = _read_y(self, frame, y)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size != 2:
-            raise ValueError(
-                f"{type(self).__name__}: Only binary classification is supported and y must hold "
-                f"both labels, but it holds {self.classes_.size} "
-                f"{'class' if self.classes_.size == 1 else 'classes'}"
-            )
-        return codes.astype(np.float32)
+        """Set ``classes_`` and return y as float32 codes 0, 1; see `read_labels`."""
+        self.classes_, codes = read_labels(self, frame, y)
+        return codes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -132,52 +111,3 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""
         return self._scores(X)
-
-    def _read_targets(self, frame: pd.DataFrame, y: Any) -> np.ndarray:
-        """Return y as float64 (n,); ValueError if it is missing, infinite or not a number."""
-        y = _read_y(self, frame, y)
-        try:
-            return y.astype(np.float64)
-        except ValueError as error:
-            raise ValueError(f"{type(self).__name__}: y must hold numbers: {error}") from error
-
-
-def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
-    """Return X as a DataFrame: numbers and categories of a DataFrame stay, arrays become numbers.
-
-    Raises
-    ------
-    ValueError
-        On infinite values, no rows or columns, or columns other than those of the fit.
-    """
-    if not isinstance(X, pd.DataFrame):
-        array = validate_data(
-            model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )  # fmt: skip
-        return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
-    validate_data(model, X, reset=reset, skip_check_array=True)
-    if X.shape[1] == 0 or len(X) < (2 if reset else 1):
-        raise ValueError(
-            f"Found array with {len(X)} sample(s) and {X.shape[1]} feature(s) (shape={X.shape}) "
-            f"while a minimum of {2 if reset else 1} sample(s) and 1 feature(s) is required"
-        )
-    for name in X.columns:
-        if not is_categorical(X[name]):
-            assert_all_finite(
-                X[name].to_numpy(dtype=float, na_value=np.nan), allow_nan=True, input_name=str(name)
-            )
-    return X
-
-
-def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
-    if y is None:
-        raise ValueError(
-            f"{type(model).__name__} requires y to be passed, but the target y is None."
-        )
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(frame, y)
-    if pd.isna(y).any():
-        raise ValueError("Input y contains NaN: drop these rows or fill in their target")
-    assert_all_finite(y, input_name="y")
-    return np.asarray(y)

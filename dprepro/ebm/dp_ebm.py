@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
-from dprepro.data.domain import Domain, TaskKind
-from dprepro.ebm.additive import (
-    AdditiveClassifier,
-    AdditiveModel,
-    AdditiveRegressor,
-    read_frame,
-)
+from dprepro.data.domain import Domain
+from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells
+from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
 from dprepro.ebm.kernel import NEVER, boost
 from dprepro.ebm.validation import check_choice, check_integer, check_share
 from dprepro.privacy.composition import TwoPhaseNoise, calibrate_two_phases
@@ -32,10 +27,6 @@ from dprepro.privacy.sensitivity import (
 )
 
 SENSITIVITIES = ("published", "sound")
-
-
-class PrivacyWarning(UserWarning):
-    """Something was read from private rows without being paid for."""
 
 
 class _DPEBM(AdditiveModel):
@@ -160,23 +151,6 @@ class _DPEBM(AdditiveModel):
             return n_rows
         return max(1.0, float(np.mean([noisy.sum() for noisy in noisy_counts])))
 
-    def _resolve_domain(self, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
-        if self.domain is None:
-            warnings.warn(
-                f"{type(self).__name__} got no domain and reads bounds, categories and target "
-                "range from the training rows, unpaid for: the guarantee does not cover them. "
-                "Pass domain=Domain(...).",
-                PrivacyWarning,
-                stacklevel=3,
-            )
-            return Domain.observe(frame, y, task)
-        if len(self.domain.features) != frame.shape[1]:
-            raise ValueError(
-                f"X has {frame.shape[1]} columns but the domain describes "
-                f"{len(self.domain.features)} features"
-            )
-        return self.domain
-
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(
             epsilon=self.epsilon,
@@ -268,7 +242,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         frame = read_frame(self, X, reset=True)
         labels = self._read_labels(frame, y)
         self._check_parameters()
-        domain = self._resolve_domain(frame, self.classes_[labels.astype(int)], "binary")
+        domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
         shapes = self._train(frame, labels, domain, logistic=True)
         self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], 0.0)
         return self
@@ -298,9 +272,9 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
     def fit(self, X: Any, y: Any) -> DPEBMRegressor:
         """Fit to X (n, K) and numbers y (n,)."""
         frame = read_frame(self, X, reset=True)
-        y = self._read_targets(frame, y)
+        y = read_targets(self, frame, y)
         self._check_parameters()
-        domain = self._resolve_domain(frame, y, "regression")
+        domain = resolve_domain(self, frame, y, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         width = upper - lower
         if not width > 0:

@@ -10,14 +10,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.ebm.additive import (
-    AdditiveClassifier,
-    AdditiveModel,
-    AdditiveRegressor,
-    read_frame,
-)
+from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.ebm.binning import MAX_BINS, quantile_bins
 from dprepro.ebm.greedy_kernel import boost_greedily
+from dprepro.ebm.inputs import read_frame, read_targets
 from dprepro.ebm.validation import check_integer, check_number, check_share
 
 
@@ -182,7 +178,7 @@ class EBMRegressor(_EBM, AdditiveRegressor):
     def fit(self, X: Any, y: Any) -> EBMRegressor:
         """Fit to X (n, K) and numbers y (n,)."""
         frame = read_frame(self, X, reset=True)
-        y = self._read_targets(frame, y)
+        y = read_targets(self, frame, y)
         centre, width = float(y.mean()), float(y.std()) or 1.0
         # Float32 scores near 0 keep their digits; large targets would not.
         self._train(frame, ((y - centre) / width).astype(np.float32), 0.0, "regression")

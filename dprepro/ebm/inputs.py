@@ -1,0 +1,120 @@
+"""What every estimator takes: rows, labels or targets, and a domain."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from dprepro.data.domain import Domain, TaskKind, is_categorical
+
+
+class PrivacyWarning(UserWarning):
+    """Something was read from private rows without being paid for."""
+
+
+def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
+    """Return X as a DataFrame: numbers and categories of a DataFrame stay, arrays become numbers.
+
+    Raises
+    ------
+    ValueError
+        On infinite values, no rows or columns, or columns other than those of the fit.
+    """
+    if not isinstance(X, pd.DataFrame):
+        array = validate_data(
+            model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )  # fmt: skip
+        return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
+    validate_data(model, X, reset=reset, skip_check_array=True)
+    if X.shape[1] == 0 or len(X) < (2 if reset else 1):
+        raise ValueError(
+            f"Found array with {len(X)} sample(s) and {X.shape[1]} feature(s) (shape={X.shape}) "
+            f"while a minimum of {2 if reset else 1} sample(s) and 1 feature(s) is required"
+        )
+    for name in X.columns:
+        if not is_categorical(X[name]):
+            assert_all_finite(
+                X[name].to_numpy(dtype=float, na_value=np.nan), allow_nan=True, input_name=str(name)
+            )
+    return X
+
+
+def read_labels(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two classes, sorted, and y as float32 codes 0, 1 (n,).
+
+    Raises
+    ------
+    ValueError
+        On missing or infinite labels, or other than two classes.
+    """
+    y = _read_y(model, frame, y)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size != 2:
+        raise ValueError(
+            f"{type(model).__name__}: Only binary classification is supported and y must hold "
+            f"both labels, but it holds {classes.size} "
+            f"{'class' if classes.size == 1 else 'classes'}"
+        )
+    return classes, codes.astype(np.float32)
+
+
+def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
+    """Return y as float64 (n,); ValueError if it is missing, infinite or not a number."""
+    y = _read_y(model, frame, y)
+    try:
+        return y.astype(np.float64)
+    except ValueError as error:
+        raise ValueError(f"{type(model).__name__}: y must hold numbers: {error}") from error
+
+
+def resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
+    """Return ``model.domain``; where it is None, warn and read one from the rows.
+
+    To be called by ``fit`` itself: the warning points to the caller's caller.
+
+    Raises
+    ------
+    ValueError
+        If the domain describes another number of features.
+    """
+    if model.domain is None:
+        warnings.warn(
+            f"{type(model).__name__} got no domain and reads bounds, categories and target "
+            "range from the training rows, unpaid for: the guarantee does not cover them. "
+            "Pass domain=Domain(...).",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+        return Domain.observe(frame, y, task)
+    if len(model.domain.features) != frame.shape[1]:
+        raise ValueError(
+            f"X has {frame.shape[1]} columns but the domain describes "
+            f"{len(model.domain.features)} features"
+        )
+    return model.domain
+
+
+def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
+    if y is None:
+        raise ValueError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None."
+        )
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(frame, y)
+    if pd.isna(y).any():
+        raise ValueError("Input y contains NaN: drop these rows or fill in their target")
+    assert_all_finite(y, input_name="y")
+    return np.asarray(y)
