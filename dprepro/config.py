@@ -104,7 +104,7 @@ class ExperimentConfig(_Model):
         Seconds that one task may take.
     """
 
-    title: Text
+    title: str = ""
     dataset: Text
     metric: MetricName
     methods: Annotated[tuple[MethodEntry, ...], AfterValidator(_not_empty)]

@@ -52,7 +52,6 @@ def test_a_valid_config_is_typed_and_defaults_are_filled_in(tmp_path: Path) -> N
         ("[0.5, 1]", "[1, 1.0]", "line 4, epsilons: a value is given twice"),
         ("[0.5, 1]", "[]", "line 4, epsilons: at least one entry is needed"),
         ("delta: 0", "delta: 1", "methods[1].delta: input should be less than 1; given 1"),
-        ("title: a test", "title: ' '", "line 1, title: "),
         ("title: a test", "title: t\nsplits: 2.5", "line 2, splits: "),
         ("title: a test", "title: t\nsplits: 0", "line 2, splits: "),
         ("title: a test", "title: t\ntest_share: 1", "line 2, test_share: "),

@@ -121,10 +121,14 @@ class Source(_Strict):
 
 
 class FeatureDomain(_Strict):
-    """What is public of one feature: ``numeric: [lower, upper]`` or ``categories: [...]``."""
+    """What is public of one feature: ``numeric: [lower, upper]`` or ``categories: [...]``.
+
+    ``missing: true`` says that values may be missing.
+    """
 
     numeric: tuple[float, float] | None = None
     categories: list[str] | None = None
+    missing: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> FeatureDomain:
@@ -136,8 +140,8 @@ class FeatureDomain(_Strict):
     def named(self, name: str) -> NumericFeature | CategoricalFeature:
         """Return it as the domain's feature called `name`."""
         if self.numeric is not None:
-            return NumericFeature(name, *self.numeric)
-        return CategoricalFeature(name, tuple(self.categories or ()))
+            return NumericFeature(name, *self.numeric, missing=self.missing)
+        return CategoricalFeature(name, tuple(self.categories or ()), self.missing)
 
 
 class Expect(_Strict):
@@ -259,7 +263,9 @@ class Card(_Strict):
         state: dict[str, Any] = {key: getattr(self, key) for key in kept}
         if self.features is not None:
             # A list, since the order of the columns counts.
-            state["features"] = [(k, v.model_dump()) for k, v in self.features.items()]
+            state["features"] = [
+                (k, v.model_dump(exclude_defaults=True)) for k, v in self.features.items()
+            ]
         state["values"] = self.expect.values_sha256 or self._source_state(data_dir)
         text = json.dumps(state, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -104,9 +104,14 @@ class Ledger:
             self.unpaid.append("fixed seed: repeatable, never for release")
 
     @property
+    def within_budget(self) -> bool:
+        """Whether the entries add up to no more than the stated epsilon."""
+        return self.verify() <= self.epsilon + TOLERANCE
+
+    @property
     def holds(self) -> bool:
         """Whether the stated guarantee holds: no unpaid reads, no gaps, budget not exceeded."""
-        return not (self.unpaid or self.gaps) and self.verify() <= self.epsilon + TOLERANCE
+        return not (self.unpaid or self.gaps) and self.within_budget
 
     def verify(self) -> float:
         """Return the epsilon that the entries really spend at the stated delta.

@@ -1,0 +1,49 @@
+"""`dprepro ledger`: what a config spends, before a single private row is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("ledger")(ledger)
+
+
+def ledger(
+    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
+    ] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in full.")] = False,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets.")] = None,
+) -> None:
+    """Show every noisy release of a config's private methods, and what they add up to.
+
+    The releases are those of a fit on random rows of the public domain; no private row is read.
+    With one method and one epsilon the ledger is shown in full.
+
+    Example: dprepro ledger adult --method dp-ebm-gdp --epsilon 1
+    """
+    from dprepro.config import load_config
+    from dprepro.experiment.ledgers import planned_ledgers
+    from dprepro.report import ledgers as render
+
+    found = planned_ledgers(
+        load_config(config), tuple(method or ()), tuple(epsilon or ()), data_dir
+    )
+    console = Console(highlight=False)
+    if as_json:
+        typer.echo(json.dumps([render.ledger_json(planned) for planned in found], indent=1))
+    elif method and epsilon:
+        for planned in found:
+            console.print(render.detail(planned))
+    else:
+        console.print(render.overview(found))
+        console.print("\n--method and --epsilon together show a ledger in full.")

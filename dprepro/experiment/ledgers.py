@@ -1,0 +1,110 @@
+"""The ledger of a planned fit, without touching the private rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dprepro.config import ExperimentConfig
+from dprepro.data.card import Card, load_card
+from dprepro.data.domain import Domain, NumericFeature, TaskKind
+from dprepro.data.encode import ENCODINGS
+from dprepro.errors import DpreproError
+from dprepro.experiment.plan import narrow, plan
+from dprepro.experiment.record import Task
+from dprepro.experiment.seeds import task_seed
+from dprepro.methods import registry
+from dprepro.privacy.ledger import Ledger
+
+# Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
+_ROWS = 400
+
+
+@dataclass(frozen=True)
+class PlannedLedger:
+    """The ledger that a task of a config would leave."""
+
+    task: Task
+    ledger: Ledger
+
+
+def planned_ledgers(
+    config: ExperimentConfig,
+    methods: tuple[str, ...] = (),
+    epsilons: tuple[float, ...] = (),
+    data_dir: Path | None = None,
+) -> list[PlannedLedger]:
+    """Return the ledger of every private method of a config at every epsilon.
+
+    Each comes from a real fit, on rows drawn at random from the public domain of the card: noise
+    and sensitivities depend on the features and the settings, not on the private rows.
+
+    Raises
+    ------
+    DpreproError
+        If the card gives no public domain to draw from, or on what `plan` and `narrow` refuse.
+    """
+    card = load_card(config.card)
+    domain = _domain(card, config.name)
+    chosen = narrow(plan(config, data_dir), splits=1, methods=methods, epsilons=epsilons)
+    tasks = [p.task for p in chosen if not p.skip]
+    return list(_fit_all(tasks, domain, card.task))
+
+
+def _domain(card: Card, config: str) -> Domain:
+    """Return the card's domain; of labels that it does not name only their number matters here."""
+    target: tuple[float, float] | tuple[str, ...] | None = card.target_bounds
+    if card.task != "regression":
+        unnamed = ["other", card.positive] if card.positive is not None else []
+        target = tuple(card.labels or unnamed)
+    if not card.features or not target:
+        raise DpreproError(
+            f"the card of {card.name} gives no public domain, so no ledger can be had without its "
+            "rows; add `features` (and `labels` for more than two classes) to the card, or run "
+            f"`dprepro run {config}`: the journal holds the ledgers"
+        )
+    return Domain(tuple(f.named(name) for name, f in card.features.items()), target)
+
+
+def _fit_all(tasks: list[Task], domain: Domain, kind: TaskKind) -> Iterator[PlannedLedger]:
+    X, y = draw_rows(domain, kind, _ROWS, np.random.default_rng(0))
+    observed = Domain.observe(X, y, kind)
+    for task in tasks:
+        method = registry.get(task.method)
+        if not method.takes_epsilon:
+            continue
+        known = domain if task.domain == "public" else observed
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = method.build(
+                task=kind,
+                epsilon=task.epsilon,
+                delta=task.delta,
+                domain=known,
+                seed=task_seed(task),
+                **task.params,
+            ).fit(ENCODINGS[method.encoding](known).transform(X), y)
+        yield PlannedLedger(task, model.ledger_)
+
+
+def draw_rows(
+    domain: Domain, kind: TaskKind, rows: int, generator: np.random.Generator
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Draw rows uniformly from a domain; every label and category that fits in occurs."""
+    columns: dict[str, Any] = {}
+    for feature in domain.features:
+        if isinstance(feature, NumericFeature):
+            columns[feature.name] = generator.uniform(feature.lower, feature.upper, rows)
+        else:
+            codes = generator.permutation(np.arange(rows) % len(feature.categories))
+            columns[feature.name] = pd.Categorical(np.array(feature.categories, object)[codes])
+    if kind == "regression":
+        lower, upper = (float(bound) for bound in domain.target)
+        return pd.DataFrame(columns), generator.permutation(np.linspace(lower, upper, rows))
+    return pd.DataFrame(columns), generator.permutation(np.arange(rows) % len(domain.target))

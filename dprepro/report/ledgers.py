@@ -1,0 +1,133 @@
+"""Ledgers as tables and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from dprepro.experiment.ledgers import PlannedLedger
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.sensitivity import REPLACE_ONE
+
+
+def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
+    """Return one ledger in full, JSON-able."""
+    task, ledger = planned.task, planned.ledger
+    return {
+        "dataset": task.dataset,
+        "method": task.label,
+        "domain": task.domain,
+        **ledger.summary(),
+        "assumed_public": list(ledger.assumed_public),
+        "entries": [
+            {
+                "mechanism": entry.mechanism,
+                "releases": entry.releases,
+                "sensitivity": entry.sensitivity,
+                "norm": entry.norm,
+                "scale": entry.scale,
+                "uses": entry.uses,
+                "budget": list(entry.budget),
+            }
+            for entry in ledger.entries
+        ],
+    }
+
+
+def overview(ledgers: Sequence[PlannedLedger]) -> Group:
+    """Return what each method really spends at each epsilon, and why a guarantee does not hold."""
+    levels = sorted({planned.ledger.epsilon for planned in ledgers})
+    table = Table(title="Epsilon really spent, at the stated delta", box=None, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    table.add_column("neighbours", no_wrap=True)
+    for level in levels:
+        table.add_column(f"{level:g}", justify="right")
+    by_method = {
+        label: {p.ledger.epsilon: p.ledger for p in ledgers if p.task.label == label}
+        for label in dict.fromkeys(p.task.label for p in ledgers)
+    }
+    reasons = []
+    for label, found in by_method.items():
+        some = next(iter(found.values()))
+        spent = {level: ledger.verify() for level, ledger in found.items()}
+        table.add_row(label, some.adjacency, *(_at(spent, level) for level in levels))
+        if some.adjacency != REPLACE_ONE:
+            spent = {level: ledger.verify_replace_one() for level, ledger in found.items()}
+            table.add_row("", REPLACE_ONE, *(_at(spent, level) for level in levels))
+        broken = next((ledger for ledger in found.values() if not ledger.holds), None)
+        promise = f"does not hold: {_why_not(broken)}" if broken else "holds"
+        reasons.append(f"{label}: the stated guarantee {escape(promise)}")
+    return Group(table, "", *reasons)
+
+
+def _at(spent: Mapping[float, float], level: float) -> str:
+    return _number(spent[level]) if level in spent else ""
+
+
+def detail(planned: PlannedLedger) -> Group:
+    """Return one ledger in full: releases, unpaid reads, assumptions, gaps, and the verdict."""
+    task, ledger = planned.task, planned.ledger
+    parts: list[RenderableType] = [
+        f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}: {_promise(ledger)}, "
+        f"{ledger.adjacency} neighbours",
+        Padding(_entries(ledger), (1, 0, 1, 2)),
+    ]
+    for heading, lines in (
+        ("Taken as public", ledger.assumed_public),
+        ("Read without paying", ledger.unpaid),
+        ("Gaps in the proof", ledger.gaps),
+    ):
+        parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
+    parts.append(
+        f"  Recomposed by dp_accounting: epsilon {_number(ledger.verify())} of "
+        f"{ledger.epsilon:g}; under replace-one {_number(ledger.verify_replace_one())}"
+    )
+    holds = "holds" if ledger.holds else f"does not hold: {escape(_why_not(ledger))}"
+    parts.append(f"  The stated guarantee {holds}\n")
+    return Group(*parts)
+
+
+def _entries(ledger: Ledger) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("release", "noise"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("sensitivity", "scale", "uses", "alone keeps"):
+        table.add_column(heading, justify="right")
+    for entry in ledger.entries:
+        epsilon, delta = entry.budget
+        table.add_row(
+            escape(entry.releases),
+            entry.mechanism,
+            f"{entry.sensitivity:.4g} ({entry.norm})",
+            f"{entry.scale:.5g}" if entry.scale else "-",
+            f"{entry.uses:,}",
+            f"({epsilon:.4g}, {delta:.2g})",
+        )
+    return table
+
+
+def _promise(ledger: Ledger) -> str:
+    if ledger.delta == 0:
+        return f"epsilon {ledger.epsilon:g}"
+    return f"(epsilon {ledger.epsilon:g}, delta {ledger.delta:g})"
+
+
+def _why_not(ledger: Ledger) -> str:
+    reasons = []
+    if ledger.unpaid:
+        reasons.append(f"{len(ledger.unpaid)} unpaid")
+    if ledger.gaps:
+        reasons.append(f"{len(ledger.gaps)} gap{'s' if len(ledger.gaps) > 1 else ''}")
+    if not ledger.within_budget:
+        reasons.append("overspent")
+    return ", ".join(reasons)
+
+
+def _number(epsilon: float) -> str:
+    return f"{epsilon:.4g}" if math.isfinite(epsilon) else "inf"

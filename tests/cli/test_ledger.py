@@ -1,0 +1,39 @@
+"""`dprepro ledger`."""
+
+import json
+
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, ["ledger", *arguments], env={"COLUMNS": "120"})
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_overview_shows_what_is_really_spent_under_both_relations():
+    output = run("adult")
+    (stated,) = [line for line in output.splitlines() if line.startswith("dp-ebm-classic ")]
+    assert stated.split() == ["dp-ebm-classic", "zero-out", "0.1622", "0.3313", "0.6783", "1.397",
+                              "2.916"]  # fmt: skip
+    assert "dp-logistic: the stated guarantee does not hold: 4 unpaid, 1 gap" in output
+
+
+def test_one_method_at_one_epsilon_is_shown_in_full():
+    output = run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1")
+    assert "rows per cell of each feature's histogram" in output
+    assert "4,200" in output
+    assert "epsilon 0.876 of 1; under replace-one 1.848" in output
+    assert "bounds of age" in output
+
+
+def test_json_holds_every_entry():
+    (found,) = json.loads(run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1", "--json"))
+    assert [entry["uses"] for entry in found["entries"]] == [14, 4200]
+    assert found["true_epsilon"] < found["epsilon"] < found["replace_one_epsilon"]
+
+
+def test_help_has_an_example():
+    assert "Example: dprepro ledger adult" in run("--help")
