@@ -7,26 +7,38 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+# Of the equivalence test.
+_LEVEL = 0.05
+
 
 @dataclass(frozen=True)
 class Sample:
-    """Mean and standard deviation (ddof 1) over `splits` random splits of one dataset."""
+    """Mean and standard deviation (ddof 1) over `splits` random splits of one dataset.
+
+    `half_unit` is half a unit of the last digit to which both are rounded; 0 for our own.
+    """
 
     mean: float
     sd: float
     splits: int
     test_share: float
+    half_unit: float = 0.0
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the mean, corrected for overlapping splits.
+        """Standard error of the mean, corrected for overlapping splits and for rounding.
 
         The training sets of random splits overlap, so the split means are not independent and
         sd / sqrt(J) is too small. Nadeau and Bengio (2003, Machine Learning 52, section 3.2):
         variance of the mean = (1/J + n_test/n_train) * sd^2.
+
+        A printed number stands for anything within h = `half_unit` of it. Taken as uniform there,
+        rounding adds h^2/3 to the variance of the mean, and E[sd^2] = printed sd^2 + h^2/3. So a
+        printed sd of 0.000 does not pass for no spread at all.
         """
         ratio = self.test_share / (1.0 - self.test_share)
-        return self.sd * math.sqrt(1.0 / self.splits + ratio)
+        rounding = self.half_unit**2 / 3
+        return math.sqrt((self.sd**2 + rounding) * (1.0 / self.splits + ratio) + rounding)
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,11 @@ class Comparison:
     high: float
     p_equivalence: float
 
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether the means are equivalent at the 5 % level."""
+        return self.p_equivalence < _LEVEL
+
 
 def compare(
     measured: Sample, published: Sample, margin: float, confidence: float = 0.95
@@ -56,8 +73,10 @@ def compare(
     """Compare two means; both standard errors are corrected, and taken as independent.
 
     Both experiments use the same rows, which makes their means agree more than independent ones
-    would: interval and test err on the careful side. A `published` with one split and sd 0
-    stands for a figure printed without a standard deviation, taken as exact.
+    would: interval and test err on the careful side. Of a published cell only mean and standard
+    deviation over its splits are known, so the splits cannot be paired with ours; the two enter
+    as summaries, with Welch and Satterthwaite's degrees of freedom. A `published` with one split
+    and sd 0 stands for a figure printed without a standard deviation: exact but for rounding.
 
     Parameters
     ----------
@@ -86,7 +105,13 @@ def compare(
 
 
 def _degrees_of_freedom(*samples: Sample) -> float:
-    """Return Welch and Satterthwaite's degrees of freedom."""
-    variances = [(s.standard_error**2, s.splits - 1) for s in samples if s.standard_error > 0]
+    """Return Welch and Satterthwaite's degrees of freedom; a single split has no share in them."""
+    variances = [
+        (s.standard_error**2, s.splits - 1)
+        for s in samples
+        if s.standard_error > 0 and s.splits > 1
+    ]
+    if not variances:
+        return math.inf
     total = sum(variance for variance, _ in variances)
     return total**2 / sum(variance**2 / freedom for variance, freedom in variances)

@@ -172,7 +172,7 @@ def _compare(
         )
         # A figure without a standard deviation enters as exact: nothing is known of its spread.
         splits = protocol.splits if cell.std is not None else 1
-        published = Sample(cell.mean, cell.std or 0.0, splits, protocol.test_share)
+        published = Sample(cell.mean, cell.std or 0.0, splits, protocol.test_share, cell.half_unit)
         comparison = compare(measured, published, width)
     if result.is_complete(cell.metric, needed):
         verdict, note = within(result.mean(cell.metric) - cell.mean, width, cell.metric), ""

@@ -30,6 +30,36 @@ def test_overlapping_splits_never_narrow_without_end():
     assert many.standard_error == pytest.approx(many.sd * 0.5)
 
 
+def test_rounding_widens_the_error_of_a_printed_mean():
+    exact, printed = sample(), Sample(0.9, 0.01, 25, 0.2, half_unit=0.0005)
+    shares = 1 / 25 + 0.25
+    assert printed.standard_error**2 - exact.standard_error**2 == pytest.approx(
+        (1 + shares) * 0.0005**2 / 3
+    )
+
+
+def test_rounding_has_the_variance_of_a_uniform_error():
+    errors = np.random.default_rng(0).uniform(-0.5, 0.5, 200_000)
+    one_run = Sample(1.0, 0.0, 10**12, 1e-12, half_unit=0.5)
+    assert one_run.standard_error == pytest.approx(errors.std(), rel=0.01)
+
+
+def test_a_printed_sd_of_zero_is_not_certainty():
+    ours = Sample(0.0041, 0.0001, 25, 0.2)
+    certain = compare(ours, Sample(0.004, 0.0, 25, 0.2), 0.0005)
+    rounded = compare(ours, Sample(0.004, 0.0, 25, 0.2, half_unit=0.0005), 0.0005)
+    assert rounded.high - rounded.low > 2 * (certain.high - certain.low)
+    assert certain.is_equivalent
+    assert not rounded.is_equivalent
+
+
+def test_a_single_rounded_figure_can_be_compared():
+    printed = Sample(0.88, 0.0, 1, 0.2, half_unit=0.005)
+    spread_of_zero = compare(sample(0.88, 0.0), printed, 0.01)
+    assert spread_of_zero.low < 0 < spread_of_zero.high
+    assert compare(sample(0.88), printed, 0.01).standard_error > sample().standard_error
+
+
 def test_against_an_exact_figure_it_is_the_one_sample_t_interval():
     # With a vanishing test share the correction is gone and scipy has the textbook interval.
     values = np.random.default_rng(0).normal(0.9, 0.01, 10)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from dprepro.experiment.record import Record
 from dprepro.published.document import load_documents
 from dprepro.report.metrics import METRICS, Tolerance, tolerances
 from dprepro.report.results import ResultCell, Results
+from dprepro.report.statistics import Sample, compare
 from dprepro.report.verdicts import Verdict, judge, within
 from tests.report.journals import SPLITS, cell, spread, task
 
@@ -81,10 +83,12 @@ def test_lower_rmse_is_better():
 
 def test_statistics_stand_beside_the_tolerance():
     found = verdict(measured(0.876))
-    error = math.sqrt(1 / 25 + 0.25) * math.hypot(0.005, 0.005)
-    assert found.comparison.standard_error == pytest.approx(error)
+    ours = Sample(0.876, 0.005, 25, 0.2)
+    theirs = Sample(0.875, 0.005, 25, 0.2, half_unit=0.0005)
+    expected = compare(ours, theirs, found.tolerance)
+    assert asdict(found.comparison) == pytest.approx(asdict(expected))
     assert found.comparison.low < found.difference < found.comparison.high
-    assert found.comparison.p_equivalence < 0.05
+    assert found.comparison.is_equivalent
 
 
 def test_without_results_a_cell_is_not_run():
