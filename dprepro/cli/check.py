@@ -1,4 +1,4 @@
-"""`dprepro check`: a verdict on every published number, and on our own committed ones."""
+"""`dprepro check`: a verdict on every published number and claim, and on our committed ones."""
 
 from __future__ import annotations
 
@@ -69,25 +69,30 @@ def check(
 ) -> None:
     """Judge results against every published number; exit code 1 on an unexplained deviation.
 
-    Prints the tolerances it uses. Exit code: 0 all well, 1 a deviation without an explanation,
-    2 a mistake to mend.
+    Sentences that carry numbers are judged as well. Prints the tolerances it uses. Exit code: 0
+    all well, 1 a deviation without an explanation, 2 a mistake to mend.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """
-    from dprepro.published.deviations import DEVIATIONS_FILE, load_deviations
+    from dprepro.published.deviations import (
+        DEVIATIONS_FILE,
+        load_claim_deviations,
+        load_deviations,
+    )
     from dprepro.published.document import select_documents
     from dprepro.report.check import check as judge_all
     from dprepro.report.metrics import tolerances
 
     widths = tolerances(tolerance)
     documents = select_documents(paper)
-    explained = load_deviations(deviations or DEVIATIONS_FILE)
+    reviewed = deviations or DEVIATIONS_FILE
+    explained, explained_claims = load_deviations(reviewed), load_claim_deviations(reviewed)
     rerun = None
     if fast:
         found, rerun, min_splits = _run_again(results, data_dir, jobs)
     else:
         found = read(results, config)
-    report = judge_all(documents, found, explained, widths, min_splits)
+    report = judge_all(documents, found, explained, widths, min_splits, explained_claims)
     if fast:
         report = report.of_measured()
     _show(report, rerun, require_all, verbose, format)

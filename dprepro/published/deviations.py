@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from dprepro.errors import DpreproError, nearest
+from dprepro.published.claims import load_claims
 from dprepro.published.published import FOLDER, load_published
 from dprepro.published.schema import Names, Numbers, Selector, Strict
 from dprepro.yaml_model import read_model
@@ -30,8 +32,17 @@ class Deviation(Selector):
     reason: str = Field(min_length=1)
 
 
+class ClaimDeviation(Strict):
+    """A claim that is known not to hold, and why."""
+
+    paper: str
+    claim: str
+    reason: str = Field(min_length=1)
+
+
 class _File(Strict):
     deviations: list[Deviation]
+    claims: list[ClaimDeviation] = Field(default_factory=list)
 
 
 def load_deviations(path: Path = DEVIATIONS_FILE) -> list[Deviation]:
@@ -46,3 +57,22 @@ def load_deviations(path: Path = DEVIATIONS_FILE) -> list[Deviation]:
     for number, entry in enumerate(deviations, start=1):
         entry.require_printed(load_published(entry.paper), f"{path}: deviation {number}")
     return deviations
+
+
+def load_claim_deviations(path: Path = DEVIATIONS_FILE) -> list[ClaimDeviation]:
+    """Return the explained claims that do not hold, in file order.
+
+    Raises
+    ------
+    DpreproError
+        If the file is malformed, or an entry names a claim that there is not.
+    """
+    entries = read_model(path, _File).claims
+    for number, entry in enumerate(entries, start=1):
+        names = [claim.name for claim in load_claims().get(entry.paper, [])]
+        if entry.claim not in names:
+            raise DpreproError(
+                f"{path}: claim {number}: {entry.paper} has no claim {entry.claim!r}"
+                f"{nearest(entry.claim, names) or '.'} Allowed: {', '.join(names) or 'none'}"
+            )
+    return entries

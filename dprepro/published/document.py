@@ -9,9 +9,13 @@ from pathlib import Path
 from pydantic import Field
 
 from dprepro.errors import DpreproError, nearest
+from dprepro.published.claims import ENDING as CLAIMS
 from dprepro.published.published import FOLDER, PublishedCell, load_published
 from dprepro.published.schema import Selector, Strict
 from dprepro.yaml_model import read_model
+
+# What else lies beside the layouts.
+_NOT_LAYOUTS = ("deviations.yaml", CLAIMS)
 
 
 class Protocol(Strict):
@@ -82,7 +86,7 @@ def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
     """
     documents = {}
     for path in sorted(folder.glob("*.yaml")):
-        if path.name == "deviations.yaml":
+        if path.name.endswith(_NOT_LAYOUTS):
             continue
         document = read_model(path, Document)
         for entry in document.impossible:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dprepro.published.deviations import Deviation
+from dprepro.published.claims import load_claims
+from dprepro.published.deviations import ClaimDeviation, Deviation
 from dprepro.published.document import Document
+from dprepro.report.claims import ClaimVerdict, Outcome, judge_claims
 from dprepro.report.metrics import Tolerance
 from dprepro.report.results import Results
 from dprepro.report.verdicts import CellVerdict, Verdict, judge
@@ -36,11 +38,17 @@ class CheckReport:
         By metric, those that the verdicts rest on.
     stale
         Cells that the deviations file lists in vain.
+    claims
+        One verdict for each sentence that carries numbers.
+    stale_claims
+        Claims that the deviations file lists in vain: they hold.
     """
 
     verdicts: Sequence[CellVerdict]
     tolerances: Mapping[str, Tolerance]
     stale: Sequence[Stale] = ()
+    claims: Sequence[ClaimVerdict] = ()
+    stale_claims: Sequence[ClaimVerdict] = ()
 
     def of_paper(self, paper: str) -> CheckReport:
         """Return the part on one document."""
@@ -48,16 +56,17 @@ class CheckReport:
             self,
             verdicts=[cell for cell in self.verdicts if cell.published.paper == paper],
             stale=[stale for stale in self.stale if stale.cell.published.paper == paper],
+            claims=[claim for claim in self.claims if claim.paper == paper],
+            stale_claims=[claim for claim in self.stale_claims if claim.paper == paper],
         )
 
     def of_measured(self) -> CheckReport:
-        """Return the part on cells that were run, without stale explanations.
+        """Return the part on cells that were run, without claims and stale explanations.
 
-        For a slice of the splits: those cannot tell that a deviation has gone.
+        For a slice of the tasks: those cannot tell that a deviation has gone, or what is best.
         """
-        return replace(
-            self, verdicts=[cell for cell in self.verdicts if cell.measured is not None], stale=()
-        )
+        measured = [cell for cell in self.verdicts if cell.measured is not None]
+        return CheckReport(measured, self.tolerances)
 
     @property
     def papers(self) -> list[str]:
@@ -80,10 +89,19 @@ class CheckReport:
         """Deviations without one."""
         return [cell for cell in self.verdicts if cell.is_unexplained]
 
+    @property
+    def unexplained_claims(self) -> list[ClaimVerdict]:
+        """Claims that do not hold, without a reviewed reason."""
+        return [claim for claim in self.claims if claim.is_unexplained]
+
     def passes(self, require_all: bool = False) -> bool:
-        """Whether every deviation is explained; with `require_all`, also whether every cell ran."""
+        """Whether every deviation and every claim that does not hold is explained.
+
+        With `require_all`, also whether every cell ran.
+        """
         missing = self.counts[Verdict.NOT_RUN] + self.counts[Verdict.INCOMPLETE]
-        return not self.unexplained and not (require_all and missing)
+        unexplained = self.unexplained or self.unexplained_claims
+        return not unexplained and not (require_all and missing)
 
 
 def check(
@@ -92,21 +110,39 @@ def check(
     deviations: Sequence[Deviation],
     tolerances: Mapping[str, Tolerance],
     min_splits: int | None = None,
+    claim_deviations: Sequence[ClaimDeviation] = (),
 ) -> CheckReport:
-    """Judge every printed cell of `documents` and match the deviations with their explanations.
+    """Judge every printed cell and claim of `documents`; match deviations with explanations.
 
     Parameters are those of `dprepro.report.verdicts.judge`.
     """
     verdicts: list[CellVerdict] = []
     stale: list[Stale] = []
+    claims: list[ClaimVerdict] = []
     for document in documents:
-        for cell in judge(document, results, tolerances, min_splits=min_splits):
+        judged = judge(document, results, tolerances, min_splits=min_splits)
+        claimed = load_claims().get(document.paper, [])
+        claims += judge_claims(document.paper, claimed, judged, tolerances)
+        for cell in judged:
             entries = [d for d in deviations if d.paper == document.paper]
             explained, idle = _explain(cell, entries)
             verdicts.append(explained)
             stale.extend(idle)
+    reasons = {(d.paper, d.claim): d.reason for d in claim_deviations}
     metrics = dict.fromkeys(cell.published.metric for cell in verdicts)
-    return CheckReport(verdicts, {metric: tolerances[metric] for metric in metrics}, stale)
+    return CheckReport(
+        verdicts,
+        {metric: tolerances[metric] for metric in metrics},
+        stale,
+        [_explain_claim(claim, reasons) for claim in claims],
+        [c for c in claims if c.outcome is Outcome.HOLDS and (c.paper, c.claim.name) in reasons],
+    )
+
+
+def _explain_claim(claim: ClaimVerdict, reasons: Mapping[tuple[str, str], str]) -> ClaimVerdict:
+    if claim.outcome is not Outcome.FAILS:
+        return claim
+    return replace(claim, explanation=reasons.get((claim.paper, claim.claim.name)))
 
 
 def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdict, list[Stale]]:

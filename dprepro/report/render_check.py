@@ -1,4 +1,4 @@
-"""Render a check for terminals: verdicts, counts, and every deviation with its reason."""
+"""Render a check for terminals: verdicts, counts, claims, and every deviation with its reason."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dprepro.report.check import CheckReport, Stale
+from dprepro.report.claims import ClaimVerdict
 from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
 from dprepro.report.render import STYLES, level, number
+from dprepro.report.render_claims import render_claims
 from dprepro.report.rerun import RerunReport
 from dprepro.report.verdicts import CellVerdict, Verdict
 
@@ -28,6 +30,9 @@ def render_check(report: CheckReport, require_all: bool = False) -> RenderableTy
     if report.unexplained:
         parts.append(_deviations("Deviations without an explanation", report.unexplained))
     parts += [_stale(stale) for stale in report.stale]
+    if report.claims:
+        parts.append(render_claims(report.claims))
+    parts += [_stale_claim(claim) for claim in report.stale_claims]
     parts.append(_outcome(report, require_all))
     return Renderables(*parts)
 
@@ -103,7 +108,16 @@ def _counts(paper: str, report: CheckReport) -> Text:
         for verdict, count in report.counts.items()
         if count
     ]
-    return parts[0] + Text(", ").join(parts[1:])
+    line = parts[0] + Text(", ").join(parts[1:])
+    compared = [cell.comparison for cell in report.verdicts if cell.comparison is not None]
+    if compared:
+        line.append(
+            f"\n  within the tolerance with 95 % confidence: "
+            f"{sum(comparison.is_equivalent for comparison in compared)} of {len(compared)} "
+            "measured cells (two one-sided tests, overlapping splits corrected for)",
+            style="dim",
+        )
+    return line
 
 
 def _deviations(title: str, cells: Iterable[CellVerdict]) -> Table:
@@ -151,12 +165,23 @@ def _stale(stale: Stale) -> Text:
     )
 
 
+def _stale_claim(claim: ClaimVerdict) -> Text:
+    return Text(
+        f"Stale explanation: the claim {claim.claim.name} of {claim.paper} is listed in the "
+        "deviations file, but holds; take it out.",
+        style="yellow",
+    )
+
+
 def _outcome(report: CheckReport, require_all: bool) -> Text:
     if report.passes(require_all):
         return Text("Check passed: every deviation is explained.", style="bold green")
-    if report.unexplained:
+    if report.unexplained or report.unexplained_claims:
+        claims = len(report.unexplained_claims)
+        false_claims = f", claims that do not hold: {claims}" if claims else ""
         return Text(
-            f"Check failed: deviations without an explanation: {len(report.unexplained)}. Suspect "
+            f"Check failed: deviations without an explanation: {len(report.unexplained)}"
+            f"{false_claims}. Suspect "
             "our side first; once understood, add the reason to dprepro/published/deviations.yaml.",
             style="bold red",
         )

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dprepro.report.check import CheckReport
+from dprepro.report.claims import ClaimVerdict
 from dprepro.report.rerun import RerunReport
 from dprepro.report.results import ResultCell
 from dprepro.report.tables import ResultTable
@@ -57,9 +58,33 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
         "unexplained": len(report.unexplained),
         "tolerances": {metric: asdict(width) for metric, width in report.tolerances.items()},
         "cells": [verdict_row(cell) for cell in report.verdicts],
+        "unexplained_claims": len(report.unexplained_claims),
+        "claims": [claim_row(claim) for claim in report.claims],
         "stale": [
             {**verdict_row(stale.cell), "expected": stale.entry.expected} for stale in report.stale
         ],
+        "stale_claims": [claim.claim.name for claim in report.stale_claims],
+    }
+
+
+def claim_row(verdict: ClaimVerdict) -> Row:
+    """Return one claim; `published` is what the printed cells say that answer to ours."""
+    claim = verdict.claim
+    findings = {"measured": verdict.measured, "published": verdict.published}
+    return {
+        "paper": verdict.paper,
+        "claim": claim.name,
+        "section": claim.section,
+        "quote": claim.quote,
+        "note": claim.note,
+        "verdict": verdict.outcome.value,
+        **{
+            name: asdict(finding) if finding else None
+            for name, finding in {**findings, "published_whole": verdict.whole}.items()
+        },
+        "missing": [str(cell) for cell in verdict.missing],
+        "impossible": [str(cell.published) for cell in verdict.impossible],
+        "explanation": verdict.explanation,
     }
 
 
@@ -104,6 +129,7 @@ def _judged(cell: CellVerdict | None) -> Row:
         "ci_low": comparison.low if comparison else None,
         "ci_high": comparison.high if comparison else None,
         "p_equivalence": comparison.p_equivalence if comparison else None,
+        "equivalent": comparison.is_equivalent if comparison else None,
         "verdict": cell.verdict.value if cell else None,
         "note": cell.note if cell else None,
         "explanation": cell.explanation if cell else None,

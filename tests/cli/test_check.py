@@ -1,4 +1,5 @@
 import json
+import math
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from dprepro.cli.check import FAST_CONFIG
 from dprepro.config import load_config
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
+from dprepro.published.document import load_documents
 from tests.lab import lab
 from tests.report.journals import records, spread, write
 
@@ -85,6 +87,35 @@ def test_json_tells_the_same(tmp_path):
     assert (code, outcome["passes"], outcome["counts"]["worse"]) == (1, False, 1)
     assert len(outcome["cells"]) == 184
     assert "rerun" not in outcome
+
+
+def false_claim(folder):
+    """Journals of non-private models in which LightGBM is behind the EBM everywhere."""
+    values = {"auc": {"ebm": 0.9, "lightgbm": 0.8}, "rmse": {"ebm": 1.0, "lightgbm": 2.0}}
+    lines = [
+        record
+        for layout in load_documents()["dp-ebm-2021"].tables.values()
+        for dataset in layout.datasets
+        for label, mean in values[layout.metric].items()
+        for record in records(spread(mean, 0.01), label, math.inf, layout.metric, dataset=dataset)
+    ]
+    write(folder / "results", "mine", lines)
+    wide = [w for name in values for w in ("--tolerance", f"{name}=1e9")]
+    return ["--results", folder / "results", *wide]
+
+
+def test_a_claim_that_does_not_hold_exits_with_1_until_it_is_explained(tmp_path):
+    arguments = false_claim(tmp_path)
+    code, text = check(*arguments)
+    assert code == 1
+    assert "claims that do not hold: 1" in text
+    entry = {"paper": "dp-ebm-2021", "claim": "lightgbm-ahead", "reason": "our EBM is better"}
+    path = tmp_path / "deviations.yaml"
+    path.write_text(yaml.safe_dump({"deviations": [], "claims": [entry]}))
+    code, text = check(*arguments, "--deviations", path, "--format", "json")
+    (found,) = [c for c in json.loads(text)["claims"] if c["verdict"] == "does not hold"]
+    assert (code, found["explanation"]) == (0, "our EBM is better")
+    assert found["measured"]["figures"] == {"ahead": 0, "datasets": 7}
 
 
 def test_verbose_shows_every_cell(tmp_path):

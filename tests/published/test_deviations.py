@@ -4,7 +4,11 @@ import pytest
 import yaml
 
 from dprepro.errors import DpreproError
-from dprepro.published.deviations import DEVIATIONS_FILE, load_deviations
+from dprepro.published.deviations import (
+    DEVIATIONS_FILE,
+    load_claim_deviations,
+    load_deviations,
+)
 
 ENTRY = {
     "paper": "dp-ebm-2021",
@@ -17,24 +21,33 @@ ENTRY = {
 }
 
 
-def write(folder: Path, *entries: dict) -> Path:
+CLAIM = {"paper": "dp-ebm-2021", "claim": "best-in-all", "reason": "A rival is ahead on Pol."}
+
+
+def write(folder: Path, *entries: dict, claims: tuple[dict, ...] = ()) -> Path:
     path = folder / "deviations.yaml"
-    path.write_text(yaml.safe_dump({"deviations": list(entries)}))
+    path.write_text(yaml.safe_dump({"deviations": list(entries), "claims": list(claims)}))
     return path
 
 
 def test_the_reviewed_file_is_sound():
-    for entry in load_deviations(DEVIATIONS_FILE):
+    for entry in [*load_deviations(DEVIATIONS_FILE), *load_claim_deviations(DEVIATIONS_FILE)]:
         assert len(entry.reason.split()) >= 5, f"a reason says why: {entry}"
 
 
-def test_the_example_in_the_file_is_a_valid_entry(tmp_path):
+def test_the_examples_in_the_file_are_valid_entries(tmp_path):
     lines = DEVIATIONS_FILE.read_text().splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("#   - paper"))
-    example = [line.removeprefix("#") for line in lines[start:] if line.startswith("#   ")]
-    (tmp_path / "d.yaml").write_text("\n".join(["deviations:", *example]) + "\n")
-    (entry,) = load_deviations(tmp_path / "d.yaml")
+    starts = [i for i, line in enumerate(lines) if line.startswith("#   - paper")]
+    cells, claims = (
+        [line.removeprefix("#") for line in lines[start : start + length]]
+        for start, length in zip(starts, (7, 3), strict=True)
+    )
+    path = tmp_path / "d.yaml"
+    path.write_text("\n".join(["deviations:", *cells, "claims:", *claims]) + "\n")
+    (entry,) = load_deviations(path)
     assert entry.expected == "worse"
+    (claim,) = load_claim_deviations(path)
+    assert claim.claim == "gdp-against-classic"
 
 
 def test_entries_come_in_order(tmp_path):
@@ -64,3 +77,25 @@ def test_wrong_entries_are_refused(tmp_path, change, message):
 def test_every_key_is_needed(tmp_path, key):
     with pytest.raises(DpreproError, match=key):
         load_deviations(write(tmp_path, {k: v for k, v in ENTRY.items() if k != key}))
+
+
+def test_claims_are_explained_beside_cells(tmp_path):
+    path = write(tmp_path, ENTRY, claims=(CLAIM,))
+    assert len(load_deviations(path)) == 1
+    (entry,) = load_claim_deviations(path)
+    assert (entry.claim, entry.reason) == ("best-in-all", CLAIM["reason"])
+    assert load_claim_deviations(write(tmp_path, ENTRY)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"claim": "best-in-al"}, "claim 1: .* did you mean 'best-in-all'"),
+        ({"paper": "dp-ebm"}, "dp-ebm has no claim 'best-in-all'. Allowed: none"),
+        ({"reason": ""}, "reason"),
+        ({"expected": "worse"}, "expected"),
+    ],
+)
+def test_wrong_claims_are_refused(tmp_path, change, message):
+    with pytest.raises(DpreproError, match=message):
+        load_claim_deviations(write(tmp_path, claims=({**CLAIM, **change},)))

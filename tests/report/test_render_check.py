@@ -51,6 +51,12 @@ def test_the_map_has_a_row_for_each_dataset_and_method_and_the_counts_add_up():
     assert "Tolerance: AUROC max(0.01, 2 sd); RMSE max(5 %, 2 sd)" in text
 
 
+def test_equivalent_cells_are_counted():
+    text = shown(render_check(report(0.875, 0.95)))
+    assert "within the tolerance with 95 % confidence: 1 of 2 measured cells" in text
+    assert "with 95 % confidence" not in shown(render_check(report()))
+
+
 def test_an_unexplained_deviation_is_shown_with_its_numbers():
     text = shown(render_check(report(0.8)))
     line = next(line for line in text.splitlines() if "-0.0750" in line)

@@ -45,6 +45,7 @@ def test_comparing_adds_one_row_for_each_printed_cell_with_its_verdict():
     assert row["verdict"] == "worse"
     assert row["difference"] == pytest.approx(0.8 - 0.883)
     assert row["ci_low"] < row["difference"] < row["ci_high"]
+    assert row["equivalent"] is (row["p_equivalence"] < 0.05) is False
     missing = next(r for r in found if r["method"] == "dpboost")
     assert (missing["mean"], missing["verdict"]) == (None, "not run")
 
@@ -61,6 +62,21 @@ def test_a_check_is_strict_json_with_every_cell():
     assert (whole["passes"], whole["unexplained"]) == (False, 1)
     assert whole["tolerances"]["auc"] == {"absolute": 0.01, "relative": 0.0, "sds": 2.0}
     assert whole["cells"][0] == json.loads(json.dumps(verdict_row(report.verdicts[0])))
+
+
+def test_claims_are_part_of_the_json():
+    report = check([DOCUMENTS[0]], RESULTS, [], tolerances())
+    whole = json.loads(json.dumps(check_json(report), allow_nan=False))
+    claims = {row["claim"]: row for row in whole["claims"]}
+    assert (whole["unexplained_claims"], whole["stale_claims"]) == (0, [])
+    best = claims["best-in-all"]
+    assert (best["verdict"], best["explanation"]) == ("not run", None)
+    assert best["published_whole"]["figures"] == {"won": 40, "settings": 40}
+    assert len(best["missing"]) == 138
+    assert len(best["impossible"]) == 20
+    ran = claims["gdp-against-classic"]
+    assert ran["measured"] is None, "no setting above epsilon 1 has run"
+    assert "dp-ebm-2021 table 2: adult, dp-ebm-gdp, epsilon 2" in ran["missing"]
 
 
 def test_a_rerun_is_strict_json():
