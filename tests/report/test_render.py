@@ -107,29 +107,6 @@ def test_markdown_marks_best_incomplete_and_verdict():
     assert r"ValueError: a\|b_c" in text
 
 
-def latex_rows(text):
-    return [line.removesuffix(r" \\") for line in text.splitlines() if line.endswith(r" \\")]
-
-
-@pytest.mark.parametrize("style", [PLAIN, COMPARE, SPENT])
-def test_latex_is_balanced_and_every_row_fills_the_columns(style):
-    text = render.latex_tables(tables(style), style)
-    body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
-    bare = re.sub(r"\\[{}]", "", body)
-    depth = 0
-    for character in bare:
-        depth += {"{": 1, "}": -1}.get(character, 0)
-        assert depth >= 0
-    assert depth == 0
-    assert re.sub(r"\\\$", "", body).count("$") % 2 == 0
-    for name in ("table", "tabular"):
-        assert body.count(rf"\begin{{{name}}}") == body.count(rf"\end{{{name}}}") == 1
-    columns = len(re.search(r"\\begin\{tabular\}\{(\w+)\}", body).group(1))
-    assert {len(re.split(r"(?<!\\)&", row)) for row in latex_rows(body)} == {columns}
-    assert not re.search(r"\\\\\s*\[", body), "no row end swallows a bracket"
-    assert all(ord(c) < 128 for c in body), "plain LaTeX needs no input encoding"
-
-
 def test_latex_bolds_the_best_and_escapes_names():
     text = render.latex_tables(tables(), PLAIN)
     assert r"\textbf{0.883 $\pm$ 0.005}" in text
