@@ -97,12 +97,36 @@ class NoiseSource:
         ValueError
             Unless epsilon and sensitivity are positive and finite.
         """
+        scale = self._exponential_scale(releases, epsilon, sensitivity, uses)
+        return scale, self.generator.gumbel(size=shape)
+
+    def exponential_by_inversion(
+        self,
+        shape: tuple[int, ...],
+        *,
+        releases: str,
+        epsilon: float,
+        sensitivity: float,
+        uses: int = 1,
+    ) -> tuple[float, np.ndarray]:
+        """Return (s, uniform noise in [0, 1)) of exponential choices: one draw a choice.
+
+        The first candidate at which the running sum of exp(utility / s) exceeds noise times its
+        total has the same probabilities as the choice of `exponential`, without a draw for every
+        candidate. Raises as `exponential`.
+        """
+        scale = self._exponential_scale(releases, epsilon, sensitivity, uses)
+        return scale, self.generator.random(shape)
+
+    def _exponential_scale(
+        self, releases: str, epsilon: float, sensitivity: float, uses: int
+    ) -> float:
         scale = _scale(releases, 2 / epsilon if epsilon > 0 else 0.0, sensitivity)
         budget = (epsilon * uses, 0.0)
         self.ledger.add(
             LedgerEntry("exponential", releases, sensitivity, "max", scale, uses, budget)
         )
-        return scale, self.generator.gumbel(size=shape)
+        return scale
 
 
 def _scale(releases: str, noise_multiplier: float, sensitivity: float) -> float:

@@ -80,6 +80,20 @@ def test_exponential_choices_have_the_exact_probabilities():
     assert ledger.verify() == pytest.approx(1.5)
 
 
+def test_inversion_gives_the_same_probabilities_from_one_draw_a_choice():
+    noise_source, ledger = source()
+    utilities = np.array([0.0, 1.0, 2.5, -1.0])
+    scale, noise = noise_source.exponential_by_inversion(
+        (50_000,), releases="a choice", epsilon=1.5, sensitivity=1.0, uses=2
+    )
+    running = np.cumsum(np.exp(utilities / scale))
+    chosen = np.bincount(np.searchsorted(running, noise * running[-1], side="right"), minlength=4)
+    probabilities = np.exp(utilities / scale) / running[-1]
+    assert stats.chisquare(chosen, 50_000 * probabilities).pvalue > 1e-6
+    assert ledger.entries[0].scale == pytest.approx(2 / 1.5)
+    assert ledger.verify() == pytest.approx(3.0)
+
+
 @pytest.mark.parametrize("kind", ["laplace", "exponential"])
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0, 1), (-1, 1), (1, 0), (np.inf, 1)])
 def test_pure_mechanisms_refuse_a_budget_or_sensitivity_of_nothing(kind, epsilon, sensitivity):

@@ -1,0 +1,76 @@
+"""Which rows train which tree: within an ensemble every row trains at most one."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+
+class Subsets(Protocol):
+    """Deals out the rows of one ensemble, tree after tree."""
+
+    def draw(self, fits: np.ndarray) -> np.ndarray:
+        """Return the rows (int64, ascending) that train the next tree.
+
+        `fits`, bool (n,), is gradient-based data filtering (Li et al. 2020, section 4.1): a row
+        that is drawn but does not fit stays available to later trees.
+        """
+        ...
+
+
+def expected_shares(learning_rate: float, n_trees: int) -> np.ndarray:
+    """Return the share of the rows for each tree of an ensemble, float64 (n_trees,), sum 1.
+
+    |D_k| / n = eta (1 - eta)^k / (1 - (1 - eta)^n_trees)  (Li et al. 2020, section 4.2).
+    """
+    powers = (1 - learning_rate) ** np.arange(n_trees)
+    return powers / powers.sum()
+
+
+class FixedSizes:
+    """As the authors' code: ``floor(share * n)`` rows a tree, uniform among those not yet used.
+
+    Who is drawn depends on how many others there are, so that a row more or less changes every
+    subset.
+    """
+
+    def __init__(self, generator: Generator, n_rows: int, shares: np.ndarray) -> None:
+        self._generator = generator
+        self._unused = np.arange(n_rows)
+        self._sizes = iter(np.floor(shares * n_rows).astype(int))
+
+    def draw(self, fits: np.ndarray) -> np.ndarray:
+        """Return the rows of the next tree; see `Subsets`."""
+        size = min(next(self._sizes), self._unused.size)
+        drawn = np.zeros(self._unused.size, dtype=bool)
+        drawn[self._generator.choice(self._unused.size, size, replace=False)] = True
+        return _take(self, drawn, fits)
+
+
+class IndependentRows:
+    """Every row draws its tree for itself, with the shares as probabilities.
+
+    A row not used before tree k is drawn with probability share_k / (share_k + share_(k+1) + ...).
+    No row has a part in the fate of another, which is what parallel composition needs when
+    neighbours differ in one row more or less.
+    """
+
+    def __init__(self, generator: Generator, n_rows: int, shares: np.ndarray) -> None:
+        self._generator = generator
+        self._unused = np.arange(n_rows)
+        self._hazards = iter(shares / np.cumsum(shares[::-1])[::-1])
+
+    def draw(self, fits: np.ndarray) -> np.ndarray:
+        """Return the rows of the next tree; see `Subsets`."""
+        drawn = self._generator.random(self._unused.size) < next(self._hazards)
+        return _take(self, drawn, fits)
+
+
+def _take(subsets: FixedSizes | IndependentRows, drawn: np.ndarray, fits: np.ndarray) -> np.ndarray:
+    """Take the drawn rows that fit out of the unused ones."""
+    used = drawn & fits[subsets._unused]
+    rows = subsets._unused[used]
+    subsets._unused = subsets._unused[~used]
+    return rows
