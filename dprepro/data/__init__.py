@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dprepro.data.dataset import Dataset
 
+SYNTHETIC_PREFIX = "synthetic-"
+"""What the fingerprint of a stand-in begins with, so that no result hides what it was made of."""
+
 
 def load(name_or_path: str | Path, data_dir: Path | None = None, online: bool = True) -> Dataset:
     """Return the verified dataset of a built-in card, or of the card at a path.

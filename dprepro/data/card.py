@@ -5,30 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import urlparse
+from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    PrivateAttr,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
-from dprepro.data.domain import CategoricalFeature, NumericFeature, TaskKind
+from dprepro.data import SYNTHETIC_PREFIX
+from dprepro.data.card_parts import Expect, FeatureDomain, Format, FormatKind, Source, Strict
+from dprepro.data.domain import TaskKind
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
 
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 CardName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
-Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
-SourceKind = Literal["file", "http", "openml", "sklearn"]
-FormatKind = Literal["csv", "arff", "parquet"]
 
 _SUFFIXES: dict[str, FormatKind] = {
     ".csv": "csv",
@@ -41,119 +29,7 @@ _SUFFIXES: dict[str, FormatKind] = {
 }
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Format(_Strict):
-    """How bytes become a table.
-
-    ``kind`` is told by the file's suffix unless given. The other keys are for csv: a file without
-    a header line has ``header: false`` and names its ``columns``; lines that begin with
-    ``comment`` are skipped. Blanks around a field never count.
-    """
-
-    kind: FormatKind | None = None
-    separator: Separator = ","
-    header: bool = True
-    columns: list[str] | None = None
-    comment: str | None = None
-    encoding: str = "utf8"
-
-    @model_validator(mode="after")
-    def _check(self) -> Format:
-        if not self.header and not self.columns:
-            raise ValueError("without a header line, `columns` must name the columns in order")
-        if self.header and self.columns:
-            raise ValueError("`columns` is only for files without a header: add `header: false`")
-        return self
-
-
-class Source(_Strict):
-    """One place to get the data from: exactly one of file, http, openml and sklearn.
-
-    ``sha256`` is that of the file; with ``member``, of that member of the zip file. ``format``
-    takes the place of the card's; ``rename`` maps this source's column names to the card's.
-    """
-
-    file: str | None = None
-    http: Url | None = None
-    openml: PositiveInt | None = None
-    sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = None
-    member: str | None = None
-    sha256: Sha256 | None = None
-    format: Format | None = None
-    rename: dict[str, str] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _check(self) -> Source:
-        kinds: tuple[SourceKind, ...] = ("file", "http", "openml", "sklearn")
-        given = [kind for kind in kinds if getattr(self, kind) is not None]
-        if len(given) != 1:
-            found = ", ".join(given) or "none of them"
-            raise ValueError(f"a source is exactly one of {', '.join(kinds)}; found {found}")
-        if self.member and self.kind not in ("file", "http"):
-            raise ValueError(f"`member` is for zip files, not for {self.kind}")
-        if self.sha256 and self.kind == "sklearn":
-            raise ValueError("scikit-learn has no file to check: use `expect: values_sha256`")
-        return self
-
-    @property
-    def kind(self) -> SourceKind:
-        """Which of the four kinds it is."""
-        if self.file is not None:
-            return "file"
-        if self.http is not None:
-            return "http"
-        return "openml" if self.openml is not None else "sklearn"
-
-    @property
-    def label(self) -> str:
-        """The source in a few words, e.g. ``openml 42178``."""
-        member = f" ({self.member})" if self.member else ""
-        return f"{self.kind} {self.file or self.http or self.openml or self.sklearn}{member}"
-
-    @property
-    def filename(self) -> str:
-        """The name of the file that holds the data, without folders."""
-        place = self.member or self.file or urlparse(self.http or "").path
-        return f"{self.openml}.arff" if self.openml else Path(place).name
-
-
-class FeatureDomain(_Strict):
-    """What is public of one feature: ``numeric: [lower, upper]`` or ``categories: [...]``.
-
-    ``missing: true`` says that values may be missing.
-    """
-
-    numeric: tuple[float, float] | None = None
-    categories: list[str] | None = None
-    missing: bool = False
-
-    @model_validator(mode="after")
-    def _check(self) -> FeatureDomain:
-        if (self.numeric is None) == (self.categories is None):
-            raise ValueError("give either `numeric: [lower, upper]` or `categories: [...]`")
-        self.named("the feature")  # bounds in order, categories distinct
-        return self
-
-    def named(self, name: str) -> NumericFeature | CategoricalFeature:
-        """Return it as the domain's feature called `name`."""
-        if self.numeric is not None:
-            return NumericFeature(name, *self.numeric, missing=self.missing)
-        return CategoricalFeature(name, tuple(self.categories or ()), self.missing)
-
-
-class Expect(_Strict):
-    """What every load must find: ``columns`` counts features; see `values_digest` for the last."""
-
-    rows: PositiveInt | None = None
-    columns: PositiveInt | None = None
-    positives: PositiveInt | None = None
-    values_sha256: Sha256 | None = None
-
-
-class Card(_Strict):
+class Card(Strict):
     """A dataset's card, as in ``datasets/*.yaml``.
 
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
@@ -199,9 +75,20 @@ class Card(_Strict):
             raise ValueError("give `file: path.csv` or a list of `sources`")
         if self.file and [source.file for source in self.sources] != [self.file]:
             raise ValueError("give either `file` or `sources`, not both")
+        self._check_stand_in()
         self._check_target()
         self._check_columns()
         return self
+
+    def _check_stand_in(self) -> None:
+        kinds = [source.kind for source in self.sources]
+        if "synthetic" in kinds and kinds != [*["file"] * (len(kinds) - 1), "synthetic"]:
+            raise ValueError(
+                "a `synthetic` source stands in for private files: only `file` sources can come "
+                "before it, and none after"
+            )
+        if "synthetic" in kinds and (self.task != "binary" or self.labels is None):
+            raise ValueError("a `synthetic` source needs `task: binary` and two `labels`")
 
     def _check_target(self) -> None:
         if self.task == "binary" and self.positive is None:
@@ -257,7 +144,8 @@ class Card(_Strict):
         """Return 16 hex digits over all that determines the loaded values and the domain.
 
         Titles, notes and the order of sources do not count. Where the card has no checksum, the
-        bytes of a local file do, so that an edited file is a new dataset.
+        bytes of a local file do, so that an edited file is a new dataset. `SYNTHETIC_PREFIX` comes
+        before them where a stand-in would be loaded.
         """
         kept = ("task", "target", "positive", "labels", "target_bounds", "drop", "missing", "fill")
         state: dict[str, Any] = {key: getattr(self, key) for key in kept}
@@ -268,20 +156,35 @@ class Card(_Strict):
             ]
         state["values"] = self.expect.values_sha256 or self._source_state(data_dir)
         text = json.dumps(state, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        prefix = SYNTHETIC_PREFIX if self._is_stood_in_for(data_dir) else ""
+        return prefix + hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def _source_state(self, data_dir: Path | None) -> list[Any]:
+    def _is_stood_in_for(self, data_dir: Path | None) -> bool:
         from dprepro.data.places import find_file
 
+        *private, last = self.sources
+        if last.kind != "synthetic":
+            return False
+        return not any(find_file(str(s.file), self.folder, data_dir) for s in private)
+
+    def _source_state(self, data_dir: Path | None) -> list[Any]:
         state = []
         for source in self.sources:
-            digest = source.sha256
-            if digest is None and source.file is not None:
-                path = find_file(source.file, self.folder, data_dir)
-                digest = hashlib.sha256(path.read_bytes()).hexdigest() if path else None
-            fields = source.model_dump(exclude={"sha256", "format"})
-            state.append([digest or fields, self.format_of(source).model_dump(), source.rename])
+            for part in source.files:
+                fields = part.model_dump(exclude={"sha256", "format"})
+                has_file = part.kind not in ("sklearn", "synthetic")
+                settings = self.format_of(part).model_dump() if has_file else None
+                digest = self._file_digest(part, data_dir)
+                state.append([digest or fields, settings, source.rename])
         return state
+
+    def _file_digest(self, source: Source, data_dir: Path | None) -> str | None:
+        from dprepro.data.places import find_file
+
+        if source.sha256 is not None or source.file is None:
+            return source.sha256
+        path = find_file(source.file, self.folder, data_dir)
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path else None
 
 
 def card_names() -> list[str]:

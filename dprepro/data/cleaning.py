@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.data.card import Card, Source
+from dprepro.data.card import Card
+from dprepro.data.card_parts import Source
 from dprepro.data.domain import Domain, is_categorical
 from dprepro.data.formats import ColumnKind
 from dprepro.errors import DpreproError, nearest

@@ -1,10 +1,12 @@
-"""Bytes to tables: csv, ARFF, parquet, and members of zip files."""
+"""Bytes to tables: csv, ARFF, parquet, and members of archives."""
 
 from __future__ import annotations
 
 import io
 import re
+import tarfile
 import zipfile
+import zlib
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
@@ -13,35 +15,54 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from dprepro.data.card import Format
+from dprepro.data.card_parts import Format
 from dprepro.errors import DpreproError, nearest
 
 ColumnKind = Literal["numeric", "text"]
 
+_GZIP = b"\x1f\x8b"
 _DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 # What the quick csv reader cannot take for ARFF: a second kind of quote, a quote after a blank.
 _AWKWARD_ARFF = re.compile(rb'"|,[ \t]+\'')
 
 
 def extract_member(data: bytes, member: str) -> bytes:
-    """Return the bytes of one member of a zip file.
+    """Return the bytes of one member of a zip or gzipped tar file.
 
     Raises
     ------
     DpreproError
-        If `data` is not a whole zip file or has no such member.
+        If `data` is not a whole archive or has no such member.
     """
+    read = _tar_member if data.startswith(_GZIP) else _zip_member
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if member not in archive.namelist():
-                names = archive.namelist()
-                raise DpreproError(
-                    f"the zip file has no member {member!r}{nearest(member, names) or '.'} "
-                    f"It has: {', '.join(names[:10])}"
-                )
-            return archive.read(member)
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise DpreproError(f"not a whole zip file: {error}") from error
+        return read(data, member)
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
+        kind = "gzipped tar" if data.startswith(_GZIP) else "zip"
+        raise DpreproError(f"not a whole {kind} file: {error}") from error
+
+
+def _zip_member(data: bytes, member: str) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        _require_member(member, archive.namelist())
+        return archive.read(member)
+
+
+def _tar_member(data: bytes, member: str) -> bytes:
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+        _require_member(member, archive.getnames())
+        content = archive.extractfile(member)
+        if content is None:
+            raise DpreproError(f"member {member!r} of the archive is no file")
+        return content.read()
+
+
+def _require_member(member: str, names: list[str]) -> None:
+    if member not in names:
+        raise DpreproError(
+            f"the archive has no member {member!r}{nearest(member, names) or '.'} "
+            f"It has: {', '.join(names[:10])}"
+        )
 
 
 def read_table(

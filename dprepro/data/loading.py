@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dprepro.data.card import Card, Source, load_card
+from dprepro.data.card import Card, load_card
+from dprepro.data.card_parts import Source
 from dprepro.data.cleaning import clean
 from dprepro.data.dataset import Dataset
 from dprepro.data.network import SourceError
@@ -83,9 +84,10 @@ def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
         X, y, domain = clean(raw.table, card, source)
         check_expectations(X, y, card)
     except DpreproError as error:
-        if raw.cached is None:
+        if not raw.cached:
             raise DpreproError(f"{raw.origin}: {error}") from error
-        raw.cached.unlink(missing_ok=True)  # or every later try would end here again
+        for path in raw.cached:
+            path.unlink(missing_ok=True)  # or every later try would end here again
         raise SourceError(str(error)) from error
     digest = raw.sha256 or values_digest(X, y)
     return Dataset(card.name, X, y, card.task, domain, raw.origin, digest)
@@ -94,8 +96,12 @@ def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
 def _advice(card: Card, data_dir: Path | None) -> str:
     page = f" ({card.url})" if card.url else ""
     for source in card.sources:
-        if source.file is not None:
-            place = file_candidates(source.file, card.folder, data_dir)[0]
-            digest = f", sha256 {source.sha256}" if source.sha256 else ""
-            return f"Try again later, or put the file by hand{page}{digest} at {place}"
+        places = [
+            f"{file_candidates(part.file, card.folder, data_dir)[0]}"
+            + (f" (sha256 {part.sha256})" if part.sha256 else "")
+            for part in source.files
+            if part.file is not None
+        ]
+        if places:
+            return f"Try again later, or put by hand{page}: {' and '.join(places)}"
     return f"Try again later, or add a `file` source to the card{page}"

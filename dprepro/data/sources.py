@@ -1,4 +1,4 @@
-"""The places a dataset can come from: a local file, http, OpenML, scikit-learn."""
+"""The places a dataset can come from: local files, http, OpenML, scikit-learn, a generator."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from dprepro.data.card import Card, Source
+from dprepro.data.card import Card
+from dprepro.data.card_parts import Source, Synthetic
 from dprepro.data.cleaning import column_kinds
 from dprepro.data.formats import extract_member, read_table
 from dprepro.data.network import SourceError, download
 from dprepro.data.places import cache_dir, file_candidates, find_file
+from dprepro.data.synthetic import stand_in
 from dprepro.errors import DpreproError
 
 
@@ -28,15 +30,16 @@ class RawTable:
     origin
         Where it came from, in words.
     sha256
-        The file's digest; empty where there is no file.
+        The file's digest; of a pool, the digest of its files' digests; empty where there is no
+        file.
     cached
-        The downloaded file, if it is one.
+        The downloaded files among those it was read from.
     """
 
     table: pd.DataFrame
     origin: str
     sha256: str = ""
-    cached: Path | None = None
+    cached: tuple[Path, ...] = ()
 
 
 def read_source(source: Source, card: Card, data_dir: Path | None, online: bool) -> RawTable:
@@ -50,11 +53,42 @@ def read_source(source: Source, card: Card, data_dir: Path | None, online: bool)
     DpreproError
         If a local file is there but is not what the card says.
     """
+    if source.pool is not None:
+        # The pool's names are its parts' names.
+        parts = [part.model_copy(update={"rename": source.rename}) for part in source.pool]
+        return _pooled([read_source(part, card, data_dir, online) for part in parts])
+    if source.synthetic is not None:
+        return _generated(source.synthetic, card)
     if source.kind == "sklearn":
         return _bundled(source, card)
     if source.kind == "file":
         return _local(source, card, data_dir)
     return _remote(source, card, online)
+
+
+def _pooled(parts: list[RawTable]) -> RawTable:
+    first = parts[0]
+    for part in parts[1:]:
+        if list(part.table.columns) != list(first.table.columns):
+            raise DpreproError(
+                f"{part.origin}: its columns are {', '.join(part.table.columns)}, but those of "
+                f"{first.origin} are {', '.join(first.table.columns)}; pooled files must agree"
+            )
+    return RawTable(
+        pd.concat([part.table for part in parts], ignore_index=True),
+        " + ".join(part.origin for part in parts),
+        _digest(" ".join(part.sha256 for part in parts).encode()),
+        tuple(path for part in parts for path in part.cached),
+    )
+
+
+def _generated(shape: Synthetic, card: Card) -> RawTable:
+    labels = sorted(card.labels or [], key=lambda label: label == card.positive)
+    origin = (
+        f"a SYNTHETIC stand-in drawn with seed {shape.seed}, not the real data: "
+        "results on it say nothing about the printed ones"
+    )
+    return RawTable(stand_in(shape, card.target, labels), origin)
 
 
 def _bundled(source: Source, card: Card) -> RawTable:
@@ -91,7 +125,7 @@ def _remote(source: Source, card: Card, online: bool) -> RawTable:
                 raise SourceError("not downloaded yet")
             data = _fetch(source, path)
         origin = str(source.http) if source.http else f"OpenML {source.openml}"
-        return RawTable(_parse(data, source, card), origin, _digest(data), cached=path)
+        return RawTable(_parse(data, source, card), origin, _digest(data), cached=(path,))
     except OSError as error:
         raise SourceError(f"cannot use the cache: {error}") from error
     except DpreproError as error:

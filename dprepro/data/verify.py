@@ -34,7 +34,7 @@ def values_digest(X: pd.DataFrame, y: np.ndarray) -> str:
 
 
 def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
-    """Compare rows, columns, positives and the digest of the values with the card's.
+    """Compare rows, columns, positives, their share and the digest of the values with the card's.
 
     Raises
     ------
@@ -53,6 +53,11 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
         for what, expected, found in pairs
         if expected is not None and expected != found
     ]
+    if expect.positive_share is not None:
+        low, high = expect.positive_share
+        share = float((y == 1).mean())
+        if not low <= share <= high:
+            wrong.append(f"positive_share: expected {low:.4g} to {high:.4g}, found {share:.4g}")
     if wrong:
         raise DpreproError(
             f"these are not the values that card {card.name!r} describes ({'; '.join(wrong)})"

@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.data import load
-from dprepro.data.card import Card, Source, card_names, load_card
+from dprepro.data import SYNTHETIC_PREFIX, load
+from dprepro.data.card import Card, card_names, load_card
+from dprepro.data.card_parts import Source
 from dprepro.data.cleaning import clean, column_kinds
 from dprepro.data.dataset import Dataset
 from dprepro.data.describe import describe
 from dprepro.data.formats import read_table
 from dprepro.data.verify import values_digest
+from dprepro.errors import DpreproError
 
 SIZES = {
     "adult": (32561, 14, 7841),
@@ -23,12 +25,19 @@ SIZES = {
     "credit": (284807, 30, 492),
     "telco": (7043, 19, 1869),
 }
+REGRESSION_SIZES = {
+    "cal-housing": (20640, 8),
+    "elevators": (16599, 18),
+    "pol": (15000, 48),
+    "wine": (6497, 11),
+}
+PUBLIC = [*SIZES, *REGRESSION_SIZES]
 
 
 @pytest.fixture(scope="module")
 def datasets(data_dir: Path) -> dict[str, Dataset]:
-    """Every data set of `SIZES`, loaded once."""
-    return {name: load(name, data_dir, online=False) for name in SIZES}
+    """Every public data set, loaded once."""
+    return {name: load(name, data_dir, online=False) for name in PUBLIC}
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -38,7 +47,17 @@ def test_rows_columns_and_positives(datasets: dict[str, Dataset], name: str) -> 
     assert set(np.unique(y)) == {0, 1}
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", REGRESSION_SIZES)
+def test_rows_columns_and_targets(datasets: dict[str, Dataset], name: str) -> None:
+    dataset = datasets[name]
+    assert dataset.X.shape == REGRESSION_SIZES[name]
+    assert dataset.y.dtype == np.float64
+    assert dataset.domain is not None
+    lower, upper = dataset.domain.target
+    assert lower <= dataset.y.min() < dataset.y.max() <= upper  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_columns_have_the_promised_types(datasets: dict[str, Dataset], name: str) -> None:
     X, features = datasets[name].X, load_card(name).features or {}
     for column, feature in features.items():
@@ -49,7 +68,7 @@ def test_columns_have_the_promised_types(datasets: dict[str, Dataset], name: str
     assert not X.isna().any(axis=None)
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_fewer_than_one_value_in_a_hundred_lies_beyond_the_public_bounds(
     datasets: dict[str, Dataset], name: str
 ) -> None:
@@ -59,10 +78,11 @@ def test_fewer_than_one_value_in_a_hundred_lies_beyond_the_public_bounds(
     assert all(c.public for c in columns)
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_bounds_were_not_read_off_the_file(datasets: dict[str, Dataset], name: str) -> None:
     # Fields whose documented range is simply used up; any other agreement would be suspicious.
     documented = {"age", "education-num", "capital-gain", "hours-per-week", "Time"}
+    documented |= {"housingMedianAge", "medianIncome"}
     X, domain = datasets[name].X, datasets[name].domain
     assert domain is not None
     for feature in domain.features:
@@ -73,13 +93,68 @@ def test_bounds_were_not_read_off_the_file(datasets: dict[str, Dataset], name: s
 @pytest.mark.parametrize("name", card_names())
 def test_every_card_is_complete(name: str) -> None:
     card = load_card(name)
-    for key in ("title", "licence", "citation", "url", "domain_note", "cleaning_note"):
+    for key in ("title", "licence", "citation", "url", "cleaning_note"):
         assert getattr(card, key).strip(), f"{name}: {key} is empty"
     assert card.expect.rows
+    assert card.expect.columns
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_data_are_known_to_the_last_value(name: str) -> None:
+    card = load_card(name)
+    assert card.domain_note.strip()
     assert card.expect.columns == len(card.features or {})
     assert card.expect.values_sha256
     for source in card.sources:
-        assert source.sha256 or source.kind in ("openml", "sklearn"), source.label
+        for part in source.files:
+            assert part.sha256 or part.kind in ("openml", "sklearn"), part.label
+
+
+def test_only_the_private_data_have_a_stand_in() -> None:
+    with_stand_in = [
+        name
+        for name in card_names()
+        if any(source.kind == "synthetic" for source in load_card(name).sources)
+    ]
+    assert with_stand_in == ["healthcare"]
+    assert sorted([*PUBLIC, "healthcare"]) == card_names()
+
+
+def test_the_stand_in_has_the_shape_of_the_private_data(tmp_path: Path) -> None:
+    dataset = load("healthcare", tmp_path, online=False)
+    assert dataset.X.shape == (14199, 46)
+    assert round(100 * dataset.y.mean(), 1) == 10.9
+    assert "SYNTHETIC" in dataset.source
+    assert dataset.domain is None
+
+
+def test_a_users_own_healthcare_file_is_taken_and_checked(tmp_path: Path) -> None:
+    place = tmp_path / "healthcare" / "healthcare.csv"
+    place.parent.mkdir()
+    stand_in = load("healthcare", tmp_path, online=False)
+    table = stand_in.X.rename(columns={"x1": "age"}).assign(died=stand_in.y)
+    table.to_csv(place, index=False)
+    own = load("healthcare", tmp_path, online=False)
+    assert own.source == str(place)
+    assert own.X.columns[0] == "age"
+    assert not load_card("healthcare").fingerprint(tmp_path).startswith(SYNTHETIC_PREFIX)
+    table.iloc[:-1].to_csv(place, index=False)
+    with pytest.raises(DpreproError, match="rows: expected 14,199, found 14,198"):
+        load("healthcare", tmp_path, online=False)
+
+
+def test_targets_are_distributed_as_their_documentation_says(
+    datasets: dict[str, Dataset],
+) -> None:
+    scores, counts = np.unique(datasets["wine"].y, return_counts=True)
+    assert scores.tolist() == [3, 4, 5, 6, 7, 8, 9]
+    assert counts.tolist() == [30, 216, 2138, 2836, 1079, 193, 5]
+    assert (datasets["cal-housing"].y == 500_001).sum() == 965
+    assert [(datasets["pol"].y == share).sum() for share in (0, 100)] == [9342, 3005]
+
+
+def test_pol_has_22_constant_features(datasets: dict[str, Dataset]) -> None:
+    assert (datasets["pol"].X.nunique() == 1).sum() == 22
 
 
 def test_adult_keeps_unknown_as_a_category(datasets: dict[str, Dataset]) -> None:
@@ -150,3 +225,22 @@ def test_adults_test_half_reads_with_the_same_format(data_dir: Path) -> None:
     )
     assert len(table) == 16281
     assert table["age"].between(17, 90).all()
+
+
+def test_california_as_its_arff_names_it_has_the_same_values(data_dir: Path) -> None:
+    card = load_card("cal-housing")
+    data = (data_dir / "california_housing/cal_housing.arff").read_bytes()
+    X, y = read(card, next(s for s in card.sources if s.openml), data)
+    assert values_digest(X, y) == card.expect.values_sha256
+
+
+def test_wine_as_openml_names_it_has_the_same_values(data_dir: Path) -> None:
+    # In the manner of OpenML: one ARFF file, dots for blanks in the names.
+    card = load_card("wine")
+    pool, openml = card.sources[0], card.sources[-1]
+    texts = [(data_dir / str(part.file)).read_text().splitlines() for part in pool.files]
+    names = texts[0][0].replace('"', "").replace(" ", ".").split(";")
+    head = ["@relation wine_quality", *(f"@attribute {name} NUMERIC" for name in names), "@data"]
+    rows = [line.replace(";", ",") for text in texts for line in text[1:]]
+    X, y = read(card, openml, "\n".join([*head, *rows]).encode())
+    assert values_digest(X, y) == card.expect.values_sha256

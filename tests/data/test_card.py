@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from dprepro.data.card import Card, Source, card_names, load_card
+from dprepro.data import SYNTHETIC_PREFIX
+from dprepro.data.card import Card, card_names, load_card
+from dprepro.data.card_parts import Source
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError
 
 FEATURES: dict[str, Any] = {"age": {"numeric": [0, 100]}, "colour": {"categories": ["red", "blue"]}}
+
+SHAPE = {"rows": 9, "numeric": 0, "binary": 2, "positives": 3}
 
 
 def problem(write_card: Callable[..., Path], changes: dict[str, Any], **kwargs: Any) -> str:
@@ -92,11 +96,40 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
         ({"format": {"columns": ["a"]}}, (), "only for files without a header"),
         ({"sources": [{"file": "a", "openml": 1}]}, (), "found file, openml"),
         ({"sources": [{"sha256": "0" * 64}]}, (), "found none of them"),
-        ({"sources": [{"openml": 1, "member": "a"}]}, (), "`member` is for zip files"),
+        ({"sources": [{"openml": 1, "member": "a"}]}, (), "`member` is for archives"),
         ({"sources": [{"sklearn": "iris", "sha256": "0" * 64}]}, (), "no file to check"),
         ({"sources": [{"sklearn": "irises"}]}, (), "did you mean 'iris'?"),
         ({"sources": [{"http": "ftp://example.org/a"}]}, (), "ftp://example.org/a"),
         ({"sources": [{"file": "a", "sha256": "abc"}]}, (), "sources[0].sha256"),
+        ({"sources": [{"pool": [{"file": "a"}]}]}, (), "two sources or more"),
+        (
+            {"sources": [{"pool": [{"file": "a"}, {"sklearn": "iris"}]}]},
+            (),
+            "`pool` lists file, http and openml sources",
+        ),
+        (
+            {"sources": [{"pool": [{"file": "a"}, {"fil": "b"}]}]},
+            (),
+            "unknown key; did you mean 'file'?",
+        ),
+        ({"sources": [{"synthetic": {**SHAPE, "positives": 9}}]}, (), "fewer than the 9 `rows`"),
+        ({"sources": [{"synthetic": {**SHAPE, "binary": 0}}]}, (), "needs features"),
+        (
+            {"sources": [{"file": "a"}, {"synthetic": SHAPE}]},
+            (),
+            "needs `task: binary` and two `labels`",
+        ),
+        (
+            {"sources": [{"http": "https://example.org/a"}, {"synthetic": SHAPE}]},
+            (),
+            "only `file` sources can come before",
+        ),
+        ({"sources": [{"synthetic": SHAPE}, {"file": "a"}]}, (), "and none after"),
+        (
+            {"task": "multiclass", "labels": ["a", "b"], "sources": [{"synthetic": SHAPE}]},
+            ("positive",),
+            "needs `task: binary`",
+        ),
         ({"name": "../toy"}, (), "given '../toy'"),
     ],
 )
@@ -188,3 +221,36 @@ def test_without_a_checksum_the_bytes_of_the_file_count(
     whole = card.fingerprint()
     (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv + b"9,red,no\n")
     assert len({absent, whole, card.fingerprint()}) == 3
+
+
+def test_the_fingerprint_says_that_data_are_synthetic_until_the_file_is_there(
+    make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
+) -> None:
+    labels = ["no", "yes"]
+    card = make_card({"labels": labels, "sources": [{"file": "toy.csv"}, {"synthetic": SHAPE}]})
+    assert card.fingerprint().startswith(SYNTHETIC_PREFIX)
+    other = {**SHAPE, "seed": 5}
+    reseeded = make_card({"labels": labels, "sources": [{"file": "toy.csv"}, {"synthetic": other}]})
+    assert reseeded.fingerprint() != card.fingerprint()
+    (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv)
+    assert not card.fingerprint().startswith(SYNTHETIC_PREFIX)
+
+
+def test_each_file_of_a_pool_counts_and_so_does_their_order(
+    make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
+) -> None:
+    pool = [{"file": "toy.csv"}, {"file": "more.csv"}]
+    card = make_card({"sources": [{"pool": pool}]})
+    (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv)
+    (tmp_path / "cards" / "more.csv").write_bytes(toy_csv + b"9,red,no\n")
+    before = card.fingerprint()
+    assert make_card({"sources": [{"pool": pool[::-1]}]}).fingerprint() != before
+    (tmp_path / "cards" / "more.csv").write_bytes(toy_csv)
+    assert card.fingerprint() != before
+
+
+def test_scikit_learns_data_have_a_fingerprint_without_a_checksum(
+    make_card: Callable[..., Card],
+) -> None:
+    iris, wine = (make_card({"sources": [{"sklearn": name}]}) for name in ("iris", "wine"))
+    assert iris.fingerprint() != wine.fingerprint()

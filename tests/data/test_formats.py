@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.data.card import Format
+from dprepro.data.card_parts import Format
 from dprepro.data.formats import extract_member, read_table
 from dprepro.errors import DpreproError
 
@@ -177,6 +178,39 @@ def zipped(**members: bytes) -> bytes:
 
 def test_a_member_of_a_zip_file() -> None:
     assert extract_member(zipped(one=b"1", two=b"2"), "two") == b"2"
+
+
+def tarred(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+        archive.addfile(_folder("folder"))
+    return buffer.getvalue()
+
+
+def _folder(name: str) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type = tarfile.DIRTYPE
+    return entry
+
+
+def test_a_member_of_a_tar_file() -> None:
+    data = tarred(**{"folder/one": b"1", "folder/two": b"2"})
+    assert extract_member(data, "folder/two") == b"2"
+    with pytest.raises(DpreproError, match=r"no member 'folder/tow'; did you mean 'folder/two'"):
+        extract_member(data, "folder/tow")
+    with pytest.raises(DpreproError, match="is no file"):
+        extract_member(data, "folder")
+
+
+@pytest.mark.parametrize("length", [5, 60])
+def test_half_a_tar_file_is_refused(length: int) -> None:
+    whole = tarred(one=np.random.default_rng(0).bytes(500))
+    with pytest.raises(DpreproError, match="not a whole gzipped tar file"):
+        extract_member(whole[:length], "one")
 
 
 def test_a_member_that_is_not_there_names_the_nearest() -> None:

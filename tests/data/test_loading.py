@@ -61,6 +61,73 @@ def test_a_member_of_a_local_zip(write_card: WriteCard, tmp_path: Path, toy_csv:
     assert load(path).sha256 == sha(toy_csv)
 
 
+def test_pooled_files_make_one_table_in_their_order(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    more = b"AGE,colour,y\n9,red,no\n"
+    toy = toy_csv.replace(b"age", b"AGE")
+    server.replies["/more.csv"] = Reply(more)
+    pool = [{"file": "toy.csv"}, {"http": f"{server.url}/more.csv", "sha256": sha(more)}]
+    path = write_card({"sources": [{"pool": pool, "rename": {"AGE": "age"}}]})
+    path.with_name("toy.csv").write_bytes(toy)
+    dataset = load(path)
+    np.testing.assert_array_equal(dataset.X["age"], [20, 31, np.nan, 44, 9])
+    np.testing.assert_array_equal(dataset.y, [1, 0, 0, 1, 0])
+    assert dataset.source == f"{path.with_name('toy.csv')} + {server.url}/more.csv"
+    assert dataset.sha256 == sha(f"{sha(toy)} {sha(more)}".encode())
+    assert files(places) == [places / "http/toy/more.csv"]
+
+
+def test_a_pool_is_whole_or_not_there(write_card: WriteCard, toy_csv: bytes) -> None:
+    path = write_card({"sources": [{"pool": [{"file": "toy.csv"}, {"file": "more.csv"}]}]})
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    with pytest.raises(UnavailableError, match=r"no file at .*more.csv") as caught:
+        load(path)
+    assert f"by hand: {path.with_name('toy.csv')} and {path.with_name('more.csv')}" in str(
+        caught.value
+    )
+
+
+def test_files_of_other_columns_are_not_pooled(write_card: WriteCard, toy_csv: bytes) -> None:
+    path = write_card({"sources": [{"pool": [{"file": "toy.csv"}, {"file": "more.csv"}]}]})
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    path.with_name("more.csv").write_bytes(toy_csv.replace(b"age", b"years"))
+    with pytest.raises(DpreproError, match=r"more.csv: its columns are years, colour, y, but"):
+        load(path)
+
+
+def test_a_pool_of_wrong_values_leaves_nothing_in_the_cache(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    server.replies |= {"/a.csv": Reply(toy_csv), "/b.csv": Reply(toy_csv)}
+    pool = [{"http": f"{server.url}/a.csv"}, {"http": f"{server.url}/b.csv"}]
+    with pytest.raises(UnavailableError, match="rows: expected 7, found 8"):
+        load(write_card({"sources": [{"pool": pool}], "expect": {"rows": 7}}))
+    assert files(places) == []
+
+
+def test_a_private_file_wins_over_its_stand_in(write_card: WriteCard, toy_csv: bytes) -> None:
+    shape = {"rows": 12, "numeric": 2, "binary": 1, "positives": 4}
+    sources = [{"file": "toy.csv"}, {"synthetic": shape}]
+    path = write_card({"labels": ["no", "yes"], "sources": sources})
+    made_up = load(path, online=False)
+    assert "SYNTHETIC" in made_up.source
+    assert (made_up.X.shape, made_up.y.sum()) == ((12, 3), 4)
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    assert load(path).source == str(path.with_name("toy.csv"))
+
+
+def test_a_wrong_private_file_is_an_error_not_a_reason_to_make_up_data(
+    write_card: WriteCard, toy_csv: bytes
+) -> None:
+    shape = {"rows": 12, "numeric": 2, "binary": 1, "positives": 4}
+    sources = [{"file": "toy.csv"}, {"synthetic": shape}]
+    path = write_card({"labels": ["no", "yes"], "sources": sources, "expect": {"rows": 12}})
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    with pytest.raises(DpreproError, match="rows: expected 12, found 4"):
+        load(path)
+
+
 def test_a_wrong_local_file_stops_at_once(
     write_card: WriteCard, server: Server, toy_csv: bytes
 ) -> None:

@@ -92,3 +92,9 @@ def test_what_differs_is_said(
         check_expectations(frame(), Y, make_card({"expect": expect}))
     assert says in str(caught.value)
     assert "'toy'" in str(caught.value)
+
+
+def test_a_share_of_positives_that_is_known_as_printed(make_card: Callable[..., Card]) -> None:
+    check_expectations(frame(), Y, make_card({"expect": {"positive_share": [0.66, 0.67]}}))
+    with pytest.raises(DpreproError, match=r"positive_share: expected 0.1 to 0.2, found 0.6667"):
+        check_expectations(frame(), Y, make_card({"expect": {"positive_share": [0.1, 0.2]}}))

@@ -1,0 +1,173 @@
+"""The parts of a card: formats, sources, what is public of a feature, expectations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+from urllib.parse import urlparse
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    StringConstraints,
+    model_validator,
+)
+
+from dprepro.data.domain import CategoricalFeature, NumericFeature
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
+Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
+SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "synthetic"]
+SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
+FormatKind = Literal["csv", "arff", "parquet"]
+
+
+class Strict(BaseModel):
+    """A model that refuses unknown keys and cannot be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Format(Strict):
+    """How bytes become a table.
+
+    ``kind`` is told by the file's suffix unless given. The other keys are for csv: a file without
+    a header line has ``header: false`` and names its ``columns``; lines that begin with
+    ``comment`` are skipped. Blanks around a field never count.
+    """
+
+    kind: FormatKind | None = None
+    separator: Separator = ","
+    header: bool = True
+    columns: list[str] | None = None
+    comment: str | None = None
+    encoding: str = "utf8"
+
+    @model_validator(mode="after")
+    def _check(self) -> Format:
+        if not self.header and not self.columns:
+            raise ValueError("without a header line, `columns` must name the columns in order")
+        if self.header and self.columns:
+            raise ValueError("`columns` is only for files without a header: add `header: false`")
+        return self
+
+
+class Synthetic(Strict):
+    """The shape of a stand-in for private data; see `dprepro.data.synthetic`."""
+
+    rows: PositiveInt
+    numeric: NonNegativeInt
+    binary: NonNegativeInt
+    positives: PositiveInt
+    seed: NonNegativeInt = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> Synthetic:
+        if self.numeric + self.binary == 0:
+            raise ValueError("a stand-in needs features: `numeric`, `binary` or both")
+        if self.positives >= self.rows:
+            raise ValueError(f"`positives` must be fewer than the {self.rows} `rows`")
+        return self
+
+
+class Source(Strict):
+    """One place to get the data from: exactly one of `SourceKind`.
+
+    ``pool`` lists the sources whose rows make one table, in this order. ``sha256`` is that of the
+    file; with ``member``, of that member of the archive. ``format`` takes the place of the card's;
+    ``rename`` maps this source's column names to the card's.
+    """
+
+    file: str | None = None
+    http: Url | None = None
+    openml: PositiveInt | None = None
+    sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = None
+    pool: list[Source] | None = None
+    synthetic: Synthetic | None = None
+    member: str | None = None
+    sha256: Sha256 | None = None
+    format: Format | None = None
+    rename: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> Source:
+        given = [kind for kind in SOURCE_KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            found = ", ".join(given) or "none of them"
+            raise ValueError(f"a source is exactly one of {', '.join(SOURCE_KINDS)}; found {found}")
+        if self.member and self.kind not in ("file", "http"):
+            raise ValueError(f"`member` is for archives, not for {self.kind}")
+        if self.sha256 and self.kind not in ("file", "http", "openml"):
+            raise ValueError(f"{self.kind} has no file to check: use `expect: values_sha256`")
+        if self.pool is not None and len(self.pool) < 2:
+            raise ValueError("`pool` lists two sources or more")
+        for part in self.pool or []:
+            if part.kind not in ("file", "http", "openml") or part.rename:
+                raise ValueError("`pool` lists file, http and openml sources, without `rename`")
+        return self
+
+    @property
+    def kind(self) -> SourceKind:
+        """Which of the kinds it is."""
+        return next(kind for kind in SOURCE_KINDS if getattr(self, kind) is not None)
+
+    @property
+    def files(self) -> list[Source]:
+        """The sources of single files that it stands for: itself, or the parts of the pool."""
+        return self.pool or [self]
+
+    @property
+    def label(self) -> str:
+        """The source in a few words, e.g. ``openml 42178``."""
+        if self.pool:
+            return " + ".join(part.label for part in self.pool)
+        member = f" ({self.member})" if self.member else ""
+        place = self.file or self.http or self.openml or self.sklearn
+        return f"{self.kind} {place}{member}" if place else self.kind
+
+    @property
+    def filename(self) -> str:
+        """The name of the file that holds the data, without folders."""
+        place = self.member or self.file or urlparse(self.http or "").path
+        return f"{self.openml}.arff" if self.openml else Path(place).name
+
+
+class FeatureDomain(Strict):
+    """What is public of one feature: ``numeric: [lower, upper]`` or ``categories: [...]``.
+
+    ``missing: true`` says that values may be missing.
+    """
+
+    numeric: tuple[float, float] | None = None
+    categories: list[str] | None = None
+    missing: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> FeatureDomain:
+        if (self.numeric is None) == (self.categories is None):
+            raise ValueError("give either `numeric: [lower, upper]` or `categories: [...]`")
+        self.named("the feature")  # bounds in order, categories distinct
+        return self
+
+    def named(self, name: str) -> NumericFeature | CategoricalFeature:
+        """Return it as the domain's feature called `name`."""
+        if self.numeric is not None:
+            return NumericFeature(name, *self.numeric, missing=self.missing)
+        return CategoricalFeature(name, tuple(self.categories or ()), self.missing)
+
+
+class Expect(Strict):
+    """What every load must find: ``columns`` counts features; see `values_digest` for the last.
+
+    ``positive_share`` gives bounds, for data of which no more than a rounded share is known.
+    """
+
+    rows: PositiveInt | None = None
+    columns: PositiveInt | None = None
+    positives: PositiveInt | None = None
+    positive_share: tuple[float, float] | None = None
+    values_sha256: Sha256 | None = None
