@@ -142,7 +142,8 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     labels = [m.label for m in config.methods if any(k[0] == m.label for k in tally.values)]
     most = max((len(values) for values in tally.values.values()), default=0)
     measure = "mean ± sd" if spread else "mean"
-    title = f"{config.name}: {config.metric}, {measure} over {most} split(s)"
+    made_up = " of SYNTHETIC data" if tally.is_synthetic else ""
+    title = f"{config.name}: {config.metric}, {measure} over {most} split(s){made_up}"
     style: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
     table = Table(title=title, title_style="bold", min_width=len(title), **style)
     table.add_column("epsilon", no_wrap=True)
@@ -193,7 +194,12 @@ def profile_table(summary: Summary) -> Table:
 
 
 def notes(summary: Summary, journal: Path) -> Iterable[str]:
-    """Yield the lines below the table: failures, skips, times."""
+    """Yield the lines below the table: made-up data, failures, skips, times."""
+    if summary.tally.is_synthetic:
+        yield (
+            "SYNTHETIC DATA: the real ones were never released and are not on this machine; these "
+            "figures come from a random stand-in of their shape and answer to nothing printed"
+        )
     for (status, label, message), count in summary.tally.problems.items():
         yield f"{status}: {label}, {count} task(s): {message}"
     if summary.failed:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from dprepro.data import SYNTHETIC_PREFIX
+
 Status = Literal["ok", "failed", "skipped"]
 
 
@@ -38,6 +40,11 @@ class Task:
         """A stable identifier of 16 hex digits: equal tasks, and only those, share it."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether it ran on a stand-in for data that nobody released."""
+        return self.data_fingerprint.startswith(SYNTHETIC_PREFIX)
 
     def to_json(self) -> dict[str, Any]:
         """Return a dict that strict JSON can hold: an infinite epsilon becomes None."""

@@ -29,6 +29,8 @@ class Tally:
         (status, label, message) of failed and skipped records, with their number.
     seconds
         By (label, phase), summed wall time.
+    is_synthetic
+        Whether any record is of a synthetic stand-in.
     """
 
     metric: str
@@ -36,11 +38,13 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
     problems: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     seconds: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    is_synthetic: bool = False
 
     def add(self, record: Record) -> None:
         """Count one record."""
         task = record.task
         self.statuses[record.status] += 1
+        self.is_synthetic |= task.is_synthetic
         if record.status == "ok":
             self.values.setdefault((task.label, task.epsilon), []).append(
                 record.metrics[self.metric]

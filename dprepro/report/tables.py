@@ -206,6 +206,8 @@ class _View:
 
     def _group(self, dataset: str, title: str, columns: Sequence[Column]) -> Group:
         cells = self._cells([dataset])
+        if any(cell.task.is_synthetic for cell in cells):
+            title = f"{title} (SYNTHETIC data)"
         decimals = self._decimals(dataset, cells)
         epsilons = {cell.task.epsilon for cell in cells}
         epsilons |= {v.published.epsilon for v in self.verdicts if v.published.dataset == dataset}

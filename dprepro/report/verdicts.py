@@ -131,7 +131,9 @@ def _judge(
     candidates = results.all(cell.dataset, cell.method, cell.epsilon)
     result = only([c for c in candidates if follows(c, document)])
     if result is None:
-        note = "results of another delta, test share or document" if candidates else ""
+        synthetic = any(c.task.is_synthetic for c in candidates)
+        other = "synthetic data" if synthetic else "another delta, test share or document"
+        note = f"results of {other}" if candidates else ""
         return CellVerdict(cell, Verdict.NOT_RUN, note=note)
     if not result.splits(cell.metric):
         if result.failed:
@@ -145,9 +147,13 @@ def _judge(
 def follows(result: ResultCell, document: Document) -> bool:
     """Whether `result` answers to `document`: its config says so, and it ran as printed.
 
+    Results on synthetic data answer to nothing.
+
     A delta of 0 is the stronger promise and always counts: so are non-private and purely
     epsilon-private methods recorded.
     """
+    if result.task.is_synthetic:
+        return False
     if result.papers is not None and document.paper not in result.papers:
         return False
     task, protocol = result.task, document.protocol

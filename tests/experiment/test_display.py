@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from dprepro.config import ExperimentConfig, load_config
+from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.experiment.display import (
     LiveDisplay,
     PlainDisplay,
@@ -202,3 +203,16 @@ def test_durations_read_well(seconds: float, text: str) -> None:
 )
 def test_numbers_suit_their_size(value: float, text: str) -> None:
     assert number(value) == text
+
+
+def test_synthetic_data_show_above_and_below_the_table(config: ExperimentConfig) -> None:
+    made_up = [
+        replace(r, task=replace(r.task, data_fingerprint=f"{SYNTHETIC_PREFIX}f")) for r in RECORDS
+    ]
+    assert "of SYNTHETIC data" in _text(cells_table(config, _tally(*made_up)))
+    lines = list(notes(Summary("lab", _tally(*made_up), 4, 1.0), Path("lab.jsonl")))
+    assert lines[0].startswith("SYNTHETIC DATA")
+    assert "SYNTHETIC" not in _text(cells_table(config, _tally(*RECORDS)))
+    assert not any(
+        "SYNTHETIC" in n for n in notes(Summary("lab", _tally(*RECORDS), 4, 1.0), Path())
+    )

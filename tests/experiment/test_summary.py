@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
 from dprepro.experiment.summary import Summary, Tally
 from tests.experiment.test_record import TASK
@@ -51,3 +52,12 @@ def test_seconds_add_up_by_method_and_phase() -> None:
     tally = Tally("auc")
     tally.extend([_ok(0, 0.5, 1.5), _ok(1, 0.5, 2.0)])
     assert tally.seconds == {("l", "fit"): 3.5}
+
+
+def test_one_synthetic_record_marks_the_whole() -> None:
+    tally = Tally("auc")
+    tally.add(_ok(0, 0.5))
+    assert not tally.is_synthetic
+    made_up = replace(TASK, data_fingerprint=f"{SYNTHETIC_PREFIX}abc")
+    tally.add(Record(made_up, "ok", metrics={"auc": 0.5}))
+    assert tally.is_synthetic

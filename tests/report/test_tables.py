@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.errors import DpreproError
 from dprepro.published.document import load_documents
 from dprepro.report.results import ResultCell, Results
@@ -196,3 +197,13 @@ def test_what_no_document_prints_can_be_left_out():
     assert only_table(*cells, unprinted=False).paper == "dp-ebm-2021"
     with pytest.raises(DpreproError, match="there are results of mine"):
         tables(cells[1], unprinted=False)
+
+
+def test_synthetic_data_are_named_in_the_heading_and_never_judged():
+    made_up = measured(0.8, dataset="healthcare", data_fingerprint=f"{SYNTHETIC_PREFIX}abc")
+    table = only_table(made_up, *ADULT, compare=True)
+    assert [g.title for g in table.groups] == ["Adult-Income", "Healthcare (SYNTHETIC data)"]
+    shown = [e for row in table.groups[1].rows for e in row if e.result]
+    assert [e.result.mean("auc") for e in shown] == [pytest.approx(0.8)]
+    verdicts = {e.verdict.verdict for row in table.groups[1].rows for e in row if e.verdict}
+    assert verdicts == {Verdict.IMPOSSIBLE}

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Record
 from dprepro.published.document import load_documents
@@ -196,3 +197,9 @@ def test_better_one_way_is_worse_the_other(difference, metric):
 def test_the_verdict_is_the_tolerance_on_the_difference_shown(mean):
     found = verdict(measured(mean, sd=0.0))
     assert found.verdict is within(found.difference, found.tolerance, "auc")
+
+
+def test_synthetic_data_answer_to_nothing_printed():
+    found = verdict(measured(PRINTED.mean, data_fingerprint=f"{SYNTHETIC_PREFIX}abc"))
+    assert found.verdict is Verdict.NOT_RUN
+    assert found.note == "results of synthetic data"
