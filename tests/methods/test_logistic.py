@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.methods.linear import DPLogisticRegression
+from dprepro.methods.logistic import DPLogisticRegression
 from dprepro.methods.registry import get
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
