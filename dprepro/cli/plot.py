@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
     )
 
 
-# A command of its own, so that `curves` stays a word of the command line while it is the only one.
+# Typer drops the name of a group's only command unless the group has a callback.
 @plot.callback()
 def _plot() -> None:
     pass
@@ -45,7 +45,7 @@ def curves(
     method: Annotated[
         list[str] | None, typer.Option(help="Only these methods, by label (repeatable).")
     ] = None,
-    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("figures"),
+    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
     format: Annotated[
         list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
     ] = None,
@@ -58,7 +58,7 @@ def curves(
     Filled markers and lines are measured, hollow markers published; bars are standard deviations
     over splits. The non-private twin of each method stands to the right.
 
-    Example: dprepro plot curves --metric auc --output figures --format svg
+    Example: dprepro plot curves --metric auc --output out/figures --format svg
     """
     from dprepro.published.document import select_documents
     from dprepro.report.curves import build_panels
