@@ -187,9 +187,8 @@ def main() -> None:
         for name in given.sections:
             section = SECTIONS[name]
             results[name] = section(given)
-            print(
-                f"\n{(section.__doc__ or name).strip()}\n\n{_markdown(results[name])}", flush=True
-            )
+            title = inspect.cleandoc(section.__doc__ or name)
+            print(f"\n{title}\n\n{_markdown(results[name])}", flush=True)
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps({"machine": machine, "results": results}, indent=1))
