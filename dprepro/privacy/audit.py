@@ -1,0 +1,160 @@
+"""What outputs alone prove about epsilon: lower bounds that hold with a stated confidence.
+
+An auditor draws one of two neighbouring datasets by a fair coin, runs the mechanism and guesses the
+coin from the output. How often the guesses are right bounds epsilon from below, whatever the
+mechanism does inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import expit, ndtri
+from scipy.stats import beta, binom
+
+CONFIDENCE = 0.95
+
+_LARGEST_EPSILON = 60.0
+
+Form = Literal["accuracy", "rates"]
+FORMS: tuple[Form, ...] = ("accuracy", "rates")
+"""What a bound is made of: the share of wrong guesses, which needs one confidence bound, or the
+rates of false positives and false negatives, which need two and pay off where one rate is tiny."""
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """Guesses "present" or "absent" against fair coins; counts or int arrays of one shape.
+
+    Attributes
+    ----------
+    false_positives, absent
+        Wrong guesses "present", out of so many runs without the canary.
+    false_negatives, present
+        Wrong guesses "absent", out of so many runs with it.
+    """
+
+    false_positives: ArrayLike
+    absent: ArrayLike
+    false_negatives: ArrayLike
+    present: ArrayLike
+
+    def upper_error(self, confidence: float) -> np.ndarray:
+        """Return the upper bound of the share of wrong guesses, (FPR + FNR) / 2."""
+        wrong = np.add(self.false_positives, self.false_negatives)
+        return upper_rate(wrong, np.add(self.absent, self.present), confidence)
+
+    def upper_rates(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return upper bounds of both error rates, which hold together: half the risk each."""
+        each = (1 + confidence) / 2
+        return (
+            upper_rate(self.false_positives, self.absent, each),
+            upper_rate(self.false_negatives, self.present, each),
+        )
+
+
+def upper_rate(events: ArrayLike, trials: ArrayLike, confidence: float) -> np.ndarray:
+    """Return Clopper and Pearson's exact upper bound of a rate, one-sided; 1 without trials."""
+    events, trials = np.asarray(events), np.asarray(trials)
+    missed = trials - events
+    return np.where(missed > 0, beta.ppf(confidence, events + 1, np.maximum(missed, 1)), 1.0)
+
+
+def mu_lower_bound(
+    guesses: Guesses, form: Form = "accuracy", confidence: float = CONFIDENCE
+) -> np.ndarray:
+    """Return the largest mu for which mu-GDP is refuted; negative if not even mu = 0 is.
+
+    mu-GDP is FNR >= Phi(Phi^-1(1 - FPR) - mu) for every distinguisher (Dong, Roth, Su 2019), so
+    mu >= Phi^-1(1 - FPR) - Phi^-1(FNR); and FPR + FNR is smallest at FPR = FNR = Phi(-mu/2), so
+    mu >= -2 Phi^-1((FPR + FNR) / 2).
+    """
+    if form == "accuracy":
+        return -2 * ndtri(guesses.upper_error(confidence))
+    false_positive, false_negative = guesses.upper_rates(confidence)
+    # A rate that may be 1 says nothing; the sum of two infinities would say less.
+    unknown = (false_positive >= 1) | (false_negative >= 1)
+    with np.errstate(invalid="ignore"):
+        return np.where(unknown, -np.inf, -ndtri(false_positive) - ndtri(false_negative))
+
+
+def epsilon_lower_bound(
+    guesses: Guesses, delta: float, form: Form = "accuracy", confidence: float = CONFIDENCE
+) -> np.ndarray:
+    """Return the largest epsilon for which (epsilon, delta)-DP is refuted; can be negative.
+
+    For every distinguisher 1 - FNR <= e^epsilon FPR + delta and 1 - FPR <= e^epsilon FNR + delta
+    (Kairouz, Oh, Viswanath 2015). Their sum bounds the error (FPR + FNR) / 2 from below by
+    (1 - delta) / (1 + e^epsilon).
+    """
+    if form == "accuracy":
+        error = guesses.upper_error(confidence)
+        return _log_ratio(1 - delta - error, error)
+    false_positive, false_negative = guesses.upper_rates(confidence)
+    return np.maximum(
+        _log_ratio(1 - delta - false_negative, false_positive),
+        _log_ratio(1 - delta - false_positive, false_negative),
+    )
+
+
+def _log_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(numerator, 0.0)) - np.log(denominator)
+
+
+def one_run_p_value(
+    canaries: int, guesses: int, correct: int, epsilon: float, delta: float
+) -> float:
+    """Return a bound on the probability of so many correct guesses under (epsilon, delta)-DP.
+
+    Each of m canaries is put in or left out by its own fair coin; one run is made; from its output
+    the auditor guesses r of the coins and gets v right. If the run is (epsilon, delta)-DP with
+    respect to one canary more or less, then with W ~ Binomial(r, e^epsilon / (1 + e^epsilon))
+
+        P[correct >= v] <= P[W >= v] + 2 m delta max_{i = 1..v} P[v - i <= W < v] / i
+
+    (Steinke, Nasr, Jagielski 2023, the theorem for approximate DP and its appendix on computing
+    it). The second term is what delta may add: each canary fails with probability delta at most, and
+    a failure that turns i wrong guesses right at once uses up the chances of i canaries.
+
+    Raises
+    ------
+    ValueError
+        Unless 0 <= correct <= guesses <= canaries, epsilon >= 0 and 0 <= delta <= 1.
+    """
+    if not 0 <= correct <= guesses <= canaries:
+        raise ValueError(
+            "correct <= guesses <= canaries must be counts, "
+            f"got {correct!r}, {guesses!r} and {canaries!r}"
+        )
+    if not (epsilon >= 0 and 0 <= delta <= 1):
+        raise ValueError(
+            f"epsilon must be at least 0 and delta in [0, 1], got {epsilon!r} and {delta!r}"
+        )
+    rate = float(expit(epsilon))
+    tail = float(binom.sf(correct - 1, guesses, rate))
+    if correct == 0 or delta == 0:
+        return min(1.0, tail)
+    below = binom.pmf(np.arange(correct - 1, -1, -1), guesses, rate)
+    steepest = float(np.max(np.cumsum(below) / np.arange(1, correct + 1)))
+    return min(1.0, tail + 2 * canaries * delta * steepest)
+
+
+def one_run_lower_bound(
+    canaries: int, guesses: int, correct: int, delta: float, confidence: float = CONFIDENCE
+) -> float:
+    """Return the largest epsilon that one run refutes at the given confidence, 0 if none.
+
+    Raises as `one_run_p_value`. `guesses` must have been fixed before the coins were looked at.
+    """
+
+    def excess(epsilon: float) -> float:
+        return one_run_p_value(canaries, guesses, correct, epsilon, delta) - (1 - confidence)
+
+    if excess(0.0) >= 0:
+        return 0.0
+    return float(brentq(excess, 0.0, _LARGEST_EPSILON, xtol=1e-9))
