@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from dprepro.experiment.ledgers import PlannedLedger
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
+
+if TYPE_CHECKING:
+    from dprepro.experiment.ledgers import PlannedLedger
+    from dprepro.privacy.ledger import Ledger
 
 
 def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
