@@ -189,9 +189,9 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     ----------
     epsilon, delta : float
         The budget.
-    composition : {"gdp", "classic", "joint"}
-        How the noise is calibrated: Theorem 5 or Theorem 2 of the paper for each phase, or
-        Theorem 5 once for both phases, which needs the least noise.
+    composition : {"gdp", "classic", "classic-boosting", "joint"}
+        How the noise is calibrated: Theorem 5 or Theorem 2 of the paper for each phase, Theorem 5
+        for binning and 2 for boosting, or Theorem 5 once for both, which needs the least noise.
     max_bins : int
         Numeric features start from ``2 * max_bins`` cells; bins aim at n / max_bins rows.
     learning_rate, n_epochs, max_leaves

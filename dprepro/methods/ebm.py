@@ -79,6 +79,13 @@ METHODS = [
         "dp-ebm-classic", "DPEBM-Classic", f"{_PAPER}, Theorem 2", _GAP, composition="classic"
     ),
     _private(
+        "dp-ebm-classic-2021",
+        "DPEBM-Classic (2021 code)",
+        f"{_PAPER}, Theorem 2 for boosting, Theorem 5 for binning: the authors' code of that time",
+        _GAP,
+        composition="classic-boosting",
+    ),
+    _private(
         "dp-ebm-joint",
         "DPEBM-Joint",
         f"{_PAPER}, Algorithm 2, with one exact conversion for both phases",

@@ -52,7 +52,8 @@ def calibrate_two_phases(
 
     "gdp" and "classic" split epsilon `binning_share` : 1 - `binning_share` and delta in halves
     (section 4 of Nori et al. 2021 and the authors' library); the two guarantees add up by basic
-    composition. "joint" splits mu^2 in the proportion that "gdp" arrives at and converts the sum
+    composition. "classic-boosting" is "classic" for boosting alone: when the paper appeared, the
+    library calibrated binning by "gdp" whatever was asked for. "joint" splits mu^2 in the proportion that "gdp" arrives at and converts the sum
     mu_binning^2 + mu_boosting^2 = mu(epsilon, delta)^2 once (Theorems 4 and 5), which is exact: the
     same guarantee with less noise in both phases.
 
@@ -67,12 +68,13 @@ def calibrate_two_phases(
     if not 0 < binning_share < 1:
         raise ValueError(f"binning_share must lie strictly between 0 and 1, got {binning_share!r}")
     check_epsilon_delta(epsilon, delta)
-    sigma = classic_sigma if composition == "classic" else gdp_sigma
+    sigma_binning = classic_sigma if composition == "classic" else gdp_sigma
+    sigma_boosting = classic_sigma if composition.startswith("classic") else gdp_sigma
     binning = (epsilon * binning_share, delta / 2)
     boosting = (epsilon * (1 - binning_share), delta / 2)
     separate = TwoPhaseNoise(
-        binning=sigma(binning_queries, *binning),
-        boosting=sigma(boosting_queries, *boosting),
+        binning=sigma_binning(binning_queries, *binning),
+        boosting=sigma_boosting(boosting_queries, *boosting),
         binning_budget=binning,
         boosting_budget=boosting,
     )
@@ -81,7 +83,7 @@ def calibrate_two_phases(
     return _spend_all(separate, epsilon, delta, binning_queries, boosting_queries)
 
 
-COMPOSITIONS = ("gdp", "classic", "joint")
+COMPOSITIONS = ("gdp", "classic", "classic-boosting", "joint")
 
 
 def _spend_all(

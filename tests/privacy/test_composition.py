@@ -78,6 +78,12 @@ def test_joint_accounting_needs_less_noise_in_both_phases(epsilon):
     assert 0.86 < ratio < 0.91
 
 
+def test_classic_boosting_takes_only_its_binning_from_gdp():
+    mixed = two_phases("classic-boosting", 0.5)
+    assert mixed.binning == two_phases("gdp", 0.5).binning
+    assert mixed.boosting == two_phases("classic", 0.5).boosting
+
+
 def test_a_phase_of_joint_accounting_keeps_the_budget_it_states():
     noise = two_phases("joint", 1.0)
     epsilon, delta = noise.boosting_budget
@@ -85,7 +91,7 @@ def test_a_phase_of_joint_accounting_keeps_the_budget_it_states():
 
 
 def test_unknown_composition_names_the_allowed_ones():
-    with pytest.raises(ValueError, match=r"one of 'gdp', 'classic', 'joint', got 'rdp'"):
+    with pytest.raises(ValueError, match=r"one of 'gdp', 'classic', 'classic-boosting', 'joint', got 'rdp'"):
         calibrate_two_phases(
             "rdp", 1, 1e-6, binning_queries=1, boosting_queries=1, binning_share=0.1
         )
