@@ -82,12 +82,50 @@ class UnitNormEncoder(OneHotEncoder):
     ) -> np.ndarray:
         if isinstance(feature, CategoricalFeature):
             return _indicators(column, feature)
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        width = feature.upper - feature.lower
-        if width == 0:
-            return np.zeros((len(values), 1))
-        scaled = np.clip((values - feature.lower) / width, 0.0, 1.0)
-        return np.where(np.isnan(scaled), 0.5, scaled)[:, None]
+        return _scaled(column, feature, 0.0)
+
+
+class SymmetricEncoder(OneHotEncoder):
+    """Every column in [-1, 1]: numbers scaled by their bounds, indicators -1 or 1, a constant 1.
+
+    Numbers outside their bounds are clipped, missing ones become the midpoint 0; a missing or
+    unseen category is -1 in all its columns.
+    """
+
+    def transform(self, X: pd.DataFrame) -> np.ndarray:
+        """Return float64 (n, columns + 1) within [-1, 1]."""
+        return np.column_stack([super().transform(X), np.ones(len(X))])
+
+    def _encode(
+        self, column: pd.Series, feature: NumericFeature | CategoricalFeature
+    ) -> np.ndarray:
+        if isinstance(feature, CategoricalFeature):
+            return 2 * _indicators(column, feature) - 1
+        return _scaled(column, feature, -1.0)
+
+
+class CategoryEncoder:
+    """The DataFrame with categories as pandas' category dtype, for models that take them natively.
+
+    The categories are those of the domain, in its order; missing and unseen ones become NaN.
+    Columns are named by their position, since not every model takes every name.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return a DataFrame (n, K) of float64 and category columns, called "x0", "x1", ..."""
+        columns = (self._encode(X[f.name], f) for f in self.domain.features)
+        return pd.DataFrame({f"x{k}": column for k, column in enumerate(columns)})
+
+    def _encode(
+        self, column: pd.Series, feature: NumericFeature | CategoricalFeature
+    ) -> np.ndarray | pd.api.extensions.ExtensionArray:
+        if isinstance(feature, NumericFeature):
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        codes = category_codes(column, feature.categories)
+        return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(feature.categories)))
 
 
 def _indicators(column: pd.Series, feature: CategoricalFeature) -> np.ndarray:
@@ -96,7 +134,26 @@ def _indicators(column: pd.Series, feature: CategoricalFeature) -> np.ndarray:
     return rows[category_codes(column, feature.categories)]
 
 
+def _scaled(column: pd.Series, feature: NumericFeature, lowest: float) -> np.ndarray:
+    """Return a column (n, 1) with the bounds mapped to [lowest, 1] and outliers clipped.
+
+    Missing becomes the midpoint; a feature whose bounds coincide says nothing and becomes 0.
+    """
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    width = feature.upper - feature.lower
+    if width == 0:
+        return np.zeros((len(values), 1))
+    share = np.clip((values - feature.lower) / width, 0.0, 1.0)
+    return (lowest + (1.0 - lowest) * np.where(np.isnan(share), 0.5, share))[:, None]
+
+
 ENCODINGS: Mapping[str, Callable[[Domain], Encoder]] = MappingProxyType(
-    {"frame": FrameEncoder, "one-hot": OneHotEncoder, "unit-norm": UnitNormEncoder}
+    {
+        "frame": FrameEncoder,
+        "category": CategoryEncoder,
+        "one-hot": OneHotEncoder,
+        "unit-norm": UnitNormEncoder,
+        "symmetric": SymmetricEncoder,
+    }
 )
 """What a method can name as its `encoding`."""

@@ -69,3 +69,26 @@ def test_missing_numbers_are_refused_where_no_bounds_fill_them():
     with pytest.raises(ValueError, match="'age' has missing values"):
         ENCODINGS["one-hot"](DOMAIN).transform(frame)
     assert ENCODINGS["unit-norm"](DOMAIN).transform(frame)[0, 0] == pytest.approx(0.25)
+
+
+def test_symmetric_maps_bounds_to_minus_one_and_one_and_appends_the_constant():
+    np.testing.assert_allclose(
+        ENCODINGS["symmetric"](DOMAIN).transform(FRAME),
+        [[0, -1, -1, 1, 0, 1], [1, 1, -1, -1, 0, 1], [-1, -1, -1, -1, 0, 1]],
+    )
+
+
+def test_symmetric_holds_its_bounds_for_any_values_and_fills_in_the_midpoint():
+    rng = np.random.default_rng(0)
+    wild = pd.DataFrame({"age": np.r_[rng.normal(0, 1e6, 500), np.nan], "job": "b", "fixed": 7.0})
+    encoded = ENCODINGS["symmetric"](DOMAIN).transform(wild)
+    assert np.abs(encoded).max() == 1
+    assert encoded[-1, 0] == 0
+
+
+def test_category_has_the_domains_categories_whatever_occurs():
+    for frame in (FRAME, FRAME.assign(job=FRAME["job"].astype("category")), FRAME.iloc[:1]):
+        encoded = ENCODINGS["category"](DOMAIN).transform(frame)
+        assert list(encoded["x1"].cat.categories) == ["a", "b", "c"]
+        assert encoded["x1"].cat.codes.tolist() == [2, 0, -1][: len(frame)]
+        np.testing.assert_array_equal(encoded["x0"], frame["age"])
