@@ -34,7 +34,7 @@ class LedgerEntry:
         choice: how far the utility of any one candidate can move.
     scale
         In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), or the s of
-        P(candidate) ~ exp(utility / s) (exponential); 0 for "cited".
+        P(candidate) ~ exp(utility / s) (exponential); for "cited" as far as known, else 0.
     uses
         How many such releases one row can take part in, adaptively. Releases about disjoint sets
         of rows count once (parallel composition).

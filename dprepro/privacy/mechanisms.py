@@ -118,6 +118,31 @@ class NoiseSource:
         scale = self._exponential_scale(releases, epsilon, sensitivity, uses)
         return scale, self.generator.random(shape)
 
+    def wishart(
+        self,
+        size: int,
+        *,
+        releases: str,
+        scale: float,
+        sensitivity: float,
+        budget: tuple[float, float],
+    ) -> np.ndarray:
+        """Draw W_p(p + 1, scale^2 I), float64 (p, p) with p = `size`: symmetric and positive.
+
+        Not differentially private, whatever its scale (see `methods.wishart_regression`). The
+        ledger takes `budget` from the source that claims it, "cited"; the caller names the gap.
+        `sensitivity` is the L2 norm of a row, in the unit of `scale`.
+
+        Raises
+        ------
+        ValueError
+            Unless scale and sensitivity are positive and finite.
+        """
+        scale = _scale(releases, scale / sensitivity if sensitivity > 0 else 0.0, sensitivity)
+        self.ledger.add(LedgerEntry("cited", releases, sensitivity, "L2", scale, 1, budget))
+        factor = self.generator.normal(0.0, scale, (size, size + 1))
+        return factor @ factor.T
+
     def _exponential_scale(
         self, releases: str, epsilon: float, sensitivity: float, uses: int
     ) -> float:

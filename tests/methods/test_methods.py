@@ -69,7 +69,10 @@ def test_the_ledger_verifies_within_the_budget(method, task, epsilon):
     model, _ = fit(method, task, epsilon, seed=None)
     ledger = model.ledger_
     assert ledger.entries
-    assert 0 < ledger.verify() <= epsilon + 1e-6
+    assert ledger.verify() > 0
+    # A method that promises nothing may overspend, if it says so.
+    overspending_is_named = any("budget" in gap for gap in ledger.gaps)
+    assert ledger.within_budget or (method.guarantee is Guarantee.NONE and overspending_is_named)
     assert ledger.adjacency == method.adjacency
 
 

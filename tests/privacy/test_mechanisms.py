@@ -100,3 +100,20 @@ def test_pure_mechanisms_refuse_a_budget_or_sensitivity_of_nothing(kind, epsilon
     noise_source, _ = source()
     with pytest.raises(ValueError, match="positive, finite"):
         getattr(noise_source, kind)((1,), releases="x", epsilon=epsilon, sensitivity=sensitivity)
+
+
+def test_wishart_draws_are_cited_and_claim_what_their_source_claims():
+    noise, ledger = source()
+    draw = noise.wishart(4, releases="moments", scale=0.5, sensitivity=2.0, budget=(0.7, 0.0))
+    (entry,) = ledger.entries
+    assert (entry.mechanism, entry.scale, entry.sensitivity) == ("cited", 0.5, 2.0)
+    assert ledger.verify() == pytest.approx(0.7)
+    np.testing.assert_array_equal(draw, draw.T)
+    assert np.linalg.eigvalsh(draw).min() > 0
+
+
+@pytest.mark.parametrize(("scale", "sensitivity"), [(0, 1), (-1, 1), (1, 0), (np.inf, 1)])
+def test_a_wishart_draw_without_noise_is_refused(scale, sensitivity):
+    noise, _ = source()
+    with pytest.raises(ValueError, match="positive, finite multiplier and sensitivity"):
+        noise.wishart(2, releases="", scale=scale, sensitivity=sensitivity, budget=(1.0, 0.0))
