@@ -192,10 +192,10 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
-        reference="scikit-learn on one-hot categories and scaled numbers",
+        reference="scikit-learn on indicators and numbers scaled to [-1, 1] by public bounds",
         build=_build_plain_fair,
         takes_epsilon=False,
-        encoding="unit-norm",
+        encoding="symmetric",
         defaults={"C": 1.0},
     ),
 ]
