@@ -25,6 +25,8 @@ def _build(
     **params: Any,
 ) -> Any:
     estimator = LGBMRegressor if task == "regression" else LGBMClassifier
+    # All that its defaults leave to the seed is which 200,000 rows (`subsample_for_bin`) fix the
+    # bin edges of a larger table. On credit card fraud that alone can move the AUROC by 0.2.
     return estimator(random_state=seed, **(_REPEATABLE | params))
 
 
