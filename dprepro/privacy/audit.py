@@ -118,8 +118,8 @@ def one_run_p_value(
         P[correct >= v] <= P[W >= v] + 2 m delta max_{i = 1..v} P[v - i <= W < v] / i
 
     (Steinke, Nasr, Jagielski 2023, the theorem for approximate DP and its appendix on computing
-    it). The second term is what delta may add: each canary fails with probability delta at most, and
-    a failure that turns i wrong guesses right at once uses up the chances of i canaries.
+    it). The second term is what delta may add: each canary fails with probability at most delta,
+    and a failure that turns i wrong guesses right at once uses up the chances of i canaries.
 
     Raises
     ------

@@ -1,0 +1,17 @@
+"""Empirical audits: what the outputs of a method prove about the epsilon it spends."""
+
+from dprepro.audit.cases import find_case, find_one_run_case, one_run_names, subjects
+from dprepro.audit.one_run import OneRunResult, audit_in_one_run
+from dprepro.audit.result import AuditResult, Verdict, audit
+
+__all__ = [
+    "AuditResult",
+    "OneRunResult",
+    "Verdict",
+    "audit",
+    "audit_in_one_run",
+    "find_case",
+    "find_one_run_case",
+    "one_run_names",
+    "subjects",
+]

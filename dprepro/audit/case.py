@@ -1,0 +1,131 @@
+"""What an audit looks at: a pair of neighbouring datasets, what runs on them, what is observed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data.domain import Domain, TaskKind
+from dprepro.data.encode import ENCODINGS
+from dprepro.methods import registry
+from dprepro.privacy.ledger import Ledger
+
+Table = tuple[pd.DataFrame, np.ndarray]
+"""X and y."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An audit by many runs on either of two neighbouring datasets.
+
+    Attributes
+    ----------
+    subject, task
+        What is audited: a method's or a mechanism's name, and the kind of task (None for a
+        mechanism).
+    neighbours
+        The pair, in words.
+    fit
+        (present, seed) -> the outcome of one run, with the canary or without it. The outcome has
+        the run's `ledger_`, whose guarantee is what the audit tests.
+    observe
+        Outcome -> float64 (d,), finite: what the distinguisher sees of it. Only what is released.
+    trials
+        How many runs make a fair audit where nobody asks for another number: many where worlds
+        differ little, few where they cannot be mistaken or runs are slow.
+    """
+
+    subject: str
+    task: TaskKind | None
+    neighbours: str
+    fit: Callable[[bool, int | None], Any]
+    observe: Callable[[Any], np.ndarray]
+    trials: int = 4000
+
+
+@dataclass(frozen=True)
+class OneRunCase:
+    """An audit by one run with many canaries, each put in by its own coin.
+
+    Attributes
+    ----------
+    canaries
+        How many.
+    run
+        (coins, bool (canaries,), seed) -> scores, float64 (canaries,), and the run's ledger. The
+        larger a score, the likelier its canary is in; 0 is the middle, known beforehand. The noise
+        of different scores is independent.
+    """
+
+    subject: str
+    task: TaskKind | None
+    neighbours: str
+    canaries: int
+    run: Callable[[np.ndarray, int | None], tuple[np.ndarray, Ledger]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a case is asked to audit: a method by name, on a kind of task, at a budget."""
+
+    method: str
+    task: TaskKind
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class MethodPair:
+    """Two tables that are neighbours, and the method that is fitted to one of them.
+
+    Attributes
+    ----------
+    domain
+        Public; covers both tables.
+    present, absent
+        The tables with the canary and without it.
+    params
+        Parameters of the method.
+    """
+
+    setting: Setting
+    domain: Domain
+    present: Table
+    absent: Table
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def fit(self, present: bool, seed: int | None) -> Any:
+        """Return the method, fitted to one of the tables as the runner would."""
+        return fit_method(
+            self.setting, self.domain, self.present if present else self.absent, seed, self.params
+        )
+
+
+def fit_method(
+    setting: Setting, domain: Domain, table: Table, seed: int | None, params: Mapping[str, Any]
+) -> Any:
+    """Return a method of the registry, fitted to a table in the encoding it wants."""
+    method = registry.get(setting.method)
+    X, y = table
+    model = method.build(
+        task=setting.task,
+        epsilon=setting.epsilon,
+        delta=setting.delta,
+        domain=domain,
+        seed=seed,
+        **params,
+    )
+    with warnings.catch_warnings():
+        # Tiny, extreme tables make solvers complain; what the model then is, is what is audited.
+        warnings.simplefilter("ignore")
+        return model.fit(ENCODINGS[method.encoding](domain).transform(X), y)
+
+
+def categories(codes: Sequence[int] | np.ndarray, names: Sequence[str]) -> pd.Categorical:
+    """Return a categorical column from codes."""
+    return pd.Categorical.from_codes(np.asarray(codes, dtype=np.int64), pd.Index(list(names)))

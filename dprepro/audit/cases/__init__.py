@@ -1,0 +1,103 @@
+"""Which pair is audited: one file a family of methods, and a general pair for all others.
+
+A module here joins by having ``CASES``, builders by the name of what they audit, and where one run
+can hold many canaries ``ONE_RUN_CASES`` likewise.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dprepro.audit.case import Case, OneRunCase, Setting
+from dprepro.audit.cases.general import general_case
+from dprepro.audit.cases.mechanisms import MECHANISMS, ONE_RUN_MECHANISMS
+from dprepro.data.domain import TaskKind
+from dprepro.errors import DpreproError, nearest
+from dprepro.methods import registry
+
+
+def subjects() -> list[tuple[str, TaskKind | None]]:
+    """Return every private method with each of its tasks, then the mechanisms (task None)."""
+    methods: list[tuple[str, TaskKind | None]] = [
+        (method.name, task)
+        for method in registry.all_methods().values()
+        if method.takes_epsilon
+        for task in sorted(method.tasks)
+    ]
+    return methods + [(name, None) for name in MECHANISMS]
+
+
+def one_run_names() -> list[str]:
+    """Return the names that `find_one_run_case` knows."""
+    return [*sorted(_builders("ONE_RUN_CASES")), *ONE_RUN_MECHANISMS]
+
+
+def find_case(
+    name: str, task: TaskKind | None = None, *, epsilon: float = 1.0, delta: float = 1e-6
+) -> Case:
+    """Return the case of a method, by default on the first of its tasks, or of a mechanism.
+
+    Raises
+    ------
+    DpreproError
+        If there is nothing private of that name, or it does not support the task.
+    """
+    _check_name(name)
+    if name in MECHANISMS:
+        return MECHANISMS[name](epsilon, delta)
+    setting = Setting(name, _check_task(name, task), epsilon, delta)
+    return _builders("CASES").get(name, general_case)(setting)
+
+
+def find_one_run_case(
+    name: str, task: TaskKind | None = None, *, epsilon: float = 1.0, delta: float = 1e-6
+) -> OneRunCase:
+    """Return the case with many canaries of a method or mechanism.
+
+    Raises
+    ------
+    DpreproError
+        As `find_case`, and if it has none.
+    """
+    _check_name(name)
+    if name in ONE_RUN_MECHANISMS:
+        return ONE_RUN_MECHANISMS[name](epsilon, delta)
+    builders = _builders("ONE_RUN_CASES")
+    if name not in builders:
+        raise DpreproError(
+            f"{name} has no audit in one run; available for: {', '.join(one_run_names())}. "
+            "Leave out --one-run"
+        )
+    return builders[name](Setting(name, _check_task(name, task), epsilon, delta))
+
+
+def _check_name(name: str) -> None:
+    allowed = list(dict.fromkeys(subject for subject, _ in subjects()))
+    if name not in allowed:
+        raise DpreproError(
+            f"nothing private is called {name!r}{nearest(name, allowed)}. "
+            f"Allowed: {', '.join(allowed)}"
+        )
+
+
+def _check_task(name: str, task: TaskKind | None) -> TaskKind:
+    tasks = sorted(registry.get(name).tasks)
+    if task is not None and task not in tasks:
+        raise DpreproError(f"{name} does not support {task}; it supports {', '.join(tasks)}")
+    return task or tasks[0]
+
+
+def _builders(attribute: str) -> dict[str, Callable[[Setting], Any]]:
+    return {
+        name: build
+        for module in _modules()
+        for name, build in getattr(module, attribute, {}).items()
+    }
+
+
+def _modules() -> Iterator[Any]:
+    for info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
+        yield importlib.import_module(f"{__name__}.{info.name}")

@@ -1,0 +1,124 @@
+"""Audit by one run: many canaries, a coin for each (Steinke, Nasr, Jagielski 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dprepro.audit.case import OneRunCase
+from dprepro.audit.result import Verdict, is_gaussian, judge, reasons, rounded
+from dprepro.privacy.audit import (
+    CONFIDENCE,
+    Guesses,
+    mu_lower_bound,
+    one_run_lower_bound,
+)
+from dprepro.privacy.gdp import epsilon_of
+
+GUESSED_SHARE = 0.25
+"""Of the canaries, those with the largest absolute scores are guessed at. Fixed beforehand."""
+
+
+@dataclass(frozen=True)
+class OneRunResult:
+    """What one run proves; fields as in `AuditResult` where they have the same name.
+
+    Attributes
+    ----------
+    canaries, guesses, correct
+        m, r and v of the theorem, see `one_run_p_value`.
+    lower_bound
+        By the theorem, which assumes nothing of the mechanism.
+    independent_bound
+        By Gaussian DP from one guess about each canary, given that the noise of different canaries
+        is independent, which holds by construction of the case; None for other noise. Much sharper.
+    """
+
+    subject: str
+    task: str | None
+    neighbours: str
+    adjacency: str
+    epsilon: float
+    delta: float
+    true_epsilon: float
+    gaps: tuple[str, ...]
+    canaries: int
+    guesses: int
+    correct: int
+    lower_bound: float
+    independent_bound: float | None
+    confidence: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the higher of the two bounds; each holds with the stated confidence."""
+        highest = max(self.lower_bound, self.independent_bound or 0.0)
+        return judge(highest, self.epsilon, self.true_epsilon)
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether a bound is exceeded and the ledger names no reason."""
+        return self.verdict is not Verdict.WITHIN and not self.gaps
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields, JSON-able."""
+        independent = self.independent_bound
+        return {
+            "subject": self.subject,
+            "task": self.task,
+            "neighbours": self.neighbours,
+            "adjacency": self.adjacency,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "ledger_epsilon": rounded(self.true_epsilon),
+            "gaps": list(self.gaps),
+            "bound": "one run",
+            "canaries": self.canaries,
+            "guesses": self.guesses,
+            "correct": self.correct,
+            "lower_bound": rounded(self.lower_bound),
+            "independent_bound": None if independent is None else rounded(independent),
+            "confidence": self.confidence,
+            "verdict": self.verdict.value,
+        }
+
+
+def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResult:
+    """Flip the coins, run once, guess and bound epsilon.
+
+    `seed` as in `run_trials`.
+    """
+    generator = np.random.default_rng(seed)
+    coins = generator.random(case.canaries) < 0.5
+    run_seed = None if seed is None else int(generator.integers(2**32))
+    scores, ledger = case.run(coins, run_seed)
+    right = (scores > 0) == coins
+    guesses = max(1, round(GUESSED_SHARE * case.canaries))
+    guessed = np.argsort(-np.abs(scores), kind="stable")[:guesses]
+    correct = int(right[guessed].sum())
+    return OneRunResult(
+        subject=case.subject,
+        task=case.task,
+        neighbours=case.neighbours,
+        adjacency=ledger.adjacency,
+        epsilon=ledger.epsilon,
+        delta=ledger.delta,
+        true_epsilon=ledger.verify(),
+        gaps=reasons(ledger),
+        canaries=case.canaries,
+        guesses=guesses,
+        correct=correct,
+        lower_bound=one_run_lower_bound(case.canaries, guesses, correct, ledger.delta),
+        independent_bound=_independent(right, coins, ledger.delta) if is_gaussian(ledger) else None,
+        confidence=CONFIDENCE,
+    )
+
+
+def _independent(right: np.ndarray, coins: np.ndarray, delta: float) -> float:
+    guesses = Guesses(
+        int((~right & ~coins).sum()), int((~coins).sum()),
+        int((~right & coins).sum()), int(coins.sum()),
+    )  # fmt: skip
+    return epsilon_of(float(mu_lower_bound(guesses)), delta)

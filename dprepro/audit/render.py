@@ -1,0 +1,64 @@
+"""Audit results for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from dprepro.audit.one_run import OneRunResult
+from dprepro.audit.result import AuditResult, Verdict
+
+Result = AuditResult | OneRunResult
+
+_NO_REASON = "the ledger names no reason: a fault of the method, or of its ledger"
+
+
+def render(results: Sequence[Result]) -> Group:
+    """Return a table with a row each, then a line on each pair and what the ledger says of it."""
+    parts: list[RenderableType] = [_table(results), ""]
+    for result in results:
+        parts.append(f"[bold]{_name(result)}[/] ({result.adjacency}): {escape(_basis(result))}")
+        if result.verdict is not Verdict.WITHIN:
+            parts.extend(f"    - {escape(gap)}" for gap in result.gaps or (_NO_REASON,))
+    return Group(*parts)
+
+
+def _basis(result: Result) -> str:
+    """Return what the bound rests on."""
+    if isinstance(result, AuditResult):
+        return f"{result.neighbours}. {result.trials:,} runs, bound by {result.bound}"
+    return f"{result.neighbours}. {result.correct} of {result.guesses} guesses right"
+
+
+def _table(results: Sequence[Result]) -> Table:
+    """All results are of one kind: by many runs, or by one."""
+    table = Table(box=None, pad_edge=False)
+    rows = [_cells(result) for result in results]
+    for heading in rows[0]:
+        justify: Literal["left", "right"] = "left" if heading in ("audited", "verdict") else "right"
+        table.add_column(heading, justify=justify, no_wrap=True)
+    for row in rows:
+        table.add_row(*row.values())
+    return table
+
+
+def _cells(result: Result) -> dict[str, str]:
+    bounds = {"epsilon >=": f"{result.lower_bound:.3f}"}
+    if isinstance(result, OneRunResult):
+        sharper = result.independent_bound
+        bounds["if indep."] = "" if sharper is None else f"{sharper:.3f}"
+    return {
+        "audited": _name(result),
+        **bounds,
+        "ledger": f"{result.true_epsilon:.3f}",
+        "stated": f"{result.epsilon:g}",
+        "verdict": result.verdict.value,
+    }
+
+
+def _name(result: Result) -> str:
+    return f"{result.subject} {result.task}" if result.task else result.subject

@@ -1,0 +1,180 @@
+"""Audit a case: learn to tell its two worlds apart, then count how well that works."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from dprepro.audit.case import Case
+from dprepro.audit.distinguisher import Distinguisher, learn
+from dprepro.audit.trials import Trials, run_trials
+from dprepro.privacy.audit import (
+    CONFIDENCE,
+    Form,
+    Guesses,
+    epsilon_lower_bound,
+    mu_lower_bound,
+)
+from dprepro.privacy.gdp import epsilon_of
+from dprepro.privacy.ledger import TOLERANCE, Ledger
+
+
+class Verdict(str, Enum):
+    """How the lower bound compares with what is stated."""
+
+    WITHIN = "within"
+    ABOVE_LEDGER = "above ledger"
+    """Below the stated epsilon, but above what the ledger adds up to: the ledger is wrong."""
+    EXCEEDED = "EXCEEDED"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The second half of the runs: scores, float64 (N,), worlds, bool (N,), and the threshold."""
+
+    scores: np.ndarray
+    present: np.ndarray
+    threshold: float
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes
+    ----------
+    subject, task, neighbours
+        What was audited; see `Case`.
+    adjacency, epsilon, delta
+        The guarantee that the ledger states.
+    true_epsilon
+        What the ledger's entries add up to.
+    gaps
+        What the ledger names as unpaid or unproved: why an excess may be expected.
+    bound
+        "GDP" where all releases are Gaussian: the bound is mu's, converted at `delta`. Else
+        "(epsilon, delta)".
+    lower_bound
+        On epsilon, holding with probability `confidence`; 0 if the runs prove nothing.
+    trials
+        Runs in all; the first half trained the distinguisher.
+    """
+
+    subject: str
+    task: str | None
+    neighbours: str
+    adjacency: str
+    epsilon: float
+    delta: float
+    true_epsilon: float
+    gaps: tuple[str, ...]
+    bound: str
+    lower_bound: float
+    confidence: float
+    trials: int
+    seconds: float
+    evidence: Evidence = field(repr=False, compare=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        """See `Verdict`."""
+        return judge(self.lower_bound, self.epsilon, self.true_epsilon)
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether a bound is exceeded and the ledger names no reason."""
+        return self.verdict is not Verdict.WITHIN and not self.gaps
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the evidence, JSON-able."""
+        return {
+            "subject": self.subject,
+            "task": self.task,
+            "neighbours": self.neighbours,
+            "adjacency": self.adjacency,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "ledger_epsilon": rounded(self.true_epsilon),
+            "gaps": list(self.gaps),
+            "bound": self.bound,
+            "lower_bound": rounded(self.lower_bound),
+            "confidence": self.confidence,
+            "trials": self.trials,
+            "seconds": round(self.seconds, 1),
+            "verdict": self.verdict.value,
+        }
+
+
+def judge(lower_bound: float, epsilon: float, true_epsilon: float) -> Verdict:
+    """Compare a lower bound with the stated epsilon and with the ledger's sum."""
+    if lower_bound > epsilon + TOLERANCE:
+        return Verdict.EXCEEDED
+    return Verdict.ABOVE_LEDGER if lower_bound > true_epsilon + TOLERANCE else Verdict.WITHIN
+
+
+def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> AuditResult:
+    """Run a case, learn from the first half of the runs and bound epsilon from the second.
+
+    Parameters and errors are those of `run_trials`.
+    """
+    started = time.perf_counter()
+    ledger = case.fit(True, seed).ledger_
+    runs = run_trials(case, trials, jobs=jobs, seed=seed)
+    training, held_out = runs.halves()
+    gaussian = is_gaussian(ledger)
+    rule = learn(training.outputs, training.present, bound_for(gaussian, ledger.delta))
+    bound = _bound(rule, held_out, gaussian, ledger.delta)
+    return AuditResult(
+        subject=case.subject,
+        task=case.task,
+        neighbours=case.neighbours,
+        adjacency=ledger.adjacency,
+        epsilon=ledger.epsilon,
+        delta=ledger.delta,
+        true_epsilon=ledger.verify(),
+        gaps=reasons(ledger),
+        bound="GDP" if gaussian else "(epsilon, delta)",
+        lower_bound=bound,
+        confidence=CONFIDENCE,
+        trials=trials,
+        seconds=time.perf_counter() - started,
+        evidence=Evidence(rule.scores(held_out.outputs), held_out.present, rule.threshold),
+    )
+
+
+def is_gaussian(ledger: Ledger) -> bool:
+    """Whether every release is Gaussian, so that mu-GDP is what is claimed."""
+    return all(entry.mechanism == "gaussian" for entry in ledger.entries)
+
+
+def reasons(ledger: Ledger) -> tuple[str, ...]:
+    """Return what the ledger names as unpaid or unproved, but for the audit's own fixed seeds."""
+    return tuple(
+        text for text in (*ledger.unpaid, *ledger.gaps) if not text.startswith("fixed seed")
+    )
+
+
+def bound_for(gaussian: bool, delta: float) -> Any:
+    """Return the bound to maximise: on mu, or on epsilon at `delta`."""
+
+    def bound(guesses: Guesses, form: Form) -> np.ndarray:
+        if gaussian:
+            return mu_lower_bound(guesses, form)
+        return epsilon_lower_bound(guesses, delta, form)
+
+    return bound
+
+
+def rounded(epsilon: float) -> float | None:
+    """Return epsilon to four places, None for infinity, which strict JSON lacks."""
+    return round(epsilon, 4) if np.isfinite(epsilon) else None
+
+
+def _bound(rule: Distinguisher, runs: Trials, gaussian: bool, delta: float) -> float:
+    guesses = rule.judge(runs.outputs, runs.present)
+    value = float(bound_for(gaussian, delta)(guesses, rule.form))
+    return epsilon_of(value, delta) if gaussian else max(0.0, value)
