@@ -88,7 +88,8 @@ def resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKin
     Raises
     ------
     ValueError
-        If the domain describes another number of features.
+        If the domain describes another number of features or, for a DataFrame with names of its
+        own, other features; or if its target is not of the task's kind.
     """
     if model.domain is None:
         warnings.warn(
@@ -99,12 +100,36 @@ def resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKin
             stacklevel=3,
         )
         return Domain.observe(frame, y, task)
-    if len(model.domain.features) != frame.shape[1]:
-        raise ValueError(
-            f"X has {frame.shape[1]} columns but the domain describes "
-            f"{len(model.domain.features)} features"
-        )
+    _check_features(model, frame)
+    _check_target(model.domain, task)
     return model.domain
+
+
+def _check_features(model: Any, frame: pd.DataFrame) -> None:
+    described = [feature.name for feature in model.domain.features]
+    if len(described) != frame.shape[1]:
+        raise ValueError(
+            f"X has {frame.shape[1]} columns but the domain describes {len(described)} features"
+        )
+    # An array has no names; a DataFrame's must match, or values would meet another's bounds.
+    if not hasattr(model, "feature_names_in_"):
+        return
+    for column, name in zip(frame.columns, described, strict=True):
+        if column != name:
+            raise ValueError(
+                f"X has column {column!r} where the domain describes feature {name!r}: "
+                f"reorder or rename the columns, X[{described!r}]"
+            )
+
+
+def _check_target(domain: Domain, task: TaskKind) -> None:
+    labels = [isinstance(value, str) for value in domain.target]
+    fits = len(labels) == 2 and (not any(labels) if task == "regression" else all(labels))
+    if not fits:
+        needed = "bounds (lower, upper)" if task == "regression" else "two labels (strings)"
+        raise ValueError(
+            f"the domain's target must be {needed} for a {task} task, got {domain.target!r}"
+        )
 
 
 def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:

@@ -1,0 +1,65 @@
+"""What estimators refuse before they train: a domain that belongs to other data."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
+
+FEATURES = (NumericFeature("x", 0, 1), NumericFeature("z", 0, 100))
+LABELLED = Domain(FEATURES, ("no", "yes"))
+BOUNDED = Domain(FEATURES, (0.0, 1.0))
+
+
+def table(rows=50):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.random(rows), "z": 100 * rng.random(rows)})
+    return X, (X["x"] > 0.5).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("columns", "wrong"),
+    [(["z", "x"], "column 'z' where the domain describes feature 'x'"), (["x", "q"], "'q'")],
+)
+def test_columns_must_be_those_of_the_domain_in_its_order(columns, wrong):
+    X, y = table()
+    X = X.rename(columns={"z": "q"}) if "q" in columns else X
+    with pytest.raises(ValueError, match=wrong):
+        DPEBMClassifier(domain=LABELLED).fit(X[columns], y)
+
+
+def test_an_array_has_no_names_to_compare():
+    X, y = table()
+    by_name = DPEBMClassifier(domain=LABELLED, random_state=0, n_epochs=5).fit(X, y)
+    by_place = DPEBMClassifier(domain=LABELLED, random_state=0, n_epochs=5).fit(X.to_numpy(), y)
+    np.testing.assert_array_equal(by_name.predict_proba(X), by_place.predict_proba(X.to_numpy()))
+
+
+def test_a_second_fit_on_an_array_forgets_the_names():
+    X, y = table()
+    model = DPEBMClassifier(domain=LABELLED, n_epochs=5).fit(X, y)
+    other = Domain((NumericFeature("a", 0, 1), NumericFeature("b", 0, 100)), ("no", "yes"))
+    assert model.set_params(domain=other).fit(X.to_numpy(), y).domain_ == other
+
+
+def test_the_number_of_features_must_be_the_domains():
+    X, y = table()
+    domain = Domain((*FEATURES, CategoricalFeature("c", ("a",))), ("no", "yes"))
+    with pytest.raises(ValueError, match="X has 2 columns but the domain describes 3 features"):
+        DPEBMClassifier(domain=domain).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "domain", "needed"),
+    [
+        (DPEBMClassifier, BOUNDED, "two labels"),
+        (DPEBMClassifier, Domain(FEATURES, ("a", "b", "c")), "two labels"),
+        (DPEBMRegressor, LABELLED, r"bounds \(lower, upper\)"),
+        (DPEBMRegressor, Domain(FEATURES, ("0", "1")), r"bounds \(lower, upper\)"),
+    ],
+)
+def test_the_domains_target_must_fit_the_task(estimator, domain, needed):
+    X, y = table()
+    with pytest.raises(ValueError, match=f"target must be {needed}"):
+        estimator(domain=domain).fit(X, y)
