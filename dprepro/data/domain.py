@@ -91,6 +91,7 @@ class Domain:
             reads.append(f"bounds of {', '.join(bounds)}")
         if categories:
             reads.append(f"categories of {', '.join(categories)}")
+        reads.append("which features have missing values")
         target: tuple[float, float] | tuple[str, ...]
         if task == "regression":
             target = (float(np.min(y)), float(np.max(y)))

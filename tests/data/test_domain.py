@@ -32,7 +32,11 @@ def test_observing_names_every_read():
         CategoricalFeature("city", ("x", "y")),
         CategoricalFeature("owner", ("False", "True")),
     )
-    assert domain.observed == ("bounds of age, income", "categories of job, city, owner")
+    assert domain.observed == (
+        "bounds of age, income",
+        "categories of job, city, owner",
+        "which features have missing values",
+    )
     assert not domain.is_public
     assert domain.target == ("0", "1")
 

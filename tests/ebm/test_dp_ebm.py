@@ -58,7 +58,11 @@ def test_without_a_domain_every_read_is_warned_of_and_named():
     X, y, _ = table()
     with pytest.warns(PrivacyWarning, match="unpaid for"):
         model = classifier(domain=None, random_state=None).fit(X, y)
-    assert model.ledger_.unpaid == ["bounds of x", "categories of c"]
+    assert model.ledger_.unpaid == [
+        "bounds of x",
+        "categories of c",
+        "which features have missing values",
+    ]
     assert not model.ledger_.holds
 
 
