@@ -115,7 +115,7 @@ def get(name: str) -> Method:
     methods = all_methods()
     if name not in methods:
         raise DpreproError(
-            f"unknown method {name!r}{nearest(name, list(methods))}. "
+            f"unknown method {name!r}{nearest(name, list(methods)) or '.'} "
             f"Allowed: {', '.join(methods)}. `dprepro methods` describes them."
         )
     return methods[name]
