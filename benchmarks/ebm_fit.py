@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import problems
+from ceilings import ceilings as measure_ceilings
 from machine import describe, pin_to_one_core
 from problems import LIBRARIES, Problem, dp_ebm, fit_quietly, plain_ebm
 from threadpoolctl import threadpool_limits
@@ -90,6 +91,11 @@ def leaves(given: argparse.Namespace) -> Rows:
     return rows
 
 
+def ceilings(given: argparse.Namespace) -> Rows:
+    """Ceilings of this core, in ns a row: the traffic of a step alone, and its division alone."""
+    return measure_ceilings(given.repeats)
+
+
 def plain(given: argparse.Namespace) -> Rows:
     """EBM without privacy on Adult, each library with its own defaults, no interactions."""
     problem = problems.real("adult", given.data_dir)
@@ -106,6 +112,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Rows]] = {
     "rows": rows_scaling,
     "features": features_scaling,
     "leaves": leaves,
+    "ceilings": ceilings,
     "plain": plain,
 }
 
