@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
+class ExecutorName(str, Enum):
+    """Where to run."""
+
+    LOCAL = "local"
+    DASK = "dask"
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("run")(run)
@@ -26,6 +34,15 @@ def run(
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="one a core"),
+    ] = None,
+    executor: Annotated[
+        ExecutorName, typer.Option(help="Processes of this machine, or a Dask cluster.")
+    ] = ExecutorName.LOCAL,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where the cluster's scheduler is.", show_default=False
+        ),
     ] = None,
     splits: Annotated[int | None, typer.Option(min=1, help="Only the first N splits.")] = None,
     method: Annotated[
@@ -74,6 +91,8 @@ def run(
     from dprepro.experiment.run import Options
 
     options = Options(
+        executor=executor.value,
+        address=address,
         jobs=jobs,
         splits=splits,
         methods=tuple(method or ()),

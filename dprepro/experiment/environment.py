@@ -44,14 +44,20 @@ def describe(config_text: str, jobs: int) -> dict[str, Any]:
     }
 
 
+def versions() -> dict[str, str]:
+    """Return, by name, the versions on which results may depend."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python, "dprepro": __version__, **_library_versions()}
+
+
 def _library_versions() -> dict[str, str]:
-    versions = {}
+    found = {}
     for name in LIBRARIES:
         try:
-            versions[name] = metadata.version(name)
+            found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return versions
+    return found
 
 
 def _cpu_model() -> str:
@@ -80,6 +86,12 @@ def _git_state() -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
+    # Without the lock that `git status` would take only to note what it found.
     return subprocess.run(
-        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=20
+        ["git", "--no-optional-locks", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
     ).stdout

@@ -1,27 +1,18 @@
-"""Where tasks run. Executors share one interface, so that the runner does not care."""
+"""What the places where tasks run have in common: calls, their queue, and slots that serve it.
+
+The local pool (`dprepro.experiment.local`) and the cluster (`dprepro.experiment.cluster`) differ
+only in what a slot does with a call, so that the runner does not care.
+"""
 
 from __future__ import annotations
 
-import os
-import re
 import signal
 import threading
-import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from typing import Any, Protocol
-
-from dprepro.errors import DpreproError
-
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 
 
 class TimeLimitError(Exception):
@@ -32,15 +23,25 @@ class WorkerDiedError(Exception):
     """The worker process ended while it ran the call."""
 
 
+class HandedBackError(Exception):
+    """The slot could not serve the call and has put it back into the queue."""
+
+
 class Executor(Protocol):
     """Runs calls in other processes, each call once."""
+
+    @property
+    def jobs(self) -> int:
+        """Number of calls that run at one time."""
+        ...
 
     def submit(
         self, fn: Callable[..., Any], /, *args: Any, affinity: Hashable = None
     ) -> Future[Any]:
         """Queue ``fn(*args)``; calls of one `affinity` go to one worker where that costs nothing.
 
-        The future holds the result, or `TimeLimitError`, or `WorkerDiedError`, or what was raised.
+        The future holds the result, or `TimeLimitError`, or `WorkerDiedError`, or what was raised;
+        `DpreproError` where no worker can be had.
         """
         ...
 
@@ -53,85 +54,42 @@ class Executor(Protocol):
         ...
 
 
-class LocalExecutor:
-    """Worker processes on this machine, each in a loky pool of its own.
+class Call:
+    """A function and its arguments, waiting or running, and the future of its result."""
 
-    A pool breaks as a whole when one of its processes dies. Pools of one confine that: a call
-    that kills its worker, or is killed at its time limit, never touches its neighbours, and it is
-    always known which call it was.
-
-    Parameters
-    ----------
-    jobs
-        Number of workers; each starts with its first call.
-    time_limit
-        Seconds that one call may take, or None. The start of the worker does not count.
-    warm_up
-        Called once in every new worker before its first call.
-    """
-
-    def __init__(
-        self,
-        jobs: int,
-        time_limit: float | None = None,
-        warm_up: Callable[[], None] | None = None,
-    ) -> None:
-        self._queue = _CallQueue()
-        self._slots = [_Slot(self._queue, time_limit, warm_up) for _ in range(jobs)]
-        for slot in self._slots:
-            slot.start()
-
-    def submit(
-        self, fn: Callable[..., Any], /, *args: Any, affinity: Hashable = None
-    ) -> Future[Any]:
-        """See `Executor.submit`."""
-        call = _Call(fn, args, affinity)
-        self._queue.put(call)
-        return call.future
-
-    def close(self) -> None:
-        """See `Executor.close`."""
-        self._queue.close()
-        for slot in self._slots:
-            slot.join()
-
-    def kill(self) -> None:
-        """See `Executor.kill`."""
-        self._queue.cancel()
-        for slot in self._slots:
-            slot.kill()
-        for slot in self._slots:
-            slot.join()
-
-
-class _Call:
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], affinity: Hashable) -> None:
         self.fn = fn
         self.args = args
         self.affinity = affinity
+        self.lost_workers: list[str] = []
         self.future: Future[Any] = Future()
 
 
-class _CallQueue:
+class CallQueue:
     """Calls in groups of equal affinity, each group preferably served by one slot."""
 
     def __init__(self) -> None:
-        self._groups: dict[Hashable, deque[_Call]] = {}
+        self._groups: dict[Hashable, deque[Call]] = {}
         self._serving: dict[object, Hashable] = {}
+        self._retired: set[object] = set()
         self._closed = False
         self._changed = threading.Condition()
 
-    def put(self, call: _Call) -> None:
+    def put(self, call: Call) -> None:
+        """Add a call behind those of its group."""
         with self._changed:
             self._groups.setdefault(call.affinity, deque()).append(call)
             self._changed.notify()
 
-    def take(self, slot: object) -> _Call | None:
-        """Return the next call for `slot`, waiting for one; None once closed and empty."""
+    def take(self, slot: object) -> Call | None:
+        """Return the next call for `slot`, waiting for one; None once closed and empty.
+
+        A slot that was retired gets None too.
+        """
         with self._changed:
-            while not self._groups and not self._closed:
+            while not (self._groups or self._closed or slot in self._retired):
                 self._changed.wait()
-            if not self._groups:
+            if slot in self._retired or not self._groups:
                 return None
             affinity = self._choose(slot)
             self._serving[slot] = affinity
@@ -152,45 +110,55 @@ class _CallQueue:
             return free
         return max(self._groups, key=lambda affinity: len(self._groups[affinity]))
 
+    def retire(self, slot: object) -> None:
+        """Give `slot` no more calls; its group is free for others."""
+        with self._changed:
+            self._retired.add(slot)
+            self._serving.pop(slot, None)
+            self._changed.notify_all()
+
     def close(self) -> None:
+        """Let the slots end once the queue is empty."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
-    def cancel(self) -> None:
+    def empty(self) -> list[Call]:
+        """Take out what nobody serves yet, close, and return the calls."""
         with self._changed:
-            for group in self._groups.values():
-                for call in group:
-                    call.future.cancel()
+            calls = [call for group in self._groups.values() for call in group]
             self._groups.clear()
         self.close()
+        return calls
 
 
 _NOTHING = object()
 
 
-class _Slot(threading.Thread):
-    """A thread that hands calls to one worker process, and replaces the worker when it is gone."""
+class Slot(threading.Thread, ABC):
+    """A thread that serves a queue, one call at a time, until it is closed and empty."""
 
-    def __init__(
-        self,
-        queue: _CallQueue,
-        time_limit: float | None,
-        warm_up: Callable[[], None] | None,
-    ) -> None:
+    def __init__(self, queue: CallQueue) -> None:
         super().__init__(daemon=True)
         self._queue = queue
-        self._time_limit = time_limit
-        self._warm_up = warm_up
-        self._pool: Any = None
-        self._lock = threading.Lock()
         self._killed = False
 
+    @abstractmethod
+    def serve(self, call: Call) -> Any:
+        """Run the call in a worker and return its result, or raise `HandedBackError`."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Let go of the worker; the last thing the thread does."""
+
     def run(self) -> None:
+        """Serve the queue."""
         _block_interrupts()
         while (call := self._queue.take(self)) is not None:
             try:
-                result = self._run(call)
+                result = self.serve(call)
+            except HandedBackError:
+                continue
             except BaseException as error:
                 if not self._killed:
                     call.future.set_exception(error)
@@ -199,69 +167,11 @@ class _Slot(threading.Thread):
                     call.future.set_result(result)
             if self._killed:
                 call.future.cancel()
-        self._end_worker(kill=False)
+        self.end()
 
     def kill(self) -> None:
-        with self._lock:
-            self._killed = True
-        self._end_worker(kill=True)
-
-    def _run(self, call: _Call) -> Any:
-        from loky.process_executor import BrokenProcessPool
-
-        pool = self._pool or self._start_worker()
-        try:
-            inner = pool.submit(call.fn, *call.args)
-            if not wait([inner], timeout=self._time_limit).done:
-                self._end_worker(kill=True)
-                raise TimeLimitError(f"time limit of {self._time_limit:g} s exceeded")
-            return inner.result()
-        except BrokenProcessPool as error:
-            self._end_worker(kill=True)
-            raise WorkerDiedError(f"the worker process died{_exit_code(error)}") from None
-
-    def _start_worker(self) -> Any:
-        from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
-
-        pool = ProcessPoolExecutor(
-            max_workers=1,
-            timeout=None,
-            initializer=_prepare_worker,
-            initargs=(os.getpid(),),
-            env=dict.fromkeys(_THREAD_VARIABLES, "1"),
-        )
-        with self._lock:
-            self._pool = pool
-            killed = self._killed
-        try:
-            if killed:
-                raise WorkerDiedError("stopped")
-            pool.submit(self._warm_up or _nothing).result()
-        except BrokenProcessPool as error:
-            self._end_worker(kill=True)
-            raise DpreproError(
-                f"a worker process cannot start{_exit_code(error)}: fewer --jobs need less memory"
-            ) from error
-        except BaseException:
-            self._end_worker(kill=True)
-            raise
-        return pool
-
-    def _end_worker(self, kill: bool) -> None:
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=True, kill_workers=kill)
-
-
-def _exit_code(error: BaseException) -> str:
-    """Return how the worker ended, e.g. `` (SIGKILL(-9))``, as far as loky's error tells."""
-    codes = re.search(r"\{([^}]*)\}", str(error))
-    return f" ({codes[1]})" if codes else ""
-
-
-def _nothing() -> None:
-    pass
+        """Cancel what runs instead of finishing it."""
+        self._killed = True
 
 
 def _block_interrupts() -> None:
@@ -271,15 +181,3 @@ def _block_interrupts() -> None:
     """
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-
-def _prepare_worker(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this process when the runner is gone, however it went; loky's workers would linger."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)

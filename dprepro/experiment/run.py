@@ -8,23 +8,21 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
+from dprepro.errors import DpreproError
 from dprepro.experiment import environment
-from dprepro.experiment.executors import (
-    Executor,
-    LocalExecutor,
-    TimeLimitError,
-    WorkerDiedError,
-)
+from dprepro.experiment.cluster import DaskExecutor
+from dprepro.experiment.executors import Executor, TimeLimitError, WorkerDiedError
 from dprepro.experiment.journal import Journal, read_journal
+from dprepro.experiment.local import LocalExecutor
 from dprepro.experiment.plan import PlannedTask, narrow, plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.summary import Summary, Tally
@@ -40,8 +38,11 @@ class Options:
 
     Attributes
     ----------
+    executor, address
+        Processes of this machine ("local"), or the workers of the Dask cluster ("dask") whose
+        scheduler is at `address` (``HOST:PORT``).
     jobs
-        Number of worker processes; None means one a core.
+        Number of worker processes; None means one a core. A cluster runs one task a thread.
     splits, methods, epsilons
         See `dprepro.experiment.plan.narrow`.
     fresh
@@ -52,6 +53,8 @@ class Options:
         Seconds that one task may take; None means the config's.
     """
 
+    executor: Literal["local", "dask"] = "local"
+    address: str | None = None
     jobs: int | None = None
     splits: int | None = None
     methods: tuple[str, ...] = ()
@@ -61,6 +64,18 @@ class Options:
     results: Path = Path("results")
     data_dir: Path | None = None
     time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.executor == "dask") != (self.address is not None):
+            raise DpreproError(
+                "--executor dask and --address HOST:PORT, which says where the cluster's scheduler "
+                "is, go together: give both or none"
+            )
+        if self.executor == "dask" and self.jobs is not None:
+            raise DpreproError(
+                "--jobs is for the workers of this machine; a Dask cluster runs as many tasks at a "
+                "time as its workers have threads: leave --jobs out"
+            )
 
 
 @dataclass(frozen=True)
@@ -133,22 +148,21 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         outlook = _outlook(*plans, _known(journal.path), options.retry_failed)
         tally = Tally(config.metric)
         tally.extend((*outlook.done, *outlook.skips))
-        jobs = _number_of_jobs(options.jobs, len(outlook.todo))
-        if outlook.todo:
-            load(config.card, options.data_dir)  # fetched once, before several workers want it
-        if outlook.todo or outlook.skips:
-            journal.append(environment.describe(config.text, jobs))
-        for skip in outlook.skips:
-            journal.append(skip)
-        observer.begin(outlook, jobs)
-        try:
-            with contextlib.closing(_execute(config, options, outlook.todo, jobs)) as records:
-                for record in records:
+        data = _data_ref(config, options, outlook.todo)
+        with _workers(config, options, data, outlook.todo) as (executor, stop):
+            jobs = executor.jobs if executor else 0
+            if outlook.todo or outlook.skips:
+                journal.append(environment.describe(config.text, jobs))
+            for skip in outlook.skips:
+                journal.append(skip)
+            observer.begin(outlook, jobs)
+            try:
+                for record in _collect(executor, outlook.todo, data, stop) if executor else ():
                     journal.append(record)
                     tally.add(record)
                     observer.advance(record)
-        finally:
-            observer.end()
+            finally:
+                observer.end()
     wall = time.perf_counter() - start
     return Summary(config.name, tally, len(outlook.todo), wall, outlook.stale)
 
@@ -189,30 +203,53 @@ def _outlook(
     return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale)
 
 
+def _data_ref(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> DataRef:
+    """Return where workers find the dataset, in absolute paths: theirs may be another folder."""
+    card, folder = Path(config.card), options.data_dir
+    return DataRef(
+        card=str(card.resolve()) if card.is_file() else config.card,
+        data_dir=folder.expanduser().resolve() if folder else None,
+        fingerprint=todo[0].data_fingerprint if todo else "",
+    )
+
+
+@contextlib.contextmanager
+def _workers(
+    config: ExperimentConfig, options: Options, data: DataRef, todo: Sequence[Task]
+) -> Iterator[tuple[Executor | None, threading.Event]]:
+    """Start what runs the tasks (None without any) and end it, however the run goes.
+
+    From the start on, SIGINT and SIGTERM only set the event.
+    """
+    executor = _start(config, options, data, todo) if todo else None
+    with warnings.catch_warnings(), _stop_signals() as stop:
+        # loky thinks of a dataset in memory as a leak, and replaces the worker: no matter.
+        warnings.filterwarnings("ignore", message="A worker was restarted")
+        try:
+            yield executor, stop
+        except BaseException:
+            if executor:
+                executor.kill()
+            raise
+        if executor:
+            executor.close()
+
+
+def _start(
+    config: ExperimentConfig, options: Options, data: DataRef, todo: Sequence[Task]
+) -> Executor:
+    prepare = partial(warm_up, data, sorted({task.method for task in todo}))
+    limit = options.time_limit or config.time_limit
+    if options.address is not None:
+        return DaskExecutor(options.address, limit, prepare)
+    load(data.card, data.data_dir)  # fetched once, before several workers want it
+    return LocalExecutor(_number_of_jobs(options.jobs, len(todo)), limit, prepare)
+
+
 def _number_of_jobs(asked: int | None, tasks: int) -> int:
     from loky import cpu_count
 
     return max(1, min(asked or cpu_count(), tasks))
-
-
-def _execute(
-    config: ExperimentConfig, options: Options, todo: Sequence[Task], jobs: int
-) -> Generator[Record, None, None]:
-    """Yield the record of each task as it finishes."""
-    if not todo:
-        return
-    data = DataRef(config.card, options.data_dir)
-    limit = options.time_limit or config.time_limit
-    with warnings.catch_warnings(), _stop_signals() as stop:
-        # loky thinks of a dataset in memory as a leak, and replaces the worker: no matter.
-        warnings.filterwarnings("ignore", message="A worker was restarted")
-        executor = LocalExecutor(jobs, limit, partial(warm_up, data))
-        try:
-            yield from _collect(executor, todo, data, stop)
-        except BaseException:
-            executor.kill()
-            raise
-        executor.close()
 
 
 def _collect(

@@ -6,7 +6,7 @@ import json
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dprepro.data import load
+from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import Domain
 from dprepro.data.encode import ENCODINGS
+from dprepro.errors import DpreproError
 from dprepro.experiment.metrics import score
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
@@ -31,10 +33,14 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class DataRef:
-    """Where a worker finds the dataset: what to give to `dprepro.data.load`."""
+    """Where a worker finds the dataset: what to give to `dprepro.data.load`.
+
+    `fingerprint`, unless empty, is the card's where the run was planned.
+    """
 
     card: str
     data_dir: Path | None = None
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,12 +55,26 @@ class _Encoded:
     n_classes: int
 
 
-def warm_up(data: DataRef) -> None:
-    """Load the dataset and the methods and pin libraries to one thread, ahead of the tasks."""
+def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
+    """Load the dataset and the methods and pin libraries to one thread, ahead of the tasks.
+
+    Raises
+    ------
+    DpreproError
+        If this machine lacks the dataset or one of `methods`, or has another dataset of the name.
+    """
     from threadpoolctl import threadpool_limits
 
-    _dataset(data)
-    registry.all_methods()
+    dataset = _dataset(data)
+    here = load_card(data.card).fingerprint(data.data_dir)
+    if data.fingerprint not in ("", here):
+        raise DpreproError(
+            f"the data of {dataset.name} ({dataset.source}) are not those that the run was "
+            f"planned with (fingerprint {here} instead of {data.fingerprint}); put the same "
+            "files in both places"
+        )
+    for name in methods:
+        registry.get(name)
     # The environment already says so; this holds for libraries that read it differently.
     threadpool_limits(limits=1)
 

@@ -1,128 +1,24 @@
 from __future__ import annotations
 
-import os
-import re
-import signal
 import threading
-import time
-from collections.abc import Iterator
-from concurrent.futures import CancelledError
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.experiment.executors import (
-    LocalExecutor,
-    TimeLimitError,
-    WorkerDiedError,
-    _Call,
-    _CallQueue,
-)
+from dprepro.experiment.executors import Call, CallQueue, HandedBackError, Slot
 
 
-def _sleep(_: object = None) -> None:
-    time.sleep(1000)
-
-
-def _hold_the_gil() -> None:
-    re.match(r"(a+)+$", "a" * 60 + "b")
-
-
-def _kill_self() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _raise(message: str) -> None:
-    raise ValueError(message)
-
-
-def _threads() -> str | None:
-    return os.environ.get("OMP_NUM_THREADS")
-
-
-def _note_pid(folder: Path) -> None:
-    (folder / str(os.getpid())).touch()
-
-
-@pytest.fixture
-def executor() -> Iterator[LocalExecutor]:
-    executor = LocalExecutor(jobs=2, time_limit=1.0)
-    yield executor
-    executor.kill()
-
-
-def test_results_and_errors_come_back(executor: LocalExecutor) -> None:
-    futures = [executor.submit(pow, 2, n) for n in range(8)]
-    failing = executor.submit(_raise, "as told")
-    assert [future.result(60) for future in futures] == [2**n for n in range(8)]
-    with pytest.raises(ValueError, match="as told"):
-        failing.result(60)
-    assert executor.submit(_threads).result(60) == "1"
-
-
-def test_bad_calls_fail_alone(executor: LocalExecutor) -> None:
-    # Each bad call takes its worker down; no neighbour is lost or run twice.
-    good = [executor.submit(pow, 3, n) for n in range(3)]
-    stuck = executor.submit(_sleep)
-    holding = executor.submit(_hold_the_gil)
-    exiting = executor.submit(os._exit, 3)
-    killed = executor.submit(_kill_self)
-    good += [executor.submit(pow, 3, n) for n in range(3, 6)]
-    with pytest.raises(TimeLimitError, match="time limit of 1 s exceeded"):
-        stuck.result(60)
-    with pytest.raises(TimeLimitError):
-        holding.result(60)
-    with pytest.raises(WorkerDiedError, match=r"died \(EXIT\(3\)\)"):
-        exiting.result(60)
-    with pytest.raises(WorkerDiedError, match=r"died \(SIGKILL\(-9\)\)"):
-        killed.result(60)
-    assert [future.result(60) for future in good] == [3**n for n in range(6)]
-
-
-def test_warm_up_runs_once_a_worker_and_does_not_count_as_time(tmp_path: Path) -> None:
-    executor = LocalExecutor(jobs=1, time_limit=5.0, warm_up=partial(_note_pid, tmp_path))
-    pids = {executor.submit(os.getpid).result(60) for _ in range(3)}
-    executor.close()
-    assert {path.name for path in tmp_path.iterdir()} == {str(pid) for pid in pids}
-    assert len(pids) == 1
-
-
-def test_a_worker_that_cannot_start_is_the_users_to_mend() -> None:
-    executor = LocalExecutor(jobs=1, warm_up=_kill_self)
-    future = executor.submit(os.getpid)
-    with pytest.raises(DpreproError, match="a worker process cannot start"):
-        future.result(60)
-    executor.close()
-
-
-def test_kill_ends_workers_at_once_and_cancels_the_rest() -> None:
-    executor = LocalExecutor(jobs=1)
-    pid = executor.submit(os.getpid).result(60)
-    running, waiting = executor.submit(_sleep), executor.submit(os.getpid)
-    start = time.monotonic()
-    executor.kill()
-    assert time.monotonic() - start < 10
-    for future in (running, waiting):
-        with pytest.raises(CancelledError):
-            future.result(1)
-    assert not psutil.pid_exists(pid)
-
-
-def _take(queue: _CallQueue, slot: str) -> Any:
+def _take(queue: CallQueue, slot: str) -> Any:
     call = queue.take(slot)
     assert call is not None
     return call.affinity, call.args[0]
 
 
 def test_slots_keep_to_their_group_then_help_with_the_longest() -> None:
-    queue = _CallQueue()
+    queue = CallQueue()
     for affinity, size in (("a", 2), ("b", 4), ("c", 1)):
         for number in range(size):
-            queue.put(_Call(print, (number,), affinity))
+            queue.put(Call(print, (number,), affinity))
     assert _take(queue, "one") == ("a", 0)
     assert _take(queue, "two") == ("b", 0)
     assert _take(queue, "one") == ("a", 1)
@@ -135,11 +31,77 @@ def test_slots_keep_to_their_group_then_help_with_the_longest() -> None:
 
 
 def test_a_waiting_slot_is_woken() -> None:
-    queue = _CallQueue()
-    taken: list[_Call | None] = []
+    queue = CallQueue()
+    taken: list[Call | None] = []
     waiting = threading.Thread(target=lambda: taken.append(queue.take("slot")))
     waiting.start()
-    call = _Call(print, (), None)
+    call = Call(print, (), None)
     queue.put(call)
     waiting.join(10)
     assert taken == [call]
+
+
+def test_a_retired_slot_gets_nothing_more_and_frees_its_group() -> None:
+    queue = CallQueue()
+    for number in range(3):
+        queue.put(Call(print, (number,), "a"))
+    queue.put(Call(print, (0,), "b"))
+    assert _take(queue, "one") == ("a", 0)
+    queue.retire("one")
+    assert queue.take("one") is None
+    assert _take(queue, "two") == ("a", 1)  # free again, and first in line
+
+
+def test_a_retired_slot_that_waits_is_woken() -> None:
+    queue = CallQueue()
+    taken: list[Call | None] = []
+    waiting = threading.Thread(target=lambda: taken.append(queue.take("slot")))
+    waiting.start()
+    queue.retire("slot")
+    waiting.join(10)
+    assert taken == [None]
+
+
+def test_emptying_returns_what_waits_and_ends_the_slots() -> None:
+    queue = CallQueue()
+    calls = [Call(print, (number,), number % 2) for number in range(3)]
+    for call in calls:
+        queue.put(call)
+    assert set(queue.empty()) == set(calls)
+    assert queue.take("one") is None
+    assert queue.empty() == []
+
+
+class _Hesitant(Slot):
+    """Hands every call back once."""
+
+    def __init__(self, queue: CallQueue) -> None:
+        super().__init__(queue)
+        self.seen: set[Call] = set()
+        self.ended = False
+
+    def serve(self, call: Call) -> Any:
+        if call not in self.seen:
+            self.seen.add(call)
+            self._queue.put(call)
+            raise HandedBackError
+        return call.fn(*call.args)
+
+    def end(self) -> None:
+        self.ended = True
+
+
+def test_a_call_that_is_handed_back_is_served_later() -> None:
+    queue = CallQueue()
+    calls = [Call(pow, (2, number), None) for number in range(3)]
+    calls.append(Call(int, ("no number",), None))
+    for call in calls:
+        queue.put(call)
+    slot = _Hesitant(queue)
+    slot.start()
+    assert [call.future.result(10) for call in calls[:3]] == [1, 2, 4]
+    with pytest.raises(ValueError, match="no number"):
+        calls[3].future.result(10)
+    queue.close()
+    slot.join(10)
+    assert slot.ended

@@ -42,7 +42,7 @@ class InProcess:
     """An executor that runs calls here and now."""
 
     def __init__(self, jobs: int, time_limit: float | None, warm_up: Any) -> None:
-        pass
+        self.jobs = jobs
 
     def submit(self, fn: Any, /, *args: Any, affinity: Any = None) -> Future[Any]:
         future: Future[Any] = Future()
@@ -173,7 +173,7 @@ class TestWhatGoesWrong:
             raise DpreproError("disk full")
             yield
 
-        monkeypatch.setattr(run_module, "_execute", fail)
+        monkeypatch.setattr(run_module, "_collect", fail)
         watch = Watch()
         with pytest.raises(DpreproError, match="disk full"):
             run(_load(lab), Options(results=lab.results), watch)
@@ -260,3 +260,37 @@ def test_a_real_dataset_through_real_workers(lab: Lab) -> None:
     summary, _ = _run(lab, config)
     assert summary.failed == 0
     assert summary.tally.mean(("logistic-fair", float("inf"))) > 0.97
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"executor": "dask"}, "go together"),
+        ({"address": "127.0.0.1:8786"}, "go together"),
+        ({"executor": "dask", "address": "127.0.0.1:8786", "jobs": 2}, "leave --jobs out"),
+    ],
+)
+def test_options_that_contradict_each_other(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(DpreproError, match=message):
+        Options(**given)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_workers_are_told_absolute_paths(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(run_module, "warm_up", lambda *arguments: told.append(arguments))
+
+    class Prepares(InProcess):
+        def __init__(self, jobs: int, time_limit: float | None, warm_up: Any) -> None:
+            super().__init__(jobs, time_limit, warm_up)
+            warm_up()
+
+    monkeypatch.setattr(run_module, "LocalExecutor", Prepares)
+    monkeypatch.chdir(lab.folder)
+    lab.config(methods=["plain", "noisy"])
+    config = load_config("lab.yaml")
+    run(config, Options(results=lab.results, data_dir=Path()), Watch())
+    [(data, methods)] = told
+    assert (data.card, data.data_dir) == (str(lab.folder / "tiny.yaml"), lab.folder)
+    assert methods == ["noisy", "plain"]
+    assert {r["task"]["data_fingerprint"] for r in lab.records().values()} == {data.fingerprint}

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.config import load_config
 from dprepro.data import load
+from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
@@ -125,3 +126,19 @@ def test_warm_up_leaves_nothing_to_load(lab: Lab, tmp_path: Path) -> None:
     start = time.perf_counter()
     assert run_task(task, data).status == "ok"
     assert time.perf_counter() - start < 5
+
+
+def test_warm_up_refuses_other_data_than_planned(lab: Lab) -> None:
+    task, data = _task(lab)
+    data = replace(data, fingerprint=task.data_fingerprint)
+    warm_up(data, ["noisy", "plain"])
+    with (lab.folder / "tiny.csv").open("a") as file:
+        file.write("0.5,u,yes\n")
+    with pytest.raises(DpreproError, match=rf"data of tiny .* instead of {data.fingerprint}"):
+        warm_up(data)
+
+
+def test_warm_up_refuses_where_a_method_is_missing(lab: Lab) -> None:
+    _, data = _task(lab)
+    with pytest.raises(DpreproError, match="unknown method 'only-elsewhere'"):
+        warm_up(data, ["noisy", "only-elsewhere"])

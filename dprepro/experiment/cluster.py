@@ -1,0 +1,336 @@
+"""Workers of a Dask cluster.
+
+Dask brings a call to one of its workers, and the result back. The Dask worker hands the call to a
+process of its own, the way `LocalExecutor` does here. So a call meets the same conditions in both
+places (one thread, its time limit, its death is its own), and one that holds Python's lock never
+makes its worker seem dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import pickle
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future, wait
+from typing import Any, NoReturn
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.cluster_worker import Session, end_session, packed, run_call
+from dprepro.experiment.executors import (
+    Call,
+    CallQueue,
+    HandedBackError,
+    Slot,
+    WorkerDiedError,
+)
+
+# In seconds: to reach the scheduler; without any worker, before the run gives up; between two
+# looks at the workers; for them to end their processes after the last call.
+CONNECT_LIMIT = 10.0
+WORKERLESS_LIMIT = 60.0
+LOOK_INTERVAL = 1.0
+END_LIMIT = 10.0
+
+MOST_LOST_WORKERS = 3
+
+_RESUME = "What had finished is in the journal, and the same command goes on from there"
+
+
+class DaskExecutor:
+    """Runs calls on the workers of a Dask cluster, as many at a time as they have threads.
+
+    Workers may come and go. A call whose worker is lost runs again on another one; with the third
+    worker that it loses it is given up (`WorkerDiedError`).
+
+    Parameters
+    ----------
+    address
+        The scheduler's ``HOST:PORT``.
+    time_limit, warm_up
+        See `LocalExecutor`; the time counts on the worker, from the start of the call.
+
+    Raises
+    ------
+    DpreproError
+        If Dask is not installed, the scheduler does not answer, or no worker joins it.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        time_limit: float | None = None,
+        warm_up: Callable[[], None] | None = None,
+    ) -> None:
+        self._address = address
+        self._session = Session(time_limit, packed(warm_up or _nothing))
+        self._queue = CallQueue()
+        self._slots: dict[str, list[_DaskSlot]] = {}
+        self._unfinished: set[Future[Any]] = set()
+        self._problem: DpreproError | None = None
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._client = _connect(address)
+        try:
+            self._await_workers()
+        except BaseException:
+            self._client.close()
+            raise
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    @property
+    def jobs(self) -> int:
+        """See `Executor.jobs`; it changes with the workers."""
+        with self._lock:
+            return sum(map(len, self._slots.values()))
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, affinity: Hashable = None
+    ) -> Future[Any]:
+        """See `Executor.submit`."""
+        call = Call(fn, args, affinity)
+        with self._lock:
+            if self._problem is None:
+                self._unfinished.add(call.future)
+                self._queue.put(call)
+            else:
+                call.future.set_exception(self._problem)
+        call.future.add_done_callback(self._unfinished.discard)
+        return call.future
+
+    def close(self) -> None:
+        """See `Executor.close`; the Dask workers themselves go on."""
+        wait(list(self._unfinished))  # before the slots end: a call may need another worker
+        self._queue.close()
+        self._leave()
+
+    def kill(self) -> None:
+        """See `Executor.kill`; the Dask workers themselves go on."""
+        for call in self._queue.empty():
+            call.future.cancel()
+        for slot in self._all_slots():
+            slot.kill()
+        self._leave()
+
+    def _all_slots(self) -> list[_DaskSlot]:
+        with self._lock:
+            return [slot for slots in self._slots.values() for slot in slots]
+
+    def _await_workers(self) -> None:
+        start = time.monotonic()
+        self._look()
+        while not self._slots:
+            if time.monotonic() - start > WORKERLESS_LIMIT:
+                raise _no_workers(self._address)
+            time.sleep(LOOK_INTERVAL)
+            self._look()
+
+    def _watch(self) -> None:
+        """Follow the workers, and fail what is unfinished once no hope is left for it."""
+        last_seen = time.monotonic()
+        while not self._ended.wait(LOOK_INTERVAL):
+            try:
+                self._look()
+            except Exception:
+                if not self._ended.is_set():
+                    self._fail(_scheduler_gone(self._address))
+                return
+            if self.jobs:
+                last_seen = time.monotonic()
+            elif time.monotonic() - last_seen > WORKERLESS_LIMIT:
+                self._fail(_no_workers(self._address))
+                return
+
+    def _look(self) -> None:
+        """Give every worker that joined its slots, and retire the slots of those that left."""
+        threads: dict[str, int] = self._client.nthreads()
+        with self._lock:
+            if self._ended.is_set():
+                return
+            for worker in self._slots.keys() - threads.keys():
+                for slot in self._slots.pop(worker):
+                    slot.retire()
+            for worker in threads.keys() - self._slots.keys():
+                self._slots[worker] = [
+                    _DaskSlot(self._queue, self._client, self._session, self._address, worker)
+                    for _ in range(threads[worker])
+                ]
+                for slot in self._slots[worker]:
+                    slot.start()
+
+    def _fail(self, problem: DpreproError) -> None:
+        with self._lock:
+            self._problem = problem
+        for call in self._queue.empty():
+            call.future.set_exception(problem)
+        for slot in self._all_slots():
+            slot.fail(problem)
+
+    def _leave(self) -> None:
+        """Have the workers end their processes, and close the connection."""
+        self._ended.set()
+        # In a thread, since Dask would wait without limit for a worker that does not answer.
+        farewell = threading.Thread(target=self._end_session, daemon=True)
+        farewell.start()
+        farewell.join(END_LIMIT)
+        self._client.close()
+        for slot in self._all_slots():
+            slot.join()
+
+    def _end_session(self) -> None:
+        if self._client.status == "running":
+            with contextlib.suppress(Exception):
+                self._client.run(end_session, self._session.token, on_error="ignore")
+
+
+class _DaskSlot(Slot):
+    """Hands calls to one thread of one worker."""
+
+    def __init__(
+        self, queue: CallQueue, client: Any, session: Session, address: str, worker: str
+    ) -> None:
+        super().__init__(queue)
+        self._client = client
+        self._session = session
+        self._address = address
+        self._worker = worker
+        self._retired = False
+        self._problem: DpreproError | None = None
+        self._running: Any = None
+
+    def kill(self) -> None:
+        """Cancel the call that runs."""
+        super().kill()
+        self._cancel()
+
+    def fail(self, problem: DpreproError) -> None:
+        """Let the call that runs fail with `problem`."""
+        self._problem = problem
+        self._cancel()
+
+    def retire(self) -> None:
+        """End, since the worker is lost; the call that runs goes to another one."""
+        self._retired = True
+        self._queue.retire(self)
+        self._cancel()
+
+    def end(self) -> None:
+        """Nothing is left to do: the worker's processes end with the session."""
+
+    def serve(self, call: Call) -> Any:
+        """See `Slot.serve`."""
+        from distributed.scheduler import KilledWorker
+
+        try:
+            self._running = self._submit(call)
+            if self._retired:
+                self._cancel()
+            result, error = self._running.result()
+        except KilledWorker:  # it came back under one address so quickly that nobody noticed
+            raise WorkerDiedError(
+                f"the Dask worker {self._worker} was lost again and again while it ran it"
+            ) from None
+        except DpreproError:
+            raise
+        except Exception as reason:
+            if self._retired:
+                call.lost_workers.append(self._worker)
+                self._hand_back(call)
+            raise self._explain(reason) from reason
+        finally:
+            self._running = None
+        if error is not None:
+            raise error
+        return pickle.loads(result)
+
+    def _submit(self, call: Call) -> Any:
+        # Dask could move the call itself if other workers were allowed, but forgets to do so for
+        # as long as there are none.
+        return self._client.submit(
+            run_call,
+            self._session,
+            packed(call.fn, *call.args),
+            call.affinity,
+            workers=[self._worker],
+            pure=False,
+        )
+
+    def _hand_back(self, call: Call) -> NoReturn:
+        lost = call.lost_workers
+        if len(lost) >= MOST_LOST_WORKERS:
+            raise WorkerDiedError(
+                f"{len(lost)} Dask workers were lost while they ran it: {', '.join(lost)}"
+            )
+        self._queue.put(call)
+        raise HandedBackError
+
+    def _explain(self, reason: Exception) -> DpreproError:
+        if self._problem is not None:
+            return self._problem
+        if isinstance(reason, CancelledError):
+            return _scheduler_gone(self._address)
+        return _cannot_run(self._worker, reason)
+
+    def _cancel(self) -> None:
+        running = self._running
+        if running is not None:
+            with contextlib.suppress(Exception):
+                running.cancel()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _connect(address: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise DpreproError(
+            "--executor dask needs Dask: pip install 'dprepro[dask]', here and on the workers"
+        ) from error
+    # What goes wrong is told once, by the errors below.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    try:
+        # A client would wait without limit for something else that listens there.
+        kind = asyncio.run(asyncio.wait_for(_kind_of_server(address), CONNECT_LIMIT))
+        if kind != "Scheduler":
+            raise ValueError(f"a {kind} of Dask answers there")
+        return Client(address, timeout=CONNECT_LIMIT, set_as_default=False)
+    except Exception as error:
+        reason = str(error) or f"waited {CONNECT_LIMIT:g} s"
+        raise DpreproError(
+            f"no Dask scheduler answers at {address!r} ({reason}); --address takes the HOST:PORT "
+            "that `dask scheduler` prints when it starts"
+        ) from error
+
+
+async def _kind_of_server(address: str) -> str:
+    from distributed import rpc
+
+    async with rpc(address) as server:
+        return str((await server.identity())["type"])
+
+
+def _scheduler_gone(address: str) -> DpreproError:
+    return DpreproError(
+        f"the connection to the Dask scheduler at {address} was lost. {_RESUME}, once a scheduler "
+        "runs there or at another --address"
+    )
+
+
+def _no_workers(address: str) -> DpreproError:
+    return DpreproError(
+        f"the Dask scheduler at {address} has had no workers for {WORKERLESS_LIMIT:g} s; start "
+        f"some with `dask worker {address}`. {_RESUME}"
+    )
+
+
+def _cannot_run(worker: str, reason: Exception) -> DpreproError:
+    return DpreproError(
+        f"worker {worker} could not take a task ({type(reason).__name__}: {reason}); scheduler and "
+        f"workers need the same dprepro as this machine. {_RESUME}"
+    )

@@ -1,0 +1,191 @@
+"""Worker processes on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, wait
+from typing import Any
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.executors import (
+    Call,
+    CallQueue,
+    Slot,
+    TimeLimitError,
+    WorkerDiedError,
+)
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+class LocalExecutor:
+    """Worker processes on this machine, each in a loky pool of its own.
+
+    A pool breaks as a whole when one of its processes dies. Pools of one confine that: a call
+    that kills its worker, or is killed at its time limit, never touches its neighbours, and it is
+    always known which call it was.
+
+    Parameters
+    ----------
+    jobs
+        Number of workers; each starts with its first call.
+    time_limit
+        Seconds that one call may take, or None. The start of the worker does not count.
+    warm_up
+        Called once in every new worker before its first call.
+    idle_limit
+        Seconds without a call after which a worker gives its memory back, or None. It comes back
+        with the next call, without `warm_up`.
+    """
+
+    def __init__(
+        self,
+        jobs: int,
+        time_limit: float | None = None,
+        warm_up: Callable[[], object] | None = None,
+        idle_limit: float | None = None,
+    ) -> None:
+        self._queue = CallQueue()
+        self._slots = [
+            _LocalSlot(self._queue, time_limit, warm_up, idle_limit) for _ in range(jobs)
+        ]
+        for slot in self._slots:
+            slot.start()
+
+    @property
+    def jobs(self) -> int:
+        """See `Executor.jobs`."""
+        return len(self._slots)
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, affinity: Hashable = None
+    ) -> Future[Any]:
+        """See `Executor.submit`."""
+        call = Call(fn, args, affinity)
+        self._queue.put(call)
+        return call.future
+
+    def close(self) -> None:
+        """See `Executor.close`."""
+        self._queue.close()
+        for slot in self._slots:
+            slot.join()
+
+    def kill(self) -> None:
+        """See `Executor.kill`."""
+        for call in self._queue.empty():
+            call.future.cancel()
+        for slot in self._slots:
+            slot.kill()
+        for slot in self._slots:
+            slot.join()
+
+
+class _LocalSlot(Slot):
+    """Hands calls to one worker process, and replaces the worker when it is gone."""
+
+    def __init__(
+        self,
+        queue: CallQueue,
+        time_limit: float | None,
+        warm_up: Callable[[], object] | None,
+        idle_limit: float | None,
+    ) -> None:
+        super().__init__(queue)
+        self._time_limit = time_limit
+        self._warm_up = warm_up
+        self._idle_limit = idle_limit
+        self._pool: Any = None
+        self._lock = threading.Lock()
+
+    def kill(self) -> None:
+        """End the worker, whatever it does."""
+        with self._lock:
+            super().kill()
+        self._end_worker(kill=True)
+
+    def end(self) -> None:
+        """End the idle worker."""
+        self._end_worker(kill=False)
+
+    def serve(self, call: Call) -> Any:
+        """See `Slot.serve`."""
+        from loky.process_executor import BrokenProcessPool
+
+        pool = self._pool or self._start_worker()
+        try:
+            inner = pool.submit(call.fn, *call.args)
+            if not wait([inner], timeout=self._time_limit).done:
+                self._end_worker(kill=True)
+                raise TimeLimitError(f"time limit of {self._time_limit:g} s exceeded")
+            return inner.result()
+        except BrokenProcessPool as error:
+            self._end_worker(kill=True)
+            raise WorkerDiedError(f"the worker process died{_exit_code(error)}") from None
+
+    def _start_worker(self) -> Any:
+        from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+
+        pool = ProcessPoolExecutor(
+            max_workers=1,
+            timeout=self._idle_limit,
+            initializer=_prepare_worker,
+            initargs=(os.getpid(),),
+            env=dict.fromkeys(_THREAD_VARIABLES, "1"),
+        )
+        with self._lock:
+            self._pool = pool
+            killed = self._killed
+        try:
+            if killed:
+                raise WorkerDiedError("stopped")
+            pool.submit(self._warm_up or _nothing).result()
+        except BrokenProcessPool as error:
+            self._end_worker(kill=True)
+            raise DpreproError(
+                f"a worker process cannot start{_exit_code(error)}; fewer of them need less memory"
+            ) from error
+        except BaseException:
+            self._end_worker(kill=True)
+            raise
+        return pool
+
+    def _end_worker(self, kill: bool) -> None:
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True, kill_workers=kill)
+
+
+def _exit_code(error: BaseException) -> str:
+    """Return how the worker ended, e.g. `` (SIGKILL(-9))``, as far as loky's error tells."""
+    codes = re.search(r"\{([^}]*)\}", str(error))
+    return f" ({codes[1]})" if codes else ""
+
+
+def _nothing() -> None:
+    pass
+
+
+def _prepare_worker(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process when the runner is gone, however it went; loky's workers would linger."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

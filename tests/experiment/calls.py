@@ -1,0 +1,58 @@
+"""Calls for executors. Quick to import, since every worker that runs one does so."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+from dprepro.errors import DpreproError
+
+
+def nothing() -> None:
+    """As a warm-up: import this module before a time limit counts."""
+
+
+def sleep() -> None:
+    time.sleep(1000)
+
+
+def hold_the_gil() -> None:
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+def nap() -> int:
+    time.sleep(0.1)
+    return os.getpid()
+
+
+def fail(message: str) -> None:
+    raise ValueError(message)
+
+
+def cannot_prepare() -> None:
+    raise DpreproError("no data here")
+
+
+def threads() -> str | None:
+    return os.environ.get("OMP_NUM_THREADS")
+
+
+def kill_self() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_parent() -> None:
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(1000)
+
+
+def note_pid(folder: Path) -> None:
+    (folder / str(os.getpid())).touch()
+
+
+def note_pid_and_sleep(folder: Path) -> None:
+    note_pid(folder)
+    time.sleep(1000)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.executors import TimeLimitError, WorkerDiedError
+from dprepro.experiment.local import LocalExecutor
+from tests.experiment import calls
+
+
+@pytest.fixture
+def executor() -> Iterator[LocalExecutor]:
+    executor = LocalExecutor(jobs=2, time_limit=1.0)
+    yield executor
+    executor.kill()
+
+
+def test_results_and_errors_come_back(executor: LocalExecutor) -> None:
+    futures = [executor.submit(pow, 2, n) for n in range(8)]
+    failing = executor.submit(calls.fail, "as told")
+    assert [future.result(60) for future in futures] == [2**n for n in range(8)]
+    with pytest.raises(ValueError, match="as told"):
+        failing.result(60)
+    assert executor.submit(calls.threads).result(60) == "1"
+
+
+def test_bad_calls_fail_alone(executor: LocalExecutor) -> None:
+    # Each bad call takes its worker down; no neighbour is lost or run twice.
+    good = [executor.submit(pow, 3, n) for n in range(3)]
+    stuck = executor.submit(calls.sleep)
+    holding = executor.submit(calls.hold_the_gil)
+    exiting = executor.submit(os._exit, 3)
+    killed = executor.submit(calls.kill_self)
+    good += [executor.submit(pow, 3, n) for n in range(3, 6)]
+    with pytest.raises(TimeLimitError, match="time limit of 1 s exceeded"):
+        stuck.result(60)
+    with pytest.raises(TimeLimitError):
+        holding.result(60)
+    with pytest.raises(WorkerDiedError, match=r"died \(EXIT\(3\)\)"):
+        exiting.result(60)
+    with pytest.raises(WorkerDiedError, match=r"died \(SIGKILL\(-9\)\)"):
+        killed.result(60)
+    assert [future.result(60) for future in good] == [3**n for n in range(6)]
+
+
+def test_warm_up_runs_once_a_worker_and_does_not_count_as_time(tmp_path: Path) -> None:
+    executor = LocalExecutor(jobs=1, time_limit=5.0, warm_up=partial(calls.note_pid, tmp_path))
+    pids = {executor.submit(os.getpid).result(60) for _ in range(3)}
+    executor.close()
+    assert {path.name for path in tmp_path.iterdir()} == {str(pid) for pid in pids}
+    assert len(pids) == 1
+
+
+def test_a_worker_that_cannot_start_is_the_users_to_mend() -> None:
+    executor = LocalExecutor(jobs=1, warm_up=calls.kill_self)
+    future = executor.submit(os.getpid)
+    with pytest.raises(DpreproError, match="a worker process cannot start"):
+        future.result(60)
+    executor.close()
+
+
+def test_kill_ends_workers_at_once_and_cancels_the_rest() -> None:
+    executor = LocalExecutor(jobs=1)
+    pid = executor.submit(os.getpid).result(60)
+    running, waiting = executor.submit(calls.sleep), executor.submit(os.getpid)
+    start = time.monotonic()
+    executor.kill()
+    assert time.monotonic() - start < 10
+    for future in (running, waiting):
+        with pytest.raises(CancelledError):
+            future.result(1)
+    assert not psutil.pid_exists(pid)
