@@ -91,7 +91,7 @@ class _DPEBM(AdditiveModel):
         source = NoiseSource(self.ledger_, self.random_state)
         codes = self._bin(frame, domain, source, noise)
         n_bins = np.array([bins.n_bins for bins in self.bins_])
-        cuts = random_cuts(source.generator, n_bins, self.n_epochs, self.max_leaves)
+        cuts = random_cuts(source.public_generator, n_bins, self.n_epochs, self.max_leaves)
         leaf_noise = source.gaussian(
             (len(cuts), self.max_leaves),
             releases="learning rate x sum of residuals of each leaf, in units of the label range",

@@ -16,13 +16,22 @@ class NoiseSource:
     ledger
         Receives one entry a call.
     seed
-        None draws from the operating system. A fixed seed makes a run repeatable and removes the
+        None seeds from the operating system. A fixed seed makes a run repeatable and removes the
         protection of the noise for whoever knows it: the ledger then says so.
+
+    Attributes
+    ----------
+    generator
+        Draws the noise, and choices that stay secret.
+    public_generator
+        Draws choices that show in what is released. Without a fixed seed it is independent of
+        `generator`, whose state, and so its noise, could be worked out from enough of its draws.
     """
 
     def __init__(self, ledger: Ledger, seed: int | np.random.SeedSequence | None) -> None:
         self.ledger = ledger
         self.generator = np.random.default_rng(seed)
+        self.public_generator = self.generator if seed is not None else np.random.default_rng()
         ledger.note_seed(seed)
 
     def gaussian(

@@ -13,6 +13,7 @@ from dprepro.ebm.binning import histogram
 from dprepro.ebm.dp_ebm import random_cuts
 from dprepro.ebm.kernel import boost
 from dprepro.privacy.composition import calibrate_two_phases
+from dprepro.privacy.mechanisms import NoiseSource
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))
 RANGE = Domain(DOMAIN.features, (-1.0, 2.0))
@@ -64,6 +65,24 @@ def test_without_a_domain_every_read_is_warned_of_and_named():
         "which features have missing values",
     ]
     assert not model.ledger_.holds
+
+
+def test_the_cuts_do_not_betray_the_generator_of_the_noise(monkeypatch):
+    used = []
+
+    def spy(generator, *arguments):
+        used.append(generator)
+        return random_cuts(generator, *arguments)
+
+    monkeypatch.setattr("dprepro.ebm.dp_ebm.random_cuts", spy)
+    monkeypatch.setattr(
+        "dprepro.ebm.dp_ebm.NoiseSource", lambda *a: sources.append(NoiseSource(*a)) or sources[-1]
+    )
+    sources = []
+    X, y, _ = table(rows=50)
+    classifier(random_state=None, n_epochs=2).fit(X, y)
+    assert used[0] is sources[0].public_generator
+    assert used[0] is not sources[0].generator
 
 
 def test_the_regressor_names_the_papers_gap():

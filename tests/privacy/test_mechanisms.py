@@ -45,6 +45,15 @@ def test_no_seed_draws_afresh_and_leaves_nothing_unpaid():
     assert ledger.unpaid == []
 
 
+def test_public_choices_do_not_come_from_the_generator_of_the_noise():
+    released = NoiseSource(Ledger(1.0, 1e-6, ZERO_OUT), None)
+    before = released.generator.bit_generator.state
+    released.public_generator.integers(0, 31, 1000)
+    assert released.generator.bit_generator.state == before
+    repeated = NoiseSource(Ledger(1.0, 1e-6, ZERO_OUT), 0)
+    assert repeated.public_generator is repeated.generator
+
+
 @pytest.mark.parametrize(
     ("noise_multiplier", "sensitivity"),
     [(0, 1), (-1, 1), (1, 0), (1, -1), (np.inf, 1), (np.nan, 1)],
