@@ -15,6 +15,9 @@ from dprepro.privacy.sensitivity import REPLACE_ONE
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
 
+_GRAIN = 1e-4
+"""Width of the cells into which `dp_accounting` sorts privacy losses, where mu is at most 1."""
+
 Mechanism = Literal["gaussian", "laplace", "exponential", "cited"]
 
 
@@ -169,12 +172,16 @@ def _spent(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     if delta == 0:
         # Without a delta pure guarantees add up, and a Gaussian has none.
         return sum(_pure_epsilon(entry) * entry.uses for entry in entries)
-    losses = [_loss(entry) for entry in entries if entry.mechanism != "gaussian"]
     # Adaptive Gaussians compose exactly into one with the squared multipliers added up; joining
     # them first spares the discretisation error of thousands of convolutions.
-    precision = sum(e.uses / e.noise_multiplier**2 for e in entries if e.mechanism == "gaussian")
-    if precision > 0:
-        losses.append(pld.from_gaussian_mechanism(standard_deviation=1 / math.sqrt(precision)))
+    mu = math.sqrt(
+        sum(e.uses / e.noise_multiplier**2 for e in entries if e.mechanism == "gaussian")
+    )
+    # Losses spread over mu^2 and more: at a fixed grain a huge mu would exhaust the memory.
+    grain = _GRAIN * max(1.0, mu)
+    losses = [_loss(entry, grain) for entry in entries if entry.mechanism != "gaussian"]
+    if mu > 0:
+        losses.append(pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=grain))
     total = losses[0]
     for loss in losses[1:]:
         total = total.compose(loss)
@@ -191,12 +198,17 @@ def _pure_epsilon(entry: LedgerEntry) -> float:
     return moves / entry.noise_multiplier
 
 
-def _loss(entry: LedgerEntry) -> pld.PrivacyLossDistribution:
+def _loss(entry: LedgerEntry, grain: float) -> pld.PrivacyLossDistribution:
     if entry.mechanism == "laplace":
-        loss = pld.from_laplace_mechanism(entry.noise_multiplier)
+        loss = pld.from_laplace_mechanism(
+            entry.noise_multiplier, value_discretization_interval=grain
+        )
     else:
         epsilon, delta = entry.budget
         if entry.mechanism == "exponential":
             epsilon, delta = _pure_epsilon(entry), 0.0
-        loss = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, delta))
+        loss = pld.from_privacy_parameters(
+            common.DifferentialPrivacyParameters(epsilon, delta),
+            value_discretization_interval=grain,
+        )
     return loss.self_compose(entry.uses) if entry.uses > 1 else loss

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from dp_accounting import GaussianDpEvent, LaplaceDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.gdp import epsilon_of
@@ -162,3 +163,24 @@ def test_summary_is_strict_json_and_carries_the_true_epsilon():
     assert summary["true_epsilon"] == pytest.approx(entry.verify(), abs=1e-6)
     assert summary["holds"] is True
     assert [release["uses"] for release in summary["releases"]] == [14, 4200]
+
+
+def test_the_cells_of_losses_grow_with_mu_so_that_a_huge_epsilon_fits_into_memory(monkeypatch):
+    grains = []
+
+    def spy(deviation, value_discretization_interval):
+        grains.append(value_discretization_interval * deviation)
+        return from_gaussian_mechanism(
+            deviation, value_discretization_interval=value_discretization_interval
+        )
+
+    monkeypatch.setattr("dprepro.privacy.ledger.pld.from_gaussian_mechanism", spy)
+    assert dp_ebm_ledger("joint", 1e4).verify() == pytest.approx(1e4, rel=1e-3)
+    # In units of mu: the losses then fill some mu / 1e-4 cells.
+    assert grains == [pytest.approx(1e-4)]
+
+
+def test_coarser_cells_still_tell_200_from_more():
+    fit = dp_ebm_ledger("joint", 200.0)
+    assert fit.verify() == pytest.approx(200.0, abs=1e-6)
+    assert fit.within_budget
