@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from dprepro.cli import app
-from dprepro.config import config_names, load_config
+from dprepro.config import config_names, load_experiments
 from dprepro.experiment.plan import plan
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,10 +47,10 @@ def test_every_command_gives_an_example_of_itself(path: str) -> None:
 
 @pytest.mark.parametrize("name", config_names())
 def test_every_built_in_config_makes_a_plan(name: str) -> None:
-    config = load_config(name)
-    planned = plan(config)
-    assert {entry.task.label for entry in planned} == {m.label for m in config.methods}
-    assert len({entry.task.key for entry in planned}) == len(planned)
+    for config in load_experiments(name):
+        planned = plan(config)
+        assert {entry.task.label for entry in planned} == {m.label for m in config.methods}
+        assert len({entry.task.key for entry in planned}) == len(planned)
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
