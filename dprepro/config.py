@@ -24,7 +24,7 @@ from pydantic import (
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
-from dprepro.yaml_source import YamlSource, read_yaml
+from dprepro.yaml_source import YamlSource, in_words, read_yaml
 
 DomainKind = Literal["public", "observed"]
 MetricName = Literal["auc", "rmse", "accuracy"]
@@ -276,7 +276,7 @@ def _explain(problem: dict[str, Any], source: YamlSource) -> str:
             given = problem["input"]
             hint = nearest(str(given), allowed)
             return f"{where}: given {given!r}{hint or '.'} Allowed: {', '.join(allowed)}"
-    message = str(problem["msg"]).removeprefix("Value error, ")
+    message = in_words(problem["type"], problem["msg"])
     shown = "" if isinstance(problem["input"], dict) else f"; given {problem['input']!r}"
     return f"{where}: {message[0].lower()}{message[1:]}{shown}"
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.yaml_source import YamlSource, read_yaml
+from dprepro.yaml_source import YamlSource, in_words, read_yaml
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -49,7 +49,7 @@ def _explain(detail: ErrorDetails, model: type[BaseModel], source: YamlSource) -
         allowed = detail["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         hint = nearest(str(given), allowed)
         return f"{where}: given {given!r}{hint or '.'} Allowed: {', '.join(allowed)}"
-    message = detail["msg"].removeprefix("Value error, ")
+    message = in_words(detail["type"], detail["msg"])
     # A rule across keys says by itself what is given.
     return (
         f"{where}: {message}" if isinstance(given, dict) else f"{where}: {message}; given {given!r}"

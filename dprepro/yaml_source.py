@@ -96,6 +96,27 @@ def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
     return YamlSource(path, text, values, lines)
 
 
+def in_words(kind: str, message: str) -> str:
+    """Return a validation message; where pydantic speaks of Python types, in the words of YAML.
+
+    Parameters
+    ----------
+    kind, message
+        ``type`` and ``msg`` of one of pydantic's error details.
+    """
+    return _WORDS.get(kind, message.removeprefix("Value error, "))
+
+
+_LIST, _MAPPING = "a list is needed", "a mapping of keys to values is needed"
+_WORDS = {
+    "tuple_type": _LIST,
+    "list_type": _LIST,
+    "dict_type": _MAPPING,
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+}
+
+
 def _note_lines(node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int], path: Path) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:

@@ -58,6 +58,8 @@ def test_a_valid_config_is_typed_and_defaults_are_filled_in(tmp_path: Path) -> N
         ("title: a test", "title: t\nseed: -1", "line 2, seed: "),
         ("title: a test", "title: t\ntime_limit: 0", "line 2, time_limit: "),
         ("title: a test", "title: t\npublished: {papr: x}", "published.papr: unknown key"),
+        ("[0.5, 1]", "0.5", "line 4, epsilons: a list is needed; given 0.5"),
+        ("title: a test", "title: t\npublished: x", "published: a mapping of keys to values is"),
         ("title: a test", "title: t\ninclude: adult", "line 2, include: a list"),
     ],
 )

@@ -62,6 +62,12 @@ def test_every_problem_is_listed(tmp_path: Path) -> None:
     assert "colour: unknown key" in message
 
 
+def test_python_types_are_told_in_the_words_of_yaml(tmp_path: Path) -> None:
+    message = problem(tmp_path, "name: a\nlegs: four\nby_side: [1]")
+    assert "line 2, legs: a list is needed; given 'four'" in message
+    assert "line 3, by_side: a mapping of keys to values is needed; given ['1']" in message
+
+
 @pytest.mark.parametrize("text", ["", "- a\n- b", "just text"])
 def test_what_is_no_mapping_is_refused_with_the_keys(tmp_path: Path, text: str) -> None:
     assert "must be a mapping" in problem(tmp_path, text)

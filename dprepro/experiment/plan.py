@@ -7,8 +7,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
-from dprepro.config import ExperimentConfig, MethodEntry
+from dprepro.config import ExperimentConfig, MethodEntry, MetricName
 from dprepro.data.card import Card, load_card
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.metrics import METRICS
@@ -35,8 +36,8 @@ def plan(config: ExperimentConfig, data_dir: Path | None = None) -> list[Planned
     ------
     DpreproError
         If a method, one of its parameters, the dataset, or the metric for its kind of task is
-        unknown, or if ``domain: public`` is asked of a card without one. The message names file,
-        line and key.
+        unknown, if ``domain: public`` is asked of a card without one, or delta is 0 for a method
+        that needs one. The message names file, line and key.
     """
     card = _card(config)
     _check_metric(config, card)
@@ -105,7 +106,7 @@ def _card(config: ExperimentConfig) -> Card:
 
 
 def _check_metric(config: ExperimentConfig, card: Card) -> None:
-    allowed = METRICS[card.task]
+    allowed = [metric for metric in METRICS[card.task] if metric in get_args(MetricName)]
     if config.metric not in allowed:
         raise DpreproError(
             f"{config.where('metric')}: {config.metric!r} does not exist for {card.name}, a "
@@ -134,7 +135,17 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
             f"{config.where(*keys)}: the card of {card.name} gives no public domain; add "
             "`features` to the card, or use `domain: observed` (not private in full)"
         )
+    if method.guarantee is Guarantee.APPROXIMATE and _delta(config, entry) == 0:
+        keys = ("delta",) if entry.delta is None else ("methods", position, "delta")
+        raise DpreproError(
+            f"{config.where(*keys)}: {method.name} promises {method.guarantee.value} and needs a "
+            "delta above 0, given 0; 1e-6 is usual"
+        )
     return method
+
+
+def _delta(config: ExperimentConfig, entry: MethodEntry) -> float:
+    return float(config.delta if entry.delta is None else entry.delta)
 
 
 def _task(
@@ -146,7 +157,6 @@ def _task(
     split: int,
     fingerprint: str,
 ) -> Task:
-    delta = config.delta if entry.delta is None else entry.delta
     # A delta that plays no part must not tell tasks apart.
     uses_delta = method.takes_epsilon and method.guarantee is not Guarantee.PURE
     return Task(
@@ -155,7 +165,7 @@ def _task(
         label=entry.label,
         params=entry.params,
         epsilon=float(epsilon),
-        delta=float(delta) if uses_delta else 0.0,
+        delta=_delta(config, entry) if uses_delta else 0.0,
         split=split,
         seed=config.seed,
         domain=entry.domain or config.domain,

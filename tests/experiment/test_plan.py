@@ -87,6 +87,11 @@ def test_a_submodule_of_a_missing_package_is_missing(lab: Lab) -> None:
         ({"dataset": "aduld"}, r"line \d+, dataset: .*did you mean 'adult'"),
         ({"dataset": "./nowhere.yaml"}, r"line \d+, dataset: .*nowhere\.yaml"),
         ({"metric": "rmse"}, r"line \d+, metric: 'rmse' does not exist for tiny, a binary"),
+        ({"delta": 0, "methods": ["dp-ebm-gdp"]}, r"line \d+, delta: dp-ebm-gdp .* above 0"),
+        (
+            {"methods": ["plain", {"method": "dp-ebm-gdp", "delta": 0}]},
+            r"methods\[1\].delta: dp-ebm-gdp .* needs a delta above 0",
+        ),
         (
             {"dataset": "./undocumented.yaml", "domain": "public"},
             r"line \d+, domain: the card of tiny gives no public domain",
