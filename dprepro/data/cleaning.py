@@ -40,6 +40,11 @@ def clean(
     """
     table = table.rename(columns=source.rename)
     if card.target not in table.columns:
+        if table.shape[1] == 1:
+            raise DpreproError(
+                f"no target column {card.target!r}: the only column is {table.columns[0]!r}. If "
+                'another sign than the comma parts the fields, say so: `format: {separator: ";"}`'
+            )
         raise DpreproError(
             f"no target column {card.target!r}{nearest(card.target, list(table.columns)) or '.'} "
             f"The columns are: {', '.join(table.columns)}"
@@ -78,10 +83,10 @@ def _labels(column: pd.Series, card: Card) -> list[str]:
     """Return the card's labels, or those that occur; the positive one last."""
     labels = card.labels or [*_as_categorical(column, None, card.missing).categories]
     if card.task == "binary" and (len(labels) != 2 or card.positive not in labels):
+        hint = "" if card.positive in labels else nearest(str(card.positive), labels)
         raise DpreproError(
             f"target {card.target!r} must hold two labels, one of them the card's `positive` "
-            f"{card.positive!r}{nearest(str(card.positive), labels) or '.'} "
-            f"It holds {len(labels)}: {_list(labels)}"
+            f"{card.positive!r}{hint or '.'} It holds {len(labels)}: {_list(labels)}"
         )
     return sorted(labels, key=lambda label: label == card.positive)
 

@@ -20,6 +20,7 @@ from dprepro.errors import DpreproError, nearest
 
 ColumnKind = Literal["numeric", "text"]
 
+_ENCODING_ADVICE = "save the file as UTF-8, or say on the card: `format: {encoding: latin-1}`"
 _GZIP = b"\x1f\x8b"
 _DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 # What the quick csv reader cannot take for ARFF: a second kind of quote, a quote after a blank.
@@ -91,7 +92,8 @@ def read_table(
     try:
         table = read(data, settings, kinds, missing)
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DpreproError(f"not valid {settings.kind}: {error}") from error
+        advice = f"; {_ENCODING_ADVICE}" if "UTF8" in str(error) else ""
+        raise DpreproError(f"not valid {settings.kind}: {error}{advice}") from error
     table.columns = [str(name).strip() for name in table.columns]
     repeated = table.columns[table.columns.duplicated()].unique()
     if len(repeated):
@@ -136,6 +138,9 @@ def _arrow_csv(
             null_values=[blank + text for text in missing for blank in ("", " ")],
         ),
     )
+    for field in table.schema:
+        if pa.types.is_binary(field.type):  # what arrow makes of bytes that are no text
+            raise DpreproError(f"column {field.name!r} is not {encoding} text; {_ENCODING_ADVICE}")
     return table.to_pandas()
 
 

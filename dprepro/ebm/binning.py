@@ -111,7 +111,7 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
     if missing.any() and not feature.missing:
         raise ValueError(
             f"feature {feature.name!r} has {missing.sum()} missing values (NaN) and its domain "
-            "allows none: fill them in, or declare the feature with missing=True"
+            "allows none: fill them in, or declare it: missing=True (on a card `missing: true`)"
         )
     if isinstance(feature, NumericFeature):
         edges = cell_edges(feature, max_bins)

@@ -154,6 +154,7 @@ def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: Ma
     ("changes", "says"),
     [
         ({"target": "Y"}, "no target column 'Y'"),
+        ({"positive": "maybe"}, r"positive` 'maybe'\. It holds 2"),
         ({"positive": "yess"}, "did you mean 'yes'? It holds 2: 'no', 'yes'"),
         ({"target": "colour", "positive": "red", "missing": []}, "It holds 3"),
         ({"labels": ["yes", "never"]}, "holds 'no', not among"),
@@ -177,3 +178,21 @@ def test_what_does_not_fit_the_card_is_named(
 def test_infinite_values_are_refused(table: pd.DataFrame, make_card: MakeCard) -> None:
     table.loc[0, "age"] = np.inf
     assert "'age' has 1 infinite" in problem(table, make_card())
+
+
+def test_a_table_of_one_column_points_to_the_separator(
+    table: pd.DataFrame, make_card: MakeCard
+) -> None:
+    unparted = pd.DataFrame({"age;colour;y": ["1;red;no"]})
+    with pytest.raises(DpreproError, match=r"the only column is 'age;colour;y'.*separator: "):
+        cleaned(unparted, make_card())
+
+
+def test_a_positive_label_that_occurs_is_not_asked_about(
+    table: pd.DataFrame, make_card: MakeCard
+) -> None:
+    card = make_card()
+    lone = table.assign(**{card.target: card.positive})
+    with pytest.raises(DpreproError, match="must hold two labels") as caught:
+        cleaned(lone, card)
+    assert "did you mean" not in str(caught.value)

@@ -84,6 +84,13 @@ def test_other_encodings() -> None:
     assert "not valid csv" in problem(data, {"a": "text"})
 
 
+@pytest.mark.parametrize("kinds", [{}, {"city": "text"}])
+def test_text_in_another_encoding_is_refused_with_the_remedy(kinds: dict[str, Any]) -> None:
+    said = problem("age,city\n1,Köln\n".encode("latin-1"), kinds)
+    assert "save the file as UTF-8" in said
+    assert "`format: {encoding: latin-1}`" in said
+
+
 def test_every_float_is_read_to_the_last_bit() -> None:
     values = np.random.default_rng(0).standard_normal(500) * 10.0 ** np.arange(-250, 250)
     data = ("a\n" + "\n".join(map(repr, values.tolist()))).encode()
