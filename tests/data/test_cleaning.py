@@ -154,7 +154,7 @@ def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: Ma
     ("changes", "says"),
     [
         ({"target": "Y"}, "no target column 'Y'"),
-        ({"positive": "maybe"}, r"positive` 'maybe'\. It holds 2"),
+        ({"positive": "maybe"}, "'maybe'. It holds 2: 'no', 'yes'"),
         ({"positive": "yess"}, "did you mean 'yes'? It holds 2: 'no', 'yes'"),
         ({"target": "colour", "positive": "red", "missing": []}, "It holds 3"),
         ({"labels": ["yes", "never"]}, "holds 'no', not among"),
