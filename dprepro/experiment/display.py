@@ -101,7 +101,7 @@ class PlainDisplay:
         skipped = sum(1 for entry in outlook.planned if entry.skip)
         self._print(
             f"{len(outlook.planned)} tasks: {before} done before, {skipped} skipped, "
-            f"{self._total} to run on {jobs} worker(s)"
+            f"{self._total} to run" + (f" on {jobs} worker(s)" if jobs else "")
         )
 
     def advance(self, record: Record) -> None:
@@ -237,7 +237,7 @@ def _cell_text(tally: Tally, cell: CellKey, spread: bool, most: int) -> str:
     sd, splits = tally.sd(cell), len(tally.values[cell])
     parts = [
         number(tally.mean(cell)),
-        f"± {number(sd)}" if spread and sd is not None else "",
+        f"±{number(sd)}" if spread and sd is not None else "",  # breaks before ±
         f"({splits})" if splits < most else "",
     ]
     return " ".join(part for part in parts if part)

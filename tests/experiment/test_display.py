@@ -72,23 +72,39 @@ def test_cells_show_mean_and_sd_and_where_splits_are_missing(config: ExperimentC
     title, head, _, *rows = [line for line in text.splitlines() if line.strip()]
     assert title.strip() == "lab: auc, mean ± sd over 2 split(s)"
     assert head.split() == ["epsilon", "1", "8", "none"]
-    cell = ["0.8500", "±", "0.0707"]
+    cell = ["0.8500", "±0.0707"]
     assert rows[0].split() == ["noisy", *cell, *cell]
     assert rows[1].split() == ["plain", "0.9000", "(1)"]
 
 
-def test_the_means_of_table_2_fit_eighty_columns() -> None:
+def _table_2(width: int, spread: bool) -> list[list[str]]:
+    """Return the words of each line of a filled table of Adult's config."""
     wide = load_config("adult")
     tasks = [
-        replace(TASK, label=m.label, epsilon=epsilon)
+        replace(TASK, label=m.label, epsilon=epsilon, split=split)
         for m in wide.methods
         for epsilon in (*wide.epsilons, math.inf)
+        for split in (0, 1)
     ]
-    tally = _tally(*(Record(task, "ok", metrics={"auc": 0.5}) for task in tasks))
-    console = Console(file=io.StringIO(), width=80, _environ={})
-    console.print(cells_table(wide, tally, spread=False))
+    values = (Record(task, "ok", metrics={"auc": 0.5 + 0.1 * task.split}) for task in tasks)
+    console = Console(file=io.StringIO(), width=width, _environ={})
+    console.print(cells_table(wide, _tally(*values), spread))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert sum(line.split()[1:] == ["0.5000"] * 6 for line in lines) == len(wide.methods)
+    return [line.split() for line in lines]
+
+
+def test_table_2_fits_eighty_columns() -> None:
+    methods = len(load_config("adult").methods)
+    assert sum(line[1:] == ["0.5500"] * 6 for line in _table_2(80, spread=False)) == methods
+    lines = _table_2(80, spread=True)
+    assert sum(line[1:] == ["0.5500"] * 6 for line in lines) == methods
+    assert sum(line == ["±0.0707"] * 6 for line in lines) == methods  # each below its mean
+
+
+def test_table_2_takes_a_line_a_method_where_there_is_room() -> None:
+    cells = ["0.5500", "±0.0707"] * 6
+    lines = _table_2(120, spread=True)
+    assert sum(line[1:] == cells for line in lines) == len(load_config("adult").methods)
 
 
 def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
