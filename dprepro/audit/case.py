@@ -126,6 +126,8 @@ def fit_method(
         return model.fit(ENCODINGS[method.encoding](domain).transform(X), y)
 
 
-def categories(codes: Sequence[int] | np.ndarray, names: Sequence[str]) -> pd.Categorical:
+def categories(
+    codes: Sequence[int] | np.ndarray, names: Sequence[str]
+) -> pd.api.extensions.ExtensionArray:
     """Return a categorical column from codes."""
     return pd.Categorical.from_codes(np.asarray(codes, dtype=np.int64), pd.Index(list(names)))

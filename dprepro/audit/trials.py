@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
+from threadpoolctl import threadpool_limits
 
 from dprepro.audit.case import Case
 from dprepro.errors import DpreproError
@@ -14,8 +15,6 @@ from dprepro.errors import DpreproError
 MIN_TRIALS = 40
 
 _BATCHES_PER_JOB = 8
-# Many small fits side by side: threads within each would only get in each other's way.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def _run_parallel(
     case: Case, present: np.ndarray, seeds: list[int | None], jobs: int
 ) -> np.ndarray:
     batches = np.array_split(np.arange(present.size), _BATCHES_PER_JOB * jobs)
-    executor = ProcessPoolExecutor(max_workers=jobs, env=_ONE_THREAD)
+    executor = ProcessPoolExecutor(max_workers=jobs)
     try:
         futures = [
             executor.submit(_run_batch, case, present[batch], [seeds[i] for i in batch])
@@ -91,5 +90,7 @@ def _run_parallel(
 
 
 def _run_batch(case: Case, present: np.ndarray, seeds: list[int | None]) -> np.ndarray:
-    outcomes = (case.fit(bool(p), seed) for p, seed in zip(present, seeds, strict=True))
-    return np.array([case.observe(outcome) for outcome in outcomes], dtype=np.float64)
+    # Threads cost tiny fits more than they bring, and get in each other's way.
+    with threadpool_limits(1):
+        outcomes = (case.fit(bool(p), seed) for p, seed in zip(present, seeds, strict=True))
+        return np.array([case.observe(outcome) for outcome in outcomes], dtype=np.float64)

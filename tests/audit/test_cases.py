@@ -1,0 +1,107 @@
+"""Every pair is what its method calls neighbours; names lead to cases."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.audit import find_case, find_one_run_case, one_run_names, subjects
+from dprepro.audit.case import MethodPair, Setting
+from dprepro.audit.cases.general import general_case
+from dprepro.data.domain import CategoricalFeature
+from dprepro.errors import DpreproError
+from dprepro.methods.registry import all_methods
+from dprepro.privacy.sensitivity import REPLACE_ONE
+
+METHODS = [(name, task) for name, task in subjects() if task is not None]
+
+
+def rows(table):
+    X, y = table
+    return pd.concat([X.astype(str), pd.Series(y, name="y").astype(float)], axis=1)
+
+
+def pairs():
+    for name, task in METHODS:
+        yield pytest.param(find_case(name, task).fit.__self__, id=f"{name}-{task}")
+    for method in all_methods().values():
+        if method.takes_epsilon:
+            for task in sorted(method.tasks):
+                setting = Setting(method.name, task, 1.0, 1e-6)
+                pair = general_case(setting).fit.__self__
+                yield pytest.param(pair, id=f"general-{method.name}-{task}")
+
+
+@pytest.mark.parametrize("pair", [*pairs()])
+def test_the_two_tables_differ_in_one_row(pair):
+    assert isinstance(pair, MethodPair)
+    present, absent = rows(pair.present), rows(pair.absent)
+    if all_methods()[pair.setting.method].adjacency == REPLACE_ONE:
+        assert len(present) == len(absent)
+        assert (present != absent).any(axis=1).sum() == 1
+    else:
+        assert len(present) == len(absent) + 1
+        pd.testing.assert_frame_equal(present.iloc[:-1], absent)
+
+
+@pytest.mark.parametrize("pair", [*pairs()])
+def test_both_tables_lie_in_the_domain(pair):
+    for X, y in (pair.present, pair.absent):
+        for feature in pair.domain.features:
+            if isinstance(feature, CategoricalFeature):
+                assert set(X[feature.name]) <= set(feature.categories)
+            else:
+                assert X[feature.name].between(feature.lower, feature.upper).all()
+        if pair.setting.task == "binary":
+            assert set(np.unique(y)) == {0, 1}
+        else:
+            lower, upper = pair.domain.target
+            assert lower <= y.min() <= y.max() <= upper
+
+
+@pytest.mark.parametrize(("name", "task"), subjects())
+def test_an_outcome_states_the_guarantee_and_gives_finite_numbers(name, task):
+    case = find_case(name, task, epsilon=2.0, delta=1e-5)
+    outcome = case.fit(True, 0)
+    observed = case.observe(outcome)
+    assert observed.ndim == 1
+    assert np.isfinite(observed).all()
+    assert outcome.ledger_.epsilon == 2.0
+    assert outcome.ledger_.delta in (0.0, 1e-5)
+    assert outcome.ledger_.entries
+
+
+def test_every_private_method_is_a_subject_with_each_of_its_tasks():
+    private = {m.name: sorted(m.tasks) for m in all_methods().values() if m.takes_epsilon}
+    assert {name: [t for n, t in METHODS if n == name] for name, _ in METHODS} == private
+    assert [name for name, task in subjects() if task is None] == [
+        "gaussian", "laplace", "exponential",
+    ]  # fmt: skip
+
+
+def test_an_epsilon_below_one_gets_a_larger_crowd():
+    sizes = [
+        len(find_case("dp-ebm-gdp", epsilon=epsilon).fit.__self__.present[1])
+        for epsilon in (0.5, 1.0, 8.0)
+    ]
+    assert sizes[0] > sizes[1] == sizes[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("dp-ebm-gpd",), "nothing private is called 'dp-ebm-gpd'; did you mean 'dp-ebm-gdp'"),
+        (("ebm",), "nothing private is called 'ebm'"),
+        (("dp-logistic", "regression"), "dp-logistic does not support regression; it supports bin"),
+    ],
+)
+def test_unknown_names_and_tasks_are_refused_with_what_is_allowed(arguments, message):
+    with pytest.raises(DpreproError, match=message):
+        find_case(*arguments)
+
+
+def test_one_run_is_for_those_that_have_it():
+    with pytest.raises(DpreproError, match="nothing private is called 'ebm'"):
+        find_one_run_case("ebm")
+    assert "dp-ebm-sound" in one_run_names()
+    with pytest.raises(DpreproError, match="dpboost has no audit in one run; available for: dp-e"):
+        find_one_run_case("dpboost")

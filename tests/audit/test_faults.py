@@ -1,0 +1,142 @@
+"""Planted faults: the audit of the real code path, with one thing broken, must catch each."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from interpret.privacy import DPExplainableBoostingRegressor
+
+from dprepro.audit import Verdict, audit, find_case
+from dprepro.audit.case import Case
+from dprepro.ebm import dp_ebm
+from dprepro.privacy import composition, mechanisms
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sensitivity import leaf_sum_sensitivity
+
+STRONG = 8.0
+FEW = 100
+
+
+def caught(name, task=None, *, epsilon=STRONG, trials=FEW, seed=1):
+    result = audit(find_case(name, task, epsilon=epsilon), trials, seed=seed)
+    return result.verdict is Verdict.EXCEEDED
+
+
+@pytest.mark.parametrize(("name", "task"), [("dp-ebm-sound", "binary"),
+                                            ("dp-ebm-sound", "regression"),
+                                            ("dp-ebm-joint", "binary")])  # fmt: skip
+def test_half_the_noise(name, task, monkeypatch):
+    gaussian = NoiseSource.gaussian
+    assert not caught(name, task, trials=600)
+    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 2)
+    assert caught(name, task, trials=600)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace"])
+def test_a_sensitivity_forgotten(name, monkeypatch):
+    assert not caught(name, epsilon=2.0, trials=2000)
+    monkeypatch.setattr(mechanisms, "_scale", lambda releases, multiplier, _: multiplier)
+    assert caught(name, epsilon=2.0, trials=2000)
+
+
+def test_a_sensitivity_with_the_learning_rate_counted_twice(monkeypatch):
+    monkeypatch.setattr(
+        dp_ebm, "leaf_sum_sensitivity", lambda *arguments: leaf_sum_sensitivity(*arguments) * 0.05
+    )
+    assert caught("dp-ebm-sound", "regression")
+
+
+def test_composition_forgotten(monkeypatch):
+    """Noise for one query, though every feature and epoch asks another."""
+    sigma = composition.gdp_sigma
+    monkeypatch.setattr(composition, "gdp_sigma", lambda queries, *budget: sigma(1, *budget))
+    assert caught("dp-ebm-gdp", "binary")
+
+
+def test_residuals_not_clipped(monkeypatch):
+    boost = dp_ebm.boost
+
+    def unclipped(*arguments):
+        *others, _, adaptive = arguments
+        return boost(*others, np.float32(np.inf), adaptive)
+
+    assert not caught("dp-ebm-sound", "regression", trials=1200)
+    monkeypatch.setattr(dp_ebm, "boost", unclipped)
+    assert caught("dp-ebm-sound", "regression", trials=1200)
+
+
+@pytest.mark.parametrize("name", ["dp-ebm-sound", "dpboost-sound"])
+def test_a_constant_seed(name, monkeypatch):
+    start = NoiseSource.__init__
+    monkeypatch.setattr(NoiseSource, "__init__", lambda self, ledger, _: start(self, ledger, 42))
+    assert caught(name, "binary", epsilon=1.0)
+
+
+def test_histograms_without_noise(monkeypatch):
+    gaussian = NoiseSource.gaussian
+
+    def unpaid(self, shape, *, releases, **settings):
+        noise = gaussian(self, shape, releases=releases, **settings)
+        return 0.0 * noise if releases.startswith("rows per cell") else noise
+
+    monkeypatch.setattr(NoiseSource, "gaussian", unpaid)
+    assert caught("dp-ebm-sound", "binary", epsilon=1.0)
+
+
+def test_the_exponential_choice_without_its_factor_of_two(monkeypatch):
+    scale = NoiseSource._exponential_scale
+    assert not caught("exponential", epsilon=2.0, trials=6000)
+    monkeypatch.setattr(NoiseSource, "_exponential_scale", lambda *a, **k: scale(*a, **k) / 2)
+    assert caught("exponential", epsilon=2.0, trials=6000)
+
+
+# --- faults that others have shipped or published ------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["dp-ebm-gdp", "dp-ebm-classic", "dp-ebm-joint"])
+def test_the_published_regression(name):
+    result = audit(find_case(name, "regression"), FEW, seed=1)
+    assert result.verdict is Verdict.EXCEEDED
+    assert not result.unexplained
+    assert "Theorem 6" in result.gaps[0]
+
+
+@pytest.mark.parametrize(("name", "trials"), [("dpboost", 60), ("dp-linear", 200),
+                                              ("dp-logistic", 300)])  # fmt: skip
+def test_the_baselines_as_published(name, trials):
+    result = audit(find_case(name), trials, seed=1)
+    assert result.verdict is Verdict.EXCEEDED
+    assert result.gaps
+
+
+class Shipped:
+    """interpret-core's regressor on targets of `low` and a canary of `low` + 1, bounds public."""
+
+    def __init__(self, low, present, seed):
+        self.ledger_ = Ledger(1.0, 1e-6, "zero-out")
+        x = np.append(np.arange(200) % 2, [1.0] * present)[:, None]
+        y = np.append(np.full(200, low), [low + 1.0] * present)
+        self.model = DPExplainableBoostingRegressor(
+            epsilon=1.0, delta=1e-6, max_rounds=1, n_jobs=1, random_state=seed,
+            privacy_bounds=np.array([[0.0, 1.0]]),
+            privacy_target_min=low, privacy_target_max=low + 1.0,
+        ).fit(x, y)  # fmt: skip
+
+    def observe(self):
+        """Sum of the leaf sums of the only step."""
+        values = self.model.intercept_ + self.model.term_scores_[0]
+        return np.array([np.sum(values * self.model.bin_weights_[0])])
+
+
+@pytest.mark.filterwarnings("ignore:.*fixed random_state", "ignore:.*featuretypes")
+@pytest.mark.parametrize(("low", "exceeded"), [(100.0, True), (0.0, False)])
+def test_the_regressor_that_interpret_ships(low, exceeded):
+    """20 fits a world suffice: far from 0, a row moves a leaf by a hundred times what is assumed.
+
+    The control, targets in [0, 1], shows nothing.
+    """
+    case = Case("interpret", "regression", "a row or none", partial(Shipped, low), Shipped.observe)
+    result = audit(case, 44, seed=4)
+    assert (result.verdict is Verdict.EXCEEDED) == exceeded
+    assert (result.lower_bound > 1.0) == exceeded

@@ -1,0 +1,79 @@
+"""One run, many canaries."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dprepro.audit import Verdict, audit_in_one_run, find_one_run_case, one_run_names
+from dprepro.audit.one_run import GUESSED_SHARE
+from dprepro.privacy.mechanisms import NoiseSource
+
+
+def result_of(name, task=None, epsilon=8.0, seed=0):
+    return audit_in_one_run(find_one_run_case(name, task, epsilon=epsilon), seed=seed)
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_one_fit_of_the_sound_dp_ebm_says_something_and_not_too_much(task):
+    results = [result_of("dp-ebm-sound", task, seed=seed) for seed in range(5)]
+    assert {result.verdict for result in results} == {Verdict.WITHIN}
+    assert np.median([result.lower_bound for result in results]) > 1.0
+    assert np.median([result.independent_bound for result in results]) > 8.0 / 2
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_without_noise_the_scores_are_the_coins(task, monkeypatch):
+    """Every category's sum of residuals is read off exactly, and 0 lies half way."""
+    case = find_one_run_case("dp-ebm-sound", task)
+    gaussian = NoiseSource.gaussian
+    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: 0.0 * gaussian(*a, **k))
+    coins = np.random.default_rng(0).random(case.canaries) < 0.5
+    scores, _ = case.run(coins, 0)
+    np.testing.assert_allclose(scores, np.where(coins, 0.25, -0.25), atol=1e-3)
+
+
+def test_one_fit_convicts_the_published_regression():
+    result = result_of("dp-ebm-gdp", "regression", epsilon=1.0)
+    assert result.verdict is Verdict.EXCEEDED
+    assert result.lower_bound > 1.0
+    assert result.correct == result.guesses
+    assert not result.unexplained
+
+
+def test_one_run_catches_half_the_noise(monkeypatch):
+    gaussian = NoiseSource.gaussian
+    assert result_of("gaussian").verdict is Verdict.WITHIN
+    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 2)
+    result = result_of("gaussian")
+    assert result.verdict is Verdict.EXCEEDED
+    assert result.unexplained
+    assert result.lower_bound < result.independent_bound
+
+
+def test_the_theorem_alone_catches_it_at_a_small_epsilon(monkeypatch):
+    gaussian = NoiseSource.gaussian
+    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 4)
+    assert result_of("gaussian", epsilon=1.0).lower_bound > 1.0
+
+
+@pytest.mark.parametrize("name", one_run_names())
+def test_the_number_of_guesses_is_fixed_beforehand(name):
+    case = find_one_run_case(name)
+    result = audit_in_one_run(case, seed=1)
+    assert result.canaries == case.canaries
+    assert result.guesses == round(GUESSED_SHARE * case.canaries)
+    assert 0 <= result.correct <= result.guesses
+
+
+def test_a_result_is_json_and_repeats_by_its_seed():
+    first, second = (result_of("dp-ebm-sound", seed=7) for _ in range(2))
+    assert first == second
+    facts = json.loads(json.dumps(first.to_json(), allow_nan=False))
+    assert facts["bound"] == "one run"
+    assert facts["correct"] == first.correct
+
+
+def test_chance_is_all_that_a_tiny_budget_leaves():
+    result = result_of("gaussian", epsilon=0.01)
+    assert result.lower_bound < 0.2

@@ -1,0 +1,46 @@
+"""Verdicts, and what a result says."""
+
+import json
+
+import pytest
+
+from dprepro.audit import Verdict, audit, find_case
+from dprepro.audit.result import is_gaussian, judge, reasons
+from dprepro.privacy.ledger import Ledger, LedgerEntry
+
+
+@pytest.mark.parametrize(
+    ("lower_bound", "verdict"),
+    [(0.0, "within"), (0.8, "within"), (0.9, "above ledger"), (1.0, "above ledger"),
+     (1.1, "EXCEEDED")],
+)  # fmt: skip
+def test_a_bound_is_judged_by_what_is_stated_and_by_what_is_recorded(lower_bound, verdict):
+    assert judge(lower_bound, epsilon=1.0, true_epsilon=0.8) is Verdict(verdict)
+
+
+def test_a_result_is_json_without_its_evidence():
+    result = audit(find_case("gaussian", epsilon=4.0), 400, seed=0)
+    facts = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert facts["subject"] == "gaussian"
+    assert facts["bound"] == "GDP"
+    assert facts["verdict"] == "within"
+    assert 0 < facts["lower_bound"] < facts["epsilon"] == 4.0
+    assert facts["trials"] == 400
+    assert "evidence" not in facts
+    assert result.evidence.scores.size == 200
+    assert not result.unexplained
+
+
+def test_a_fixed_seed_of_the_audit_is_no_reason_for_an_excess():
+    ledger = Ledger(1.0, 0.0, "zero-out", unpaid=["bounds of x"], gaps=["a gap"])
+    ledger.note_seed(5)
+    assert reasons(ledger) == ("bounds of x", "a gap")
+
+
+def test_gaussian_means_all_releases_are():
+    entries = [
+        LedgerEntry(mechanism, "a sum", 1.0, "L2", 1.0, 1, (1.0, 0.0))
+        for mechanism in ("gaussian", "laplace")
+    ]
+    assert is_gaussian(Ledger(1.0, 1e-6, "zero-out", entries[:1]))
+    assert not is_gaussian(Ledger(1.0, 1e-6, "zero-out", entries))

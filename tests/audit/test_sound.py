@@ -1,0 +1,51 @@
+"""What keeps its promise passes, and the audit is no formality: it comes close to the truth."""
+
+import numpy as np
+import pytest
+
+from dprepro.audit import Verdict, audit, find_case
+
+STRONG = 8.0
+"""A large epsilon shows itself in few runs."""
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("dp-ebm-gdp", "binary"),
+        ("dp-ebm-joint", "binary"),
+        ("dp-ebm-sound", "binary"),
+        ("dp-ebm-sound", "regression"),
+    ],
+)
+def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
+    result = audit(find_case(name, task, epsilon=STRONG), 1200, seed=1)
+    assert result.bound == "GDP"
+    assert result.verdict is Verdict.WITHIN
+    assert result.true_epsilon / 2 < result.lower_bound < result.true_epsilon
+
+
+@pytest.mark.parametrize(
+    ("name", "trials"),
+    [("dp-ebm-classic", 400), ("dpboost-sound", 600), ("dp-linear-fair", 100),
+     ("dp-logistic-fair", 60)],
+)  # fmt: skip
+def test_other_sound_methods_pass(name, trials):
+    result = audit(find_case(name, epsilon=4.0), trials, seed=2)
+    assert result.verdict is Verdict.WITHIN
+    assert result.lower_bound < result.true_epsilon
+
+
+@pytest.mark.parametrize(
+    ("name", "share"), [("gaussian", 0.75), ("laplace", 0.75), ("exponential", 0.6)]
+)
+def test_the_mechanisms_are_bounded_closely(name, share):
+    result = audit(find_case(name, epsilon=2.0), 20_000, seed=3)
+    assert result.verdict is Verdict.WITHIN
+    assert result.lower_bound > share * result.true_epsilon
+
+
+def test_bounds_above_the_truth_are_rare():
+    """Thirty audits of a mechanism that spends all of its epsilon: 95 % each."""
+    bounds = [audit(find_case("gaussian"), 1000, seed=s).lower_bound for s in range(30)]
+    assert np.sum(np.array(bounds) > 1.0) <= 4
