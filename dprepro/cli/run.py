@@ -88,6 +88,7 @@ def run(
 
     from dprepro.config import load_experiments
     from dprepro.errors import DpreproError
+    from dprepro.experiment.executors import NowhereToRunError
     from dprepro.experiment.run import Options
 
     options = Options(
@@ -109,7 +110,9 @@ def run(
         try:
             failed += _run_one(config, options, console, dry_run=dry_run, profile=profile)
         except DpreproError as error:
-            errors.append(str(error))  # the other configs may be sound
+            errors.append(str(error))
+            if isinstance(error, NowhereToRunError):
+                break  # the other configs may be sound, but cannot run either
     if errors:
         raise DpreproError("\n".join(errors))
     if failed:

@@ -24,6 +24,7 @@ from dprepro.experiment.executors import (
     Call,
     CallQueue,
     HandedBackError,
+    NowhereToRunError,
     Slot,
     WorkerDiedError,
 )
@@ -55,7 +56,7 @@ class DaskExecutor:
 
     Raises
     ------
-    DpreproError
+    NowhereToRunError
         If Dask is not installed, the scheduler does not answer, or no worker joins it.
     """
 
@@ -289,7 +290,7 @@ def _connect(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError as error:
-        raise DpreproError(
+        raise NowhereToRunError(
             "--executor dask needs Dask: pip install 'dprepro[dask]', here and on the workers"
         ) from error
     # What goes wrong is told once, by the errors below.
@@ -302,7 +303,7 @@ def _connect(address: str) -> Any:
         return Client(address, timeout=CONNECT_LIMIT, set_as_default=False)
     except Exception as error:
         reason = str(error) or f"waited {CONNECT_LIMIT:g} s"
-        raise DpreproError(
+        raise NowhereToRunError(
             f"no Dask scheduler answers at {address!r} ({reason}); --address takes the HOST:PORT "
             "that `dask scheduler` prints when it starts"
         ) from error
@@ -315,15 +316,15 @@ async def _kind_of_server(address: str) -> str:
         return str((await server.identity())["type"])
 
 
-def _scheduler_gone(address: str) -> DpreproError:
-    return DpreproError(
+def _scheduler_gone(address: str) -> NowhereToRunError:
+    return NowhereToRunError(
         f"the connection to the Dask scheduler at {address} was lost. {_RESUME}, once a scheduler "
         "runs there or at another --address"
     )
 
 
-def _no_workers(address: str) -> DpreproError:
-    return DpreproError(
+def _no_workers(address: str) -> NowhereToRunError:
+    return NowhereToRunError(
         f"the Dask scheduler at {address} has had no workers for {WORKERLESS_LIMIT:g} s; start "
         f"some with `dask worker {address}`. {_RESUME}"
     )

@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from dprepro.errors import DpreproError
+
 
 class TimeLimitError(Exception):
     """The call took longer than its limit; its worker was killed."""
@@ -21,6 +23,10 @@ class TimeLimitError(Exception):
 
 class WorkerDiedError(Exception):
     """The worker process ended while it ran the call."""
+
+
+class NowhereToRunError(DpreproError):
+    """The executor cannot be had or is gone: no config can run, where another error ends one."""
 
 
 class HandedBackError(Exception):

@@ -148,6 +148,8 @@ def test_a_dry_run_counts_and_writes_nothing(lab: Lab) -> None:
         (["aduld"], "did you mean 'adult'"),
         (["adult", "--method", "dp-ebm-gpd", "--dry-run"], "did you mean 'dp-ebm-gdp'"),
         (["adult", "--epsilon", "3", "--dry-run"], "no epsilon 3 in the config"),
+        (["adult", "--executor", "dask", "--dry-run"], "--address HOST:PORT"),
+        (["adult", "--executor", "dask", "--address", "localhost"], "at 'localhost' (missing port"),
     ],
 )
 def test_mistakes_are_errors_for_the_user(
@@ -166,3 +168,12 @@ def test_one_config_in_error_does_not_stop_the_others(lab: Lab) -> None:
     assert "nowhere.yaml" in str(result.exception)
     assert {r["status"] for r in lab.records("sound").values()} == {"skipped"}
     assert "6 task(s)" in result.output
+
+
+def test_without_a_cluster_no_further_config_is_tried(lab: Lab) -> None:
+    configs = [lab.config(name) for name in ("first", "second")]
+    cluster = ("--executor", "dask", "--address", "nowhere")
+    result = _invoke(*configs, *cluster, "--results", lab.results)
+    assert isinstance(result.exception, DpreproError)
+    assert str(result.exception).count("no Dask scheduler answers at 'nowhere'") == 1
+    assert not list(lab.results.glob("*.jsonl"))

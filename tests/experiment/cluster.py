@@ -19,7 +19,8 @@ class Cluster:
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
-        self._environment = {**environment, "PYTHONPATH": str(ROOT)}
+        path = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
+        self._environment = {**environment, "PYTHONPATH": path}
         self.workers: list[subprocess.Popen[bytes]] = []
         contact = folder / "scheduler.json"
         self.scheduler = self._start(
