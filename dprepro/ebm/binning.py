@@ -116,7 +116,7 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
     if isinstance(feature, NumericFeature):
         edges = cell_edges(feature, max_bins)
         cells = _uniform_cells(numeric_values(column), edges)
-        return cells, np.bincount(cells, minlength=edges.size)
+        return cells, _count(cells, edges.size)
     codes = category_codes(column, feature.categories)
     unseen = (codes < 0) & ~missing
     if unseen.any():
@@ -157,6 +157,22 @@ def _uniform_cells(values, edges):  # type: ignore[no-untyped-def]
             cell += 1
         cells[i] = cell
     return cells
+
+
+@njit(nogil=True, cache=True)
+def _count(cells, n_cells):  # type: ignore[no-untyped-def]
+    """What ``np.bincount`` does, without its copy of the cells as int64."""
+    counts = np.zeros(n_cells, np.int64)
+    for cell in cells:
+        counts[cell] += 1
+    return counts
+
+
+@njit(nogil=True, cache=True)
+def recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
+    """Write the bin of every row's cell to `codes`, rows in `order`."""
+    for i in range(codes.size):
+        codes[i] = bin_of_cell[cells[order[i]]]
 
 
 def merge_cells(

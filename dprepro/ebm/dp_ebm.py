@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from dprepro.data.domain import Domain
 from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells
+from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells, recode
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
 from dprepro.ebm.kernel import NEVER, boost
 from dprepro.ebm.validation import check_choice, check_integer, check_share
@@ -89,7 +89,9 @@ class _DPEBM(AdditiveModel):
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
         source = NoiseSource(self.ledger_, self.random_state)
-        codes = self._bin(frame, domain, source, noise)
+        # The kernel's fast pass wants each label's rows in one piece.
+        order = np.argsort(targets > 0, kind="stable") if logistic else np.arange(len(targets))
+        codes = self._bin(frame, domain, source, noise, order)
         n_bins = np.array([bins.n_bins for bins in self.bins_])
         cuts = random_cuts(source.public_generator, n_bins, self.n_epochs, self.max_leaves)
         leaf_noise = source.gaussian(
@@ -106,14 +108,19 @@ class _DPEBM(AdditiveModel):
         scores = np.zeros(len(frame), dtype=np.float32)
         adaptive = logistic and self.sensitivity == "sound"
         return boost(
-            codes, targets, scores, cuts, leaf_noise, counts, n_bins,
+            codes, targets[order], scores, cuts, leaf_noise, counts, n_bins,
             self.learning_rate, logistic, np.float32(clip), adaptive,
         )  # fmt: skip
 
     def _bin(
-        self, frame: pd.DataFrame, domain: Domain, source: NoiseSource, noise: TwoPhaseNoise
+        self,
+        frame: pd.DataFrame,
+        domain: Domain,
+        source: NoiseSource,
+        noise: TwoPhaseNoise,
+        order: np.ndarray,
     ) -> np.ndarray:
-        """Set ``bins_`` and ``bin_counts_`` (line 7); return the codes, uint8 (K, n)."""
+        """Set ``bins_`` and ``bin_counts_`` (line 7); return codes, uint8 (K, n), in `order`."""
         columns = [frame[name] for name in frame.columns]
         histograms = [
             histogram(column, feature, self.max_bins)
@@ -140,7 +147,7 @@ class _DPEBM(AdditiveModel):
             bins, bin_counts, bin_of_cell = merge_cells(
                 domain.features[k], noisy_counts[k], n_rows / self.max_bins, self.max_bins
             )
-            codes[k] = bin_of_cell[cells]
+            recode(cells, bin_of_cell, order, codes[k])
             self.bins_.append(bins)
             self.bin_counts_.append(bin_counts)
         return codes

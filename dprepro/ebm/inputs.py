@@ -61,14 +61,14 @@ def read_labels(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> tuple[np.n
     """
     y = _read_y(model, frame, y)
     check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = np.unique(y)
     if classes.size != 2:
         raise ValueError(
             f"{type(model).__name__}: Only binary classification is supported and y must hold "
             f"both labels, but it holds {classes.size} "
             f"{'class' if classes.size == 1 else 'classes'}"
         )
-    return classes, codes.astype(np.float32)
+    return classes, (y == classes[1]).astype(np.float32)
 
 
 def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
