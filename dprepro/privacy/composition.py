@@ -53,9 +53,10 @@ def calibrate_two_phases(
     "gdp" and "classic" split epsilon `binning_share` : 1 - `binning_share` and delta in halves
     (section 4 of Nori et al. 2021 and the authors' library); the two guarantees add up by basic
     composition. "classic-boosting" is "classic" for boosting alone: when the paper appeared, the
-    library calibrated binning by "gdp" whatever was asked for. "joint" splits mu^2 in the proportion that "gdp" arrives at and converts the sum
-    mu_binning^2 + mu_boosting^2 = mu(epsilon, delta)^2 once (Theorems 4 and 5), which is exact: the
-    same guarantee with less noise in both phases.
+    library calibrated binning by "gdp" whatever was asked for. "joint" splits mu^2 in the
+    proportion that "gdp" arrives at and converts the sum mu_binning^2 + mu_boosting^2 =
+    mu(epsilon, delta)^2 once (Theorems 4 and 5), which is exact: the same guarantee with less noise
+    in both phases.
 
     Raises
     ------
