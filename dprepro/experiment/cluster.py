@@ -15,7 +15,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import Future, wait
 from typing import Any, NoReturn
 
 from dprepro.errors import DpreproError
@@ -30,10 +30,11 @@ from dprepro.experiment.executors import (
 )
 
 # In seconds: to reach the scheduler; without any worker, before the run gives up; between two
-# looks at the workers; for them to end their processes after the last call.
+# looks at the workers; to notice that one is lost; for them to end their processes at the end.
 CONNECT_LIMIT = 10.0
 WORKERLESS_LIMIT = 60.0
 LOOK_INTERVAL = 1.0
+NOTICE_LIMIT = 5.0
 END_LIMIT = 10.0
 
 MOST_LOST_WORKERS = 3
@@ -198,7 +199,7 @@ class _DaskSlot(Slot):
         self._session = session
         self._address = address
         self._worker = worker
-        self._retired = False
+        self._retired = threading.Event()
         self._problem: DpreproError | None = None
         self._running: Any = None
 
@@ -214,7 +215,7 @@ class _DaskSlot(Slot):
 
     def retire(self) -> None:
         """End, since the worker is lost; the call that runs goes to another one."""
-        self._retired = True
+        self._retired.set()
         self._queue.retire(self)
         self._cancel()
 
@@ -227,7 +228,7 @@ class _DaskSlot(Slot):
 
         try:
             self._running = self._submit(call)
-            if self._retired:
+            if self._retired.is_set():
                 self._cancel()
             result, error = self._running.result()
         except KilledWorker:  # it came back under one address so quickly that nobody noticed
@@ -237,8 +238,7 @@ class _DaskSlot(Slot):
         except DpreproError:
             raise
         except Exception as reason:
-            if self._retired:
-                call.lost_workers.append(self._worker)
+            if self._has_lost_worker():
                 self._hand_back(call)
             raise self._explain(reason) from reason
         finally:
@@ -259,8 +259,18 @@ class _DaskSlot(Slot):
             pure=False,
         )
 
+    def _has_lost_worker(self) -> bool:
+        """Tell whether a call went wrong because the worker is gone.
+
+        Dask's errors do not say so, and may come before the loss is noticed.
+        """
+        if self._killed or self._problem is not None or self._client.status != "running":
+            return False
+        return self._retired.wait(NOTICE_LIMIT)
+
     def _hand_back(self, call: Call) -> NoReturn:
         lost = call.lost_workers
+        lost.append(self._worker)
         if len(lost) >= MOST_LOST_WORKERS:
             raise WorkerDiedError(
                 f"{len(lost)} Dask workers were lost while they ran it: {', '.join(lost)}"
@@ -271,7 +281,7 @@ class _DaskSlot(Slot):
     def _explain(self, reason: Exception) -> DpreproError:
         if self._problem is not None:
             return self._problem
-        if isinstance(reason, CancelledError):
+        if self._client.status != "running":
             return _scheduler_gone(self._address)
         return _cannot_run(self._worker, reason)
 

@@ -193,7 +193,7 @@ class TestRuns:
     def test_trouble_on_the_cluster_leaves_the_journal_whole(
         self, shared_lab: Lab, tmp_path: Path, local: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Without workers, with one that lacks the data, and with a scheduler that goes away."""
+        """No workers, one that lacks the data, one that goes away, and then the scheduler."""
         monkeypatch.setattr(cluster_module, "WORKERLESS_LIMIT", 0.5)
         journal = shared_lab.results / "trouble.jsonl"
         with Cluster(tmp_path, shared_lab.environment) as cluster:
@@ -210,9 +210,14 @@ class TestRuns:
             cluster.kill_workers()
 
             cluster.add_workers(nanny=False)
+            with pytest.raises(DpreproError, match=r"has had no workers .* is in the journal"):
+                _run(shared_lab, "trouble", cluster.address, cluster.kill_workers)
+            first = len(shared_lab.records("trouble"))
+
+            cluster.add_workers(nanny=False)
             with pytest.raises(DpreproError, match=r"was lost\. What had finished is in the"):
                 _run(shared_lab, "trouble", cluster.address, cluster.scheduler.kill)
-        assert 0 < len(shared_lab.records("trouble")) < len(local)
+        assert 0 < first < len(shared_lab.records("trouble")) < len(local)
         kept = journal.read_bytes()
         summary, _ = _resume(shared_lab)
         assert journal.read_bytes().startswith(kept)
