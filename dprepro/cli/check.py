@@ -18,6 +18,7 @@ from dprepro.cli.journals import (
     console,
     read,
 )
+from dprepro.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.report.check import CheckReport
@@ -96,6 +97,11 @@ def check(
     if fast:
         report = report.of_measured()
     _show(report, rerun, require_all, verbose, format)
+    if not (fast or report.measured):
+        raise DpreproError(
+            f"nothing to judge: the journals in {results} hold no result that answers to a printed "
+            "cell; `dprepro run adult` makes some"
+        )
     if not report.passes(require_all) or (rerun is not None and not rerun.passes):
         raise typer.Exit(1)
 

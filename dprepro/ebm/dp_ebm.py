@@ -89,6 +89,7 @@ class _DPEBM(AdditiveModel):
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
         source = NoiseSource(self.ledger_, self.random_state)
+        adaptive = logistic and self.sensitivity == "sound"
         # The kernel's fast pass wants each label's rows in one piece.
         order = np.argsort(targets > 0, kind="stable") if logistic else np.arange(len(targets))
         codes = self._bin(frame, domain, source, noise, order)
@@ -96,7 +97,8 @@ class _DPEBM(AdditiveModel):
         cuts = random_cuts(source.public_generator, n_bins, self.n_epochs, self.max_leaves)
         leaf_noise = source.gaussian(
             (len(cuts), self.max_leaves),
-            releases="learning rate x sum of residuals of each leaf, in units of the label range",
+            releases="learning rate x sum of residuals of each leaf, in units of the label range"
+            + (": noise and sensitivity times the largest residual then possible" * adaptive),
             noise_multiplier=noise.boosting,
             sensitivity=leaf_sum_sensitivity(self.adjacency, min(clip, 1.0)) * self.learning_rate,
             uses=len(cuts),
@@ -106,7 +108,6 @@ class _DPEBM(AdditiveModel):
         for k, bin_counts in enumerate(self.bin_counts_):
             counts[k, : n_bins[k]] = bin_counts
         scores = np.zeros(len(frame), dtype=np.float32)
-        adaptive = logistic and self.sensitivity == "sound"
         return boost(
             codes, targets[order], scores, cuts, leaf_noise, counts, n_bins,
             self.learning_rate, logistic, np.float32(clip), adaptive,

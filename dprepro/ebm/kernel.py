@@ -38,6 +38,10 @@ _Q2 = np.float32(0.0014852431405147722)
 _Q3 = np.float32(3.703601110793914e-06)
 _Q4 = np.float32(9.46829228157674e-10)
 
+# What float32 can round in one update, of the update and of its sum, relative to both: four times
+# half a unit in the last place.
+_ROUNDING = 2.0**-22
+
 # error_model="numpy": the default checks each division for zero, which stops vectorisation.
 _fast: Any = {"fastmath": True, "error_model": "numpy", "nogil": True, "cache": True}
 
@@ -129,9 +133,9 @@ def _leaf_values(sums, noise, counts, cuts, n_bins, n_leaves, rate, values):  # 
 def largest_residual(highest, lowest):  # type: ignore[no-untyped-def]
     """Return an upper bound of |y - sigmoid(F)| over y in {0, 1} and lowest <= F <= highest.
 
-    It is sigmoid(max(highest, -lowest)); the margin covers what float32 scores and `sigmoid` round.
+    It is sigmoid(max(highest, -lowest)); the last term is what `sigmoid` itself is off by.
     """
-    return min(1.0, 1.0 / (1.0 + math.exp(-max(highest, -lowest))) + 1e-5)
+    return min(1.0, 1.0 / (1.0 + math.exp(-max(highest, -lowest))) + 3e-7)
 
 
 @njit(nogil=True, cache=True)
@@ -165,8 +169,9 @@ def boost(  # type: ignore[no-untyped-def]
         See `logistic`; inf leaves residuals as they are.
     adaptive : bool
         For logistic: multiply the noise of each step by the largest residual that any row could
-        have, `largest_residual` of the shape functions so far. They are released, so the factor
-        is public, and noise over sensitivity stays what it was.
+        have, `largest_residual` of the shape functions so far, all rounding of float32 scores
+        allowed for. The functions are released, so the factor is public, and noise over
+        sensitivity stays what it was.
 
     Returns
     -------
@@ -179,7 +184,7 @@ def boost(  # type: ignore[no-untyped-def]
     values = np.zeros(noise.shape[1])
     buffer = np.empty(BLOCK_ROWS, np.float32)
     increments = np.zeros(cuts.shape[1], np.float32)
-    highest, lowest = np.zeros(n_features), np.zeros(n_features)
+    highest, lowest, drift = np.zeros(n_features), np.zeros(n_features), 0.0
     first = _ZERO
     in_odds = logistic and cuts.shape[1] == 2
     odds = np.empty(targets.size if in_odds else 0, np.float32)
@@ -207,7 +212,8 @@ def boost(  # type: ignore[no-untyped-def]
                 logistic, bound, buffer, sums,
             )  # fmt: skip
         n_leaves = min(noise.shape[1], n_bins[k])
-        factor = largest_residual(highest.sum(), lowest.sum()) if adaptive else 1.0
+        top, bottom = highest.sum(), lowest.sum()
+        factor = largest_residual(top + drift, bottom - drift) if adaptive else 1.0
         _leaf_values(
             sums, factor * noise[step], counts[k], cuts[step], n_bins[k], n_leaves,
             learning_rate, values,
@@ -224,6 +230,8 @@ def boost(  # type: ignore[no-untyped-def]
             factors[0, leaf], factors[1, leaf] = math.exp(-value), math.exp(value)
         highest[k] = shapes[k, : n_bins[k]].max()
         lowest[k] = shapes[k, : n_bins[k]].min()
+        # How far the scores of the rows can have strayed from what the shape functions add up to.
+        drift += _ROUNDING * (1 + max(top, -bottom) + max(highest.sum(), -lowest.sum()))
     if in_odds:
         scores_from(odds, n_negative, scores)
     return shapes

@@ -103,6 +103,11 @@ class CheckReport:
         unexplained = self.unexplained or self.unexplained_claims
         return not unexplained and not (require_all and missing)
 
+    @property
+    def measured(self) -> int:
+        """The number of cells with a measurement, finished or not."""
+        return len(self.verdicts) - self.counts[Verdict.NOT_RUN] - self.counts[Verdict.IMPOSSIBLE]
+
 
 def check(
     documents: Iterable[Document],

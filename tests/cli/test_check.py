@@ -199,3 +199,9 @@ def test_fast_fails_when_no_committed_task_is_the_same(slice_of_lab):
 def test_fast_needs_committed_journals(tmp_path):
     with pytest.raises(DpreproError, match="no journals"):
         fast(tmp_path / "nowhere" / "x.jsonl")
+
+
+def test_nothing_to_judge_is_not_a_pass(tmp_path):
+    write(tmp_path / "results", "mine", records(spread(GOOD, 0.005, 25), label="no-such-column"))
+    with pytest.raises(DpreproError, match="nothing to judge"):
+        check("--results", tmp_path / "results")

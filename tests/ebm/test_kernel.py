@@ -123,7 +123,19 @@ def test_the_largest_residual_bounds_every_residual():
         scores = np.linspace(lowest, highest, 1001).astype(np.float32)
         residuals = np.array([[y - sigmoid(s) for s in scores] for y in (0.0, 1.0)])
         bound = largest_residual(highest, lowest)
-        assert np.abs(residuals).max() <= bound <= min(1.0, np.abs(residuals).max() + 2e-5)
+        assert np.abs(residuals).max() <= bound <= min(1.0, np.abs(residuals).max() + 2e-6)
+
+
+@pytest.mark.parametrize("max_leaves", [3, 4])  # in odds, in scores
+def test_scores_stray_from_the_shapes_by_less_than_is_allowed_for(max_leaves):
+    codes, targets, cuts, noise, counts, n_bins = problem([7, 4, 12], max_leaves, epochs=3000)
+    order = np.argsort(targets, kind="stable")
+    case = (np.ascontiguousarray(codes[:, order]), targets[order], cuts, noise, counts, n_bins)
+    _, scores = run(*case)
+    before, _ = run(case[0], case[1], cuts[:-1], noise[:-1], counts, n_bins)
+    exact = sum(before[k][case[0][k]] for k in range(3))
+    strayed = np.abs(scores - exact).max()
+    assert 0 < strayed <= len(cuts) * 2.0**-22
 
 
 def test_a_bound_caps_what_one_row_can_move():
