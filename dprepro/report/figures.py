@@ -67,7 +67,7 @@ def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str])
             for ending in formats:
                 paths.append(folder / f"{name}.{ending}")
                 metadata = {"Date": None} if ending == "svg" else {}
-                figure.savefig(paths[-1], dpi=150, metadata=metadata)
+                figure.savefig(paths[-1], dpi=150, metadata=metadata, bbox_inches="tight")
     return paths
 
 
@@ -98,7 +98,7 @@ def draw(panels: Sequence[Panel], looks: Mapping[str, Look]) -> Figure:
     figure.legend(
         handles=keys,
         loc="outside lower center",
-        ncols=min(len(keys), 3 if columns < 2 else 2 * columns),
+        ncols=min(len(keys), 2 if columns < 2 else columns + 1),
         frameon=False,
         fontsize=9,
         handlelength=3.2,
