@@ -7,6 +7,7 @@ public bounds, and predictions are clipped to the target's bounds, which is post
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,9 @@ class _BoundedLinearRegression(RegressorMixin, BaseEstimator):
             raise ValueError(f"target bounds must be lower < upper, got [{lower}, {upper}]")
         return lower, upper
 
+    @abstractmethod
     def _solve(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return coefficients (columns,) for X and y within [-1, 1]."""
-        raise NotImplementedError
 
 
 class PlainBoundedLinearRegression(_BoundedLinearRegression):
