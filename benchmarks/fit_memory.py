@@ -19,7 +19,7 @@ from machine import pin_to_one_core
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problem", help="a dataset, or ROWSxFEATURES")
-    parser.add_argument("library", choices=problems.LIBRARIES)
+    parser.add_argument("package", choices=problems.LIBRARIES)
     parser.add_argument("--epochs", type=int, default=300)
     parser.add_argument("--data-dir", type=Path)
     given = parser.parse_args()
@@ -27,8 +27,8 @@ def main() -> None:
     problem = problems.from_spec(given.problem, given.data_dir)
     small = problem.small()
     # Imports, compiled code and the domain are not the fit's.
-    problems.fit_quietly(problems.dp_ebm(given.library, small, 0, epochs=1), small)
-    model = problems.dp_ebm(given.library, problem, 0, epochs=given.epochs)
+    problems.fit_quietly(problems.dp_ebm(given.package, small, 0, epochs=1), small)
+    model = problems.dp_ebm(given.package, problem, 0, epochs=given.epochs)
     gc.collect()
     before = _start_peak()
     problems.fit_quietly(model, problem)
