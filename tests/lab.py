@@ -74,13 +74,13 @@ class Bad(Noisy):
         return super().fit(X, y)
 
 
-def noisy(*, task, epsilon, delta, domain, seed, **params):
-    return Noisy(epsilon=epsilon, seed=seed, **params)
+def noisy(setting, **params):
+    return Noisy(epsilon=setting.epsilon, seed=setting.seed, **params)
 
 
 def bad(how):
-    def build(*, task, epsilon, delta, domain, seed, **params):
-        return Bad(how, epsilon=epsilon, seed=seed)
+    def build(setting, **params):
+        return Bad(how, epsilon=setting.epsilon, seed=setting.seed)
     return build
 
 

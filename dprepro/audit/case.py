@@ -113,12 +113,7 @@ def fit_method(
     method = registry.get(setting.method)
     X, y = table
     model = method.build(
-        task=setting.task,
-        epsilon=setting.epsilon,
-        delta=setting.delta,
-        domain=domain,
-        seed=seed,
-        **params,
+        registry.Setting(setting.task, setting.epsilon, setting.delta, domain, seed), **params
     )
     with warnings.catch_warnings():
         # Tiny, extreme tables make solvers complain; what the model then is, is what is audited.

@@ -20,6 +20,7 @@ from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.methods import registry
+from dprepro.methods.registry import Setting
 from dprepro.privacy.ledger import Ledger
 
 # Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
@@ -82,14 +83,9 @@ def _fit_all(tasks: list[Task], domain: Domain, kind: TaskKind) -> Iterator[Plan
         known = domain if task.domain == "public" else observed
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = method.build(
-                task=kind,
-                epsilon=task.epsilon,
-                delta=task.delta,
-                domain=known,
-                seed=task_seed(task),
-                **task.params,
-            ).fit(ENCODINGS[method.encoding](known).transform(X), y)
+            setting = Setting(kind, task.epsilon, task.delta, known, task_seed(task))
+            model = method.build(setting, **task.params)
+            model.fit(ENCODINGS[method.encoding](known).transform(X), y)
         yield PlannedLedger(task, model.ledger_)
 
 

@@ -25,6 +25,7 @@ from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.experiment.splits import split_rows
 from dprepro.methods import registry
+from dprepro.methods.registry import Setting
 
 MESSAGE_LENGTH = 600
 TRACEBACK_FRAMES = 3
@@ -100,14 +101,8 @@ def _run(task: Task, data: DataRef) -> Record:
     method = registry.get(task.method)
     kind = _dataset(data).task
     rows, encode_seconds = _timed(lambda: _encoded(_split_only(task), data, method.encoding))
-    estimator = method.build(
-        task=kind,
-        epsilon=task.epsilon,
-        delta=task.delta,
-        domain=rows.domain,
-        seed=task_seed(task),
-        **task.params,
-    )
+    setting = Setting(kind, task.epsilon, task.delta, rows.domain, task_seed(task))
+    estimator = method.build(setting, **task.params)
     _, fit_seconds = _timed(lambda: estimator.fit(rows.X_train, rows.y_train))
     metrics, predict_seconds = _timed(
         lambda: score(estimator, rows.X_test, rows.y_test, kind, rows.n_classes)

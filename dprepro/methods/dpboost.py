@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from dprepro.data.domain import Domain, TaskKind
 from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
 from dprepro.dpboost.variants import VARIANTS
-from dprepro.methods.registry import Build, Guarantee, Method
+from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 
 
 def _build(variant: str) -> Build:
-    def build(
-        *,
-        task: TaskKind,
-        epsilon: float,
-        delta: float,
-        domain: Domain,
-        seed: int | None,
-        **params: Any,
-    ) -> Any:
-        estimator = DPBoostRegressor if task == "regression" else DPBoostClassifier
-        return estimator(epsilon, variant=variant, domain=domain, random_state=seed, **params)
+    def build(setting: Setting, **params: Any) -> Any:
+        estimator = DPBoostRegressor if setting.task == "regression" else DPBoostClassifier
+        return estimator(
+            setting.epsilon,
+            variant=variant,
+            domain=setting.domain,
+            random_state=setting.seed,
+            **params,
+        )
 
     return build
-
-
-def _defaults() -> dict[str, Any]:
-    excluded = {"epsilon", "variant", "domain", "random_state"}
-    parameters = inspect.signature(DPBoostClassifier).parameters.values()
-    return {p.name: p.default for p in parameters if p.name not in excluded}
 
 
 def _method(
@@ -51,7 +41,7 @@ def _method(
         reference=reference,
         build=_build(variant),
         takes_epsilon=True,
-        defaults=_defaults(),
+        defaults=defaults_of(DPBoostClassifier, "epsilon", "variant", "domain", "random_state"),
     )
 
 

@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
-from dprepro.methods.registry import Build, Guarantee, Method
+from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
 def _build_private(**settings: str) -> Build:
-    def build(
-        *,
-        task: TaskKind,
-        epsilon: float,
-        delta: float,
-        domain: Domain,
-        seed: int | None,
-        **params: Any,
-    ) -> Any:
-        estimator = DPEBMRegressor if task == "regression" else DPEBMClassifier
-        return estimator(epsilon, delta, domain=domain, random_state=seed, **(settings | params))
+    def build(setting: Setting, **params: Any) -> Any:
+        estimator = DPEBMRegressor if setting.task == "regression" else DPEBMClassifier
+        return estimator(
+            setting.epsilon,
+            setting.delta,
+            domain=setting.domain,
+            random_state=setting.seed,
+            **(settings | params),
+        )
 
     return build
 
 
-def _build_plain(
-    *,
-    task: TaskKind,
-    epsilon: float,
-    delta: float,
-    domain: Domain,
-    seed: int | None,
-    **params: Any,
-) -> Any:
-    estimator = EBMRegressor if task == "regression" else EBMClassifier
-    return estimator(random_state=seed, **params)
-
-
-def _defaults(estimator: type, *excluded: str) -> dict[str, Any]:
-    parameters = inspect.signature(estimator).parameters.values()
-    return {p.name: p.default for p in parameters if p.name not in excluded}
+def _build_plain(setting: Setting, **params: Any) -> Any:
+    estimator = EBMRegressor if setting.task == "regression" else EBMClassifier
+    return estimator(random_state=setting.seed, **params)
 
 
 def _private(name: str, title: str, reference: str, *assumes: str, **settings: str) -> Method:
@@ -60,7 +43,7 @@ def _private(name: str, title: str, reference: str, *assumes: str, **settings: s
         reference=reference,
         build=_build_private(**settings),
         takes_epsilon=True,
-        defaults=_defaults(DPEBMClassifier, *excluded) | settings,
+        defaults=defaults_of(DPEBMClassifier, *excluded) | settings,
     )
 
 
@@ -109,6 +92,6 @@ METHODS = [
         reference="Nori et al. 2021, Algorithm 1",
         build=_build_plain,
         takes_epsilon=False,
-        defaults=_defaults(EBMClassifier, "random_state"),
+        defaults=defaults_of(EBMClassifier, "random_state"),
     ),
 ]

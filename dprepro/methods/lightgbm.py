@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from lightgbm import LGBMClassifier, LGBMRegressor
 
-from dprepro.data.domain import Domain, TaskKind
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 
 # Quiet, and the same bits on every machine and in every company. With `deterministic` LightGBM
 # wants to be told how to lay out its histograms, which it otherwise decides by a stopwatch.
 _REPEATABLE = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
 
 
-def _build(
-    *,
-    task: TaskKind,
-    epsilon: float,
-    delta: float,
-    domain: Domain,
-    seed: int | None,
-    **params: Any,
-) -> Any:
-    estimator = LGBMRegressor if task == "regression" else LGBMClassifier
+def _build(setting: Setting, **params: Any) -> Any:
+    estimator = LGBMRegressor if setting.task == "regression" else LGBMClassifier
     # All that its defaults leave to the seed is which 200,000 rows (`subsample_for_bin`) fix the
     # bin edges of a larger table. On credit card fraud that alone can move the AUROC by 0.2.
-    return estimator(random_state=seed, **(_REPEATABLE | params))
+    return estimator(random_state=setting.seed, **(_REPEATABLE | params))
 
 
-def _defaults() -> dict[str, Any]:
-    # What the task decides, and what does not change the model.
-    excluded = {"objective", "class_weight", "random_state", "n_jobs", "importance_type", "kwargs"}
-    parameters = inspect.signature(LGBMClassifier).parameters.values()
-    return {p.name: p.default for p in parameters if p.name not in excluded}
-
+# What the task decides, and what does not change the model.
+_NOT_PARAMETERS = (
+    "objective", "class_weight", "random_state", "n_jobs", "importance_type", "kwargs",
+)  # fmt: skip
 
 METHODS = [
     Method(
@@ -50,6 +38,6 @@ METHODS = [
         takes_epsilon=False,
         # A DataFrame with category columns is what its defaults recognise.
         encoding="category",
-        defaults=_defaults(),
+        defaults=defaults_of(LGBMClassifier, *_NOT_PARAMETERS),
     )
 ]

@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -178,40 +178,18 @@ def trim_and_solve(gram: np.ndarray, products: np.ndarray, scale: float) -> np.n
     return coefficients
 
 
-def _build_private_fair(
-    *,
-    task: TaskKind,
-    epsilon: float,
-    delta: float,
-    domain: Domain,
-    seed: int | None,
-    **params: Any,
-) -> Any:
-    return DPLinearRegression(epsilon=epsilon, domain=domain, random_state=seed, **params)
+def _build_private_fair(setting: Setting, **params: Any) -> Any:
+    return DPLinearRegression(
+        epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
+    )
 
 
-def _build_plain(
-    *,
-    task: TaskKind,
-    epsilon: float,
-    delta: float,
-    domain: Domain,
-    seed: int | None,
-    **params: Any,
-) -> Any:
+def _build_plain(setting: Setting, **params: Any) -> Any:
     return LinearRegression(**params)
 
 
-def _build_plain_fair(
-    *,
-    task: TaskKind,
-    epsilon: float,
-    delta: float,
-    domain: Domain,
-    seed: int | None,
-    **params: Any,
-) -> Any:
-    return PlainBoundedLinearRegression(domain=domain, **params)
+def _build_plain_fair(setting: Setting, **params: Any) -> Any:
+    return PlainBoundedLinearRegression(domain=setting.domain, **params)
 
 
 _REGRESSION: frozenset[TaskKind] = frozenset({"regression"})

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import REPLACE_ONE, Ledger, LedgerEntry
 
 _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
@@ -106,38 +106,23 @@ class PlainLogisticRegression(LogisticRegression):
             return super().fit(X, y, sample_weight)
 
 
-def _build_private(
-    *,
-    task: TaskKind,
-    epsilon: float,
-    delta: float,
-    domain: Domain,
-    seed: int | None,
-    **params: Any,
-) -> Any:
-    return DPLogisticRegression(epsilon=epsilon, domain=domain, random_state=seed, **params)
-
-
-def _build_private_fair(**arguments: Any) -> Any:
-    return _build_private(
-        data_norm=1.0, fit_intercept=False, tol=1e-8, max_iter=10_000, **arguments
+def _build_private(setting: Setting, **params: Any) -> Any:
+    return DPLogisticRegression(
+        epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )
 
 
-def _build_plain(
-    *,
-    task: TaskKind,
-    epsilon: float,
-    delta: float,
-    domain: Domain,
-    seed: int | None,
-    **params: Any,
-) -> Any:
-    return PlainLogisticRegression(random_state=seed, **params)
+def _build_private_fair(setting: Setting, **params: Any) -> Any:
+    sound = {"data_norm": 1.0, "fit_intercept": False, "tol": 1e-8, "max_iter": 10_000}
+    return _build_private(setting, **sound, **params)
 
 
-def _build_plain_fair(**arguments: Any) -> Any:
-    return _build_plain(fit_intercept=False, max_iter=10_000, **arguments)
+def _build_plain(setting: Setting, **params: Any) -> Any:
+    return PlainLogisticRegression(random_state=setting.seed, **params)
+
+
+def _build_plain_fair(setting: Setting, **params: Any) -> Any:
+    return _build_plain(setting, fit_intercept=False, max_iter=10_000, **params)
 
 
 _CLASSIFICATION: frozenset[TaskKind] = frozenset({"binary"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import math
 import os
 import pkgutil
@@ -30,23 +31,25 @@ class Guarantee(str, Enum):
     APPROXIMATE = "(epsilon, delta)"
 
 
-class Build(Protocol):
-    """Make an unfitted scikit-learn estimator.
+@dataclass(frozen=True)
+class Setting:
+    """What a method is asked to fit under.
 
     ``epsilon`` is ``inf`` and ``delta`` 0 for non-private methods; ``seed`` None draws from the
-    operating system. Keyword arguments are the method's own parameters.
+    operating system.
     """
 
-    def __call__(
-        self,
-        *,
-        task: TaskKind,
-        epsilon: float,
-        delta: float,
-        domain: Domain,
-        seed: int | None,
-        **params: Any,
-    ) -> Any:
+    task: TaskKind
+    epsilon: float
+    delta: float
+    domain: Domain
+    seed: int | None
+
+
+class Build(Protocol):
+    """Make an unfitted scikit-learn estimator; `params` are the method's own parameters."""
+
+    def __call__(self, setting: Setting, **params: Any) -> Any:
         """Return the unfitted estimator."""
         ...
 
@@ -102,6 +105,12 @@ class Method:
     def effective_epsilons(self, epsilons: Sequence[float]) -> list[float]:
         """Return the epsilons to run: the grid, or ``[inf]`` for a method without a budget."""
         return list(epsilons) if self.takes_epsilon else [math.inf]
+
+
+def defaults_of(estimator: type, *excluded: str) -> dict[str, Any]:
+    """Return the parameters of an estimator's constructor with their defaults, less `excluded`."""
+    parameters = inspect.signature(estimator).parameters.values()
+    return {p.name: p.default for p in parameters if p.name not in excluded}
 
 
 def get(name: str) -> Method:

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dprepro.data.domain import Domain, TaskKind
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.data.domain import Domain
+from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -128,16 +128,10 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
         return rows.T @ rows + norm**2 * draw
 
 
-def _build(
-    *,
-    task: TaskKind,
-    epsilon: float,
-    delta: float,
-    domain: Domain,
-    seed: int | None,
-    **params: Any,
-) -> Any:
-    return WishartLinearRegression(epsilon=epsilon, domain=domain, random_state=seed, **params)
+def _build(setting: Setting, **params: Any) -> Any:
+    return WishartLinearRegression(
+        epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
+    )
 
 
 METHODS = [

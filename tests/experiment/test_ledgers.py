@@ -9,6 +9,7 @@ from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.errors import DpreproError
 from dprepro.experiment.ledgers import draw_rows, planned_ledgers
 from dprepro.methods import registry
+from dprepro.methods.registry import Setting
 
 TRUE_EPSILON = {
     "dp-ebm-gdp": [0.437, 0.876, 1.757, 3.526, 7.080],
@@ -38,7 +39,7 @@ def test_a_planned_ledger_is_the_fitted_one(data_dir):
         method, kind = registry.get(planned.task.method), planned.task.domain
         if method.encoding != "frame":
             continue
-        model = method.build(task="binary", epsilon=1.0, delta=1e-6, domain=domains[kind], seed=0)
+        model = method.build(Setting("binary", 1.0, 1e-6, domains[kind], 0))
         assert model.fit(telco.X, telco.y).ledger_ == planned.ledger
         compared.add(kind)
     assert compared == {"observed", "public"}

@@ -94,8 +94,8 @@ def test_the_domain_is_the_cards_or_that_of_the_training_rows(
     plugin = lab.folder / "methods" / "misbehaviour.py"
     plugin.write_text(
         plugin.read_text().replace(
-            "return Noisy(epsilon=epsilon, seed=seed, **params)",
-            'raise RuntimeError(f"{domain.features[0].upper} {domain.is_public}")',
+            "return Noisy(epsilon=setting.epsilon, seed=setting.seed, **params)",
+            'raise RuntimeError(f"{setting.domain.features[0].upper} {setting.domain.is_public}")',
         )
     )
     task, data = _task(lab, domain=kind)

@@ -10,14 +10,12 @@ from dprepro.data import load
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment.splits import split_rows
-from dprepro.methods.registry import get
+from dprepro.methods.registry import Setting, get
 
 
 def build(task="binary", seed=0, **params):
     domain = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
-    return get("lightgbm").build(
-        task=task, epsilon=np.inf, delta=0.0, domain=domain, seed=seed, **params
-    )
+    return get("lightgbm").build(Setting(task, np.inf, 0.0, domain, seed), **params)
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.linear_regression import DPLinearRegression, trim_and_solve
-from dprepro.methods.registry import get
+from dprepro.methods.registry import Setting, get
 
 BOUNDS = (10.0, 30.0)
 DOMAIN = Domain((NumericFeature("a", -1, 1), NumericFeature("b", -1, 1)), BOUNDS)
@@ -27,7 +27,7 @@ def scaled(y):
 
 
 def build(name, epsilon=1.0, seed=None, domain=DOMAIN):
-    return get(name).build(task="regression", epsilon=epsilon, delta=0.0, domain=domain, seed=seed)
+    return get(name).build(Setting("regression", epsilon, 0.0, domain, seed))
 
 
 def noise_of_releases(epsilon, fits):

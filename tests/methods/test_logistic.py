@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.logistic import DPLogisticRegression
-from dprepro.methods.registry import get
+from dprepro.methods.registry import Setting, get
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
 
@@ -22,9 +22,7 @@ def rows(n=500, norm=1.0, seed=0):
 
 
 def build(name, epsilon=1.0, seed=None, **params):
-    return get(name).build(
-        task="binary", epsilon=epsilon, delta=0.0, domain=DOMAIN, seed=seed, **params
-    )
+    return get(name).build(Setting("binary", epsilon, 0.0, DOMAIN, seed), **params)
 
 
 def test_the_fair_recipe_keeps_the_librarys_promise():

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
-from dprepro.methods.registry import Guarantee, all_methods
+from dprepro.methods.registry import Guarantee, Setting, all_methods
 
 FEATURES = (NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b")))
 CASES = [(method, task) for method in all_methods().values() for task in sorted(method.tasks)]
@@ -38,7 +38,7 @@ def fit(method, task, epsilon=2.0, seed=0):
     X, y, domain = problem(task)
     X = ENCODINGS[method.encoding](domain).transform(X)
     epsilon, delta = (epsilon, 1e-6) if method.takes_epsilon else (math.inf, 0.0)
-    model = method.build(task=task, epsilon=epsilon, delta=delta, domain=domain, seed=seed)
+    model = method.build(Setting(task, epsilon, delta, domain, seed))
     return model.fit(X, y), X
 
 
@@ -101,8 +101,8 @@ def test_the_entry_is_complete(method):
 @pytest.mark.parametrize(("method", "task"), CASES, ids=ids(CASES))
 def test_listed_defaults_are_the_real_ones(method, task):
     _, _, domain = problem(task)
-    arguments = {"task": task, "epsilon": 1.0, "delta": 1e-6, "domain": domain, "seed": 0}
-    plain = method.build(**arguments).get_params()
-    explicit = method.build(**arguments, **method.defaults).get_params()
+    setting = Setting(task, 1.0, 1e-6, domain, 0)
+    plain = method.build(setting).get_params()
+    explicit = method.build(setting, **method.defaults).get_params()
     for name in method.defaults:
         assert explicit[name] == plain[name]

@@ -11,7 +11,7 @@ PLUGIN = """
 from dprepro.methods.registry import Guarantee, Method
 from sklearn.dummy import DummyClassifier
 
-def build(*, task, epsilon, delta, domain, seed, **params):
+def build(setting, **params):
     return DummyClassifier()
 
 METHODS = [Method("{name}", "Mine", frozenset({{"binary"}}), Guarantee.NONE, None, (), "here",

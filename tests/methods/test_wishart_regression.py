@@ -9,7 +9,7 @@ from dprepro.data import load
 from dprepro.data.domain import Domain
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment.splits import split_rows
-from dprepro.methods.registry import get
+from dprepro.methods.registry import Setting, get
 from dprepro.methods.wishart_regression import GAPS, WishartLinearRegression
 from dprepro.privacy.ledger import REPLACE_ONE, Ledger
 from dprepro.privacy.mechanisms import NoiseSource
@@ -131,8 +131,6 @@ def test_it_reaches_the_published_rmse_on_cal_housing(data_dir, epsilon, publish
     domain = Domain.observe(table.X, table.y, "regression")
     X = ENCODINGS["one-hot"](domain).transform(table.X)
     train, test = split_rows(len(table.y), 0.2, 1, "cal-housing", 0)
-    model = get("dp-linear").build(
-        task="regression", epsilon=epsilon, delta=0.0, domain=domain, seed=0
-    )
+    model = get("dp-linear").build(Setting("regression", epsilon, 0.0, domain, 0))
     error = model.fit(X[train], table.y[train]).predict(X[test]) - table.y[test]
     assert np.sqrt(np.mean(error**2)) == pytest.approx(published, abs=3 * sd)
