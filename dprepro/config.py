@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ from dprepro.yaml_source import YamlSource, in_words, read_yaml
 
 DomainKind = Literal["public", "observed"]
 MetricName = Literal["auc", "rmse", "accuracy"]
+Evaluation = Literal["random", "folds", "test-set"]
 DEFAULT_DELTA = 1e-6
 
 
@@ -70,12 +72,18 @@ class Published(_Model):
 class MethodEntry(_Model):
     """A method to run, with what differs from the experiment's own settings.
 
-    `label` names the method's column; it is the method's name unless given.
+    `label` names the method's column; it is the method's name unless given. `by_epsilon` has
+    parameters that hold at one privacy level, above `params`. `grid` maps parameters to lists of
+    values: it stands for one entry a combination, labelled ``LABEL NAME=VALUE``.
     """
 
     method: Text
     label: Text = ""
     params: dict[str, JsonValue] = Field(default_factory=dict)
+    by_epsilon: dict[Epsilon, dict[str, JsonValue]] = Field(default_factory=dict)
+    grid: dict[str, Annotated[list[JsonValue], AfterValidator(_not_empty)]] = Field(
+        default_factory=dict
+    )
     domain: DomainKind | None = None
     epsilons: Epsilons | None = None
     delta: Delta | None = None
@@ -89,6 +97,22 @@ class MethodEntry(_Model):
             return {**value, "label": value.get("method", "")}
         return value
 
+    @property
+    def expanded(self) -> list[MethodEntry]:
+        """The entries that this one stands for, without `grid`."""
+        combinations = itertools.product(*self.grid.values())
+        found = [dict(zip(self.grid, values, strict=True)) for values in combinations]
+        return [
+            self.model_copy(
+                update={
+                    "label": " ".join([self.label, *(f"{k}={v}" for k, v in params.items())]),
+                    "params": {**self.params, **params},
+                    "grid": {},
+                }
+            )
+            for params in found
+        ]
+
 
 class ExperimentConfig(_Model):
     """One experiment: methods on one dataset, over privacy levels and splits.
@@ -100,6 +124,9 @@ class ExperimentConfig(_Model):
     seed
         None draws each estimator's seed from the operating system; the splits are then those of
         seed 0, since which rows train is not what protects them.
+    evaluation
+        How test rows are chosen: "random" splits with `test_share` of the rows, "folds" (`splits`
+        of them), or the "test-set" of the donors, where splits differ in the methods' seeds alone.
     time_limit
         Seconds that one task may take.
     """
@@ -113,6 +140,7 @@ class ExperimentConfig(_Model):
     domain: DomainKind = "observed"
     splits: Annotated[int, Field(ge=1, strict=True)] = 25
     test_share: Annotated[Number, Field(gt=0, lt=1)] = 0.2
+    evaluation: Evaluation = "random"
     seed: Annotated[int, Field(ge=0, strict=True)] | None = 0
     published: Published | None = None
     time_limit: Annotated[Number, Field(gt=0)] = 3600.0
@@ -121,12 +149,29 @@ class ExperimentConfig(_Model):
 
     @model_validator(mode="after")
     def _labels_differ(self) -> ExperimentConfig:
-        repeated = [k for k, n in Counter(m.label for m in self.methods).items() if n > 1]
+        labels = Counter(entry.label for m in self.methods for entry in m.expanded)
+        repeated = [label for label, n in labels.items() if n > 1]
         if repeated:
             raise ValueError(
                 f"two methods are labelled {repeated[0]!r}; give one of them another `label`"
             )
         return self
+
+    @model_validator(mode="after")
+    def _evaluation_fits(self) -> ExperimentConfig:
+        if self.evaluation != "random" and "test_share" in self.model_fields_set:
+            raise ValueError(f"`test_share` is for random splits, not for {self.evaluation}")
+        if self.evaluation == "folds" and self.splits < 2:
+            raise ValueError(
+                "`evaluation: folds` needs `splits`, the number of folds, to be 2 or more"
+            )
+        return self
+
+    @property
+    def held_out(self) -> float:
+        """The share of the rows that a split holds out; 0 for the donors' own test set."""
+        shares = {"random": self.test_share, "folds": 1 / self.splits, "test-set": 0.0}
+        return float(shares[self.evaluation])
 
     @property
     def name(self) -> str:

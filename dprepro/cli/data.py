@@ -58,10 +58,11 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
     """
     from dprepro.data import load
 
-    dataset = load(name, data_dir)
+    dataset = load(name, data_dir, with_test=True)
     rows, columns = dataset.X.shape
+    test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
     Console(highlight=False, soft_wrap=True).print(
-        f"{dataset.name}: {rows:,} rows, {columns} columns, verified, from {dataset.source}",
+        f"{dataset.name}: {rows:,} rows{test}, {columns} columns, verified, from {dataset.source}",
         markup=False,
     )
 

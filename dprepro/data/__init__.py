@@ -12,11 +12,16 @@ SYNTHETIC_PREFIX = "synthetic-"
 """What the fingerprint of a stand-in begins with, so that no result hides what it was made of."""
 
 
-def load(name_or_path: str | Path, data_dir: Path | None = None, online: bool = True) -> Dataset:
+def load(
+    name_or_path: str | Path,
+    data_dir: Path | None = None,
+    online: bool = True,
+    with_test: bool = False,
+) -> Dataset:
     """Return the verified dataset of a built-in card, or of the card at a path.
 
     See `dprepro.data.loading.load`, which it calls: pandas is not imported before.
     """
     from dprepro.data import loading
 
-    return loading.load(name_or_path, data_dir, online)
+    return loading.load(name_or_path, data_dir, online, with_test)

@@ -10,7 +10,15 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
 from dprepro.data import SYNTHETIC_PREFIX
-from dprepro.data.card_parts import Expect, FeatureDomain, Format, FormatKind, Source, Strict
+from dprepro.data.card_parts import (
+    Expect,
+    FeatureDomain,
+    Format,
+    FormatKind,
+    Source,
+    Strict,
+    TestSet,
+)
 from dprepro.data.domain import TaskKind
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
@@ -35,7 +43,8 @@ class Card(Strict):
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
     ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is
     also a category stays one); ``fill`` gives columns a value for missing ones. With
-    ``features`` (one entry a column of X, in X's order) the card has a public domain.
+    ``features`` (one entry a column of X, in X's order) the card has a public domain. ``test``
+    says where the donors' own test rows are; experiments with ``evaluation: test-set`` use them.
     """
 
     name: CardName
@@ -52,6 +61,7 @@ class Card(Strict):
     missing: list[str] = Field(default_factory=lambda: ["", "?", "NA", "NaN", "nan", "null"])
     fill: dict[str, str] = Field(default_factory=dict)
     expect: Expect = Expect()
+    test: TestSet | None = None
     features: dict[str, FeatureDomain] | None = None
     domain_note: str = ""
     cleaning_note: str = ""
@@ -78,6 +88,8 @@ class Card(Strict):
         self._check_stand_in()
         self._check_target()
         self._check_columns()
+        if self.test and self.test.labels and len(self.test.labels) != len(self.labels or []):
+            raise ValueError("`labels` of the `test` set need the card's own `labels` beside them")
         return self
 
     def _check_stand_in(self) -> None:
@@ -122,6 +134,25 @@ class Card(Strict):
         """Where the card lies, for relative paths; None for a built-in card."""
         return self._folder
 
+    @property
+    def test_card(self) -> Card | None:
+        """The card of the donors' own test rows, with the same name; None where there are none."""
+        if self.test is None:
+            return None
+        labels, positive = self.labels, self.positive
+        if self.test.labels is not None:
+            spelt = dict(zip(self.labels or [], self.test.labels, strict=True))
+            labels, positive = self.test.labels, spelt.get(str(self.positive))
+        card = self.model_copy(
+            update={
+                "sources": self.test.sources, "format": self.test.format or self.format,
+                "expect": self.test.expect, "labels": labels, "positive": positive,
+                "file": None, "test": None,
+            }
+        )  # fmt: skip
+        card._folder = self._folder
+        return card
+
     def format_of(self, source: Source) -> Format:
         """Return the format of `source`, its kind settled by the file's suffix if need be.
 
@@ -140,13 +171,17 @@ class Card(Strict):
             )
         return settings.model_copy(update={"kind": kind})
 
-    def fingerprint(self, data_dir: Path | None = None) -> str:
+    def fingerprint(self, data_dir: Path | None = None, with_test: bool = False) -> str:
         """Return 16 hex digits over all that determines the loaded values and the domain.
+
+        `with_test` adds ``+`` and those of the donors' own test rows.
 
         Titles, notes and the order of sources do not count. Where the card has no checksum, the
         bytes of a local file do, so that an edited file is a new dataset. `SYNTHETIC_PREFIX` comes
         before them where a stand-in would be loaded.
         """
+        if with_test and self.test_card is not None:
+            return f"{self.fingerprint(data_dir)}+{self.test_card.fingerprint(data_dir)}"
         kept = ("task", "target", "positive", "labels", "target_bounds", "drop", "missing", "fill")
         state: dict[str, Any] = {key: getattr(self, key) for key in kept}
         if self.features is not None:

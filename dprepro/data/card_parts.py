@@ -160,6 +160,25 @@ class FeatureDomain(Strict):
         return CategoricalFeature(name, tuple(self.categories or ()), self.missing)
 
 
+class TestSet(Strict):
+    """The donors' own test rows: where their file is, and how it differs from the training file.
+
+    ``labels`` are spelt as in this file, in the order of the card's; ``format`` takes the place of
+    the card's.
+    """
+
+    sources: list[Source]
+    format: Format | None = None
+    labels: list[str] | None = None
+    expect: Expect = Field(default_factory=lambda: Expect())
+
+    @model_validator(mode="after")
+    def _check(self) -> TestSet:
+        if not self.sources:
+            raise ValueError("give a list of `sources`")
+        return self
+
+
 class Expect(Strict):
     """What every load must find: ``columns`` counts features; see `values_digest` for the last.
 

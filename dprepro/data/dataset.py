@@ -34,6 +34,8 @@ class Dataset:
         Where the bytes came from, in words (a path, a URL, "scikit-learn").
     sha256
         Digest of the source file(s); for sources without a file, of the values.
+    test
+        The donors' own test rows where they were asked for and the card has them, else None.
     """
 
     name: str
@@ -43,3 +45,4 @@ class Dataset:
     domain: Domain | None
     source: str
     sha256: str
+    test: Dataset | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +22,12 @@ class UnavailableError(DpreproError):
     """None of the card's sources has the data at the moment."""
 
 
-def load(name_or_path: str | Path, data_dir: Path | None = None, online: bool = True) -> Dataset:
+def load(
+    name_or_path: str | Path,
+    data_dir: Path | None = None,
+    online: bool = True,
+    with_test: bool = False,
+) -> Dataset:
     """Return the dataset of a built-in card or of the card at a path (a path wins), verified.
 
     Parameters
@@ -33,6 +38,8 @@ def load(name_or_path: str | Path, data_dir: Path | None = None, online: bool = 
         The folder of local files; None: ``$DPREPRO_DATA``, else ``files`` in the cache.
     online
         False: use local files and earlier downloads only.
+    with_test
+        Load the donors' own test rows too, if the card has them.
 
     Raises
     ------
@@ -42,6 +49,13 @@ def load(name_or_path: str | Path, data_dir: Path | None = None, online: bool = 
         If no source has the data: what each said, and where to put the file by hand.
     """
     card = load_card(name_or_path)
+    dataset = _load(card, data_dir, online)
+    if with_test and card.test_card is not None:
+        return replace(dataset, test=_load(card.test_card, data_dir, online))
+    return dataset
+
+
+def _load(card: Card, data_dir: Path | None, online: bool) -> Dataset:
     failures: list[str] = []
     for source in card.sources:
         try:
@@ -70,13 +84,14 @@ def verify_all(names: Sequence[str], data_dir: Path | None = None) -> list[Check
 
 def _verify(name: str, data_dir: Path | None) -> Check:
     try:
-        dataset = load(name, data_dir, online=False)
+        dataset = load(name, data_dir, online=False, with_test=True)
     except UnavailableError as error:
         return Check(name, "absent", f"{error}\nOr: dprepro data fetch {name}")
     except DpreproError as error:
         return Check(name, "wrong", str(error))
     rows, columns = dataset.X.shape
-    return Check(name, "ok", f"{rows:,} rows, {columns} columns, from {dataset.source}")
+    test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
+    return Check(name, "ok", f"{rows:,} rows{test}, {columns} columns, from {dataset.source}")
 
 
 def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:

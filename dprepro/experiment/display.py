@@ -139,7 +139,12 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     With `spread` the standard deviation over splits stands beside it. Cells with fewer splits
     than the fullest one say how many they have.
     """
-    labels = [m.label for m in config.methods if any(k[0] == m.label for k in tally.values)]
+    labels = [
+        m.label
+        for e in config.methods
+        for m in e.expanded
+        if any(k[0] == m.label for k in tally.values)
+    ]
     most = max((len(values) for values in tally.values.values()), default=0)
     measure = "mean ± sd" if spread else "mean"
     made_up = " of SYNTHETIC data" if tally.is_synthetic else ""

@@ -41,9 +41,19 @@ def plan(config: ExperimentConfig, data_dir: Path | None = None) -> list[Planned
     """
     card = _card(config)
     _check_metric(config, card)
-    chosen = [(entry, _method(config, i, card)) for i, entry in enumerate(config.methods)]
+    if config.evaluation == "test-set" and card.test is None:
+        raise DpreproError(
+            f"{config.where('evaluation')}: the card of {card.name} names no test set. Add `test` "
+            "to the card, or use random splits or folds"
+        )
+    chosen = [
+        (entry, method)
+        for position, entries in enumerate(config.methods)
+        for method in [_method(config, position, card)]
+        for entry in entries.expanded
+    ]
     chosen.sort(key=lambda pair: pair[1].encoding)  # stable: the config's order within each
-    fingerprint = card.fingerprint(data_dir)
+    fingerprint = card.fingerprint(data_dir, config.evaluation == "test-set")
     return [
         PlannedTask(
             _task(config, card, entry, method, epsilon, split, fingerprint),
@@ -121,14 +131,7 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
         method = registry.get(entry.method)
     except DpreproError as error:
         raise DpreproError(f"{config.where('methods', position, 'method')}: {error}") from error
-    known = list(method.defaults)
-    for name in entry.params:
-        if name not in known:
-            raise DpreproError(
-                f"{config.where('methods', position, 'params', name)}: {method.name} has no "
-                f"parameter {name!r}{nearest(name, known) or '.'} "
-                f"Allowed: {', '.join(known) or 'none'}"
-            )
+    _check_parameters(config, position, method)
     if card.features is None and (entry.domain or config.domain) == "public":
         keys = ("methods", position, "domain") if entry.domain else ("domain",)
         raise DpreproError(
@@ -142,6 +145,29 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
             "delta above 0, given 0; 1e-6 is usual"
         )
     return method
+
+
+def _check_parameters(config: ExperimentConfig, position: int, method: Method) -> None:
+    entry, known = config.methods[position], list(method.defaults)
+    named: list[tuple[tuple[str | int, ...], str]] = [
+        *((("params", name), name) for name in entry.params),
+        *((("grid", name), name) for name in entry.grid),
+        *((("by_epsilon",), name) for params in entry.by_epsilon.values() for name in params),
+    ]
+    for keys, name in named:
+        if name not in known:
+            raise DpreproError(
+                f"{config.where('methods', position, *keys)}: {method.name} has no "
+                f"parameter {name!r}{nearest(name, known) or '.'} "
+                f"Allowed: {', '.join(known) or 'none'}"
+            )
+    for epsilon in entry.by_epsilon:
+        grid = method.effective_epsilons(entry.epsilons or config.epsilons)
+        if epsilon not in grid:
+            raise DpreproError(
+                f"{config.where('methods', position, 'by_epsilon')}: {method.name} is not run at "
+                f"epsilon {epsilon:g}. It is at: {', '.join(f'{value:g}' for value in grid)}"
+            )
 
 
 def _delta(config: ExperimentConfig, entry: MethodEntry) -> float:
@@ -163,15 +189,16 @@ def _task(
         dataset=card.name,
         method=method.name,
         label=entry.label,
-        params=entry.params,
+        params={**entry.params, **entry.by_epsilon.get(epsilon, {})},
         epsilon=float(epsilon),
         delta=_delta(config, entry) if uses_delta else 0.0,
         split=split,
         seed=config.seed,
         domain=entry.domain or config.domain,
-        test_share=config.test_share,
+        test_share=config.held_out,
         method_version=method.version,
         data_fingerprint=fingerprint,
+        evaluation=config.evaluation,
     )
 
 

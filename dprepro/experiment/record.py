@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from dprepro.config import Evaluation
 from dprepro.data import SYNTHETIC_PREFIX
 
 Status = Literal["ok", "failed", "skipped"]
@@ -19,7 +20,9 @@ class Task:
     """One method on one split of one dataset at one privacy level.
 
     `epsilon` is ``inf`` and `delta` 0.0 for non-private methods. `seed` is the config's seed
-    (None: the operating system's entropy); the task's own seed derives from it.
+    (None: the operating system's entropy); the task's own seed derives from it. `evaluation` is
+    how test rows are chosen (see `dprepro.experiment.splits`); `test_share` is then 1 / number of
+    folds, or 0 for the donors' own test set, the same in every split.
     """
 
     dataset: str
@@ -34,6 +37,7 @@ class Task:
     test_share: float
     method_version: int
     data_fingerprint: str
+    evaluation: Evaluation = "random"
 
     @property
     def key(self) -> str:
@@ -50,6 +54,8 @@ class Task:
         """Return a dict that strict JSON can hold: an infinite epsilon becomes None."""
         fields = asdict(self)
         fields["params"] = dict(self.params)
+        if self.evaluation == "random":
+            del fields["evaluation"]  # so that keys from before there was a choice stay valid
         fields["epsilon"] = None if math.isinf(self.epsilon) else self.epsilon
         return fields
 
@@ -69,7 +75,8 @@ class Record:
     task, status
         What was run, and how it ended.
     metrics
-        By name: ``auc``, ``accuracy``, ``log_loss`` or ``rmse``, ``mae``, ``r2``; empty unless ok.
+        By name: ``auc``, ``accuracy``, ``log_loss`` or ``rmse``, ``mae``, ``r2``, and what the
+        estimator says of itself (its ``figures_``); empty unless ok.
     seconds
         Wall time by phase (``fit``, ``predict``); the only part that differs between two runs.
     ledger

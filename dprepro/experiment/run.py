@@ -210,6 +210,7 @@ def _data_ref(config: ExperimentConfig, options: Options, todo: Sequence[Task]) 
         card=str(card.resolve()) if card.is_file() else config.card,
         data_dir=folder.expanduser().resolve() if folder else None,
         fingerprint=todo[0].data_fingerprint if todo else "",
+        with_test=config.evaluation == "test-set",
     )
 
 
@@ -242,7 +243,9 @@ def _start(
     limit = options.time_limit or config.time_limit
     if options.address is not None:
         return DaskExecutor(options.address, limit, prepare)
-    load(data.card, data.data_dir)  # fetched once, before several workers want it
+    load(
+        data.card, data.data_dir, with_test=data.with_test
+    )  # fetched once, before several workers want it
     return LocalExecutor(_number_of_jobs(options.jobs, len(todo)), limit, prepare)
 
 

@@ -1,4 +1,4 @@
-"""Random splits into training and test rows."""
+"""Random splits and folds: which rows train, which test."""
 
 from __future__ import annotations
 
@@ -36,3 +36,25 @@ def split_rows(
         raise ValueError(f"cannot split {n} rows with test_share {test_share}: one part is empty")
     order = split_generator(seed, dataset, split).permutation(n)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
+
+
+def fold_rows(
+    n: int, folds: int, seed: int | None, dataset: str, fold: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return one fold of a random partition into equal parts (up to one row), unstratified.
+
+    Returns
+    -------
+    train, test
+        Sorted int64 row numbers; the test rows of all `folds` folds are ``0 .. n-1``, each once.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds, fewer than two folds, or no such fold.
+    """
+    if not (2 <= folds <= n and 0 <= fold < folds):
+        raise ValueError(f"cannot take fold {fold} of {folds} of {n} rows")
+    parts = np.array_split(split_generator(seed, dataset, 0).permutation(n), folds)
+    train = np.concatenate(parts[:fold] + parts[fold + 1 :])
+    return np.sort(train), np.sort(parts[fold])

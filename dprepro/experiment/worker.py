@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 
+from dprepro.config import Evaluation
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
@@ -23,7 +25,7 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.metrics import score
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
-from dprepro.experiment.splits import split_rows
+from dprepro.experiment.splits import fold_rows, split_rows
 from dprepro.methods import registry
 from dprepro.methods.registry import Setting
 
@@ -36,12 +38,14 @@ Value = TypeVar("Value")
 class DataRef:
     """Where a worker finds the dataset: what to give to `dprepro.data.load`.
 
-    `fingerprint`, unless empty, is the card's where the run was planned.
+    `with_test` asks for the donors' own test rows. `fingerprint`, unless empty, is the card's
+    where the run was planned.
     """
 
     card: str
     data_dir: Path | None = None
     fingerprint: str = ""
+    with_test: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
     from threadpoolctl import threadpool_limits
 
     dataset = _dataset(data)
-    here = load_card(data.card).fingerprint(data.data_dir)
+    here = load_card(data.card).fingerprint(data.data_dir, data.with_test)
     if data.fingerprint not in ("", here):
         raise DpreproError(
             f"the data of {dataset.name} ({dataset.source}) are not those that the run was "
@@ -107,6 +111,7 @@ def _run(task: Task, data: DataRef) -> Record:
     metrics, predict_seconds = _timed(
         lambda: score(estimator, rows.X_test, rows.y_test, kind, rows.n_classes)
     )
+    metrics |= {k: float(v) for k, v in getattr(estimator, "figures_", {}).items()}
     ledger = getattr(estimator, "ledger_", None)
     return Record(
         task,
@@ -118,7 +123,9 @@ def _run(task: Task, data: DataRef) -> Record:
 
 
 def _split_only(task: Task) -> _SplitKey:
-    return _SplitKey(task.dataset, task.seed, task.split, task.test_share, task.domain)
+    return _SplitKey(
+        task.dataset, task.seed, task.split, task.test_share, task.domain, task.evaluation
+    )
 
 
 @dataclass(frozen=True)
@@ -130,40 +137,68 @@ class _SplitKey:
     split: int
     test_share: float
     domain: str
+    evaluation: Evaluation
 
 
 # Tasks of one split follow each other, sorted by encoding (see plan), so one entry each is enough.
 @lru_cache(maxsize=1)
 def _dataset(data: DataRef) -> Dataset:
-    return load(data.card, data.data_dir)
+    return load(data.card, data.data_dir, with_test=data.with_test)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """One split as the dataset has it, with what is taken as known of it."""
+
+    X_train: pd.DataFrame
+    y_train: np.ndarray
+    X_test: pd.DataFrame
+    y_test: np.ndarray
+    domain: Domain
 
 
 @lru_cache(maxsize=1)
-def _rows(data: DataRef, key: _SplitKey) -> tuple[np.ndarray, np.ndarray, Domain]:
-    """Return training rows, test rows and the domain of one split."""
+def _split(data: DataRef, key: _SplitKey) -> _Split:
     dataset = _dataset(data)
-    train, test = split_rows(len(dataset.y), key.test_share, key.seed, key.dataset, key.split)
-    y_train = dataset.y[train]
+    X_train, y_train, X_test, y_test = _parts(dataset, key)
     if dataset.task != "regression" and len(np.unique(y_train)) < 2:
         raise ValueError(f"the training rows of split {key.split} hold one class only")
+    domain = dataset.domain
     if key.domain == "observed":
-        return train, test, Domain.observe(dataset.X.iloc[train], y_train, dataset.task)
-    if dataset.domain is None:
+        domain = Domain.observe(X_train, y_train, dataset.task)
+    if domain is None:
         raise ValueError(f"the card of {key.dataset} gives no public domain")
-    return train, test, dataset.domain
+    return _Split(X_train, y_train, X_test, y_test, domain)
+
+
+def _parts(
+    dataset: Dataset, key: _SplitKey
+) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
+    X, y = dataset.X, dataset.y
+    match key.evaluation:
+        case "test-set":
+            if dataset.test is None:
+                raise ValueError(f"the card of {key.dataset} names no test set")
+            return X, y, dataset.test.X, dataset.test.y
+        case "folds":
+            folds = round(1 / key.test_share)
+            train, test = fold_rows(len(y), folds, key.seed, key.dataset, key.split)
+        case "random":
+            train, test = split_rows(len(y), key.test_share, key.seed, key.dataset, key.split)
+    return X.iloc[train], y[train], X.iloc[test], y[test]
 
 
 @lru_cache(maxsize=1)
 def _encoded(key: _SplitKey, data: DataRef, encoding: str) -> _Encoded:
     dataset = _dataset(data)
-    train, test, domain = _rows(data, key)
-    encoder = ENCODINGS[encoding](domain)
+    split = _split(data, key)
+    encoder = ENCODINGS[encoding](split.domain)
     return _Encoded(
-        X_train=encoder.transform(dataset.X.iloc[train]),
-        y_train=dataset.y[train],
-        X_test=encoder.transform(dataset.X.iloc[test]),
-        y_test=dataset.y[test],
-        domain=domain,
+        X_train=encoder.transform(split.X_train),
+        y_train=split.y_train,
+        X_test=encoder.transform(split.X_test),
+        y_test=split.y_test,
+        domain=split.domain,
         n_classes=0 if dataset.task == "regression" else int(dataset.y.max()) + 1,
     )
 

@@ -254,3 +254,18 @@ def test_scikit_learns_data_have_a_fingerprint_without_a_checksum(
 ) -> None:
     iris, wine = (make_card({"sources": [{"sklearn": name}]}) for name in ("iris", "wine"))
     assert iris.fingerprint() != wine.fingerprint()
+
+
+def test_the_test_set_is_a_card_of_its_own_with_labels_as_its_file_spells_them() -> None:
+    adult = load_card("adult")
+    test = adult.test_card
+    assert test is not None
+    assert (test.name, test.positive, test.labels) == ("adult", ">50K.", ["<=50K.", ">50K."])
+    assert (test.test_card, test.features) == (None, adult.features)
+    assert adult.fingerprint(with_test=True) == f"{adult.fingerprint()}+{test.fingerprint()}"
+    assert load_card("telco").test_card is None
+
+
+def test_labels_of_a_test_set_must_pair_with_the_cards(write_card: Callable[..., Path]) -> None:
+    changes = {"labels": ["no", "yes"], "test": {"sources": [{"file": "t.csv"}], "labels": ["no."]}}
+    assert "need the card's own `labels`" in problem(write_card, changes)

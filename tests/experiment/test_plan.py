@@ -128,3 +128,59 @@ def test_narrowing_to_what_is_not_there_is_an_error(lab: Lab) -> None:
         narrow(planned, methods=["noizy"])
     with pytest.raises(DpreproError, match=r"no epsilon 2 in the config\. Allowed: 1, 8"):
         narrow(planned, epsilons=[2.0])
+
+
+def test_a_grid_stands_for_one_method_a_combination(lab: Lab) -> None:
+    entry = {"method": "noisy", "label": "n", "grid": {"pause": [0.0, 0.5]}}
+    planned = _plan(lab, methods=[entry], splits=1, epsilons=[1])
+    found = {p.task.label: p.task.params for p in planned}
+    assert found == {"n pause=0.0": {"pause": 0.0}, "n pause=0.5": {"pause": 0.5}}
+
+
+def test_parameters_may_depend_on_epsilon(lab: Lab) -> None:
+    entry = {"method": "noisy", "params": {"pause": 1.0}}
+    path = lab.config(methods=[entry], splits=1)
+    text = path.read_text().replace('"params": {', '"by_epsilon": {8: {"pause": 2.0}}, "params": {')
+    path.write_text(text)
+    planned = plan(load_config(path))
+    assert {p.task.epsilon: p.task.params["pause"] for p in planned} == {1.0: 1.0, 8.0: 2.0}
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"grid": {"paus": [1]}}, "no parameter 'paus'"),
+        ({"by_epsilon": {"1": {"paus": 1}}}, "no parameter 'paus'"),
+        ({"by_epsilon": {"3": {"pause": 1}}}, "noisy is not run at epsilon 3. It is at: 1, 8"),
+    ],
+)
+def test_wrong_grids_are_refused(lab: Lab, entry: dict[str, Any], message: str) -> None:
+    with pytest.raises(DpreproError, match=message):
+        _plan(lab, methods=[{"method": "noisy", **entry}])
+
+
+def test_folds_hold_out_their_share_and_keys_tell_evaluations_apart(lab: Lab) -> None:
+    folds = _plan(lab, evaluation="folds", splits=5)
+    random = _plan(lab, splits=5)
+    assert {p.task.test_share for p in folds} == {0.2} == {p.task.test_share for p in random}
+    assert {p.task.key for p in folds}.isdisjoint(p.task.key for p in random)
+    assert "evaluation" not in random[0].task.to_json()
+
+
+def test_a_test_set_must_be_on_the_card(lab: Lab) -> None:
+    with pytest.raises(DpreproError, match="names no test set"):
+        _plan(lab, evaluation="test-set")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"evaluation": "folds", "splits": 1}, "to be 2 or more"),
+        ({"evaluation": "folds", "test_share": 0.3}, "is for random splits, not for folds"),
+    ],
+)
+def test_evaluations_that_make_no_sense_are_refused(
+    lab: Lab, keys: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DpreproError, match=message):
+        _plan(lab, **keys)

@@ -23,6 +23,7 @@ CHANGES: dict[str, Any] = {
     "test_share": 0.3,
     "method_version": 2,
     "data_fingerprint": "g",
+    "evaluation": "folds",
 }
 
 

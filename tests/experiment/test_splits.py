@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprepro.experiment.splits import split_rows
+from dprepro.experiment.splits import fold_rows, split_rows
 
 
 @given(n=st.integers(2, 400), share=st.floats(0.01, 0.99), split=st.integers(0, 99))
@@ -42,3 +42,22 @@ def test_every_row_is_held_out_equally_often() -> None:
 def test_too_few_rows_are_an_error(n: int) -> None:
     with pytest.raises(ValueError, match=f"cannot split {n} rows with test_share 0.2"):
         split_rows(n, 0.2, 1, "d", 0)
+
+
+@given(n=st.integers(2, 200), folds=st.integers(2, 12))
+def test_every_row_is_in_the_test_part_of_one_fold(n: int, folds: int) -> None:
+    if folds > n:
+        with pytest.raises(ValueError, match=f"fold 0 of {folds} of {n} rows"):
+            fold_rows(n, folds, 1, "d", 0)
+        return
+    parts = [fold_rows(n, folds, 1, "d", fold) for fold in range(folds)]
+    assert sorted(row for _, test in parts for row in test) == list(range(n))
+    assert all(sorted([*train, *test]) == list(range(n)) for train, test in parts)
+    sizes = [len(test) for _, test in parts]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize(("folds", "fold"), [(1, 0), (5, 5), (5, -1)])
+def test_a_fold_that_does_not_exist_is_an_error(folds: int, fold: int) -> None:
+    with pytest.raises(ValueError, match=f"cannot take fold {fold} of {folds} of 50 rows"):
+        fold_rows(50, folds, 1, "d", fold)

@@ -142,3 +142,24 @@ def test_warm_up_refuses_where_a_method_is_missing(lab: Lab) -> None:
     _, data = _task(lab)
     with pytest.raises(DpreproError, match="unknown method 'only-elsewhere'"):
         warm_up(data, ["noisy", "only-elsewhere"])
+
+
+def test_the_donors_test_set_is_scored_whole_and_trains_nothing(lab: Lab) -> None:
+    rows = (lab.folder / "tiny.csv").read_text().splitlines()
+    (lab.folder / "tests.csv").write_text("\n".join([rows[0], *rows[1:31]]) + "\n")
+    card = lab.folder / "tiny.yaml"
+    card.write_text(card.read_text() + "test: {sources: [{file: tests.csv}]}\n")
+    plugin = lab.folder / "methods" / "misbehaviour.py"
+    plugin.write_text(plugin.read_text() + "\nNoisy.figures_ = {'n_features': 2}\n")
+    config = load_config(lab.config(evaluation="test-set", splits=2, epsilons=[1]))
+    tasks = [p.task for p in plan(config)]
+    data = DataRef(config.card, fingerprint=tasks[0].data_fingerprint, with_test=True)
+    warm_up(data)
+    dataset = load(config.card, with_test=True)
+    assert dataset.test is not None
+    assert (len(dataset.y), len(dataset.test.y)) == (80, 30)
+    metrics = [run_task(task, data).metrics for task in tasks]
+    hits = [m["accuracy"] * 30 for m in metrics]
+    assert hits == pytest.approx([round(h) for h in hits])
+    assert metrics[0]["auc"] != metrics[1]["auc"]  # the noise differs, the rows do not
+    assert metrics[0]["n_features"] == 2.0
