@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
+import numpy as np
+from dp_accounting import NeighboringRelation, dp_event, rdp
 from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -17,6 +19,9 @@ TOLERANCE = 1e-6
 
 _GRAIN = 1e-4
 """Width of the cells into which `dp_accounting` sorts privacy losses, where mu is at most 1."""
+
+_ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
+"""Renyi orders, so dense that the best of them costs less than `TOLERANCE` too much."""
 
 Mechanism = Literal["gaussian", "laplace", "exponential", "cited"]
 
@@ -34,7 +39,8 @@ class LedgerEntry:
         What was released, in words.
     sensitivity, norm
         How far one release can move between neighbours, and in which norm. For an exponential
-        choice: how far the utility of any one candidate can move.
+        choice: how far the utility of any one candidate can move, or half the largest difference
+        between the moves of two (a constant added to all utilities changes no choice).
     scale
         In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), or the s of
         P(candidate) ~ exp(utility / s) (exponential); for "cited" as far as known, else 0.
@@ -45,6 +51,11 @@ class LedgerEntry:
         The (epsilon, delta) that all uses together keep by themselves.
     replace_one
         The sensitivity under replace-one; None where only group privacy is known, which doubles.
+    sampling
+        The probability with which a row takes part in one use, independently of all others and of
+        other uses (Poisson sampling); Gaussian noise only. The sample stays secret.
+    exchanged
+        Whether a sampled row is exchanged for another of the same sensitivity, not left out.
     """
 
     mechanism: Mechanism
@@ -55,6 +66,8 @@ class LedgerEntry:
     uses: int
     budget: tuple[float, float]
     replace_one: float | None = None
+    sampling: float = 1.0
+    exchanged: bool = False
 
     @property
     def noise_multiplier(self) -> float:
@@ -63,6 +76,9 @@ class LedgerEntry:
 
     def under_replace_one(self) -> LedgerEntry:
         """Return the entry with its sensitivity (and the budget, if cited) under replace-one."""
+        if self.sampling < 1:
+            # Twice the sensitivity would be far too much: the two rows are seldom sampled.
+            return replace(self, exchanged=True)
         sensitivity = 2 * self.sensitivity if self.replace_one is None else self.replace_one
         if self.mechanism != "cited":
             return replace(self, sensitivity=sensitivity)
@@ -120,7 +136,9 @@ class Ledger:
         """Return the epsilon that the entries really spend at the stated delta.
 
         The entries are recomposed by `dp_accounting` as privacy loss distributions, independently
-        of the formulas that calibrated them. Unpaid reads and gaps are outside its view.
+        of the formulas that calibrated them. Where there are exponential choices it is the
+        smallest of three valid figures: the sum of pure epsilons, privacy loss distributions, and
+        Renyi DP with the bounded range of such choices. Unpaid reads and gaps are outside its view.
         """
         return _spent(tuple(self.entries), self.delta)
 
@@ -135,7 +153,7 @@ class Ledger:
 
         Keys: ``epsilon``, ``delta``, ``adjacency``, ``true_epsilon`` (what `verify` returns),
         ``replace_one_epsilon``, ``holds``, ``unpaid``, ``gaps``, and ``releases``, a list of
-        mechanism, sensitivity, scale and uses.
+        mechanism, sensitivity, scale, uses and, if below 1, sampling.
         """
         return {
             "epsilon": self.epsilon,
@@ -152,6 +170,7 @@ class Ledger:
                     "sensitivity": entry.sensitivity,
                     "scale": round(entry.scale, 6),
                     "uses": entry.uses,
+                    **({"sampling": round(entry.sampling, 9)} if entry.sampling < 1 else {}),
                 }
                 for entry in self.entries
             ],
@@ -169,23 +188,53 @@ def _spent(entries: tuple[LedgerEntry, ...], delta: float) -> float:
         return 0.0
     if any(entry.mechanism != "cited" and entry.scale <= 0 for entry in entries):
         return math.inf
+    # Without a delta pure guarantees add up, and a Gaussian has none.
+    pure = sum(_pure_epsilon(entry) * entry.uses for entry in entries)
     if delta == 0:
-        # Without a delta pure guarantees add up, and a Gaussian has none.
-        return sum(_pure_epsilon(entry) * entry.uses for entry in entries)
+        return pure
+    if all(entry.mechanism != "exponential" for entry in entries):
+        return _spent_by_losses(entries, delta)
+    return min(pure, _spent_by_losses(entries, delta), _spent_by_renyi(entries, delta))
+
+
+def _spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     # Adaptive Gaussians compose exactly into one with the squared multipliers added up; joining
     # them first spares the discretisation error of thousands of convolutions.
-    mu = math.sqrt(
-        sum(e.uses / e.noise_multiplier**2 for e in entries if e.mechanism == "gaussian")
-    )
+    mu = math.sqrt(sum(e.uses / e.noise_multiplier**2 for e in entries if _is_plain_gaussian(e)))
     # Losses spread over mu^2 and more: at a fixed grain a huge mu would exhaust the memory.
     grain = _GRAIN * max(1.0, mu)
-    losses = [_loss(entry, grain) for entry in entries if entry.mechanism != "gaussian"]
+    losses = [_loss(entry, grain) for entry in entries if not _is_plain_gaussian(entry)]
     if mu > 0:
         losses.append(pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=grain))
     total = losses[0]
     for loss in losses[1:]:
         total = total.compose(loss)
     return float(total.get_epsilon_for_delta(delta))
+
+
+def _is_plain_gaussian(entry: LedgerEntry) -> bool:
+    return entry.mechanism == "gaussian" and entry.sampling >= 1
+
+
+def _spent_by_renyi(entries: tuple[LedgerEntry, ...], delta: float) -> float:
+    accountant = rdp.RdpAccountant(_ORDERS)
+    for entry in entries:
+        event = _renyi_event(entry)
+        if event is None:
+            return math.inf
+        accountant.compose(event, entry.uses)
+    return float(accountant.get_epsilon(delta))
+
+
+def _renyi_event(entry: LedgerEntry) -> dp_event.DpEvent | None:
+    if _is_plain_gaussian(entry):
+        return dp_event.GaussianDpEvent(entry.noise_multiplier)
+    if entry.mechanism == "laplace":
+        return dp_event.LaplaceDpEvent(entry.noise_multiplier)
+    if entry.mechanism == "exponential":
+        # The loss of one choice lies in an interval of width eps: eps^2 / 8-zCDP.
+        return dp_event.ZCDpEvent(_pure_epsilon(entry) ** 2 / 8)
+    return None
 
 
 def _pure_epsilon(entry: LedgerEntry) -> float:
@@ -202,6 +251,16 @@ def _loss(entry: LedgerEntry, grain: float) -> pld.PrivacyLossDistribution:
     if entry.mechanism == "laplace":
         loss = pld.from_laplace_mechanism(
             entry.noise_multiplier, value_discretization_interval=grain
+        )
+    elif entry.mechanism == "gaussian":
+        relation = NeighboringRelation
+        loss = pld.from_gaussian_mechanism(
+            entry.noise_multiplier,
+            sampling_prob=entry.sampling,
+            value_discretization_interval=grain,
+            neighboring_relation=relation.REPLACE_ONE
+            if entry.exchanged
+            else relation.ADD_OR_REMOVE_ONE,
         )
     else:
         epsilon, delta = entry.budget
