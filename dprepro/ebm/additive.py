@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.ebm.binning import FeatureBins
 from dprepro.ebm.inputs import read_frame, read_labels
+
+if TYPE_CHECKING:
+    from dprepro.ebm.editing import Edit
 
 
 class AdditiveModel(BaseEstimator):
@@ -27,12 +30,19 @@ class AdditiveModel(BaseEstimator):
         Training rows per bin (noisy where the model is private). f_k has mean zero under them.
     intercept_ : float
         The rest.
+    shape_noise_ : list of ndarray, float64 (n_bins,), or None
+        Standard deviation of the noise in each value as it was released, where it is known; see
+        `dprepro.ebm.shapes.noise_deviation`.
+    edits_ : list of Edit
+        What was changed after the fit, in order; see `dprepro.ebm.editing`.
     """
 
     bins_: list[FeatureBins]
     shape_functions_: list[np.ndarray]
     bin_counts_: list[np.ndarray]
     intercept_: float
+    edits_: list[Edit]
+    shape_noise_: list[np.ndarray] | None = None
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return f_k(x_k) of every row and feature, float64 (n, K): the exact local explanation.
@@ -66,6 +76,7 @@ class AdditiveModel(BaseEstimator):
         ]
         self.shape_functions_ = [s - m for s, m in zip(shapes, means, strict=True)]
         self.intercept_ = intercept + sum(means)
+        self.edits_ = []
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -106,8 +117,17 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
 
 class AdditiveRegressor(RegressorMixin, AdditiveModel):
-    """Regression with the identity link."""
+    """Regression with the identity link.
+
+    Attributes
+    ----------
+    range_ : (float, float) or None
+        The public range to which predictions are clipped, if they are.
+    """
+
+    range_: tuple[float, float] | None = None
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""
-        return self._scores(X)
+        scores = self._scores(X)
+        return scores if self.range_ is None else np.clip(scores, *self.range_)

@@ -14,6 +14,7 @@ from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegr
 from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells, recode
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
 from dprepro.ebm.kernel import NEVER, boost
+from dprepro.ebm.shapes import noise_deviation
 from dprepro.ebm.validation import check_choice, check_integer, check_share
 from dprepro.privacy.composition import TwoPhaseNoise, calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
@@ -108,10 +109,18 @@ class _DPEBM(AdditiveModel):
         for k, bin_counts in enumerate(self.bin_counts_):
             counts[k, : n_bins[k]] = bin_counts
         scores = np.zeros(len(frame), dtype=np.float32)
-        return boost(
+        shapes, factors = boost(
             codes, targets[order], scores, cuts, leaf_noise, counts, n_bins,
             self.learning_rate, logistic, np.float32(clip), adaptive,
         )  # fmt: skip
+        scales = self.ledger_.entries[-1].scale * factors
+        self.shape_noise_ = [
+            noise_deviation(
+                cuts[k::n_features, : self.max_leaves - 1], scales[k::n_features], bin_counts
+            )
+            for k, bin_counts in enumerate(self.bin_counts_)
+        ]
+        return shapes
 
     def _bin(
         self,
@@ -223,7 +232,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         Every noisy release, what was taken as public, and the epsilon really spent.
     domain_ : Domain
         The domain used.
-    bins_, shape_functions_, bin_counts_, intercept_
+    bins_, shape_functions_, shape_noise_, bin_counts_, intercept_
         See `AdditiveModel`; the counts are noisy and may be published.
 
     Raises
@@ -294,6 +303,8 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
         start, clip = ((lower + upper) / 2, 0.5) if sound else (0.0, math.inf)
         targets = ((np.clip(y, lower, upper) - start) / width).astype(np.float32)
         shapes = width * self._train(frame, targets, domain, logistic=False, clip=clip)
+        self.shape_noise_ = [width * deviation for deviation in self.shape_noise_]
+        self.range_ = (lower, upper) if sound else None
         if not sound:
             self.ledger_.gaps.append(
                 "residuals y - F(x) are not bounded by the label range R that scales the noise "
@@ -301,14 +312,6 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
             )
         self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], start)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted target, float64 (n,)."""
-        predicted = super().predict(X)
-        if self.sensitivity == "sound":
-            lower, upper = (float(bound) for bound in self.domain_.target)
-            return np.clip(predicted, lower, upper)
-        return predicted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

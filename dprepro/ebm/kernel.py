@@ -175,11 +175,14 @@ def boost(  # type: ignore[no-untyped-def]
 
     Returns
     -------
-    float64 (K, B)
+    shapes : float64 (K, B)
         The shape function of every feature, one value a bin.
+    factors : float64 (T,)
+        What the noise of each step was multiplied by: 1 unless `adaptive`.
     """
     n_features = codes.shape[0]
     shapes = np.zeros(counts.shape)
+    noise_factors = np.ones(cuts.shape[0])
     sums = np.zeros(cuts.shape[1] + 1)
     values = np.zeros(noise.shape[1])
     buffer = np.empty(BLOCK_ROWS, np.float32)
@@ -213,9 +216,10 @@ def boost(  # type: ignore[no-untyped-def]
             )  # fmt: skip
         n_leaves = min(noise.shape[1], n_bins[k])
         top, bottom = highest.sum(), lowest.sum()
-        factor = largest_residual(top + drift, bottom - drift) if adaptive else 1.0
+        if adaptive:
+            noise_factors[step] = largest_residual(top + drift, bottom - drift)
         _leaf_values(
-            sums, factor * noise[step], counts[k], cuts[step], n_bins[k], n_leaves,
+            sums, noise_factors[step] * noise[step], counts[k], cuts[step], n_bins[k], n_leaves,
             learning_rate, values,
         )  # fmt: skip
         increments[:] = 0
@@ -234,4 +238,4 @@ def boost(  # type: ignore[no-untyped-def]
         drift += _ROUNDING * (1 + max(top, -bottom) + max(highest.sum(), -lowest.sum()))
     if in_odds:
         scores_from(odds, n_negative, scores)
-    return shapes
+    return shapes, noise_factors

@@ -28,11 +28,11 @@ def leaf_sums(case, present, monkeypatch):
         # After t steps the functions hold t leaf values; their differences times counts are sums.
         total = 0.0
         for steps in range(1, len(cuts) + 1):
-            shapes = boost(codes, targets, scores * 0, cuts[:steps], noise[:steps], counts, *rest)
-            score = sum(shape[1] for shape in shapes)
+            result = boost(codes, targets, scores * 0, cuts[:steps], noise[:steps], counts, *rest)
+            score = sum(shape[1] for shape in result[0])
             found.append((score - total) * counts[(steps - 1) % len(counts), 1])
             total = score
-        return shapes
+        return result
 
     with monkeypatch.context() as patch:
         patch.setattr(dp_ebm, "boost", watching)

@@ -133,7 +133,7 @@ def _leaf_sum_shift(rows, cuts, counts):
     for n in (len(rows), len(rows) - 1):
         # Both worlds share the first step's transcript; the second step's sums are what differ.
         scores = noise[0].astype(np.float32)[codes[0, :n]]
-        shapes = boost(
+        shapes, _ = boost(
             np.ascontiguousarray(codes[1:, :n]), targets[:n], scores, cuts[1:], noise[1:],
             counts[1:], n_bins[1:], 1.0, True, np.float32(np.inf), False,
         )  # fmt: skip

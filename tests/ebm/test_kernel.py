@@ -50,7 +50,7 @@ def run(
     adaptive=False,
 ):
     scores = np.zeros(targets.size, dtype=np.float32)
-    shapes = boost(
+    shapes, _ = boost(
         codes,
         targets,
         scores,

@@ -63,9 +63,9 @@ def test_initial_scores_count():
     codes, targets, cuts, noise, counts, n_bins = ascending(problem([6, 8], 3))
     start = np.random.default_rng(1).normal(0, 2, targets.size).astype(np.float32)
     arguments = (cuts, noise, counts, n_bins, 0.3, True, np.float32(np.inf), False)
-    by_label = kernel.boost(codes, targets, start.copy(), *arguments)
+    by_label, _ = kernel.boost(codes, targets, start.copy(), *arguments)
     shuffle = np.random.default_rng(2).permutation(targets.size)
-    shuffled = kernel.boost(
+    shuffled, _ = kernel.boost(
         np.ascontiguousarray(codes[:, shuffle]), targets[shuffle], start[shuffle], *arguments
     )
     np.testing.assert_allclose(by_label, shuffled, atol=2e-6)
