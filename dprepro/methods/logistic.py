@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import REPLACE_ONE, Ledger, LedgerEntry
+from dprepro.privacy.objective import ObjectivePerturbation
 
 _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
 
@@ -29,9 +31,11 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
     Attributes
     ----------
     ledger_ : Ledger
-        One cited mechanism, what was read without paying, and the gaps.
+        One cited mechanism, with the epsilon that is proved for it where the norm is public; what
+        was read without paying, and the gaps.
     """
 
+    data_norm: Any
     ledger_: Ledger
 
     def __init__(
@@ -54,39 +58,49 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
 
     def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: None = None) -> DPLogisticRegression:
         """Fit to X, float64 (n, columns), and binary y (n,)."""
-        unpaid = list(self.domain.observed) if self.domain is not None else []
-        if self.data_norm is None:
-            unpaid.append("largest row norm")
-        self.ledger_ = Ledger(
-            epsilon=self.epsilon,
-            delta=0.0,
-            adjacency=REPLACE_ONE,
-            entries=[
-                LedgerEntry(
-                    mechanism="cited",
-                    releases="coefficients: minimiser of the perturbed objective (diffprivlib)",
-                    sensitivity=1.0,
-                    norm="L2",
-                    scale=0.0,
-                    uses=1,
-                    budget=(self.epsilon, 0.0),
-                )
-            ],
-            unpaid=unpaid,
-            assumed_public=["number of rows", "labels", "bound on the row norm"],
-        )
-        self.ledger_.note_seed(self.random_state)
+        given = self.data_norm
         with warnings.catch_warnings():
             # What these two warn of stands in the ledger, where it does not scroll away.
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             warnings.simplefilter("ignore", DiffprivlibCompatibilityWarning)
             super().fit(X, y)
-        self.ledger_.gaps.extend(self._gaps())
+        # The library writes the norm that it read over the parameter.
+        norm, self.data_norm = self.data_norm, given
+        self.ledger_ = self._new_ledger(math.hypot(norm, self.fit_intercept))
+        self.ledger_.note_seed(self.random_state)
         return self
 
-    def _gaps(self) -> list[str]:
+    def _new_ledger(self, norm: float) -> Ledger:
+        unpaid = list(self.domain.observed) if self.domain is not None else []
+        if self.data_norm is None:
+            unpaid.append("largest row norm")
+        return Ledger(
+            epsilon=self.epsilon,
+            delta=0.0,
+            adjacency=REPLACE_ONE,
+            entries=[self._entry(norm)],
+            unpaid=unpaid,
+            assumed_public=["number of rows", "labels", "bound on the row norm"],
+            gaps=self._gaps(norm),
+        )
+
+    def _entry(self, norm: float) -> LedgerEntry:
+        mechanism = ObjectivePerturbation(self.epsilon, 1 / self.C, norm)
+        # A norm that was read proves nothing, and the ledger must not give it away.
+        public = self.data_norm is not None
+        return LedgerEntry(
+            mechanism="cited",
+            releases="coefficients: minimiser of the perturbed objective (diffprivlib)",
+            sensitivity=mechanism.gradient_sensitivity if public else 1.0,
+            norm="L2",
+            scale=mechanism.scale if public else 0.0,
+            uses=1,
+            budget=(mechanism.proved_epsilon if public else self.epsilon, 0.0),
+        )
+
+    def _gaps(self, norm: float) -> list[str]:
         gaps = []
-        if self.data_norm > 1 or self.fit_intercept:
+        if norm > 1:
             gaps.append(
                 "row norm bound above 1 (an intercept counts): the library's noise uses the bound "
                 "where its square is needed"
