@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.claims import ENDING as CLAIMS
@@ -19,11 +21,28 @@ _NOT_LAYOUTS = ("deviations.yaml", CLAIMS)
 
 
 class Protocol(Strict):
-    """How the printed means came about; only results of the same protocol answer to them."""
+    """How the printed means came about; only results of the same protocol answer to them.
+
+    `evaluation` and `splits` are those of a config; `test_share` is for random splits alone.
+    """
 
     splits: int = Field(ge=1)
-    test_share: float = Field(gt=0, lt=1)
+    evaluation: Literal["random", "folds", "test-set"] = "random"
+    test_share: float | None = Field(default=None, gt=0, lt=1)
     delta: float = Field(ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Protocol:
+        if (self.evaluation == "random") != (self.test_share is not None):
+            raise ValueError("`test_share` is needed for random splits, and for them alone")
+        return self
+
+    @property
+    def held_out(self) -> float:
+        """The share of the rows that a split holds out; 0 for the donors' own test set."""
+        if self.test_share is not None:
+            return self.test_share
+        return 1 / self.splits if self.evaluation == "folds" else 0.0
 
 
 class Column(Strict):
@@ -39,12 +58,25 @@ class Column(Strict):
 
 
 class TableLayout(Strict):
-    """One printed table. `datasets` maps card names to printed names, in printed order."""
+    """One printed table. `datasets` maps card names to printed names, in printed order.
+
+    `also` names further metrics that it prints, each shown as a table of its own. `protocol` takes
+    the place of the document's; `protocols` that of both on single datasets.
+    """
 
     title: str
     metric: str
+    also: list[str] = Field(default_factory=list)
     datasets: dict[str, str]
     columns: list[Column]
+    protocol: Protocol | None = None
+    protocols: dict[str, Protocol] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> TableLayout:
+        for name in self.protocols.keys() - self.datasets.keys():
+            raise ValueError(f"`protocols` names {name!r}, no dataset of this table")
+        return self
 
 
 class Impossible(Selector):
@@ -69,6 +101,18 @@ class Document(Strict):
             for cell in load_published(self.paper)
             if cell.table in self.tables and cell.dataset in self.tables[cell.table].datasets
         ]
+
+    def printed_in(self, metric: str | None) -> Iterator[tuple[str, str, TableLayout]]:
+        """Yield (table, metric, layout) of every printed table, only those in `metric` if given."""
+        for name, layout in self.tables.items():
+            for printed in (layout.metric, *layout.also):
+                if metric in (None, printed):
+                    yield name, printed, layout
+
+    def protocol_of(self, table: str, dataset: str) -> Protocol:
+        """Return how the cells of a dataset in a table came about."""
+        layout = self.tables[table]
+        return layout.protocols.get(dataset) or layout.protocol or self.protocol
 
     def why_impossible(self, cell: PublishedCell) -> str | None:
         """Return the reason why `cell` cannot be reproduced, or None if it can be tried."""

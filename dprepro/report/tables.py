@@ -67,7 +67,8 @@ def build_tables(
 ) -> list[ResultTable]:
     """Return a table for each printed one that we have results of, then one a metric for the rest.
 
-    A dataset that several documents print is shown with the first of `documents` only.
+    Results whose config answers to a document are shown with that document alone; others with the
+    first of `documents` that prints their dataset.
 
     Parameters
     ----------
@@ -85,25 +86,30 @@ def build_tables(
     DpreproError
         If a dataset or the metric is not among the results, or nothing is left to show.
     """
-    rest = _measured_datasets(results, datasets)
+    measured = _measured_datasets(results, datasets)
+    rest = list(measured)
     widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
     tables: list[ResultTable] = []
     for document in documents:
-        layouts = {
-            name: layout
-            for name, layout in document.tables.items()
-            if metric in (None, layout.metric) and layout.datasets.keys() & set(rest)
-        }
-        for name, layout in layouts.items():
-            titles = {d: title for d, title in layout.datasets.items() if d in rest}
-            cells = [c for c in document.cells() if c.table == name and c.dataset in titles]
+        answering = {c.task.dataset for c in results.cells if document.paper in (c.papers or ())}
+        wanted = {d for d in measured if d in rest or d in answering}
+        shown: set[str] = set()
+        for name, printed, layout in document.printed_in(metric):
+            titles = {d: title for d, title in layout.datasets.items() if d in wanted}
+            if not titles:
+                continue
+            shown |= titles.keys()
+            cells = [
+                c
+                for c in document.cells()
+                if (c.table, c.metric) == (name, printed) and c.dataset in titles
+            ]
             verdicts = judge(document, results, widths, cells) if compare else []
-            view = _View(results, find_metric(layout.metric), cells, verdicts, document)
+            view = _View(results, find_metric(printed), cells, verdicts, document, name)
             columns, groups = view.lay_out(titles, layout.columns)
             tables.append(
                 ResultTable(layout.title, view.metric, columns, groups, document.paper, name)
             )
-        shown = {d for layout in layouts.values() for d in layout.datasets}
         rest = [d for d in rest if d not in shown]
     if unprinted:
         tables += _unprinted_tables(results, documents, metric, rest)
@@ -177,6 +183,7 @@ class _View:
     printed: Sequence[PublishedCell] = ()
     verdicts: Sequence[CellVerdict] = ()
     document: Document | None = None
+    table: str = ""
 
     def lay_out(
         self, titles: Mapping[str, str], headings: Sequence[Column]
@@ -192,8 +199,14 @@ class _View:
         return [
             cell
             for cell in self.results.cells
-            if cell.task.dataset in chosen and (self.metric.name in cell.values or not cell.values)
+            if cell.task.dataset in chosen
+            and (self.metric.name in cell.values or not cell.values)
+            and not self._is_anothers(cell)
         ]
+
+    def _is_anothers(self, cell: ResultCell) -> bool:
+        """Whether the cell answers to documents, and this is none of them."""
+        return bool(self.document and cell.papers and self.document.paper not in cell.papers)
 
     def _columns(self, datasets: Iterable[str], headings: Sequence[Column]) -> list[Column]:
         """Return the headings of methods that appear, then a column for each other label."""
@@ -221,7 +234,8 @@ class _View:
         label = column.label(epsilon)
         found = self.results.all(dataset, label, epsilon)
         if self.document:
-            found = [c for c in found if follows(c, self.document)] or found
+            protocol = self.document.protocol_of(self.table, dataset)
+            found = [c for c in found if follows(c, self.document.paper, protocol)] or found
         result = only(found)
         verdict = next(
             (
@@ -234,7 +248,7 @@ class _View:
         )
         planned = result.planned if result else 1
         if self.document:
-            planned = self.document.protocol.splits
+            planned = self.document.protocol_of(self.table, dataset).splits
         return Entry(label, epsilon, result, verdict, planned)
 
     def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:

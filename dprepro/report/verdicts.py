@@ -114,8 +114,7 @@ def judge(
         If several results with different settings answer to one cell.
     """
     wanted = document.cells() if cells is None else cells
-    needed = min_splits or document.protocol.splits
-    return [_judge(cell, document, results, tolerances, needed) for cell in wanted]
+    return [_judge(cell, document, results, tolerances, min_splits) for cell in wanted]
 
 
 def _judge(
@@ -123,16 +122,18 @@ def _judge(
     document: Document,
     results: Results,
     tolerances: Mapping[str, Tolerance],
-    needed: int,
+    min_splits: int | None,
 ) -> CellVerdict:
+    protocol = document.protocol_of(cell.table, cell.dataset)
+    needed = min_splits or protocol.splits
     reason = document.why_impossible(cell)
     if reason is not None:
         return CellVerdict(cell, Verdict.IMPOSSIBLE, note=reason)
     candidates = results.all(cell.dataset, cell.method, cell.epsilon)
-    result = only([c for c in candidates if follows(c, document)])
+    result = only([c for c in candidates if follows(c, document.paper, protocol)])
     if result is None:
         synthetic = any(c.task.is_synthetic for c in candidates)
-        other = "synthetic data" if synthetic else "another delta, test share or document"
+        other = "synthetic data" if synthetic else "another delta, evaluation or document"
         note = f"results of {other}" if candidates else ""
         return CellVerdict(cell, Verdict.NOT_RUN, note=note)
     if not result.splits(cell.metric):
@@ -141,11 +142,11 @@ def _judge(
             return CellVerdict(cell, Verdict.INCOMPLETE, result, note=note)
         return CellVerdict(cell, Verdict.NOT_RUN, result, note="; ".join(result.messages))
     tolerance = tolerances[find_metric(cell.metric).name]
-    return _compare(cell, result, document.protocol, tolerance, needed)
+    return _compare(cell, result, protocol, tolerance, needed)
 
 
-def follows(result: ResultCell, document: Document) -> bool:
-    """Whether `result` answers to `document`: its config says so, and it ran as printed.
+def follows(result: ResultCell, paper: str, protocol: Protocol) -> bool:
+    """Whether `result` answers to a document: its config says so, and it ran as printed.
 
     Results on synthetic data answer to nothing.
 
@@ -154,11 +155,12 @@ def follows(result: ResultCell, document: Document) -> bool:
     """
     if result.task.is_synthetic:
         return False
-    if result.papers is not None and document.paper not in result.papers:
+    if result.papers is not None and paper not in result.papers:
         return False
-    task, protocol = result.task, document.protocol
+    task = result.task
     same_delta = task.delta == 0 or math.isclose(task.delta, protocol.delta)
-    return same_delta and math.isclose(task.test_share, protocol.test_share)
+    same_rows = task.evaluation == protocol.evaluation
+    return same_delta and same_rows and math.isclose(task.test_share, protocol.held_out)
 
 
 def _compare(
@@ -178,7 +180,7 @@ def _compare(
         )
         # A figure without a standard deviation enters as exact: nothing is known of its spread.
         splits = protocol.splits if cell.std is not None else 1
-        published = Sample(cell.mean, cell.std or 0.0, splits, protocol.test_share, cell.half_unit)
+        published = Sample(cell.mean, cell.std or 0.0, splits, protocol.held_out, cell.half_unit)
         comparison = compare(measured, published, width)
     if result.is_complete(cell.metric, needed):
         verdict, note = within(result.mean(cell.metric) - cell.mean, width, cell.metric), ""

@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.published.document import load_documents, select_documents
+from dprepro.published.document import Protocol, load_documents, select_documents
 from dprepro.published.published import FOLDER, load_published
 
 DOCUMENTS = load_documents()
@@ -17,7 +17,10 @@ def test_a_layout_names_only_what_is_printed(paper):
     for name, layout in document.tables.items():
         printed = [c for c in load_published(paper) if c.table == name]
         assert set(layout.datasets) <= {c.dataset for c in printed}
-        assert {c.metric for c in printed if c.dataset in layout.datasets} == {layout.metric}
+        assert {c.metric for c in printed if c.dataset in layout.datasets} == {
+            layout.metric,
+            *layout.also,
+        }
         assert len({c.method for c in layout.columns}) == len(layout.columns)
 
 
@@ -67,6 +70,8 @@ def test_documents_are_chosen_by_name():
     [
         ("splits: 25", "splits: none", "protocol.splits"),
         ("splits: 25, ", "", "splits"),
+        ("test_share: 0.2, ", "", "needed for random splits"),
+        ("splits: 25, ", "splits: 25, evaluation: folds, ", "needed for random splits"),
         ("impossible:", "imposible:", "imposible"),
         ("- datasets: healthcare", "- datasets: helthcare", "no printed cell has 'helthcare'"),
         ("paper: dp-ebm-2021", "paper: dp-ebm-1921", "unknown document 'dp-ebm-1921'"),
@@ -80,3 +85,14 @@ def test_a_wrong_layout_is_refused_with_file_and_key(tmp_path, old, new, message
     with pytest.raises(DpreproError, match=message) as error:
         load_documents(tmp_path)
     assert str(source) in str(error.value) or "unknown document" in message
+
+
+def test_a_table_and_a_dataset_may_have_a_protocol_of_their_own():
+    folds = Protocol(splits=5, evaluation="folds", delta=0)
+    held = Protocol(splits=3, evaluation="test-set", delta=0)
+    layout = PAPER.tables["2"].model_copy(update={"protocol": folds, "protocols": {"adult": held}})
+    paper = PAPER.model_copy(update={"tables": {**PAPER.tables, "2": layout}})
+    assert paper.protocol_of("2", "adult") == held
+    assert paper.protocol_of("2", "telco") == folds
+    assert paper.protocol_of("3", "wine") == PAPER.protocol
+    assert (folds.held_out, held.held_out, PAPER.protocol.held_out) == (0.2, 0.0, 0.2)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -207,3 +208,22 @@ def test_synthetic_data_are_named_in_the_heading_and_never_judged():
     assert [e.result.mean("auc") for e in shown] == [pytest.approx(0.8)]
     verdicts = {e.verdict.verdict for row in table.groups[1].rows for e in row if e.verdict}
     assert verdicts == {Verdict.IMPOSSIBLE}
+
+
+def test_results_that_answer_to_another_document_stay_out():
+    other = replace(measured(0.7, label="stranger"), papers=frozenset({"another"}))
+    free = replace(measured(0.6, label="mine"), papers=frozenset())
+    ours = replace(measured(0.8), papers=frozenset({"dp-ebm-2021"}))
+    titles = [column.title for column in only_table(ours, other, free).columns]
+    assert "mine" in titles
+    assert "stranger" not in titles
+
+
+def test_a_table_with_two_metrics_is_shown_as_two():
+    paper = load_documents()["dp-ebm-2021"]
+    layout = paper.tables["2"].model_copy(update={"also": ["accuracy"]})
+    paper = paper.model_copy(update={"tables": {"2": layout}})
+    both = replace(measured(0.8), values={"auc": (0.8, 0.9), "accuracy": (0.7, 0.8)})
+    shown = build_tables(Results([both]), [paper])
+    assert [table.metric.name for table in shown] == ["auc", "accuracy"]
+    assert len(build_tables(Results([both]), [paper], metric="accuracy")) == 1

@@ -137,7 +137,7 @@ def test_private_data_is_impossible_even_with_results():
     assert "never released" in found.note
 
 
-@pytest.mark.parametrize("fields", [{"delta": 1e-5}, {"test_share": 0.3}])
+@pytest.mark.parametrize("fields", [{"delta": 1e-5}, {"test_share": 0.3}, {"evaluation": "folds"}])
 def test_another_protocol_does_not_answer(fields):
     found = verdict(measured(0.875, **fields))
     assert found.verdict is Verdict.NOT_RUN
