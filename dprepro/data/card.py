@@ -34,6 +34,7 @@ _SUFFIXES: dict[str, FormatKind] = {
     ".arff": "arff",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".svm": "svmlight",
 }
 
 
@@ -167,7 +168,7 @@ class Card(Strict):
         if kind is None:
             raise DpreproError(
                 f"card {self.name!r}: cannot tell the format of {source.filename!r} by its suffix; "
-                "add `format: {kind: csv}` (or arff, parquet)"
+                "add `format: {kind: csv}` (or arff, parquet, svmlight)"
             )
         return settings.model_copy(update={"kind": kind})
 

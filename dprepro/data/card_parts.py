@@ -23,7 +23,7 @@ Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
 Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
 SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "synthetic"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
-FormatKind = Literal["csv", "arff", "parquet"]
+FormatKind = Literal["csv", "arff", "parquet", "svmlight"]
 
 
 class Strict(BaseModel):
@@ -37,7 +37,8 @@ class Format(Strict):
 
     ``kind`` is told by the file's suffix unless given. The other keys are for csv: a file without
     a header line has ``header: false`` and names its ``columns``; lines that begin with
-    ``comment`` are skipped. Blanks around a field never count.
+    ``comment`` are skipped. Blanks around a field never count. svmlight has no header either; its
+    first column is the label.
     """
 
     kind: FormatKind | None = None

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from dprepro.data.boolean import BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, category_codes
 
 
@@ -150,6 +151,7 @@ def _scaled(column: pd.Series, feature: NumericFeature, lowest: float) -> np.nda
 ENCODINGS: Mapping[str, Callable[[Domain], Encoder]] = MappingProxyType(
     {
         "frame": FrameEncoder,
+        "boolean": BooleanEncoder,
         "category": CategoryEncoder,
         "one-hot": OneHotEncoder,
         "unit-norm": UnitNormEncoder,

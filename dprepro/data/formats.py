@@ -1,4 +1,4 @@
-"""Bytes to tables: csv, ARFF, parquet, and members of archives."""
+"""Bytes to tables: csv, ARFF, parquet, svmlight, and members of archives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 import pandas as pd
@@ -88,7 +88,7 @@ def read_table(
     DpreproError
         If the bytes do not fit the format, or a numeric column holds text.
     """
-    read = {"csv": _read_csv, "arff": _read_arff, "parquet": _read_parquet}[str(settings.kind)]
+    read = _READERS[str(settings.kind)]
     try:
         table = read(data, settings, kinds, missing)
     except (pa.ArrowException, UnicodeDecodeError) as error:
@@ -199,3 +199,34 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
     except arff.ArffException as error:
         raise DpreproError(f"not valid arff: {error}") from error
     return content
+
+
+def _read_svmlight(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pd.DataFrame:
+    """Return the label, then the features in the order of their indices; what is left out is 0."""
+    from sklearn.datasets import load_svmlight_file
+
+    names = settings.columns or []
+    if len(names) < 2:
+        raise DpreproError(
+            "svmlight files name no columns: add `format: {kind: svmlight, header: false, "
+            "columns: [label, first feature, ...]}`"
+        )
+    try:
+        features, label = load_svmlight_file(
+            io.BytesIO(data), n_features=len(names) - 1, zero_based=False
+        )
+    except ValueError as error:
+        raise DpreproError(f"not valid svmlight with {len(names) - 1} features: {error}") from error
+    table = pd.DataFrame(features.toarray(), columns=names[1:])
+    table.insert(0, names[0], label)
+    return table
+
+
+_READERS: dict[str, Callable[..., pd.DataFrame]] = {
+    "csv": _read_csv,
+    "arff": _read_arff,
+    "parquet": _read_parquet,
+    "svmlight": _read_svmlight,
+}

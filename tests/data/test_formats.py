@@ -229,3 +229,18 @@ def test_a_member_that_is_not_there_names_the_nearest() -> None:
 def test_half_a_zip_file_is_refused(data: bytes) -> None:
     with pytest.raises(DpreproError, match="not a whole zip file"):
         extract_member(data, "one")
+
+
+SVMLIGHT = {"kind": "svmlight", "header": False, "columns": ["label", "a", "b", "c"]}
+
+
+def test_svmlight_fills_what_is_left_out_with_zeros() -> None:
+    read = table(b"-1 1:-7.5 3:2\n+1 2:0.25\n", **SVMLIGHT)
+    assert list(read.columns) == ["label", "a", "b", "c"]
+    np.testing.assert_array_equal(read, [[-1, -7.5, 0, 2], [1, 0, 0.25, 0]])
+
+
+def test_svmlight_with_more_features_than_names_or_none_is_refused() -> None:
+    assert "with 3 features" in problem(b"1 4:1\n", **SVMLIGHT)
+    assert "not valid svmlight" in problem(b"no such thing\n", **SVMLIGHT)
+    assert "columns: [label" in problem(b"1 1:1\n", kind="svmlight")

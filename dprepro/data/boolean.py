@@ -1,0 +1,71 @@
+"""Boolean columns made from a domain alone: what learners of rules and Boolean trees take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, category_codes
+
+BINS = 10
+"""Intervals of equal width that the bounds of a number are cut into."""
+
+
+class BooleanEncoder:
+    """One column a category, and one for each of `BINS` equal parts of a number's bounds.
+
+    Numbers outside their bounds are clipped; a missing value, or an unseen category, is false in
+    all of its feature's columns. Nothing but the domain decides which columns there are.
+
+    Asadi et al. 2022 count 162 columns for Adult, 80 for Cod-RNA and 117 for Mushroom. Ten equal
+    parts of each number's range give the first two (6 x 10 + 102 categories, "?" among them;
+    8 x 10), from public bounds as from observed ones. Mushroom's documentation lists 126
+    categories; 117 are those that occur, which nobody knows without reading the rows: it takes
+    ``domain: observed``. The paper's Table 4 shows two literals that equal parts cannot give
+    ("age <= 17", "capital-gain = 0"); the third of its kind, 13 <= education-num <= 14.5, is
+    the ninth of ten.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return uint8 (n, columns) of 0 and 1; columns are labelled (feature, value)."""
+        blocks = [_one_hot(*_codes(X[f.name], f)) for f in self.domain.features]
+        columns = [(f.name, value) for f in self.domain.features for value in _values(f)]
+        return pd.DataFrame(
+            np.column_stack(blocks),
+            index=X.index,
+            columns=pd.MultiIndex.from_tuples(columns, names=["feature", "value"]),
+        )
+
+
+def _codes(
+    column: pd.Series, feature: NumericFeature | CategoricalFeature
+) -> tuple[np.ndarray, int]:
+    """Return the position of each row's true column, -1 for none, and the number of columns."""
+    if isinstance(feature, CategoricalFeature):
+        return category_codes(column, feature.categories), len(feature.categories)
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    cuts = _edges(feature)[1:-1]
+    return np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right")), BINS
+
+
+def _one_hot(codes: np.ndarray, columns: int) -> np.ndarray:
+    # The last row is all zeros: code -1.
+    return np.eye(columns + 1, columns, dtype=np.uint8)[codes]
+
+
+def _values(feature: NumericFeature | CategoricalFeature) -> list[str]:
+    if isinstance(feature, CategoricalFeature):
+        return list(feature.categories)
+    edges = [f"{edge:.6g}" for edge in _edges(feature)]
+    closing = [")"] * (BINS - 1) + ["]"]
+    return [
+        f"[{low}, {high}{close}"
+        for low, high, close in zip(edges[:-1], edges[1:], closing, strict=True)
+    ]
+
+
+def _edges(feature: NumericFeature) -> np.ndarray:
+    return np.linspace(feature.lower, feature.upper, BINS + 1)
