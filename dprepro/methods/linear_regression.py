@@ -6,14 +6,14 @@ public bounds, and predictions are clipped to the target's bounds, which is post
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from diffprivlib.models import LinearRegression as DiffprivlibLinearRegression
+from diffprivlib.models.linear_regression import _construct_regression_obj
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dprepro.data.domain import Domain, TaskKind
@@ -99,10 +99,14 @@ class DPLinearRegression(_BoundedLinearRegression):
     ----------
     coef_ : ndarray of shape (columns,)
         For columns and target in [-1, 1].
+    products_, gram_ : ndarray of shape (columns,), (columns, columns)
+        The noisy X'y and X'X: all that the coefficients are made of.
     ledger_ : Ledger
-        The library's releases.
+        The library's releases. Its noisy y'y is paid for, and dropped.
     """
 
+    products_: np.ndarray
+    gram_: np.ndarray
     ledger_: Ledger
 
     def __init__(
@@ -116,20 +120,18 @@ class DPLinearRegression(_BoundedLinearRegression):
         if not 0 < self.epsilon < np.inf:
             raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
         self.ledger_ = self._new_ledger(X.shape[1])
-        products, gram = self._release(X, y)
-        return trim_and_solve(gram, products, max(e.scale for e in self.ledger_.entries))
+        self.products_, self.gram_ = self._release(X, y)
+        noise = max(entry.scale for entry in self.ledger_.entries)
+        return trim_and_solve(self.gram_, self.products_, noise)
 
     def _release(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the library's noisy X'y (columns,) and X'X (columns, columns)."""
-        model = DiffprivlibLinearRegression(
-            epsilon=self.epsilon, bounds_X=(-1.0, 1.0), bounds_y=(-1.0, 1.0),
-            fit_intercept=False, random_state=self.random_state,
+        bound = np.ones(X.shape[1])
+        # Its estimator would go on to descend without end; only the release is wanted.
+        _, (_, products, gram) = _construct_regression_obj(
+            X, y, bounds_X=(-bound, bound), bounds_y=(-bound[:1], bound[:1]),
+            epsilon=self.epsilon, alpha=0, random_state=check_random_state(self.random_state),
         )  # fmt: skip
-        with warnings.catch_warnings():
-            # Its descent on an unbounded objective overflows; only the release is used.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            model.fit(X, y)
-        _, products, gram = model._obj_coefs
         return products[:, 0], gram
 
     def _new_ledger(self, columns: int) -> Ledger:
