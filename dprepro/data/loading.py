@@ -12,7 +12,7 @@ from dprepro.data.card_parts import Source
 from dprepro.data.cleaning import clean
 from dprepro.data.dataset import Dataset
 from dprepro.data.network import SourceError
-from dprepro.data.places import file_candidates
+from dprepro.data.places import DATA_VARIABLE, file_candidates
 from dprepro.data.sources import RawTable, read_source
 from dprepro.data.verify import check_expectations, values_digest
 from dprepro.errors import DpreproError
@@ -118,5 +118,8 @@ def _advice(card: Card, data_dir: Path | None) -> str:
             if part.file is not None
         ]
         if places:
-            return f"Try again later, or put by hand{page}: {' and '.join(places)}"
+            return (
+                f"Try again later, or put by hand{page}: {' and '.join(places)}; or set "
+                f"{DATA_VARIABLE} to a folder laid out like that"
+            )
     return f"Try again later, or add a `file` source to the card{page}"

@@ -125,7 +125,8 @@ def get(name: str) -> Method:
     if name not in methods:
         raise DpreproError(
             f"unknown method {name!r}{nearest(name, list(methods)) or '.'} "
-            f"Allowed: {', '.join(methods)}. `dprepro methods` describes them."
+            f"Allowed: {', '.join(methods)}. `dprepro methods` describes them. "
+            f"Methods of your own are found in the folder that {PLUGIN_VARIABLE} names."
         )
     return methods[name]
 

@@ -65,3 +65,8 @@ def test_only_methods_with_a_budget_run_over_the_grid():
     assert registry.get("dp-ebm-gdp").effective_epsilons([1, 2]) == [1, 2]
     assert registry.get("dp-logistic").effective_epsilons([1, 2]) == [1, 2]
     assert registry.get("ebm").effective_epsilons([1, 2]) == [math.inf]
+
+
+def test_an_unknown_method_says_where_own_ones_are_found():
+    with pytest.raises(DpreproError, match="did you mean 'ebm'.*DPREPRO_METHODS"):
+        registry.get("emb")
