@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.random import Generator
 
 from dprepro.data.domain import Domain
 from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells, recode
+from dprepro.ebm.cuts import random_cuts
+from dprepro.ebm.editing import make_all_monotone
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
-from dprepro.ebm.kernel import NEVER, boost
+from dprepro.ebm.kernel import boost
 from dprepro.ebm.shapes import noise_deviation
 from dprepro.ebm.validation import check_choice, check_integer, check_share
 from dprepro.privacy.composition import TwoPhaseNoise, calibrate_two_phases
@@ -35,6 +37,7 @@ class _DPEBM(AdditiveModel):
 
     domain_: Domain
     ledger_: Ledger
+    shape_noise_: list[np.ndarray]
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class _DPEBM(AdditiveModel):
         binning_share: float = 0.1,
         sensitivity: str = "published",
         adjacency: str = ZERO_OUT,
+        monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -62,6 +66,7 @@ class _DPEBM(AdditiveModel):
         self.binning_share = binning_share
         self.sensitivity = sensitivity
         self.adjacency = adjacency
+        self.monotone = monotone
         self.domain = domain
         self.random_state = random_state
 
@@ -220,6 +225,9 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         regression see `DPEBMRegressor`).
     adjacency : {"zero-out", "add/remove-one", "replace-one"}
         Who counts as a neighbour. Zero-out is add/remove-one with the number of rows public.
+    monotone : dict of str or None
+        Features whose functions are made "increasing" or "decreasing" after the fit, for free; see
+        `dprepro.ebm.editing`.
     domain : Domain or None
         The public domain. None reads it from the training rows and warns.
     random_state : int or None
@@ -262,6 +270,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
         shapes = self._train(frame, labels, domain, logistic=True)
         self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], 0.0)
+        make_all_monotone(self, self.monotone)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -311,42 +320,10 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
                 "(Theorem 6 holds for label DP only)"
             )
         self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], start)
+        make_all_monotone(self, self.monotone)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
-
-
-def random_cuts(
-    generator: Generator, n_bins: np.ndarray, n_epochs: int, max_leaves: int
-) -> np.ndarray:
-    """Draw the cuts of every step: Algorithm 2, line 14. Reads no data.
-
-    Each step on a feature of B bins draws min(max_leaves, B) - 1 of its B - 1 gaps, uniformly and
-    without replacement.
-
-    Returns
-    -------
-    uint8 (n_epochs * K, C)
-        Step t is on feature t mod K. First bins of the leaves after the first, ascending, padded
-        with `NEVER` to an even C >= max(2, max_leaves - 1).
-    """
-    width = max(2, max_leaves - 1 + (max_leaves - 1) % 2)
-    cuts = np.full((n_epochs, n_bins.size, width), NEVER, dtype=np.uint8)
-    for k, bins in enumerate(n_bins):
-        wanted = min(max_leaves, int(bins)) - 1
-        cuts[:, k, :wanted] = _distinct_gaps(generator, int(bins) - 1, wanted, n_epochs)
-    return cuts.reshape(n_epochs * n_bins.size, width)
-
-
-def _distinct_gaps(generator: Generator, gaps: int, wanted: int, size: int) -> np.ndarray:
-    chosen = np.empty((size, 0), dtype=np.int64)
-    for taken in range(wanted):
-        # The d-th of the gaps that are still free, found by stepping over those already chosen.
-        draw = generator.integers(0, gaps - taken, size)
-        for earlier in chosen.T:
-            draw += draw >= earlier
-        chosen = np.sort(np.column_stack([chosen, draw]), axis=1)
-    return chosen + 1

@@ -103,6 +103,8 @@ class Ledger:
         In words, what the guarantee takes as public.
     gaps
         In words, known holes in the proof of the stated sensitivities. Empty for a sound fit.
+    post_processing
+        In words, what was changed after the fit. It reads no rows, so it costs nothing.
     """
 
     epsilon: float
@@ -112,6 +114,7 @@ class Ledger:
     unpaid: list[str] = field(default_factory=list)
     assumed_public: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
+    post_processing: list[str] = field(default_factory=list)
 
     def add(self, entry: LedgerEntry) -> None:
         """Append a release."""

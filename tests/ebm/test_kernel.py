@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dprepro.ebm.dp_ebm import random_cuts
-from dprepro.ebm.kernel import BLOCK_ROWS, NEVER, boost, largest_residual, sigmoid
+from dprepro.ebm.cuts import random_cuts
+from dprepro.ebm.kernel import BLOCK_ROWS, boost, largest_residual, sigmoid
 
 
 def naive_boost(codes, y, cuts, noise, counts, n_bins, rate, logistic, bound):
@@ -178,19 +178,3 @@ def test_sigmoid_is_accurate_and_stays_a_probability():
     assert np.abs(values - expit(scores.astype(float))).max() < 3e-7
     assert values.min() >= 0.0
     assert values.max() <= 1.0
-
-
-def test_cuts_are_distinct_ascending_uniform_and_padded():
-    cuts = random_cuts(np.random.default_rng(0), np.array([5, 2, 1]), 6000, 4)
-    assert cuts.shape == (18_000, 4)
-    by_feature = cuts.reshape(6000, 3, 4).astype(int)
-    wide = by_feature[:, 0, :3]
-    assert (np.diff(wide, axis=1) > 0).all()
-    # Three of the four gaps, each left out equally often (chi-square, 3 degrees of freedom).
-    left_out = 10 - wide.sum(axis=1)
-    observed = np.bincount(left_out, minlength=5)[1:]
-    assert ((observed - 1500) ** 2 / 1500).sum() < 30
-    assert (by_feature[:, 1, 0] == 1).all()
-    assert (by_feature[:, 1, 1:] == NEVER).all()
-    assert (by_feature[:, 2] == NEVER).all()
-    assert (by_feature[:, 0, 3] == NEVER).all()

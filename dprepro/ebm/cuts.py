@@ -1,0 +1,41 @@
+"""The random cuts of DP-EBM's steps: public, drawn before any row is read."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+
+from dprepro.ebm.kernel import NEVER
+
+
+def random_cuts(
+    generator: Generator, n_bins: np.ndarray, n_epochs: int, max_leaves: int
+) -> np.ndarray:
+    """Draw the cuts of every step: Algorithm 2, line 14. Reads no data.
+
+    Each step on a feature of B bins draws min(max_leaves, B) - 1 of its B - 1 gaps, uniformly and
+    without replacement.
+
+    Returns
+    -------
+    uint8 (n_epochs * K, C)
+        Step t is on feature t mod K. First bins of the leaves after the first, ascending, padded
+        with `NEVER` to an even C >= max(2, max_leaves - 1).
+    """
+    width = max(2, max_leaves - 1 + (max_leaves - 1) % 2)
+    cuts = np.full((n_epochs, n_bins.size, width), NEVER, dtype=np.uint8)
+    for k, bins in enumerate(n_bins):
+        wanted = min(max_leaves, int(bins)) - 1
+        cuts[:, k, :wanted] = _distinct_gaps(generator, int(bins) - 1, wanted, n_epochs)
+    return cuts.reshape(n_epochs * n_bins.size, width)
+
+
+def _distinct_gaps(generator: Generator, gaps: int, wanted: int, size: int) -> np.ndarray:
+    chosen = np.empty((size, 0), dtype=np.int64)
+    for taken in range(wanted):
+        # The d-th of the gaps that are still free, found by stepping over those already chosen.
+        draw = generator.integers(0, gaps - taken, size)
+        for earlier in chosen.T:
+            draw += draw >= earlier
+        chosen = np.sort(np.column_stack([chosen, draw]), axis=1)
+    return chosen + 1
