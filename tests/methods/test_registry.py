@@ -68,5 +68,5 @@ def test_only_methods_with_a_budget_run_over_the_grid():
 
 
 def test_an_unknown_method_says_where_own_ones_are_found():
-    with pytest.raises(DpreproError, match="did you mean 'ebm'.*DPREPRO_METHODS"):
+    with pytest.raises(DpreproError, match=r"did you mean 'ebm'.*DPREPRO_METHODS"):
         registry.get("emb")
