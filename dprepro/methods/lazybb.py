@@ -1,0 +1,87 @@
+"""LazyBB: boosted 1-Rules and trees, with pure and approximate privacy and without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dprepro.lazybb import LazyBBClassifier, OneRule
+from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.privacy.sensitivity import REPLACE_ONE
+
+_PUBLIC = (
+    "public: bounds, categories, labels, number of rows",
+    "parameters: tuning them on the same rows is not paid for",
+)
+_BOOSTING = {"rounds", "learning_rate", "density", "margin", "diagnostics"}
+_DEFAULTS = defaults_of(LazyBBClassifier)
+
+
+def _boosted(
+    name: str, title: str, base: str, guarantee: Guarantee, section: str, **changed: Any
+) -> Method:
+    private = guarantee is not Guarantee.NONE
+    taken = _BOOSTING | ({"calibration"} if private else set())
+    taken |= {"splits"} if base == "topdown" else set()
+    taken |= {"label_share"} if base == "topdown" and private else set()
+
+    def build(setting: Setting, **params: Any) -> Any:
+        return LazyBBClassifier(
+            base,
+            epsilon=setting.epsilon,
+            delta=setting.delta,
+            domain=setting.domain,
+            random_state=setting.seed,
+            **{**changed, **params},
+        )
+
+    return _method(
+        name, title, guarantee, section, build,
+        {**{key: _DEFAULTS[key] for key in _DEFAULTS if key in taken}, **changed},
+    )  # fmt: skip
+
+
+def _one_rule(setting: Setting, **params: Any) -> Any:
+    return OneRule(
+        epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
+    )
+
+
+def _method(
+    name: str, title: str, guarantee: Guarantee, section: str, build: Any, defaults: dict[str, Any]
+) -> Method:
+    private = guarantee is not Guarantee.NONE
+    return Method(
+        name=name,
+        title=title,
+        tasks=frozenset({"binary"}),
+        guarantee=guarantee,
+        adjacency=REPLACE_ONE if private else None,
+        assumes=_PUBLIC if private else (),
+        reference=f"Asadi, Carmosino, Jahanara, Rafiey, Salamatian 2022, {section}",
+        build=build,
+        takes_epsilon=private,
+        encoding="boolean",
+        defaults=defaults,
+    )
+
+
+_NONE, _PURE, _APPROXIMATE = Guarantee.NONE, Guarantee.PURE, Guarantee.APPROXIMATE
+
+METHODS = [
+    _boosted("lazybb-1r", "LazyBB, 1-Rules", "1r", _PURE, "Theorem 7"),
+    _boosted("lazybb-topdown", "LazyBB, trees", "topdown", _PURE, "Theorem 10"),
+    _boosted(
+        "lazybb-1r-approx", "LazyBB, 1-Rules (delta)", "1r", _APPROXIMATE, "section 10",
+        composition="advanced",
+    ),
+    _boosted(
+        "lazybb-topdown-approx", "LazyBB, trees (delta)", "topdown", _APPROXIMATE, "section 10",
+        composition="advanced",
+    ),
+    _boosted("boosted-1r", "Boosted 1-Rules", "1r", _NONE, "Algorithm 1"),
+    _boosted("boosted-topdown", "Boosted trees", "topdown", _NONE, "Algorithm 1"),
+    _method(
+        "dp-one-rule", "DP 1-Rule", _PURE, "Algorithm 3", _one_rule, {"calibration": "tight"}
+    ),
+    _method("one-rule", "1-Rule", _NONE, "section 4.1", _one_rule, {}),
+]  # fmt: skip
