@@ -28,9 +28,9 @@ class OneRunResult:
     Attributes
     ----------
     canaries, guesses, correct
-        m, r and v of the theorem, see `one_run_p_value`.
+        m, r and v of `one_run_p_value`.
     lower_bound
-        By the theorem, which assumes nothing of the mechanism.
+        By `one_run_lower_bound`, which assumes nothing of the mechanism.
     independent_bound
         By Gaussian DP from one guess about each canary, given that the noise of different canaries
         is independent, which holds by construction of the case; None for other noise. Much sharper.

@@ -51,7 +51,7 @@ def test_one_run_catches_half_the_noise(monkeypatch):
     assert result.lower_bound < result.independent_bound
 
 
-def test_the_theorem_alone_catches_it_at_a_small_epsilon(monkeypatch):
+def test_the_general_bound_alone_catches_it_at_a_small_epsilon(monkeypatch):
     gaussian = NoiseSource.gaussian
     monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 4)
     assert result_of("gaussian", epsilon=1.0).lower_bound > 1.0
