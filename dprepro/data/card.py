@@ -18,6 +18,7 @@ from dprepro.data.card_parts import (
     Source,
     Strict,
     TestSet,
+    expand_names,
 )
 from dprepro.data.domain import TaskKind
 from dprepro.errors import DpreproError, nearest
@@ -44,7 +45,8 @@ class Card(Strict):
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
     ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is
     also a category stays one); ``fill`` gives columns a value for missing ones. With
-    ``features`` (one entry a column of X, in X's order) the card has a public domain. ``test``
+    ``features`` (one entry a column of X, in X's order; ``pixel{1..784}`` stands for 784 of them) the
+    card has a public domain. ``test``
     says where the donors' own test rows are; experiments with ``evaluation: test-set`` use them.
     """
 
@@ -75,9 +77,11 @@ class Card(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _expand_file(cls, fields: Any) -> Any:
+    def _expand(cls, fields: Any) -> Any:
         if isinstance(fields, dict) and fields.get("file") and not fields.get("sources"):
-            return {**fields, "sources": [{"file": fields["file"]}]}
+            fields = {**fields, "sources": [{"file": fields["file"]}]}
+        if isinstance(fields, dict) and fields.get("features"):
+            fields = {**fields, "features": expand_names(fields["features"])}
         return fields
 
     @model_validator(mode="after")
@@ -168,7 +172,7 @@ class Card(Strict):
         if kind is None:
             raise DpreproError(
                 f"card {self.name!r}: cannot tell the format of {source.filename!r} by its suffix; "
-                "add `format: {kind: csv}` (or arff, parquet, svmlight)"
+                "add `format: {kind: csv}` (or arff, parquet, svmlight, idx)"
             )
         return settings.model_copy(update={"kind": kind})
 
@@ -207,11 +211,13 @@ class Card(Strict):
         state = []
         for source in self.sources:
             for part in source.files:
-                fields = part.model_dump(exclude={"sha256", "format"})
+                unused = {key for key in ("join", "rows") if getattr(part, key) is None}
+                fields = part.model_dump(exclude={"sha256", "format", *unused})
                 has_file = part.kind not in ("sklearn", "synthetic")
                 settings = self.format_of(part).model_dump() if has_file else None
                 digest = self._file_digest(part, data_dir)
-                state.append([digest or fields, settings, source.rename])
+                cut = [] if part.rows is None else [part.rows]
+                state.append([digest or fields, settings, source.rename, *cut])
         return state
 
     def _file_digest(self, source: Source, data_dir: Path | None) -> str | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlparse
 
 from pydantic import (
@@ -21,9 +22,9 @@ from dprepro.data.domain import CategoricalFeature, NumericFeature
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
 Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
-SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "synthetic"]
+SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "join", "synthetic"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
-FormatKind = Literal["csv", "arff", "parquet", "svmlight"]
+FormatKind = Literal["csv", "arff", "parquet", "svmlight", "idx"]
 
 
 class Strict(BaseModel):
@@ -38,7 +39,8 @@ class Format(Strict):
     ``kind`` is told by the file's suffix unless given. The other keys are for csv: a file without
     a header line has ``header: false`` and names its ``columns``; lines that begin with
     ``comment`` are skipped. Blanks around a field never count. svmlight has no header either; its
-    first column is the label.
+    first column is the label. idx is MNIST's own, plain or gzipped: bytes of one dimension become a
+    column ``class``, of more the columns ``pixel1``, ``pixel2``, ...
     """
 
     kind: FormatKind | None = None
@@ -78,7 +80,8 @@ class Synthetic(Strict):
 class Source(Strict):
     """One place to get the data from: exactly one of `SourceKind`.
 
-    ``pool`` lists the sources whose rows make one table, in this order. ``sha256`` is that of the
+    ``pool`` lists the sources whose rows make one table, in this order; ``join`` those whose columns
+    stand side by side. ``rows: [start, stop]`` keeps a part of an OpenML table. ``sha256`` is that of the
     file; with ``member``, of that member of the archive. ``format`` takes the place of the card's;
     ``rename`` maps this source's column names to the card's.
     """
@@ -88,8 +91,10 @@ class Source(Strict):
     openml: PositiveInt | None = None
     sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = None
     pool: list[Source] | None = None
+    join: list[Source] | None = None
     synthetic: Synthetic | None = None
     member: str | None = None
+    rows: tuple[NonNegativeInt, PositiveInt] | None = None
     sha256: Sha256 | None = None
     format: Format | None = None
     rename: dict[str, str] = Field(default_factory=dict)
@@ -104,11 +109,16 @@ class Source(Strict):
             raise ValueError(f"`member` is for archives, not for {self.kind}")
         if self.sha256 and self.kind not in ("file", "http", "openml"):
             raise ValueError(f"{self.kind} has no file to check: use `expect: values_sha256`")
-        if self.pool is not None and len(self.pool) < 2:
-            raise ValueError("`pool` lists two sources or more")
-        for part in self.pool or []:
-            if part.kind not in ("file", "http", "openml") or part.rename:
-                raise ValueError("`pool` lists file, http and openml sources, without `rename`")
+        if self.rows is not None and self.openml is None:
+            raise ValueError(f"`rows` is for openml, not for {self.kind}")
+        for name, parts in (("pool", self.pool), ("join", self.join)):
+            if parts is not None and len(parts) < 2:
+                raise ValueError(f"`{name}` lists two sources or more")
+            for part in parts or []:
+                if part.kind not in ("file", "http", "openml") or part.rename:
+                    raise ValueError(
+                        f"`{name}` lists file, http and openml sources, without `rename`"
+                    )
         return self
 
     @property
@@ -118,14 +128,14 @@ class Source(Strict):
 
     @property
     def files(self) -> list[Source]:
-        """The sources of single files that it stands for: itself, or the parts of the pool."""
-        return self.pool or [self]
+        """The sources of single files that it stands for: itself, or its parts."""
+        return self.pool or self.join or [self]
 
     @property
     def label(self) -> str:
         """The source in a few words, e.g. ``openml 42178``."""
-        if self.pool:
-            return " + ".join(part.label for part in self.pool)
+        if self.pool or self.join:
+            return " + ".join(part.label for part in self.files)
         member = f" ({self.member})" if self.member else ""
         place = self.file or self.http or self.openml or self.sklearn
         return f"{self.kind} {place}{member}" if place else self.kind
@@ -135,6 +145,38 @@ class Source(Strict):
         """The name of the file that holds the data, without folders."""
         place = self.member or self.file or urlparse(self.http or "").path
         return f"{self.openml}.arff" if self.openml else Path(place).name
+
+
+_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+
+
+def expand_names(features: Any) -> Any:
+    """Return a card's ``features`` with a name like ``pixel{1..784}`` written out, in place.
+
+    Raises
+    ------
+    ValueError
+        If a range runs backwards, or a name comes twice.
+    """
+    if not isinstance(features, dict):
+        return features
+    expanded: dict[str, Any] = {}
+    for name, domain in features.items():
+        for full in _written_out(str(name)):
+            if full in expanded:
+                raise ValueError(f"{full!r} is described twice, the second time by {name!r}")
+            expanded[full] = domain
+    return expanded
+
+
+def _written_out(name: str) -> list[str]:
+    found = _RANGE.search(name)
+    if found is None:
+        return [name]
+    first, last = int(found[1]), int(found[2])
+    if first > last:
+        raise ValueError(f"{name!r}: the range must not run backwards")
+    return [name[: found.start()] + str(k) + name[found.end() :] for k in range(first, last + 1)]
 
 
 class FeatureDomain(Strict):

@@ -19,7 +19,8 @@ class Dataset:
     name
         The card's name, e.g. ``"adult"``.
     X
-        DataFrame of shape (n, K). Numeric columns are float64 (NaN where missing); categorical
+        DataFrame of shape (n, K). Numeric columns are float64 (NaN where missing), or uint8
+        throughout where the source has bytes; categorical
         columns have dtype ``category`` with string categories (missing is NaN unless the card
         makes it a category of its own).
     y

@@ -12,6 +12,8 @@ import pandas as pd
 from dprepro.data.boolean import BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, category_codes
 
+_BLOCK = 4096
+
 
 class Encoder(Protocol):
     """Turns rows into what an estimator takes. Stateless: fitting is reading the domain."""
@@ -65,6 +67,18 @@ class OneHotEncoder:
         return values[:, None]
 
 
+def one_hot_bounds(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and upper bound of each column of `OneHotEncoder`, float64 (columns,)."""
+    pairs: list[tuple[float, float]] = []
+    for feature in domain.features:
+        if isinstance(feature, CategoricalFeature):
+            pairs += [(0.0, 1.0)] * len(feature.categories)
+        else:
+            pairs.append((feature.lower, feature.upper))
+    lower, upper = np.array(pairs).T
+    return lower, upper
+
+
 class UnitNormEncoder(OneHotEncoder):
     """One-hot categories, numbers scaled to [0, 1] by their bounds, a constant 1, norm at most 1.
 
@@ -77,6 +91,39 @@ class UnitNormEncoder(OneHotEncoder):
         encoded = super().transform(X)
         with_constant = np.column_stack([encoded, np.ones(len(X))])
         return with_constant / np.sqrt(len(self.domain.features) + 1)
+
+    def _encode(
+        self, column: pd.Series, feature: NumericFeature | CategoricalFeature
+    ) -> np.ndarray:
+        if isinstance(feature, CategoricalFeature):
+            return _indicators(column, feature)
+        return _scaled(column, feature, 0.0)
+
+
+class UnitIntervalEncoder(OneHotEncoder):
+    """Every column in [0, 1] as float32: numbers scaled by their bounds, indicators 0 or 1.
+
+    Numbers outside their bounds are clipped, missing ones become the midpoint. Images pass in
+    blocks of rows, so that they are never whole in memory as float64.
+    """
+
+    def transform(self, X: pd.DataFrame) -> np.ndarray:
+        """Return float32 (n, columns), C-ordered."""
+        features = self.domain.features
+        numbers = [f for f in features if isinstance(f, NumericFeature)]
+        if len(numbers) < len(features):
+            return super().transform(X).astype(np.float32)
+        lower = np.array([f.lower for f in numbers])
+        width = np.array([f.upper for f in numbers]) - lower
+        says_something = width > 0
+        width[~says_something] = 1.0
+        values = X[[f.name for f in numbers]].to_numpy()
+        encoded = np.empty(values.shape, dtype=np.float32)
+        for start in range(0, len(values), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            share = np.clip((values[rows] - lower) / width, 0.0, 1.0)
+            encoded[rows] = np.where(np.isnan(share), 0.5, share) * says_something
+        return encoded
 
     def _encode(
         self, column: pd.Series, feature: NumericFeature | CategoricalFeature
@@ -154,6 +201,7 @@ ENCODINGS: Mapping[str, Callable[[Domain], Encoder]] = MappingProxyType(
         "boolean": BooleanEncoder,
         "category": CategoryEncoder,
         "one-hot": OneHotEncoder,
+        "unit-interval": UnitIntervalEncoder,
         "unit-norm": UnitNormEncoder,
         "symmetric": SymmetricEncoder,
     }

@@ -1,8 +1,10 @@
-"""Bytes to tables: csv, ARFF, parquet, svmlight, and members of archives."""
+"""Bytes to tables: csv, ARFF, parquet, svmlight, idx, and members of archives."""
 
 from __future__ import annotations
 
+import gzip
 import io
+import math
 import re
 import tarfile
 import zipfile
@@ -10,6 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
@@ -224,9 +227,31 @@ def _read_svmlight(
     return table
 
 
+def _read_idx(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pd.DataFrame:
+    """Return the bytes as they are, uint8: one array, of which each column is a part."""
+    try:
+        data = gzip.decompress(data) if data.startswith(_GZIP) else data
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DpreproError(f"not a whole gzip file: {error}") from error
+    dimensions = data[3] if data[:3] == b"\0\0\x08" else 0
+    start = 4 + 4 * dimensions
+    shape = [int(size) for size in np.frombuffer(data[4:start], dtype=">i4")]
+    if not shape or len(data) != start + math.prod(shape):
+        raise DpreproError(
+            "not valid idx: not a header of unsigned bytes and all that it announces"
+        )
+    values = np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape[0], -1)
+    if dimensions == 1:
+        return pd.DataFrame(values, columns=["class"])
+    return pd.DataFrame(values, columns=[f"pixel{k + 1}" for k in range(values.shape[1])])
+
+
 _READERS: dict[str, Callable[..., pd.DataFrame]] = {
     "csv": _read_csv,
     "arff": _read_arff,
     "parquet": _read_parquet,
     "svmlight": _read_svmlight,
+    "idx": _read_idx,
 }

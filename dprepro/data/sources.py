@@ -30,7 +30,7 @@ class RawTable:
     origin
         Where it came from, in words.
     sha256
-        The file's digest; of a pool, the digest of its files' digests; empty where there is no
+        The file's digest; of a pool or a join, the digest of its files' digests; empty where there is no
         file.
     cached
         The downloaded files among those it was read from.
@@ -53,10 +53,11 @@ def read_source(source: Source, card: Card, data_dir: Path | None, online: bool)
     DpreproError
         If a local file is there but is not what the card says.
     """
-    if source.pool is not None:
-        # The pool's names are its parts' names.
-        parts = [part.model_copy(update={"rename": source.rename}) for part in source.pool]
-        return _pooled([read_source(part, card, data_dir, online) for part in parts])
+    if len(source.files) > 1:
+        # The names of a pool or a join are those of its parts.
+        parts = [part.model_copy(update={"rename": source.rename}) for part in source.files]
+        combine = _pooled if source.pool else _joined
+        return combine([read_source(part, card, data_dir, online) for part in parts])
     if source.synthetic is not None:
         return _generated(source.synthetic, card)
     if source.kind == "sklearn":
@@ -74,8 +75,23 @@ def _pooled(parts: list[RawTable]) -> RawTable:
                 f"{part.origin}: its columns are {', '.join(part.table.columns)}, but those of "
                 f"{first.origin} are {', '.join(first.table.columns)}; pooled files must agree"
             )
+    return _combined(pd.concat([part.table for part in parts], ignore_index=True), parts)
+
+
+def _joined(parts: list[RawTable]) -> RawTable:
+    first = parts[0]
+    for part in parts[1:]:
+        if len(part.table) != len(first.table):
+            raise DpreproError(
+                f"{part.origin} has {len(part.table):,} rows, but {first.origin} has "
+                f"{len(first.table):,}; joined files must agree"
+            )
+    return _combined(pd.concat([part.table for part in parts], axis=1), parts)
+
+
+def _combined(table: pd.DataFrame, parts: list[RawTable]) -> RawTable:
     return RawTable(
-        pd.concat([part.table for part in parts], ignore_index=True),
+        table,
         " + ".join(part.origin for part in parts),
         _digest(" ".join(part.sha256 for part in parts).encode()),
         tuple(path for part in parts for path in part.cached),
@@ -163,7 +179,11 @@ def _unpacked(data: bytes, source: Source) -> bytes:
 
 
 def _parse(data: bytes, source: Source, card: Card) -> pd.DataFrame:
-    return read_table(data, card.format_of(source), column_kinds(card, source), card.missing)
+    table = read_table(data, card.format_of(source), column_kinds(card, source), card.missing)
+    if source.rows is None:
+        return table
+    start, stop = source.rows
+    return table.iloc[start:stop].reset_index(drop=True)
 
 
 def _digest(data: bytes) -> str:

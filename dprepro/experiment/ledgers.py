@@ -44,7 +44,9 @@ def planned_ledgers(
     """Return the ledger of every private method of a config at every epsilon.
 
     Each comes from a real fit, on rows drawn at random from the public domain of the card: noise
-    and sensitivities depend on the features and the settings, not on the private rows.
+    and sensitivities depend on the features and the settings, not on the private rows. Where they
+    depend on the number of rows, which the card states, the model plans its ledger for it
+    (``plan_ledger(rows)``) without a fit.
 
     Raises
     ------
@@ -55,7 +57,8 @@ def planned_ledgers(
     domain = _domain(card, config.name)
     chosen = narrow(plan(config, data_dir), splits=1, methods=methods, epsilons=epsilons)
     tasks = [p.task for p in chosen if not p.skip]
-    return list(_fit_all(tasks, domain, card.task))
+    rows = round((card.expect.rows or _ROWS) * (1 - config.held_out))
+    return list(_fit_all(tasks, domain, card.task, rows))
 
 
 def _domain(card: Card, config: str) -> Domain:
@@ -73,7 +76,9 @@ def _domain(card: Card, config: str) -> Domain:
     return Domain(tuple(f.named(name) for name, f in card.features.items()), target)
 
 
-def _fit_all(tasks: list[Task], domain: Domain, kind: TaskKind) -> Iterator[PlannedLedger]:
+def _fit_all(
+    tasks: list[Task], domain: Domain, kind: TaskKind, rows: int
+) -> Iterator[PlannedLedger]:
     X, y = draw_rows(domain, kind, _ROWS, np.random.default_rng(0))
     observed = Domain.observe(X, y, kind)
     for task in tasks:
@@ -85,7 +90,10 @@ def _fit_all(tasks: list[Task], domain: Domain, kind: TaskKind) -> Iterator[Plan
             warnings.simplefilter("ignore")
             setting = Setting(kind, task.epsilon, task.delta, known, task_seed(task))
             model = method.build(setting, **task.params)
-            model.fit(ENCODINGS[method.encoding](known).transform(X), y)
+            if hasattr(model, "plan_ledger"):
+                model.plan_ledger(rows)
+            else:
+                model.fit(ENCODINGS[method.encoding](known).transform(X), y)
         yield PlannedLedger(task, model.ledger_)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from dprepro.privacy.ledger import Ledger, LedgerEntry
@@ -62,6 +64,40 @@ class NoiseSource:
             )
         )
         return self.generator.normal(0.0, scale, shape)
+
+    def sampled_gaussian(
+        self,
+        shape: tuple[int, ...],
+        *,
+        releases: str,
+        noise_multiplier: float,
+        sensitivity: float,
+        draws: int,
+        uses: int,
+        sampling: float,
+        budget: tuple[float, float],
+    ) -> Iterator[np.ndarray]:
+        """Yield `draws` times N(0, (noise_multiplier * sensitivity)^2), float32 of the given shape.
+
+        `sensitivity` is by how much, in L2, a row that takes part can move one release, under
+        zero-out and add/remove-one. A row takes part in `uses` releases, in each with probability
+        `sampling`; see `LedgerEntry`. The entry is written at once, the noise drawn one by one.
+
+        Raises
+        ------
+        ValueError
+            Unless both noise multiplier and sensitivity are positive and finite.
+        """
+        scale = _scale(releases, noise_multiplier, sensitivity)
+        self.ledger.add(
+            LedgerEntry(
+                "gaussian", releases, sensitivity, "L2", scale, uses, budget, sampling=sampling
+            )
+        )
+        return (
+            np.float32(scale) * self.generator.standard_normal(shape, dtype=np.float32)
+            for _ in range(draws)
+        )
 
     def laplace(
         self,

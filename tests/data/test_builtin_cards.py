@@ -16,6 +16,7 @@ from dprepro.data.cleaning import clean, column_kinds
 from dprepro.data.dataset import Dataset
 from dprepro.data.describe import describe
 from dprepro.data.formats import read_table
+from dprepro.data.sources import _parse as parse
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
 
@@ -33,6 +34,7 @@ REGRESSION_SIZES = {
     "pol": (15000, 48),
     "wine": (6497, 11),
 }
+IMAGES = ["mnist", "fashion-mnist"]
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/"
 PUBLIC = [*SIZES, *REGRESSION_SIZES]
 
@@ -102,7 +104,7 @@ def test_every_card_is_complete(name: str) -> None:
     assert card.expect.columns
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", [*PUBLIC, *IMAGES])
 def test_public_data_are_known_to_the_last_value(name: str) -> None:
     card = load_card(name)
     assert card.domain_note.strip()
@@ -115,6 +117,40 @@ def test_public_data_are_known_to_the_last_value(name: str) -> None:
             assert known or str(part.http).startswith(LIBSVM), part.label
 
 
+@pytest.mark.parametrize("name", IMAGES)
+def test_images_are_bytes_with_ten_equal_classes(data_dir: Path, name: str) -> None:
+    dataset = load(name, data_dir, online=False, with_test=True)
+    assert dataset.test is not None
+    for part, rows in ((dataset, 60_000), (dataset.test, 10_000)):
+        assert part.X.shape == (rows, 784)
+        assert set(part.X.dtypes) == {np.dtype(np.uint8)}
+        assert set(np.unique(part.y)) == set(range(10))
+    assert dataset.domain is not None
+    assert dataset.domain.target == tuple("0123456789")
+    assert {(f.lower, f.upper) for f in dataset.domain.features} == {(0, 255)}  # type: ignore[union-attr]
+    counts = np.bincount(dataset.y)
+    assert counts.tolist() == ([6000] * 10 if name == "fashion-mnist" else MNIST_DIGITS)
+
+
+MNIST_DIGITS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+
+
+def test_mnist_as_openml_has_it_has_the_same_values(data_dir: Path) -> None:
+    # In the manner of OpenML: one ARFF file, of which a part of the rows is taken.
+    card = load_card("mnist")
+    openml = card.sources[-1].model_copy(update={"rows": (2, 5)})
+    dataset = load("mnist", data_dir, online=False)
+    head = [f"@attribute pixel{k + 1} INTEGER" for k in range(784)]
+    head.append("@attribute class {0,1,2,3,4,5,6,7,8,9}")
+    rows = [
+        ",".join(map(str, [*pixels, label]))
+        for pixels, label in zip(dataset.X.to_numpy()[:7], dataset.y, strict=False)
+    ]
+    text = "\n".join(["@relation mnist_784", *head, "@data", *rows]).encode()
+    X, y, _ = clean(parse(text, openml, card), card, openml)
+    assert values_digest(X, y) == values_digest(dataset.X.iloc[2:5], dataset.y[2:5])
+
+
 def test_only_the_private_data_have_a_stand_in() -> None:
     with_stand_in = [
         name
@@ -122,7 +158,7 @@ def test_only_the_private_data_have_a_stand_in() -> None:
         if any(source.kind == "synthetic" for source in load_card(name).sources)
     ]
     assert with_stand_in == ["healthcare"]
-    assert sorted([*PUBLIC, "healthcare"]) == card_names()
+    assert sorted([*PUBLIC, *IMAGES, "healthcare", "henan"]) == card_names()
 
 
 def test_the_stand_in_has_the_shape_of_the_private_data(tmp_path: Path) -> None:

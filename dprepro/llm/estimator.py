@@ -1,0 +1,435 @@
+"""Locally linear maps: Harder, Bauer, Park (AAAI 2020), with scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dprepro.data.domain import Domain
+from dprepro.ebm.validation import check_choice, check_integer, check_number, check_share
+from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
+from dprepro.llm.maps import (
+    INNER_SD,
+    class_scores,
+    draw_parameters,
+    draw_projections,
+    filters_of,
+    scores_of,
+)
+from dprepro.llm.training import SAMPLINGS, Plan, train
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.subsampling import ACCOUNTANTS, moments_epsilon, sampled_sigma
+
+_ROWS = 4096
+
+
+class _LLM(ClassifierMixin, BaseEstimator):
+    """What both share: parameters of the model and of training, predictions, explanations."""
+
+    classes_: np.ndarray
+    filters_: np.ndarray
+    offsets_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        n_maps: int = 30,
+        n_projected: int | None = 300,
+        inverse_temperature: float = 1 / 30,
+        epochs: int = 20,
+        batch_size: int = 500,
+        learning_rate: float = 0.001,
+        decay: float = 0.8,
+        decay_every: int = 5,
+        projection_sd: float = INNER_SD,
+        centre: float = 0.0,
+        spread: float = 1.0,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_maps = n_maps
+        self.n_projected = n_projected
+        self.inverse_temperature = inverse_temperature
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.decay_every = decay_every
+        self.projection_sd = projection_sd
+        self.centre = centre
+        self.spread = spread
+        self.random_state = random_state
+
+    def _read(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return normalised X, float32 (n, D), and codes, int64 (n,); set ``classes_``."""
+        X, y = validate_data(self, X, y, dtype=np.float32, ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(
+                f"{type(self).__name__}: y must hold two classes or more, but it holds 1 class"
+            )
+        return self._normalised(X), labels.astype(np.int64)
+
+    def _normalised(self, X: np.ndarray) -> np.ndarray:
+        if self.centre == 0 and self.spread == 1:
+            return X
+        return (X - np.float32(self.centre)) / np.float32(self.spread)
+
+    def _start(
+        self, generator: np.random.Generator, n_features: int
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return theta and R (or None), drawn without a look at the data."""
+        n_classes = len(self.classes_)
+        if self.n_projected is None:
+            return draw_parameters(generator, self.n_maps, n_classes, n_features, False), None
+        projections = draw_projections(
+            generator, self.n_maps, self.n_projected, n_features, self.projection_sd
+        )
+        theta = draw_parameters(generator, self.n_maps, n_classes, self.n_projected, True)
+        return theta, projections
+
+    def _keep(self, theta: np.ndarray, projections: np.ndarray | None) -> None:
+        self.filters_ = filters_of(theta, projections).transpose(1, 0, 2).copy()
+        self.offsets_ = theta[..., -1].T.copy()
+
+    def _plan(self, clip: float, sampling: str) -> Plan:
+        return Plan(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            decay=self.decay,
+            decay_every=self.decay_every,
+            beta=self.inverse_temperature,
+            clip=clip,
+            sampling=sampling,
+        )
+
+    def _maps(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return s, float32 (n, M, K), and f, float32 (n, K)."""
+        check_is_fitted(self)
+        X = self._normalised(validate_data(self, X, reset=False, dtype=np.float32))
+        filters = np.ascontiguousarray(self.filters_.transpose(1, 0, 2))
+        parts = [
+            class_scores(
+                scores_of(X[start : start + _ROWS], filters, self.offsets_.T),
+                self.inverse_temperature,
+            )
+            for start in range(0, len(X), _ROWS)
+        ]
+        return np.concatenate([s for s, _ in parts]), np.concatenate([f for _, f in parts])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f(x), float32 (n, K), eq. (3); for two classes their difference, (n,)."""
+        f = self._maps(X)[1]
+        return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, float64 (n, K): eq. (7)."""
+        return softmax(self._maps(X)[1].astype(np.float64), axis=1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest class of each row, (n,)."""
+        return self.classes_[np.argmax(self._maps(X)[1], axis=1)]
+
+    def explain_local(self, X: Any, classes: Any = None) -> LocalExplanation:
+        """Explain the predicted class of each row of X (n, D), or the given ones.
+
+        `classes`, (n,), holds members of ``classes_``. Post-processing: costs no privacy.
+        """
+        weights, f = self._maps(X)
+        if classes is None:
+            codes = np.argmax(f, axis=1)
+        else:
+            codes = np.searchsorted(self.classes_, classes)
+            known = np.clip(codes, 0, len(self.classes_) - 1)
+            if not np.array_equal(self.classes_[known], np.asarray(classes)):
+                raise ValueError(
+                    f"classes must be among {list(self.classes_)}, got {list(np.unique(classes))}"
+                )
+        return explain_rows(weights, codes, self.classes_, self.filters_)
+
+    def explain_global(self) -> GlobalExplanation:
+        """Return all maps of all classes: what each class responds to, whatever the input."""
+        check_is_fitted(self)
+        return GlobalExplanation(self.classes_, self.filters_, self.offsets_)
+
+    def _check_parameters(self) -> None:
+        check_integer("n_maps", self.n_maps, 1)
+        if self.n_projected is not None:
+            check_integer("n_projected", self.n_projected, 1)
+        check_number("inverse_temperature", self.inverse_temperature, 0.0)
+        check_integer("epochs", self.epochs, 1)
+        check_integer("batch_size", self.batch_size, 1)
+        check_integer("decay_every", self.decay_every, 1)
+        check_share("decay", self.decay)
+        check_number("centre", self.centre, -math.inf)
+        for name in ("learning_rate", "projection_sd", "spread"):
+            check_number(name, getattr(self, name), 0.0)
+            if getattr(self, name) == 0:
+                raise ValueError(f"{name} must be above 0, got 0")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # with the defaults, which are for images
+        return tags
+
+
+class LLMClassifier(_LLM):
+    """Locally linear maps without privacy, by minibatches and Adam.
+
+    Each class has M linear maps (filters); their values are weighted by a softmax of themselves and
+    added up to the class's score (eqs. 3 to 5), the scores to probabilities by another softmax
+    (eq. 7). M = 1 is multinomial logistic regression.
+
+    Parameters
+    ----------
+    n_maps : int
+        M, the maps a class.
+    n_projected : int or None
+        D', to which each map's random projection takes the inputs; None projects nothing.
+    inverse_temperature : float
+        beta: large favours single maps.
+    epochs, batch_size : int
+        Passes over the rows, and rows a step.
+    learning_rate, decay, decay_every
+        Adam's; it falls to `decay` times itself every `decay_every` epochs, and Adam starts anew.
+    projection_sd : float
+        Standard deviation of the projections' entries. sqrt(1/2) is the authors' code; the paper
+        says 1/sqrt(D'), 12 times less at D' = 300.
+    centre, spread : float
+        Public constants: inputs enter as (x - centre) / spread.
+    random_state : int or None
+        Seeds projections, starting values and batches.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The labels, sorted.
+    filters_, offsets_ : ndarray, float32 (K, M, D) and (K, M)
+        w and b of eq. (4), for inputs as normalised by `centre` and `spread`.
+
+    Raises
+    ------
+    ValueError
+        On parameters out of range, missing or infinite values, or fewer than two classes.
+    """
+
+    def fit(self, X: Any, y: Any) -> LLMClassifier:
+        """Fit to X, numbers (n, D), and labels y (n,)."""
+        X, labels = self._read(X, y)
+        self._check_parameters()
+        generator = np.random.default_rng(self.random_state)
+        theta, projections = self._start(generator, X.shape[1])
+        train(X, labels, theta, projections, self._plan(math.inf, "shuffle"), generator)
+        self._keep(theta, projections)
+        return self
+
+
+class DPLLMClassifier(_LLM):
+    """Differentially private locally linear maps: Algorithm 1 of the paper.
+
+    Formal guarantee: (epsilon, delta)-DP under zero-out, given that the number of rows, features
+    and labels are public, for any inputs. At each step a row takes part with probability
+    L / n, independently (Poisson sampling); its gradient with respect to all parameters at once is
+    scaled to a norm of at most C, so the sum moves by at most C when the row is left out, and gets
+    noise N(0, (sigma C)^2) in every coordinate. Projections and starting values do not depend on
+    the data; Adam post-processes. The T = epochs * ceil(n / L) releases are composed by
+    `dp_accounting`.
+
+    With ``sampling="shuffle"`` every epoch deals the rows out once, as the authors' code does while
+    its accountant assumes Poisson samples. The noise is then the same, but the ledger says that
+    the accountant does not apply, and composes `epochs` Gaussian releases without amplification.
+
+    Parameters
+    ----------
+    epsilon : float or None
+        The stated budget; the noise multiplier sigma is the least that keeps it. None states what
+        the given `noise_multiplier` spends.
+    delta : float
+        The other half of the budget.
+    clip_norm : float
+        C, on the gradient of a single row. (The authors' code clips after division by L: its 0.001
+        is 0.5 at L = 500.)
+    noise_multiplier : float or None
+        sigma; with an `epsilon`, that is taken as a claim, which the ledger verifies.
+    accountant : {"pld", "moments"}
+        By which sigma is found: the tight one, or that of Abadi et al. 2016, as in the paper.
+    sampling : {"poisson", "shuffle"}
+        See above.
+    domain : Domain or None
+        Where the inputs' scale comes from: what it was read from ends up in the ledger.
+    n_maps, n_projected, inverse_temperature, epochs, batch_size, learning_rate, decay, decay_every,
+    projection_sd, centre, spread
+        See `LLMClassifier`. `batch_size` is the expected one, L.
+    random_state : int or None
+        None draws noise from the operating system. An integer makes the fit repeatable, for
+        experiments only: the ledger says so.
+
+    Attributes
+    ----------
+    ledger_ : Ledger
+        The noisy releases, what was taken as public, and the epsilon really spent.
+    noise_multiplier_ : float
+        sigma.
+    figures_ : dict
+        ``noise_multiplier`` and ``moments_epsilon``, which the moments accountant states for it.
+    classes_, filters_, offsets_
+        See `LLMClassifier`.
+
+    Raises
+    ------
+    ValueError
+        On parameters out of range, missing or infinite values, or fewer than two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = DPLLMClassifier(8, n_maps=2, n_projected=None, learning_rate=0.03, batch_size=200,
+    ...                         inverse_temperature=1, spread=16, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.8 and model.ledger_.within_budget
+    True
+    """
+
+    ledger_: Ledger
+    noise_multiplier_: float
+    figures_: dict[str, float]
+
+    def __init__(
+        self,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        *,
+        clip_norm: float = 0.5,
+        noise_multiplier: float | None = None,
+        accountant: str = "pld",
+        sampling: str = "poisson",
+        domain: Domain | None = None,
+        n_maps: int = 30,
+        n_projected: int | None = 300,
+        inverse_temperature: float = 1 / 30,
+        epochs: int = 20,
+        batch_size: int = 500,
+        learning_rate: float = 0.001,
+        decay: float = 0.8,
+        decay_every: int = 5,
+        projection_sd: float = INNER_SD,
+        centre: float = 0.0,
+        spread: float = 1.0,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_maps=n_maps, n_projected=n_projected, inverse_temperature=inverse_temperature,
+            epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, decay=decay,
+            decay_every=decay_every, projection_sd=projection_sd, centre=centre, spread=spread,
+            random_state=random_state,
+        )  # fmt: skip
+        self.epsilon = epsilon
+        self.delta = delta
+        self.clip_norm = clip_norm
+        self.noise_multiplier = noise_multiplier
+        self.accountant = accountant
+        self.sampling = sampling
+        self.domain = domain
+
+    def fit(self, X: Any, y: Any) -> DPLLMClassifier:
+        """Fit to X, numbers (n, D), and labels y (n,)."""
+        X, labels = self._read(X, y)
+        self._check_parameters()
+        theta_shape = (self.n_maps, len(self.classes_), (self.n_projected or X.shape[1]) + 1)
+        source, noise = self._draw_noise(theta_shape, len(X))
+        theta, projections = self._start(source.public_generator, X.shape[1])
+        plan = self._plan(float(self.clip_norm), self.sampling)
+        train(X, labels, theta, projections, plan, source.generator, noise)
+        self._keep(theta, projections)
+        return self
+
+    def plan_ledger(self, rows: int) -> Ledger:
+        """Return the ledger that a fit to so many rows would leave, without fitting.
+
+        How often a row is sampled depends on their number, which is public, and on nothing else
+        about them.
+        """
+        self._check_parameters()
+        self._draw_noise((1,), rows)
+        return self.ledger_
+
+    def _draw_noise(
+        self, shape: tuple[int, ...], rows: int
+    ) -> tuple[NoiseSource, Iterator[np.ndarray]]:
+        """Calibrate; return what draws for this fit, and the noise of its steps."""
+        plan = self._plan(float(self.clip_norm), self.sampling)
+        self._calibrate(plan, rows)
+        source = NoiseSource(self.ledger_, self.random_state)
+        poisson = self.sampling == "poisson"
+        noise = source.sampled_gaussian(
+            shape,
+            releases="sum of a batch's clipped gradients, each step",
+            noise_multiplier=self.noise_multiplier_,
+            sensitivity=float(self.clip_norm),
+            draws=plan.steps(rows),
+            uses=plan.steps(rows) if poisson else plan.epochs,
+            sampling=plan.rate(rows) if poisson else 1.0,
+            budget=(self.ledger_.epsilon, self.delta),
+        )
+        return source, noise
+
+    def _calibrate(self, plan: Plan, rows: int) -> None:
+        """Set the noise multiplier, the figures, and the ledger with its stated epsilon."""
+        rate, steps = plan.rate(rows), plan.steps(rows)
+        sigma, epsilon = self.noise_multiplier, self.epsilon
+        if sigma is None:
+            assert epsilon is not None
+            sigma = sampled_sigma(
+                self.accountant, float(epsilon), self.delta, rate=rate, steps=steps
+            )
+        if epsilon is None:
+            epsilon = ACCOUNTANTS[self.accountant](sigma, rate, steps, self.delta)
+        self.noise_multiplier_ = float(sigma)
+        self.figures_ = {
+            "noise_multiplier": self.noise_multiplier_,
+            "moments_epsilon": moments_epsilon(sigma, rate, steps, self.delta),
+        }
+        self.ledger_ = self._open_ledger(float(epsilon))
+
+    def _open_ledger(self, epsilon: float) -> Ledger:
+        observed = self.domain.observed if self.domain is not None else ()
+        gaps = []
+        if self.sampling == "shuffle":
+            gaps.append(
+                "batches are dealt out by shuffling, but the accountant that set the noise takes "
+                "them for Poisson samples: it does not apply"
+            )
+        return Ledger(
+            epsilon=epsilon,
+            delta=self.delta,
+            adjacency=ZERO_OUT,
+            unpaid=list(observed),
+            assumed_public=["number of rows", "number of features", "labels"],
+            gaps=gaps,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("epsilon", "noise_multiplier", "clip_norm"):
+            value = getattr(self, name)
+            if value is None and name != "clip_norm":
+                continue
+            check_number(name, value, 0.0)
+            if value == 0:
+                raise ValueError(f"{name} must be above 0, got 0")
+        if self.epsilon is None and self.noise_multiplier is None:
+            raise ValueError("give epsilon, noise_multiplier or both; both are None")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must lie strictly between 0 and 1, got {self.delta!r}")
+        check_choice("accountant", self.accountant, tuple(ACCOUNTANTS))
+        check_choice("sampling", self.sampling, SAMPLINGS)

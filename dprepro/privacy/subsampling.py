@@ -1,0 +1,134 @@
+"""Gaussian releases on Poisson samples of the rows: what they spend, and the noise they need.
+
+At each of T steps every row joins the sample independently with probability q (the rate), and a sum
+with one row's share bounded by C gets noise N(0, (sigma C)^2); sigma is the noise multiplier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.optimize import brentq
+from scipy.special import gammaln, logsumexp
+
+from dprepro.privacy.gdp import check_epsilon_delta
+
+_MOMENTS = (*range(1, 65), *(2**k for k in range(7, 14)))
+_SIGMA_RANGE = (0.2, 1e4)
+_BRACKET = 0.1
+_GRAIN = 1e-4
+"""Width of the cells into which `dp_accounting` sorts privacy losses."""
+
+
+def pld_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
+    """Return the epsilon spent at `delta`, by `dp_accounting`'s privacy loss distributions.
+
+    Tight up to the grain, from above, under add/remove-one and zero-out.
+    """
+    loss = pld.from_gaussian_mechanism(
+        noise_multiplier, sampling_prob=rate, value_discretization_interval=_GRAIN
+    )
+    return float(loss.self_compose(steps).get_epsilon_for_delta(delta))
+
+
+def moments_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
+    """Return the epsilon that the moments accountant of Abadi et al. 2016 states at `delta`.
+
+    min over some integers lambda of (T alpha(lambda) + log(1/delta)) / lambda, where
+    exp(alpha(lambda)) = E_{z ~ N(0,1)} [(1 - q + q N(z; 1)/N(z; 0))^(lambda + 1)], which binomial
+    expansion turns into a sum (their Theorem 2 and section 3.2). An upper bound that is not tight.
+    """
+    return min(
+        (steps * _log_moment(moment, noise_multiplier, rate) + math.log(1 / delta)) / moment
+        for moment in _MOMENTS
+    )
+
+
+def _log_moment(moment: int, sigma: float, rate: float) -> float:
+    order = moment + 1
+    k = np.arange(order + 1)
+    if rate == 1:
+        return moment * order / (2 * sigma**2)
+    log_binomial = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+    log_weight = log_binomial + k * math.log(rate) + (order - k) * math.log1p(-rate)
+    return float(logsumexp(log_weight + k * (k - 1) / (2 * sigma**2)))
+
+
+ACCOUNTANTS: dict[str, Callable[[float, float, int, float], float]] = {
+    "pld": pld_epsilon,
+    "moments": moments_epsilon,
+}
+
+
+@lru_cache(maxsize=1024)
+def sampled_sigma(
+    accountant: str, epsilon: float, delta: float, *, rate: float, steps: int
+) -> float:
+    """Return the smallest noise multiplier for which the accountant states at most `epsilon`.
+
+    Parameters
+    ----------
+    accountant
+        A key of `ACCOUNTANTS`.
+    rate, steps
+        q in (0, 1] and T.
+
+    Raises
+    ------
+    ValueError
+        On an unknown accountant, parameters out of range, or an epsilon that no multiplier
+        between 0.2 and 10,000 meets.
+    """
+    check_epsilon_delta(epsilon, delta)
+    if accountant not in ACCOUNTANTS:
+        allowed = ", ".join(map(repr, ACCOUNTANTS))
+        raise ValueError(f"accountant must be one of {allowed}, got {accountant!r}")
+    if not (0 < rate <= 1 and steps >= 1):
+        raise ValueError(f"rate must lie in (0, 1] and steps be 1 or more, got {rate} and {steps}")
+    stated = ACCOUNTANTS[accountant]
+
+    def excess(log_sigma: float) -> float:
+        return stated(math.exp(log_sigma), rate, steps, delta) - epsilon
+
+    low, high = _bracket(accountant, epsilon, delta, rate, steps)
+    if excess(low) <= 0:
+        return math.exp(low)
+    root = float(brentq(excess, low, high, xtol=1e-4))
+    while excess(root) > 0:  # on the root's other side, within the search's tolerance
+        root += 1e-5
+    return math.exp(root)
+
+
+def _bracket(
+    accountant: str, epsilon: float, delta: float, rate: float, steps: int
+) -> tuple[float, float]:
+    """Return logs of a noise multiplier below the one looked for, if there is, and of one above.
+
+    The moments accountant never states less than the tight one, and is quick where that is slow:
+    at little noise. So it gives the upper end, and the lower end is approached from there.
+    """
+    low, high = map(math.log, _SIGMA_RANGE)
+
+    def states_too_much(name: str, log_sigma: float) -> bool:
+        return ACCOUNTANTS[name](math.exp(log_sigma), rate, steps, delta) > epsilon
+
+    if states_too_much(accountant, high):
+        raise ValueError(
+            f"no noise multiplier up to {math.exp(high):g} meets epsilon {epsilon:g} over {steps} "
+            f"steps at delta {delta:g} by the {accountant!r} accountant; ask for a larger epsilon"
+        )
+    while high - low > _BRACKET:
+        middle = (low + high) / 2
+        if states_too_much("moments", middle):
+            low = middle
+        else:
+            high = middle
+    if accountant == "moments":
+        return low, high
+    while not states_too_much(accountant, low) and low > math.log(_SIGMA_RANGE[0]):
+        low, high = max(low - 2 * _BRACKET, math.log(_SIGMA_RANGE[0])), low
+    return low, high
