@@ -45,9 +45,9 @@ class Card(Strict):
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
     ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is
     also a category stays one); ``fill`` gives columns a value for missing ones. With
-    ``features`` (one entry a column of X, in X's order; ``pixel{1..784}`` stands for 784 of them) the
-    card has a public domain. ``test``
-    says where the donors' own test rows are; experiments with ``evaluation: test-set`` use them.
+    ``features`` (one entry a column of X, in X's order; ``pixel{1..784}`` stands for 784 columns)
+    the card has a public domain. ``test`` says where the donors' own test rows are; experiments
+    with ``evaluation: test-set`` use them.
     """
 
     name: CardName

@@ -80,10 +80,10 @@ class Synthetic(Strict):
 class Source(Strict):
     """One place to get the data from: exactly one of `SourceKind`.
 
-    ``pool`` lists the sources whose rows make one table, in this order; ``join`` those whose columns
-    stand side by side. ``rows: [start, stop]`` keeps a part of an OpenML table. ``sha256`` is that of the
-    file; with ``member``, of that member of the archive. ``format`` takes the place of the card's;
-    ``rename`` maps this source's column names to the card's.
+    ``pool`` lists the sources whose rows make one table, in this order; ``join`` those whose
+    columns stand side by side. ``rows: [start, stop]`` keeps a part of an OpenML table. ``sha256``
+    is that of the file; with ``member``, of that member of the archive. ``format`` takes the place
+    of the card's; ``rename`` maps this source's column names to the card's.
     """
 
     file: str | None = None

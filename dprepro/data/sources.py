@@ -30,8 +30,8 @@ class RawTable:
     origin
         Where it came from, in words.
     sha256
-        The file's digest; of a pool or a join, the digest of its files' digests; empty where there is no
-        file.
+        The file's digest; of a pool or a join, the digest of its files' digests; empty where there
+        is no file.
     cached
         The downloaded files among those it was read from.
     """
