@@ -54,6 +54,18 @@ def _plans(journals: Iterable[Path]) -> dict[str, Plan]:
     return plans
 
 
+def method_titles() -> dict[str, str]:
+    """Return the titles of all methods by name; none where a method of one's own is broken."""
+    from dprepro.errors import DpreproError
+    from dprepro.methods.registry import all_methods
+
+    try:
+        return {name: method.title for name, method in all_methods().items()}
+    except DpreproError as error:
+        typer.echo(f"methods are shown by name: {error}", err=True)
+        return {}
+
+
 def console() -> Console:
     """Return a console that does not wrap tables when the output goes to a file or a pipe."""
     from rich.console import Console

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.journals import DEFAULT_FOLDER, Configs, Paper, ResultsFolder, read
+from dprepro.cli.journals import DEFAULT_FOLDER, Configs, Paper, ResultsFolder, method_titles, read
 
 
 class FigureFormat(str, Enum):
@@ -75,6 +75,7 @@ def curves(
         dataset or (),
         compare=True,
         unprinted=paper is None,
+        titles=method_titles(),
     )
     endings = [chosen.value for chosen in format or FigureFormat]
     for path in write_figures(build_panels(tables, method or ()), output, endings):

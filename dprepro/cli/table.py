@@ -14,6 +14,7 @@ from dprepro.cli.journals import (
     ResultsFolder,
     Tolerances,
     console,
+    method_titles,
     read,
 )
 
@@ -73,6 +74,7 @@ def table(
         compare,
         tolerances(tolerance),
         unprinted=paper is None,
+        titles=method_titles(),
     )
     style = render.Style(compare, true_epsilon)
     if format is TableFormat.RICH:

@@ -64,6 +64,7 @@ def build_tables(
     compare: bool = False,
     tolerances: Mapping[str, Tolerance] | None = None,
     unprinted: bool = True,
+    titles: Mapping[str, str] | None = None,
 ) -> list[ResultTable]:
     """Return a table for each printed one that we have results of, then one a metric for the rest.
 
@@ -80,6 +81,8 @@ def build_tables(
         Judge each entry, and keep columns and rows that are printed but not measured.
     unprinted
         Show also what no document prints.
+    titles
+        Headings of methods that no layout names, by name; default the names themselves.
 
     Raises
     ------
@@ -88,6 +91,7 @@ def build_tables(
     """
     measured = _measured_datasets(results, datasets)
     rest = list(measured)
+    names = titles or {}
     widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
     tables: list[ResultTable] = []
     for document in documents:
@@ -95,24 +99,24 @@ def build_tables(
         wanted = {d for d in measured if d in rest or d in answering}
         shown: set[str] = set()
         for name, printed, layout in document.printed_in(metric):
-            titles = {d: title for d, title in layout.datasets.items() if d in wanted}
-            if not titles:
+            headings = {d: title for d, title in layout.datasets.items() if d in wanted}
+            if not headings:
                 continue
-            shown |= titles.keys()
+            shown |= headings.keys()
             cells = [
                 c
                 for c in document.cells()
-                if (c.table, c.metric) == (name, printed) and c.dataset in titles
+                if (c.table, c.metric) == (name, printed) and c.dataset in headings
             ]
             verdicts = judge(document, results, widths, cells) if compare else []
-            view = _View(results, find_metric(printed), cells, verdicts, document, name)
-            columns, groups = view.lay_out(titles, layout.columns)
+            view = _View(results, find_metric(printed), names, cells, verdicts, document, name)
+            columns, groups = view.lay_out(headings, layout.columns)
             tables.append(
                 ResultTable(layout.title, view.metric, columns, groups, document.paper, name)
             )
         rest = [d for d in rest if d not in shown]
     if unprinted:
-        tables += _unprinted_tables(results, documents, metric, rest)
+        tables += _unprinted_tables(results, documents, metric, rest, names)
     elif not tables:
         papers = ", ".join(document.paper for document in documents)
         raise DpreproError(
@@ -147,7 +151,11 @@ def _measured_datasets(results: Results, datasets: Sequence[str]) -> list[str]:
 
 
 def _unprinted_tables(
-    results: Results, documents: Sequence[Document], metric: str | None, datasets: Sequence[str]
+    results: Results,
+    documents: Sequence[Document],
+    metric: str | None,
+    datasets: Sequence[str],
+    names: Mapping[str, str],
 ) -> list[ResultTable]:
     """Lay out the datasets that no document prints, a table a metric, under the same headings."""
     by_metric: dict[str, dict[str, str]] = {}
@@ -158,7 +166,7 @@ def _unprinted_tables(
             by_metric.setdefault(shown, {})[dataset] = dataset
     tables = []
     for shown, titles in by_metric.items():
-        view = _View(results, METRICS[shown])
+        view = _View(results, METRICS[shown], names)
         layouts = [layout for d in documents for layout in d.tables.values()]
         columns, groups = view.lay_out(titles, _headings(layouts, shown))
         tables.append(ResultTable(METRICS[shown].title, view.metric, columns, groups))
@@ -180,6 +188,7 @@ class _View:
 
     results: Results
     metric: Metric
+    names: Mapping[str, str]
     printed: Sequence[PublishedCell] = ()
     verdicts: Sequence[CellVerdict] = ()
     document: Document | None = None
@@ -215,7 +224,12 @@ class _View:
         shown = [column for column in headings if column.method in labels]
         covered = {name for column in shown for name in (column.method, column.nonprivate)}
         others = [label for label in dict.fromkeys(labels) if label not in covered]
-        return [*shown, *(Column(title=label, method=label) for label in others)]
+        return [*shown, *(Column(title=self._title(label), method=label) for label in others)]
+
+    def _title(self, label: str) -> str:
+        """Return the method's title; the parameters behind the name in a grid's labels stay."""
+        name, space, parameters = label.partition(" ")
+        return self.names.get(label) or self.names.get(name, name) + space + parameters
 
     def _group(self, dataset: str, title: str, columns: Sequence[Column]) -> Group:
         cells = self._cells([dataset])

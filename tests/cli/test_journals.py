@@ -1,7 +1,8 @@
 import pytest
 
-from dprepro.cli.journals import console, read
+from dprepro.cli.journals import console, method_titles, read
 from dprepro.config import load_config
+from dprepro.methods import registry
 from tests.report.journals import records, spread, write
 
 
@@ -32,3 +33,14 @@ def test_only_a_terminal_has_a_width_of_its_own(monkeypatch, terminal):
     if not terminal:
         monkeypatch.delenv("FORCE_COLOR", raising=False)
     assert (console().width == 70) is terminal
+
+
+def test_methods_have_titles():
+    assert method_titles()["dp-ebm-joint"] == "DPEBM-Joint"
+
+
+def test_a_broken_method_of_ones_own_costs_only_the_titles(tmp_path, monkeypatch, capsys):
+    registry.all_methods.cache_clear()
+    monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(tmp_path / "gone"))
+    assert method_titles() == {}
+    assert "methods are shown by name" in capsys.readouterr().err

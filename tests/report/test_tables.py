@@ -227,3 +227,15 @@ def test_a_table_with_two_metrics_is_shown_as_two():
     shown = build_tables(Results([both]), [paper])
     assert [table.metric.name for table in shown] == ["auc", "accuracy"]
     assert len(build_tables(Results([both]), [paper], metric="accuracy")) == 1
+
+
+def test_methods_that_no_layout_names_are_headed_by_their_titles():
+    names = {"dp-ebm-joint": "DPEBM-Joint", "mine": "Mine", "coarse mine": "Never"}
+    labels = ["dp-ebm-joint", "mine max_bins=8", "coarse"]
+    table = only_table(*(measured(0.8, label) for label in labels), titles=names)
+    assert [column.title for column in table.columns] == [
+        "DPEBM-Joint",
+        "Mine max_bins=8",
+        "coarse",
+    ]
+    assert [column.method for column in table.columns] == labels
