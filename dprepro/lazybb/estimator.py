@@ -25,6 +25,7 @@ from dprepro.lazybb.learners import (
 )
 from dprepro.lazybb.literals import Literals
 from dprepro.lazybb.one_rule import Rule
+from dprepro.lazybb.rademacher import accuracy_bound
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.rounds import check_composition
@@ -72,7 +73,8 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         "signed" weighs as the paper says; "agreements" as the authors' code does, where the same
         `learning_rate` works like half of it.
     diagnostics : bool
-        Also set ``edges_``. The ledger lists them as unpaid.
+        Also set ``edges_``, ``margins_`` and, in ``figures_``, ``rademacher_bound`` (for "1r"; see
+        `lazybb.rademacher`). The ledger lists them as unpaid.
     domain : Domain or None
         What the columns were made from: its observed parts are unpaid. None: they are public.
     random_state : int or None
@@ -88,11 +90,16 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         `feature` has that `value`, and as many against where not; a constant votes everywhere.
     figures_ : dict
         ``n_features``, the distinct columns used, and ``pct_features``, their percentage.
+    column_names_ : list of (str, str)
+        Feature and value of each column, as `BooleanEncoder` labels them, else its name and "1".
     ledger_ : Ledger
         Every noisy choice and the epsilon really spent; private fits only.
     edges_ : ndarray
         With `diagnostics`: the exact advantage of each round on its weights, float64 (rounds,).
         Not private.
+    margins_ : ndarray
+        With `diagnostics`: the mean vote times the label of each training row, float64 (n,) in
+        [-1, 1]. Not private.
 
     Raises
     ------
@@ -160,21 +167,43 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         self.hypotheses_, edges = boosting.run(
             literals, signs, self._learner(literals.rows, source)
         )
-        if self.diagnostics:
-            self.edges_ = edges
         used = set().union(*(h.columns for h in self.hypotheses_))
         self.figures_ = {
             "n_features": float(len(used)),
             "pct_features": 100.0 * len(used) / literals.columns,
         }
-        if self.base == "1r":
-            self.votes_ = self._tally(X)
+        self.column_names_ = _column_names(X, literals.columns)
+        if self.diagnostics:
+            self.edges_ = edges
+            self.margins_ = signs * self._mean_vote(literals)
+            if self.base == "1r":
+                bound = accuracy_bound(literals, self.margins_, self.rounds)
+                self.figures_["rademacher_bound"] = bound
         return self
+
+    @property
+    def votes_(self) -> pd.DataFrame:
+        """The model of 1-Rules as a table; see the class."""
+        check_is_fitted(self)
+        if self.base != "1r":
+            raise AttributeError("votes_ is for 1-Rules; trees are in hypotheses_")
+        votes: dict[tuple[str, str], int] = {}
+        for rule in self.hypotheses_:
+            assert isinstance(rule, Rule)
+            name = (CONSTANT, "") if rule.column is None else self.column_names_[rule.column]
+            votes[name] = votes.get(name, 0) + rule.sign
+        table = pd.DataFrame(
+            [(count, *name) for name, count in votes.items()], columns=["votes", "feature", "value"]
+        )
+        order = table["votes"].abs().sort_values(ascending=False, kind="stable").index
+        return table.loc[order].reset_index(drop=True)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the mean vote of each row, float64 (n,) in [-1, 1]: the normalised margin."""
         check_is_fitted(self)
-        literals = self._read(X, reset=False)
+        return self._mean_vote(self._read(X, reset=False))
+
+    def _mean_vote(self, literals: Literals) -> np.ndarray:
         votes = np.zeros(literals.rows)
         for hypothesis in self.hypotheses_:
             votes += hypothesis.outputs(literals)
@@ -202,23 +231,10 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
             )
         return Literals(array)
 
-    def _tally(self, X: Any) -> pd.DataFrame:
-        names = _column_names(X, self.n_features_in_)
-        votes: dict[tuple[str, str], int] = {}
-        for rule in self.hypotheses_:
-            assert isinstance(rule, Rule)
-            name = (CONSTANT, "") if rule.column is None else names[rule.column]
-            votes[name] = votes.get(name, 0) + rule.sign
-        table = pd.DataFrame(
-            [(count, *name) for name, count in votes.items()], columns=["votes", "feature", "value"]
-        )
-        order = table["votes"].abs().sort_values(ascending=False, kind="stable").index
-        return table.loc[order].reset_index(drop=True)
-
     def _open_ledger(self) -> Ledger:
         observed = list(self.domain.observed) if self.domain is not None else []
         if self.diagnostics:
-            observed.append("advantage of each round on the training rows (diagnostics)")
+            observed.append("advantages and margins on the training rows (diagnostics)")
         return Ledger(
             epsilon=self.epsilon,
             delta=0.0 if self.composition == "pure" else self.delta,
