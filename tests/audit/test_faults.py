@@ -9,6 +9,7 @@ from interpret.privacy import DPExplainableBoostingRegressor
 from dprepro.audit import Verdict, audit, find_case
 from dprepro.audit.case import Case
 from dprepro.ebm import dp_ebm
+from dprepro.lazybb import learners
 from dprepro.privacy import composition, mechanisms
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
@@ -89,6 +90,13 @@ def test_the_exponential_choice_without_its_factor_of_two(monkeypatch):
     assert not caught("exponential", epsilon=2.0, trials=6000)
     monkeypatch.setattr(NoiseSource, "_exponential_scale", lambda *a, **k: scale(*a, **k) / 2)
     assert caught("exponential", epsilon=2.0, trials=6000)
+
+
+@pytest.mark.parametrize("name", ["lazybb-1r", "lazybb-topdown"])
+def test_weights_taken_for_four_times_as_smooth(name, monkeypatch):
+    smooth = learners.smooth_distance
+    monkeypatch.setattr(learners, "smooth_distance", lambda *arguments: smooth(*arguments) / 4)
+    assert caught(name, epsilon=2.0, trials=400)
 
 
 # --- faults that others have shipped or published ------------------------------------------------

@@ -32,6 +32,13 @@ def test_other_sound_methods_pass(name, trials):
     assert result.lower_bound < result.true_epsilon
 
 
+@pytest.mark.parametrize("name", ["lazybb-1r", "lazybb-topdown"])
+def test_a_round_of_boosting_is_bounded(name):
+    result = audit(find_case(name, epsilon=4.0), 600, seed=1)
+    assert result.verdict is Verdict.WITHIN
+    assert 0.3 * result.true_epsilon < result.lower_bound < result.true_epsilon
+
+
 @pytest.mark.parametrize(
     ("name", "trials", "attainable"),
     [("dp-linear-fair", 3000, 2.0), ("dp-logistic-fair", 600, 3.0)],

@@ -1,0 +1,37 @@
+"""1-Rules: all errors in one product are the errors one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dprepro.lazybb.literals import Literals
+from dprepro.lazybb.one_rule import OneRuleLearner, Rule, errors
+from dprepro.privacy.weighted import WeightedExponential
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 2, (40, 5))
+SIGNS = RNG.choice([-1.0, 1.0], 40)
+WEIGHTS = RNG.dirichlet(np.ones(40))
+RULES = [*(Rule(j, s) for s in (1, -1) for j in range(5)), Rule(None, 1), Rule(None, -1)]
+
+
+def error(rule: Rule) -> float:
+    return float(WEIGHTS[rule.outputs(Literals(X)) != SIGNS].sum())
+
+
+def test_errors_are_those_of_each_rule() -> None:
+    np.testing.assert_allclose(errors(Literals(X), WEIGHTS * SIGNS), [error(r) for r in RULES])
+
+
+def test_outputs_are_the_sign_where_the_column_is_true() -> None:
+    np.testing.assert_array_equal(Rule(2, -1).outputs(Literals(X)), np.where(X[:, 2], -1, 1))
+    assert (Rule(None, -1).outputs(Literals(X)) == -1).all()
+    assert [Rule(2, -1).columns, Rule(None, 1).columns] == [{2}, set()]
+
+
+@pytest.mark.parametrize("best", RULES)
+def test_without_noise_the_rule_that_is_always_right_is_found(best: Rule) -> None:
+    learner = OneRuleLearner(WeightedExponential())
+    signed = WEIGHTS * best.outputs(Literals(X))
+    assert learner.fit(0, Literals(X), signed) == best

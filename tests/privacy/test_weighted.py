@@ -1,0 +1,86 @@
+"""Weighted choices: their frequencies are the stated ones, and those cost what the ledger says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.weighted import (
+    WeightedExponential,
+    WeightedNoisyMax,
+    weighted_exponential,
+    weighted_noisy_max,
+)
+
+DRAWS = 40_000
+QUALITY = np.array([-0.3, -0.1, -0.5, -0.1, -0.9])
+
+
+def source(seed: int | None = 0) -> NoiseSource:
+    return NoiseSource(Ledger(1.0, 0.0, REPLACE_ONE), seed)
+
+
+def probabilities(eta: float, quality: np.ndarray) -> np.ndarray:
+    weights = np.exp(eta * (quality - quality.max()))
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("eta", [0.0001, 2.0, 11.0])
+def test_the_exponential_mechanism_has_its_probabilities(eta: float) -> None:
+    choice = weighted_exponential(
+        source(), (DRAWS,), releases="x", eta=eta, robust_sensitivity=0.01
+    )
+    picked = [choice.pick((i,), QUALITY) for i in range(DRAWS)]
+    observed = np.bincount(picked, minlength=QUALITY.size)
+    expected = DRAWS * probabilities(eta, QUALITY)
+    assert stats.chisquare(observed, expected).pvalue > 1e-4
+
+
+def test_qualities_out_of_reach_of_exp_do_no_harm() -> None:
+    choice = weighted_exponential(source(), (50,), releases="x", eta=1e9, robust_sensitivity=1.0)
+    assert {choice.pick((i,), QUALITY - 1e6) for i in range(50)} <= {1, 3}
+
+
+def test_without_noise_the_best_is_picked() -> None:
+    assert WeightedExponential().pick((3,), QUALITY) == 1
+    values = np.array([[0.2, 0.1], [0.0, 0.3]])
+    np.testing.assert_array_equal(WeightedNoisyMax().pick(9, values), [0, 1])
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.7, 3.0])
+def test_noisy_max_has_its_probabilities(gap: float) -> None:
+    eta = 1.5
+    label = weighted_noisy_max(
+        source(), (DRAWS, 1, 2), releases="x", eta=eta, robust_sensitivity=0.1
+    )
+    values = np.array([[gap, 0.0]])
+    losses = sum(int(label.pick(i, values)[0]) for i in range(DRAWS))
+    # The difference of two Laplace draws exceeds x with probability (2 + eta x) e^(-eta x) / 4.
+    p = (2 + eta * gap) * np.exp(-eta * gap) / 4
+    assert stats.binomtest(losses, DRAWS, p).pvalue > 1e-4
+
+
+def test_the_ledger_says_what_theorems_3_and_4_say() -> None:
+    noise = source(None)
+    weighted_exponential(noise, (6, 5), releases="a", eta=4.0, robust_sensitivity=0.01)
+    weighted_noisy_max(noise, (6, 3, 2), releases="b", eta=5.0, robust_sensitivity=0.02)
+    assert [entry.uses for entry in noise.ledger.entries] == [30, 6]
+    assert noise.ledger.verify() == pytest.approx(30 * 2 * 4.0 * 0.01 + 6 * 5.0 * 0.02)
+
+
+def test_no_pair_within_the_sensitivity_costs_more() -> None:
+    """Exact probabilities: moves of Delta each, or of any size with a range of 2 Delta."""
+    rng = np.random.default_rng(1)
+    eta, sensitivity = 3.0, 0.2
+    largest = 0.0
+    for _ in range(500):
+        quality = rng.uniform(-1, 0, 5)
+        moves = rng.choice([-sensitivity, sensitivity], 5) + rng.choice([0.0, 0.7])
+        ratio = probabilities(eta, quality + moves) / probabilities(eta, quality)
+        largest = max(largest, np.abs(np.log(ratio)).max())
+    cost = 2 * eta * sensitivity
+    assert 0.8 * cost < largest <= cost + 1e-12
