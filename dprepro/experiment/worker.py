@@ -102,15 +102,9 @@ def run_task(task: Task, data: DataRef) -> Record:
 
 
 def _run(task: Task, data: DataRef) -> Record:
-    method = registry.get(task.method)
-    kind = _dataset(data).task
-    rows, encode_seconds = _timed(lambda: _encoded(_split_only(task), data, method.encoding))
-    setting = Setting(kind, task.epsilon, task.delta, rows.domain, task_seed(task))
-    estimator = method.build(setting, **task.params)
-    _, fit_seconds = _timed(lambda: estimator.fit(rows.X_train, rows.y_train))
-    metrics, predict_seconds = _timed(
-        lambda: score(estimator, rows.X_test, rows.y_test, kind, rows.n_classes)
-    )
+    _, encode_seconds = _timed(lambda: _encoded_for(task, data))
+    estimator, fit_seconds = _timed(lambda: fit_task(task, data))
+    metrics, predict_seconds = _timed(lambda: score_on_test_rows(estimator, task, data))
     metrics |= {k: float(v) for k, v in getattr(estimator, "figures_", {}).items()}
     ledger = getattr(estimator, "ledger_", None)
     return Record(
@@ -120,6 +114,30 @@ def _run(task: Task, data: DataRef) -> Record:
         seconds={"encode": encode_seconds, "fit": fit_seconds, "predict": predict_seconds},
         ledger=None if ledger is None else ledger.summary(),
     )
+
+
+def fit_task(task: Task, data: DataRef) -> Any:
+    """Return the task's estimator, fitted on its training rows. Raises what the method raises."""
+    rows = _encoded_for(task, data)
+    setting = Setting(_dataset(data).task, task.epsilon, task.delta, rows.domain, task_seed(task))
+    estimator = registry.get(task.method).build(setting, **task.params)
+    estimator.fit(rows.X_train, rows.y_train)
+    return estimator
+
+
+def score_on_test_rows(
+    estimator: Any, task: Task, data: DataRef, encoding: str | None = None
+) -> dict[str, float]:
+    """Return the metrics (see `score`) of a fitted estimator on the task's test rows.
+
+    `encoding` is that of the task's method unless given.
+    """
+    rows = _encoded_for(task, data, encoding)
+    return score(estimator, rows.X_test, rows.y_test, _dataset(data).task, rows.n_classes)
+
+
+def _encoded_for(task: Task, data: DataRef, encoding: str | None = None) -> _Encoded:
+    return _encoded(_split_only(task), data, encoding or registry.get(task.method).encoding)
 
 
 def _split_only(task: Task) -> _SplitKey:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,21 +54,27 @@ def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str])
     Names are ``curves-METRIC-DATASET`` and, for the grid, ``curves-METRIC`` or, of several
     metrics, ``curves``. The same panels give the same bytes.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     looks = looks_of(panels)
     figures = {f"curves-{p.metric.name}-{p.dataset}": [p] for p in panels}
     if len(panels) > 1:
         metrics = {panel.metric.name for panel in panels}
         figures[f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"] = list(panels)
+    return save_figures({n: draw(shown, looks) for n, shown in figures.items()}, folder, formats)
+
+
+def save_figures(figures: Mapping[str, Figure], folder: Path, formats: Iterable[str]) -> list[Path]:
+    """Write each figure as NAME.FORMAT, for every format, and return the paths.
+
+    The same figures give the same bytes.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     # Without a salt, matplotlib makes up new identifiers in each SVG file.
     with matplotlib.rc_context({"svg.hashsalt": "dprepro"}):
-        for name, shown in figures.items():
-            figure = draw(shown, looks)
-            for ending in formats:
-                paths.append(folder / f"{name}.{ending}")
-                metadata = {"Date": None} if ending == "svg" else {}
-                figure.savefig(paths[-1], dpi=150, metadata=metadata, bbox_inches="tight")
+        for (name, figure), ending in itertools.product(figures.items(), formats):
+            paths.append(folder / f"{name}.{ending}")
+            metadata = {"Date": None} if ending == "svg" else {}
+            figure.savefig(paths[-1], dpi=150, metadata=metadata, bbox_inches="tight")
     return paths
 
 

@@ -73,17 +73,25 @@ def _at(spent: Mapping[float, float], level: float) -> str:
 
 
 def detail(planned: PlannedLedger) -> Group:
-    """Return one ledger in full: releases, unpaid reads, assumptions, gaps, and the verdict."""
-    task, ledger = planned.task, planned.ledger
+    """Return one planned ledger in full."""
+    task = planned.task
+    return describe(planned.ledger, f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}")
+
+
+def describe(ledger: Ledger, of: str) -> Group:
+    """Return one ledger in full: releases, unpaid reads, assumptions, gaps, and the verdict.
+
+    `of` says in rich markup whose ledger it is.
+    """
     parts: list[RenderableType] = [
-        f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}: {_promise(ledger)}, "
-        f"{ledger.adjacency} neighbours",
+        f"{of}: {_promise(ledger)}, {ledger.adjacency} neighbours",
         Padding(_entries(ledger), (1, 0, 1, 2)),
     ]
     for heading, lines in (
         ("Taken as public", ledger.assumed_public),
         ("Read without paying", ledger.unpaid),
         ("Gaps in the proof", ledger.gaps),
+        ("Changed after the fit, at no cost", ledger.post_processing),
     ):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
     parts.append(
