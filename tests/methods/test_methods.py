@@ -16,6 +16,9 @@ FEATURES = (NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b")))
 CASES = [(method, task) for method in all_methods().values() for task in sorted(method.tasks)]
 PRIVATE = [(method, task) for method, task in CASES if method.takes_epsilon]
 
+# What is slow beyond measure with its defaults.
+QUICK = {"aplr": {"m": 20}}
+
 pytestmark = pytest.mark.filterwarnings("ignore", category=ConvergenceWarning)
 
 
@@ -38,7 +41,9 @@ def fit(method, task, epsilon=2.0, seed=0):
     X, y, domain = problem(task)
     X = ENCODINGS[method.encoding](domain).transform(X)
     epsilon, delta = (epsilon, 1e-6) if method.takes_epsilon else (math.inf, 0.0)
-    model = method.build(Setting(task, epsilon, delta, domain, seed))
+    if method.requires:
+        pytest.importorskip(method.requires)
+    model = method.build(Setting(task, epsilon, delta, domain, seed), **QUICK.get(method.name, {}))
     return model.fit(X, y), X
 
 
@@ -100,6 +105,8 @@ def test_the_entry_is_complete(method):
 
 @pytest.mark.parametrize(("method", "task"), CASES, ids=ids(CASES))
 def test_listed_defaults_are_the_real_ones(method, task):
+    if method.requires:
+        pytest.importorskip(method.requires)
     _, _, domain = problem(task)
     setting = Setting(task, 1.0, 1e-6, domain, 0)
     plain = method.build(setting).get_params()

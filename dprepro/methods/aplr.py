@@ -1,0 +1,47 @@
+"""APLR, automatic piecewise linear regression: an optional extra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dprepro.methods.registry import Guarantee, Method, Setting
+
+
+def _build(setting: Setting, **params: Any) -> Any:
+    # Imported here, so that the method can be listed, and skipped with a reason, without it.
+    from aplr import APLRClassifier, APLRRegressor
+
+    class Classifier(APLRClassifier):
+        """APLR with the labels that it was given; the library turns them into texts."""
+
+        def fit(self, X: Any, y: Any) -> Classifier:
+            super().fit(X, y)
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict(self, X: Any) -> np.ndarray:
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    estimator = APLRRegressor if setting.task == "regression" else Classifier
+    seed = 0 if setting.seed is None else setting.seed % 2**31
+    return estimator(random_state=seed, n_jobs=1, **params)
+
+
+METHODS = [
+    Method(
+        name="aplr",
+        title="APLR",
+        tasks=frozenset({"binary", "regression"}),
+        guarantee=Guarantee.NONE,
+        adjacency=None,
+        assumes=(),
+        reference="von Ottenbreit, De Bin 2024: package aplr, as in interpret-core",
+        build=_build,
+        takes_epsilon=False,
+        encoding="one-hot",
+        requires="aplr",
+        defaults={"m": 3000, "v": 0.5, "num_first_steps_with_linear_effects_only": 0},
+    )
+]

@@ -1,0 +1,54 @@
+"""Gradient boosting without privacy: scikit-learn's, and XGBoost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from xgboost import XGBClassifier, XGBRegressor
+
+from dprepro.methods.registry import Guarantee, Method, Setting
+
+
+def _build_sklearn(setting: Setting, **params: Any) -> Any:
+    regression = setting.task == "regression"
+    estimator = GradientBoostingRegressor if regression else GradientBoostingClassifier
+    return estimator(random_state=setting.seed, **params)
+
+
+def _build_xgboost(setting: Setting, **params: Any) -> Any:
+    estimator = XGBRegressor if setting.task == "regression" else XGBClassifier
+    # XGBoost takes seeds of 31 bits; by default it draws nothing, so none of them matters.
+    seed = None if setting.seed is None else setting.seed % 2**31
+    return estimator(random_state=seed, n_jobs=1, **params)
+
+
+METHODS = [
+    Method(
+        name="gradient-boosting",
+        title="Gradient boosting",
+        tasks=frozenset({"binary", "multiclass", "regression"}),
+        guarantee=Guarantee.NONE,
+        adjacency=None,
+        assumes=(),
+        reference="Friedman 2001, scikit-learn defaults on one-hot categories",
+        build=_build_sklearn,
+        takes_epsilon=False,
+        encoding="one-hot",
+        defaults={"n_estimators": 100, "learning_rate": 0.1, "max_depth": 3, "subsample": 1.0},
+    ),
+    Method(
+        name="xgboost",
+        title="XGBoost",
+        tasks=frozenset({"binary", "multiclass", "regression"}),
+        guarantee=Guarantee.NONE,
+        adjacency=None,
+        assumes=(),
+        reference="Chen, Guestrin 2016, library defaults on one-hot categories",
+        build=_build_xgboost,
+        takes_epsilon=False,
+        encoding="one-hot",
+        # None: the library's own default (100 trees of depth 6 at a rate of 0.3).
+        defaults={"n_estimators": None, "learning_rate": None, "max_depth": None},
+    ),
+]

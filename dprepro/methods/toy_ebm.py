@@ -1,0 +1,33 @@
+"""The toy DP-EBM of the 2025 replication, which promises nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dprepro.ebm.toy import UNPAID, ToyDPEBMClassifier, ToyDPEBMRegressor
+from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.privacy.sensitivity import ZERO_OUT
+
+
+def _build(setting: Setting, **params: Any) -> Any:
+    estimator = ToyDPEBMRegressor if setting.task == "regression" else ToyDPEBMClassifier
+    return estimator(setting.epsilon, setting.delta, random_state=setting.seed, **params)
+
+
+METHODS = [
+    Method(
+        name="toy-dp-ebm",
+        title="Toy DP-EBM (no guarantee)",
+        tasks=frozenset({"binary", "regression"}),
+        guarantee=Guarantee.NONE,
+        adjacency=ZERO_OUT,
+        assumes=(
+            f"reads unpaid: {'; '.join(UNPAID)}",
+            "noise of one release in every bin, feature and epoch: the promise does not hold",
+        ),
+        reference="Chatziloizos, Zhang, Behaegel 2025, section 7",
+        build=_build,
+        takes_epsilon=True,
+        defaults=defaults_of(ToyDPEBMClassifier, "epsilon", "delta", "random_state"),
+    )
+]

@@ -1,0 +1,69 @@
+"""The private forest: what a leaf gives away, brute force, and what must be public."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.data.encode import OneHotEncoder, one_hot_bounds
+from dprepro.methods.forests import DPRandomForest
+
+DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
+EPSILON = 1.0
+
+
+TREES = 800
+
+
+def share_of_ones(labels):
+    """Return how often a leaf with these labels says 1; every tree of the forest gets them."""
+    X = np.full((TREES * len(labels), 1), 0.5)
+    forest = DPRandomForest(TREES, epsilon=EPSILON, max_depth=1, domain=DOMAIN, random_state=0)
+    forest.fit(X, np.tile(labels, TREES))
+    return np.mean(
+        [tree.tree_.predict(X[:1].astype(np.float32))[0, 1] for tree in forest.estimators_]
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "gap"), [([1, 0, 0], 1), ([1, 0, 0, 0], 2), ([1, 1, 0, 0, 0, 0], 2)]
+)
+def test_a_leaf_is_chosen_by_permute_and_flip_with_the_budget_that_the_ledger_states(labels, gap):
+    """P(minority) = exp(-epsilon gap) / 2: a row less moves it by e^epsilon, an exchange twice."""
+    expected = math.exp(-EPSILON * gap) / 2
+    error = 4 * math.sqrt(expected * (1 - expected) / TREES)
+    assert share_of_ones(labels) == pytest.approx(expected, abs=error)
+
+
+def test_the_ledger_doubles_under_replace_one():
+    X, y = np.random.default_rng(0).random((60, 1)), np.tile([0, 1], 30)
+    ledger = DPRandomForest(epsilon=0.7, domain=DOMAIN).fit(X, y).ledger_
+    assert ledger.holds
+    assert ledger.verify() == pytest.approx(0.7)
+    assert ledger.verify_replace_one() == pytest.approx(1.4)
+
+
+def test_splits_do_not_look_at_the_rows():
+    X, y = np.random.default_rng(0).random((60, 1)), np.tile([0, 1], 30)
+    forests = [
+        DPRandomForest(3, domain=DOMAIN, random_state=5).fit(rows, y) for rows in (X, X / 100)
+    ]
+    for one, other in zip(forests[0].estimators_, forests[1].estimators_, strict=True):
+        np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
+        np.testing.assert_array_equal(one.tree_.children_left, other.tree_.children_left)
+
+
+def test_it_takes_bounds_from_the_domain_and_asks_for_one():
+    domain = Domain((NumericFeature("x", -2, 3), CategoricalFeature("c", ("a", "b"))), ("0", "1"))
+    lower, upper = one_hot_bounds(domain)
+    assert lower.tolist() == [-2, 0, 0]
+    assert upper.tolist() == [3, 1, 1]
+    rows = np.array([[9.0, 0, 1], [-9.0, 1, 0]] * 20)
+    example = pd.DataFrame({"x": [0.0], "c": ["a"]})
+    assert rows.shape[1] == OneHotEncoder(domain).transform(example).shape[1]
+    forest = DPRandomForest(2, domain=domain, random_state=0).fit(rows, np.tile([0, 1], 20))
+    assert np.isin(forest.predict(rows), [0, 1]).all()
+    with pytest.raises(ValueError, match="needs a domain"):
+        DPRandomForest().fit(rows, np.tile([0, 1], 20))
