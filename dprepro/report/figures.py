@@ -89,12 +89,19 @@ def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
     }
 
 
-def draw(panels: Sequence[Panel], looks: Mapping[str, Look]) -> Figure:
-    """Return a figure of the panels in rows of four, with one legend below them."""
+def draw(
+    panels: Sequence[Panel],
+    looks: Mapping[str, Look],
+    size: tuple[float, float] | None = None,
+) -> Figure:
+    """Return a figure of the panels in rows of four, with one legend below them.
+
+    `size` is in inches; by default it grows with the number of panels.
+    """
     columns = min(_COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
-    size = (6.4, 4.8) if len(panels) == 1 else (3.7 * columns, 3.1 * rows + 0.7)
-    figure = Figure(figsize=size, layout="constrained")
+    grown = (6.4, 4.8) if len(panels) == 1 else (3.7 * columns, 3.1 * rows + 0.7)
+    figure = Figure(figsize=size or grown, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, panel in zip(grid.flat, panels, strict=False):
         draw_panel(axes, panel, looks)

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dprepro.report.rows import table_rows
 from dprepro.report.tables import Entry, Group, ResultTable
-from dprepro.report.verdicts import Verdict
+from dprepro.report.verdicts import CellVerdict, Verdict
 
 NON_PRIVATE = "Non-Private"
 STYLES = {
@@ -90,6 +90,25 @@ def number(mean: float, sd: float | None, decimals: int) -> str:
     """Return ``mean ± sd`` with `decimals` digits after the point."""
     spread = "" if sd is None else f" ± {sd:.{decimals}f}"
     return f"{mean:.{decimals}f}{spread}"
+
+
+def figures(cell: CellVerdict) -> list[str]:
+    """Return published, measured, difference, interval, tolerance and p-value of a verdict.
+
+    All but the published get a digit more than printed: rounding hides it.
+    """
+    printed, result, comparison = cell.published, cell.result, cell.comparison
+    digits = printed.decimals + 1
+    measured, difference, interval, p_value = "", "", "", ""
+    if result is not None and cell.measured is not None:
+        measured = number(cell.measured, result.sd(printed.metric), digits)
+        difference = f"{cell.difference:+.{digits}f}"
+    if comparison is not None:
+        interval = f"{comparison.low:+.{digits}f} to {comparison.high:+.{digits}f}"
+        p_value = f"{comparison.p_equivalence:.2g}"
+    width = "" if cell.tolerance is None else f"{cell.tolerance:.{digits}f}"
+    published = number(printed.mean, printed.std, printed.decimals)
+    return [published, measured, difference, interval, width, p_value]
 
 
 def level(epsilon: float) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 from dprepro.report.check import CheckReport, Stale
 from dprepro.report.claims import ClaimVerdict
 from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
-from dprepro.report.render import STYLES, level, number
+from dprepro.report.render import STYLES, figures, level
 from dprepro.report.render_claims import render_claims
 from dprepro.report.rerun import RerunReport
 from dprepro.report.verdicts import CellVerdict, Verdict
@@ -126,25 +126,11 @@ def _deviations(title: str, cells: Iterable[CellVerdict]) -> Table:
     for heading in (*headings, "Tolerance", "p (equivalent)", "Verdict", "Note"):
         table.add_column(heading)
     for cell in cells:
-        table.add_row(*_numbers(cell), Text(cell.verdict.value, STYLES[cell.verdict]), cell.note)
+        printed = cell.published
+        place = (printed.dataset, printed.method, level(printed.epsilon))
+        verdict = Text(cell.verdict.value, STYLES[cell.verdict])
+        table.add_row(*place, *figures(cell), verdict, cell.note)
     return table
-
-
-def _numbers(cell: CellVerdict) -> list[str]:
-    """Return the fields of one verdict, with a digit more than printed: rounding hides it."""
-    printed, result, comparison = cell.published, cell.result, cell.comparison
-    digits = printed.decimals + 1
-    measured, difference, interval, p_value = "", "", "", ""
-    if result is not None and cell.measured is not None:
-        measured = number(cell.measured, result.sd(printed.metric), digits)
-        difference = f"{cell.difference:+.{digits}f}"
-    if comparison is not None:
-        interval = f"{comparison.low:+.{digits}f} to {comparison.high:+.{digits}f}"
-        p_value = f"{comparison.p_equivalence:.2g}"
-    width = "" if cell.tolerance is None else f"{cell.tolerance:.{digits}f}"
-    published = number(printed.mean, printed.std, printed.decimals)
-    place = [printed.dataset, printed.method, level(printed.epsilon)]
-    return [*place, published, measured, difference, interval, width, p_value]
 
 
 def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:

@@ -131,7 +131,7 @@ def read_results(
     notes = []
     for path in journal_paths(folder, configs):
         records = read_journal(path).records
-        current = _current(records)
+        current = current_records(records)
         if len(current) < len(records):
             notes.append(
                 f"{path.name}: {len(records) - len(current)} records of settings that later "
@@ -190,7 +190,7 @@ def _settings(task: Task) -> str:
     return json.dumps(fields, sort_keys=True)
 
 
-def _current(records: Sequence[Record]) -> list[Record]:
+def current_records(records: Sequence[Record]) -> list[Record]:
     """Keep, of several settings under one label in one journal, those of the last record.
 
     They differ when a config was edited, or a method or its data got a new version, and the run
