@@ -26,11 +26,13 @@ SIZES = {
     "mushroom": (8124, 22, 3916),
     "breast-cancer": (569, 30, 212),
     "credit": (284807, 30, 492),
+    "phishing": (11055, 30, 6157),
     "telco": (7043, 19, 1869),
 }
 REGRESSION_SIZES = {
     "cal-housing": (20640, 8),
     "elevators": (16599, 18),
+    "parkinson": (5875, 19),
     "pol": (15000, 48),
     "wine": (6497, 11),
 }
@@ -88,6 +90,7 @@ def test_bounds_were_not_read_off_the_file(datasets: dict[str, Dataset], name: s
     # Fields whose documented range is simply used up; any other agreement would be suspicious.
     documented = {"age", "education-num", "capital-gain", "hours-per-week", "Time"}
     documented |= {"housingMedianAge", "medianIncome", "energy"}
+    documented |= set(load_card("phishing").features or {})  # coded -1, 0, 1 by rule
     X, domain = datasets[name].X, datasets[name].domain
     assert domain is not None
     for feature in domain.features:
