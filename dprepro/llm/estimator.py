@@ -138,7 +138,8 @@ class _LLM(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of each row, (n,)."""
-        return self.classes_[np.argmax(self._maps(X)[1], axis=1)]
+        codes = np.argmax(self._maps(X)[1], axis=1)
+        return self.classes_[codes]
 
     def explain_local(self, X: Any, classes: Any = None) -> LocalExplanation:
         """Explain the predicted class of each row of X (n, D), or the given ones.

@@ -24,6 +24,9 @@ _ROWS = 8192
 _MARGIN = 1e-4
 """By how much a clipped norm stays below its bound: more than float32 rounds off."""
 
+NO_CLIP = 1e30
+"""A norm that no gradient has; the kernel's arithmetic knows no infinity."""
+
 INNER_SD = math.sqrt(0.5)
 """Standard deviation of the projections' entries in the authors' code."""
 
@@ -99,7 +102,7 @@ def score_gradients(
     norms
         |h_m|^2, float32 (n, M) or (n, 1).
     clip
-        Largest norm C of a row's gradient with respect to theta; infinity leaves it as it is.
+        Largest norm C of a row's gradient with respect to theta; `NO_CLIP` leaves it as it is.
         c = min(1, C / |gradient|), a little less for what float32 rounds off.
     """
     n, n_maps, n_classes = scores.shape

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.llm.maps import (
+    NO_CLIP,
     filters_of,
     inner_gradient,
     score_gradients,
@@ -118,7 +119,7 @@ def train(
     noise
         What is added to each step's sum of clipped gradients, shaped as theta; None adds nothing.
     """
-    norms = np.empty((len(X), 1), dtype=np.float32)
+    norms = np.zeros((len(X), 1), dtype=np.float32)
     if math.isfinite(plan.clip):
         norms = squared_norms(X, projections)
     per_epoch = plan.steps_per_epoch(len(X))
@@ -149,7 +150,7 @@ def _gradient(
     """
     filters = filters_of(theta, projections)
     scores = scores_of(X, filters, theta[..., -1])
-    score_gradients(scores, labels, plan.beta, norms, plan.clip)
+    score_gradients(scores, labels, plan.beta, norms, min(plan.clip, NO_CLIP))
     flat = scores.reshape(len(X), -1)
     gradient = np.empty_like(theta)
     gradient[..., :-1] = inner_gradient((flat.T @ X).reshape(filters.shape), projections)

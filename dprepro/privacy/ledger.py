@@ -13,12 +13,10 @@ from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain
 
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
-
-_GRAIN = 1e-4
-"""Width of the cells into which `dp_accounting` sorts privacy losses, where mu is at most 1."""
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
 """Renyi orders, so dense that the best of them costs less than `TOLERANCE` too much."""
@@ -205,8 +203,10 @@ def _spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     # them first spares the discretisation error of thousands of convolutions.
     mu = math.sqrt(sum(e.uses / e.noise_multiplier**2 for e in entries if _is_plain_gaussian(e)))
     # Losses spread over mu^2 and more: at a fixed grain a huge mu would exhaust the memory.
-    grain = _GRAIN * max(1.0, mu)
-    losses = [_loss(entry, grain) for entry in entries if not _is_plain_gaussian(entry)]
+    rest = [entry for entry in entries if not _is_plain_gaussian(entry)]
+    sampled = [entry.noise_multiplier for entry in rest if entry.sampling < 1]
+    grain = max([GRAIN * max(1.0, mu), *map(loss_grain, sampled)])
+    losses = [_loss(entry, grain) for entry in rest]
     if mu > 0:
         losses.append(pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=grain))
     total = losses[0]
@@ -216,7 +216,9 @@ def _spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
 
 
 def _is_plain_gaussian(entry: LedgerEntry) -> bool:
-    return entry.mechanism == "gaussian" and entry.sampling >= 1
+    if entry.mechanism != "gaussian":
+        return False
+    return entry.sampling >= 1 or entry.noise_multiplier < LITTLE_NOISE
 
 
 def _spent_by_renyi(entries: tuple[LedgerEntry, ...], delta: float) -> float:

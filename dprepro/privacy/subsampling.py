@@ -15,13 +15,26 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
-from dprepro.privacy.gdp import check_epsilon_delta
+from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of
 
 _MOMENTS = (*range(1, 65), *(2**k for k in range(7, 14)))
 _SIGMA_RANGE = (0.2, 1e4)
 _BRACKET = 0.1
-_GRAIN = 1e-4
-"""Width of the cells into which `dp_accounting` sorts privacy losses."""
+GRAIN = 1e-4
+"""Width of the cells into which `dp_accounting` sorts privacy losses, at ample noise."""
+
+
+LITTLE_NOISE = 0.1
+"""Below this multiplier sums leave the sampling out: an upper bound, astronomical in any case."""
+
+
+def loss_grain(noise_multiplier: float) -> float:
+    """Return the width of cells to sort the losses of a sampled release into.
+
+    Losses of a sampled release reach 1/sigma^2 and more: at a fixed width, little noise would
+    exhaust the memory. Cells only ever round up.
+    """
+    return GRAIN * max(1.0, 1 / noise_multiplier**2)
 
 
 def pld_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
@@ -29,8 +42,12 @@ def pld_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) 
 
     Tight up to the grain, from above, under add/remove-one and zero-out.
     """
+    if noise_multiplier < LITTLE_NOISE:
+        return epsilon_of(math.sqrt(steps) / noise_multiplier, delta)
     loss = pld.from_gaussian_mechanism(
-        noise_multiplier, sampling_prob=rate, value_discretization_interval=_GRAIN
+        noise_multiplier,
+        sampling_prob=rate,
+        value_discretization_interval=loss_grain(noise_multiplier),
     )
     return float(loss.self_compose(steps).get_epsilon_for_delta(delta))
 

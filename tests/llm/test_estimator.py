@@ -1,0 +1,191 @@
+"""The estimators: what they promise, what they release, and the models they contain."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dprepro.data.domain import Domain, NumericFeature
+from dprepro.llm import DPLLMClassifier, LLMClassifier
+from dprepro.privacy.subsampling import moments_epsilon, pld_epsilon, sampled_sigma
+
+SMALL = {"n_maps": 2, "n_projected": None, "inverse_temperature": 1.0, "learning_rate": 0.03}
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return (X / 16).astype(np.float32), y
+
+
+def private(**params):
+    return DPLLMClassifier(**{"batch_size": 100, "epochs": 5, "random_state": 0, **SMALL, **params})
+
+
+@parametrize_with_checks(
+    [
+        LLMClassifier(n_maps=2, n_projected=3, epochs=3),
+        DPLLMClassifier(8.0, n_maps=2, n_projected=None, epochs=3),
+    ]
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [LLMClassifier(), DPLLMClassifier()])
+def test_every_parameter_can_be_read_and_set(estimator):
+    params = estimator.get_params()
+    assert type(estimator)(**params).get_params() == params
+
+
+def test_one_map_without_privacy_is_multinomial_logistic_regression():
+    X, y = load_iris(return_X_y=True)
+    y = np.where(np.random.default_rng(0).random(150) < 0.3, (y + 1) % 3, y)  # not separable
+    model = LLMClassifier(
+        n_maps=1, n_projected=None, epochs=3000, batch_size=150, learning_rate=0.1, decay=0.5,
+        decay_every=500, centre=3.0, spread=3.0, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    reference = LogisticRegression(C=np.inf, max_iter=10_000, tol=1e-8).fit((X - 3) / 3, y)
+    np.testing.assert_allclose(
+        model.predict_proba(X), reference.predict_proba((X - 3) / 3), atol=2e-3
+    )
+
+
+def test_little_noise_and_no_clipping_come_close_to_no_privacy():
+    X, y = digits()
+    exact = LLMClassifier(**SMALL, batch_size=100, epochs=5, random_state=0).fit(X, y).score(X, y)
+    noisy = private(epsilon=None, noise_multiplier=1e-6, clip_norm=100.0).fit(X, y).score(X, y)
+    assert exact > 0.95
+    assert abs(noisy - exact) < 0.03
+
+
+@pytest.mark.parametrize("projected", [None, 20])
+def test_the_noise_has_the_scale_that_the_ledger_states(projected):
+    rows = 950
+    model = private(epsilon=None, noise_multiplier=3.0, clip_norm=0.2, n_projected=projected)
+    source, noise = model._draw_noise((200, 300), rows)
+    draws = [*noise]
+    assert len(draws) == model.ledger_.entries[0].uses == 5 * 10
+    assert model.ledger_.entries[0].scale == pytest.approx(0.6)
+    assert np.std(draws) == pytest.approx(0.6, rel=0.01)
+    assert source.ledger is model.ledger_
+
+
+@pytest.mark.parametrize("accountant", ["pld", "moments"])
+def test_the_budget_is_kept_and_the_guarantee_holds(accountant):
+    X, y = digits()
+    model = private(epsilon=2.0, delta=1e-5, accountant=accountant, random_state=None).fit(X, y)
+    rate, steps = 100 / len(X), 5 * math.ceil(len(X) / 100)
+    assert model.noise_multiplier_ == sampled_sigma(accountant, 2.0, 1e-5, rate=rate, steps=steps)
+    assert model.ledger_.holds
+    assert model.ledger_.verify() == pytest.approx(
+        pld_epsilon(model.noise_multiplier_, rate, steps, 1e-5)
+    )
+    assert model.figures_["moments_epsilon"] == pytest.approx(
+        moments_epsilon(model.noise_multiplier_, rate, steps, 1e-5)
+    )
+    tight = accountant == "pld"
+    assert (model.ledger_.verify() > 1.95) == tight
+    assert (model.figures_["moments_epsilon"] > 2.05) == tight
+
+
+def test_a_given_noise_multiplier_states_what_it_spends_or_is_held_to_the_claim():
+    X, y = digits()
+    stated = private(epsilon=None, noise_multiplier=1.0).fit(X, y).ledger_
+    assert stated.epsilon == pytest.approx(stated.verify())
+    claimed = private(epsilon=stated.epsilon / 2, noise_multiplier=1.0).fit(X, y).ledger_
+    assert not claimed.within_budget
+
+
+def test_shuffled_batches_keep_no_promise_of_the_accountant():
+    X, y = digits()
+    model = private(epsilon=2.0, sampling="shuffle", random_state=None).fit(X, y)
+    (entry,) = model.ledger_.entries
+    assert (entry.uses, entry.sampling) == (5, 1.0)
+    assert model.ledger_.verify() > 2.0
+    assert not model.ledger_.holds
+    assert "does not apply" in model.ledger_.gaps[0]
+
+
+def test_a_fixed_seed_and_an_observed_domain_are_unpaid():
+    X, y = digits()
+    domain = Domain(tuple(NumericFeature(f"x{k}", 0, 1) for k in range(64)), ("0",), ("bounds",))
+    ledger = private(epsilon=8.0, domain=domain).fit(X, y).ledger_
+    assert ledger.unpaid[0] == "bounds"
+    assert "fixed seed" in ledger.unpaid[1]
+
+
+def test_planning_the_ledger_needs_no_rows():
+    X, y = digits()
+    model = private(epsilon=2.0)
+    planned = model.plan_ledger(len(X))
+    assert planned.summary() == model.fit(X, y).ledger_.summary()
+
+
+@pytest.mark.parametrize("model", [private(epsilon=8.0), LLMClassifier(**SMALL, random_state=1)])
+def test_a_seed_repeats_the_fit(model):
+    X, y = digits()
+    first = model.fit(X, y).filters_.copy()
+    np.testing.assert_array_equal(first, model.fit(X, y).filters_)
+
+
+def test_inputs_enter_normalised():
+    X, y = digits()
+    model = LLMClassifier(**SMALL, epochs=2, centre=0.3, spread=0.4, random_state=0).fit(X, y)
+    same = LLMClassifier(**SMALL, epochs=2, random_state=0).fit((X - 0.3) / 0.4, y)
+    np.testing.assert_allclose(model.filters_, same.filters_, atol=2e-3)
+
+
+def test_local_explanations_are_the_maps_that_make_the_score():
+    X, y = digits()
+    model = LLMClassifier(**{**SMALL, "n_maps": 4}, epochs=5, random_state=0).fit(X, y)
+    local = model.explain_local(X[:50])
+    np.testing.assert_array_equal(local.classes, model.predict(X[:50]))
+    np.testing.assert_allclose(local.weights.sum(axis=1), 1, rtol=1e-5)
+    assert (np.diff(local.weights, axis=1) <= 0).all()
+    # f_k = sum_m s_m (w_m x + b_m), by the maps in the explained order.
+    maps = model.explain_global()
+    offsets = maps.offsets[local.classes[:, None], local.order]
+    values = np.einsum("nmd,nd->nm", local.filters, X[:50]) + offsets
+    scores = (local.weights * values).sum(axis=1)
+    np.testing.assert_allclose(scores, model.decision_function(X[:50]).max(axis=1), rtol=1e-3)
+    np.testing.assert_allclose(
+        local.weighted, np.einsum("nm,nmd->nd", local.weights, local.filters), atol=1e-5
+    )
+
+
+def test_any_class_can_be_explained_and_unknown_ones_are_refused():
+    X, y = digits()
+    model = LLMClassifier(**SMALL, epochs=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.explain_local(X[:3], [7, 7, 2]).classes, [7, 7, 2])
+    with pytest.raises(ValueError, match="classes must be among"):
+        model.explain_local(X[:1], [11])
+
+
+def test_two_classes_have_one_score_and_two_probabilities():
+    X, y = digits()
+    model = LLMClassifier(**SMALL, epochs=3, random_state=0).fit(X, y > 4)
+    score, probabilities = model.decision_function(X), model.predict_proba(X)
+    assert score.shape == (len(X),)
+    np.testing.assert_allclose(probabilities[:, 1], 1 / (1 + np.exp(-score)), atol=1e-5)
+    np.testing.assert_array_equal(model.predict(X), score > 0)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"epsilon": None}, "both are None"),
+        ({"epsilon": 0.0}, "epsilon must be above 0"),
+        ({"delta": 1.0}, "delta must lie strictly between 0 and 1"),
+        ({"sampling": "poison"}, "sampling must be one of 'poisson', 'shuffle', got 'poison'"),
+        ({"accountant": "rdp"}, "accountant must be one of 'pld', 'moments', got 'rdp'"),
+        ({"n_projected": 0}, "n_projected must be an integer of at least 1"),
+        ({"clip_norm": None}, "clip_norm must be a finite number"),
+        ({"decay": 1.5}, "decay must be a number above 0 and at most 1"),
+    ],
+)
+def test_errors_say_what_was_given_and_what_is_allowed(params, message):
+    with pytest.raises(ValueError, match=message):
+        private(**params).fit(*digits())
