@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dprepro.config import ExperimentConfig
 from dprepro.data.card import Card, load_card
-from dprepro.data.domain import Domain, NumericFeature, TaskKind
+from dprepro.data.domain import Domain, TaskKind
+from dprepro.data.drawing import draw_features
 from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import narrow, plan
@@ -101,14 +101,8 @@ def draw_rows(
     domain: Domain, kind: TaskKind, rows: int, generator: np.random.Generator
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Draw rows uniformly from a domain; every label and category that fits in occurs."""
-    columns: dict[str, Any] = {}
-    for feature in domain.features:
-        if isinstance(feature, NumericFeature):
-            columns[feature.name] = generator.uniform(feature.lower, feature.upper, rows)
-        else:
-            codes = generator.permutation(np.arange(rows) % len(feature.categories))
-            columns[feature.name] = pd.Categorical(np.array(feature.categories, object)[codes])
+    X = draw_features(domain, rows, generator)
     if kind == "regression":
         lower, upper = (float(bound) for bound in domain.target)
-        return pd.DataFrame(columns), generator.permutation(np.linspace(lower, upper, rows))
-    return pd.DataFrame(columns), generator.permutation(np.arange(rows) % len(domain.target))
+        return X, generator.permutation(np.linspace(lower, upper, rows))
+    return X, generator.permutation(np.arange(rows) % len(domain.target))

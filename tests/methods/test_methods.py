@@ -17,7 +17,11 @@ CASES = [(method, task) for method in all_methods().values() for task in sorted(
 PRIVATE = [(method, task) for method, task in CASES if method.takes_epsilon]
 
 # What is slow beyond measure with its defaults.
-QUICK = {"aplr": {"m": 20}}
+QUICK = {
+    "aplr": {"m": 20},
+    "dp-bag": {"teachers": 10, "partitions": 2},
+    "dp-bag-sound": {"teachers": 10, "partitions": 2},
+}
 
 pytestmark = pytest.mark.filterwarnings("ignore", category=ConvergenceWarning)
 

@@ -1,0 +1,25 @@
+"""Votes: what they cost by an independent accountant, and that no more could be had."""
+
+import pytest
+
+from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.voting import affordable_votes
+
+
+def spent(votes, rate, epsilon, delta):
+    entry = LedgerEntry("laplace", "votes", 1.0, "L1", 1 / rate, 2 * votes, (epsilon, delta))
+    return Ledger(epsilon, delta, "replace-one", [entry]).verify()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("rate", [0.02, 0.2])
+def test_the_votes_keep_within_the_budget_and_half_as_many_more_would_not(epsilon, rate):
+    votes = affordable_votes(rate, epsilon, 1e-5)
+    assert votes >= 0
+    if votes:
+        assert spent(votes, rate, epsilon, 1e-5) <= epsilon
+    assert spent(3 * votes // 2 + 1, rate, epsilon, 1e-5) > epsilon
+
+
+def test_without_a_delta_epsilons_add_up():
+    assert affordable_votes(0.05, 1.0, 0.0) == 10
