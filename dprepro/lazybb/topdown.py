@@ -57,33 +57,35 @@ class TopDownLearner:
         # Weight of label -1 and of label 1, (n, 2).
         weights = np.column_stack([np.maximum(-signed_weights, 0), np.maximum(signed_weights, 0)])
         at = np.zeros(literals.rows, dtype=np.int64)
+        # Of each leaf so far: weights of both labels, in all and where each column is true.
+        whole = np.zeros((self.splits + 1, 2))
+        inside = np.zeros((self.splits + 1, literals.columns, 2))
         gains = np.empty((self.splits + 1, literals.columns))
-        gains[0] = split_gains(literals, weights)
+        whole[0], inside[0] = weights.sum(axis=0), literals.sums(weights)
+        gains[0] = split_gains(whole[0], inside[0])
         leaves, columns = np.empty((2, self.splits), dtype=np.int64)
         for k in range(self.splits):
             chosen = self.choice.pick((turn, k), gains[: k + 1].ravel())
-            leaves[k], columns[k] = divmod(chosen, literals.columns)
-            _split(at, literals, leaves[k], columns[k], k + 1)
-            if k + 1 < self.splits:
-                for leaf in (leaves[k], k + 1):
-                    gains[leaf] = split_gains(literals, weights * (at == leaf)[:, None])
-        totals = np.column_stack(
-            [np.bincount(at, weights[:, c], minlength=self.splits + 1) for c in (0, 1)]
-        )
-        return Tree(leaves, columns, 2 * self.label.pick(turn, totals) - 1)
+            leaf, columns[k] = divmod(chosen, literals.columns)
+            leaves[k] = leaf
+            _split(at, literals, leaf, columns[k], k + 1)
+            moved = weights * (at == k + 1)[:, None]
+            whole[k + 1], inside[k + 1] = moved.sum(axis=0), literals.sums(moved)
+            # What stays is the difference, which may round to a little below 0.
+            whole[leaf] = np.maximum(whole[leaf] - whole[k + 1], 0.0)
+            inside[leaf] = np.maximum(inside[leaf] - inside[k + 1], 0.0)
+            for part in (leaf, k + 1):
+                gains[part] = split_gains(whole[part], inside[part])
+        return Tree(leaves, columns, 2 * self.label.pick(turn, whole) - 1)
 
 
-def split_gains(literals: Literals, weights: np.ndarray) -> np.ndarray:
+def split_gains(whole: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """Return the gain g(leaf) - g(false part) - g(true part) of every column, float64 (d,).
 
-    `weights`, float64 (n, 2), are those of both labels, 0 outside the leaf. g is weight times
-    Gini, w G(q) = 4 w q (1 - q) = 4 a b / (a + b).
+    The leaf weighs `whole`, float64 (2,) for both labels, and `inside`, (d, 2), where each column
+    is true. g is weight times Gini, w G(q) = 4 w q (1 - q) = 4 a b / (a + b).
     """
-    whole = weights.sum(axis=0)
-    inside = literals.sums(weights)
-    # The difference of sums may round to a little below 0.
-    outside = np.maximum(whole - inside, 0.0)
-    return gini(whole) - gini(inside) - gini(outside)
+    return gini(whole) - gini(inside) - gini(np.maximum(whole - inside, 0.0))
 
 
 def gini(weights: np.ndarray) -> np.ndarray:

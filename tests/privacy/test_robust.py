@@ -49,6 +49,10 @@ def random_pairs(count: int, seed: int) -> Iterator[Pair]:
         yield literals, signs * first, signs * second, zeta
 
 
+def gains_of(literals: Literals, weights: np.ndarray) -> np.ndarray:
+    return split_gains(weights.sum(axis=0), literals.sums(weights))
+
+
 def flipped_record(zeta: float) -> Pair:
     """Return a record whose label changes, alike to one half by one column, to the other by two.
 
@@ -68,7 +72,7 @@ def moves_of_gains(pair: Pair, leaves: np.ndarray) -> np.ndarray:
     for signed in both:
         weights = np.column_stack([np.maximum(-signed, 0), np.maximum(signed, 0)])
         inside = [weights * (leaves == leaf)[:, None] for leaf in range(leaves.max() + 1)]
-        gains.append(np.concatenate([split_gains(literals, part) for part in inside]))
+        gains.append(np.concatenate([gains_of(literals, part) for part in inside]))
     return (gains[1] - gains[0]) / zeta
 
 
