@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, Paper, ResultsFolder, method_titles, read
+
+if TYPE_CHECKING:
+    from dprepro.ebm.additive import AdditiveModel
+    from dprepro.report.shapes import Column
 
 
 class FigureFormat(str, Enum):
@@ -26,12 +30,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(
         plot, name="plot", help="Draw results.\n\nExample: dprepro plot curves --metric auc"
     )
-
-
-# Typer drops the name of a group's only command unless the group has a callback.
-@plot.callback()
-def _plot() -> None:
-    pass
 
 
 @plot.command()
@@ -80,3 +78,67 @@ def curves(
     endings = [chosen.value for chosen in format or FigureFormat]
     for path in write_figures(build_panels(tables, method or ()), output, endings):
         typer.echo(path)
+
+
+@plot.command()
+def shapes(
+    config: Annotated[
+        str | None, typer.Argument(help="Built-in name or path of a config whose models to fit.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
+    ] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
+    model: Annotated[
+        list[Path] | None, typer.Option(help="A saved model to draw, too; repeatable.")
+    ] = None,
+    feature: Annotated[
+        list[str] | None, typer.Option(help="Only this feature; repeatable.")
+    ] = None,
+    numeric: Annotated[bool, typer.Option("--numeric", help="Only numeric features.")] = False,
+    same_scale: Annotated[
+        bool, typer.Option("--same-scale", help="One vertical scale for a feature's panels.")
+    ] = False,
+    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
+    name: Annotated[str, typer.Option(help="What the files' names begin with.")] = "shapes",
+    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
+    format: Annotated[
+        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
+    ] = None,
+) -> None:
+    """Draw shape functions: a row a feature, methods and privacy levels side by side.
+
+    Bands are the noise that boosting added, two standard deviations; grey bars show where the
+    rows are. Both are post-processing of what was released.
+
+    Example: dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric
+    """
+    from dprepro.config import load_config
+    from dprepro.ebm.model_file import load_model
+    from dprepro.errors import DpreproError
+    from dprepro.experiment.fitting import choose_tasks, describe, fit_model
+    from dprepro.report.shapes import select_features, write_shapes
+
+    columns = []
+    if config is not None:
+        experiment = load_config(config)
+        for task in choose_tasks(experiment, method or [], epsilon or [], split, data_dir):
+            columns.append(_column(describe(task), fit_model(experiment, task, data_dir)))
+    columns += [_column(path.stem, load_model(path)) for path in model or []]
+    if not columns:
+        raise DpreproError("nothing to draw: name a config whose models to fit, or a --model")
+    features = select_features(columns, feature or [], numeric)
+    endings = [chosen.value for chosen in format or FigureFormat]
+    for path in write_shapes(columns, features, name, output, endings, same_scale):
+        typer.echo(path)
+
+
+def _column(title: str, model: AdditiveModel) -> Column:
+    from dprepro.ebm.shapes import shapes_of
+    from dprepro.report.shapes import Column
+
+    unit = "log odds" if hasattr(model, "classes_") else "target"
+    return Column(title, tuple(shapes_of(model)), unit)

@@ -1,0 +1,182 @@
+"""`dprepro fit`, `edit` and `score`: models to keep, to change and to judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from dprepro.ebm.additive import AdditiveModel
+    from dprepro.ebm.editing import Edit
+
+ModelFile = Annotated[Path, typer.Argument(help="A file that `dprepro fit` wrote.")]
+ConfigName = Annotated[str, typer.Argument(help="Built-in name or path of a config.")]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `app`."""
+    app.command("fit")(fit)
+    app.command("edit")(edit)
+    app.command("score")(score)
+
+
+def fit(
+    config: ConfigName,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
+    method: Annotated[str, typer.Option(help="The method, by name or label.")],
+    epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
+    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
+    data_dir: DataFolder = None,
+) -> None:
+    """Fit one additive model of a config and save it as JSON.
+
+    The file holds the shape functions, the edits, the ledger and how to predict without this
+    package. With `seed: null` in the config the noise comes from the operating system, as a model
+    for release needs it.
+
+    Example: dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json
+    """
+    from dprepro.config import load_config
+    from dprepro.ebm.model_file import save_model
+    from dprepro.errors import DpreproError
+    from dprepro.experiment.fitting import choose_tasks, describe, fit_model
+
+    experiment = load_config(config)
+    epsilons = [] if epsilon is None else [epsilon]
+    tasks = choose_tasks(experiment, [method], epsilons, split, data_dir)
+    if len(tasks) > 1:
+        raise DpreproError(
+            f"one model is saved at a time, and these fit: {'; '.join(map(describe, tasks))}. "
+            "Choose by --method with a label, and --epsilon"
+        )
+    model = fit_model(experiment, tasks[0], data_dir)
+    save_model(model, output, {"config": experiment.name, "task": tasks[0].to_json()})
+    typer.echo(f"{output}: {describe(tasks[0])} on {tasks[0].dataset}, split {split}")
+
+
+def edit(
+    model: ModelFile,
+    feature: Annotated[str | None, typer.Option(help="The feature to change or show.")] = None,
+    monotone: Annotated[
+        str | None, typer.Option(metavar="DIRECTION", help="Make it increasing or decreasing.")
+    ] = None,
+    interpolate: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="FROM TO", help="Draw a line through this range."),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Set the bin of this number, category or label ...")
+    ] = None,
+    value: Annotated[float | None, typer.Option(help="... to this value.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Save here, not in MODEL.")
+    ] = None,
+) -> None:
+    """Change a saved model by hand, or show what is in it.
+
+    Edits cost no privacy while they go by the model and by what is public, not by private rows.
+    They are kept in the file and named in its ledger. Without a change, the model is shown.
+
+    Example: dprepro edit model.json --feature age --monotone increasing
+    """
+    from dprepro.ebm import editing
+    from dprepro.ebm.model_file import load_model, save_model
+    from dprepro.errors import DpreproError
+
+    loaded = load_model(model)
+    setting = at is not None or value is not None
+    asked = sum([monotone is not None, interpolate is not None, setting, undo])
+    if not asked:
+        _show(loaded, model, feature)
+        return
+    if asked > 1 or (feature is None and not undo) or (setting and (at is None or value is None)):
+        raise DpreproError(
+            "name one change: --undo, or --feature with --monotone DIRECTION, with "
+            "--interpolate FROM TO, or with both --at and --value"
+        )
+    done: Edit | None
+    if undo:
+        done = editing.undo(loaded)
+    elif monotone is not None:
+        done = editing.make_monotone(loaded, str(feature), monotone)
+    elif interpolate is not None:
+        done = editing.interpolate(loaded, str(feature), *interpolate)
+    else:
+        done = editing.set_value(loaded, str(feature), str(at), float(value or 0.0))
+    target = output or model
+    if done is not None or output is not None:
+        save_model(loaded, target)
+    typer.echo(_outcome(done, undo, target))
+
+
+def _outcome(done: Edit | None, undone: bool, target: Path) -> str:
+    if done is None:
+        return "nothing to change: it is so already"
+    moved = sum(a != b for a, b in zip(done.before, done.after, strict=True))
+    size = max(abs(a - b) for a, b in zip(done.before, done.after, strict=True))
+    return (
+        f"{target}: {'undone: ' if undone else ''}{done}; "
+        f"{moved} of {len(done.after)} bins moved, by up to {size:.3g}"
+    )
+
+
+def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
+    from dprepro.cli.journals import console
+    from dprepro.ebm.editing import position_of
+    from dprepro.ebm.shapes import shapes_of
+    from dprepro.report import models as render
+
+    shapes = shapes_of(model)
+    if feature is not None:
+        console().print(render.bins(shapes[position_of(model, feature)]))
+        return
+    console().print(render.overview(shapes, str(path), model.intercept_, map(str, model.edits_)))
+    ledger: Any = getattr(model, "ledger_", None)
+    if ledger is not None:
+        from dprepro.report.ledgers import describe
+
+        console().print(describe(ledger, "[bold]Ledger[/], as the file states it"))
+
+
+def score(
+    model: ModelFile,
+    config: ConfigName,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    data_dir: DataFolder = None,
+) -> None:
+    """Score a saved model on the test rows that belong to its training rows.
+
+    An edited model is shown beside what it was as released. Scores are exact: on private rows they
+    are a release that no ledger counts.
+
+    Example: dprepro score model.json adult
+    """
+    from dprepro.cli.journals import console
+    from dprepro.config import load_config
+    from dprepro.ebm.editing import undo
+    from dprepro.ebm.model_file import load_model, model_from_json, model_to_json
+    from dprepro.experiment.fitting import score_held_out
+    from dprepro.report import models as render
+
+    loaded = load_model(model)
+    experiment = load_config(config)
+    task = loaded.origin_.get("task")
+    trained = task if isinstance(task, dict) else {}
+    scores = {"model": score_held_out(loaded, trained, experiment, data_dir)}
+    if loaded.edits_:
+        released = model_from_json(model_to_json(loaded))
+        while released.edits_:
+            undo(released)
+        scores["as released"] = score_held_out(released, trained, experiment, data_dir)
+    if as_json:
+        typer.echo(json.dumps(scores, indent=1))
+    else:
+        console().print(render.scores(scores))

@@ -1,0 +1,62 @@
+"""Saved models as tables: their features, the bins of one, their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from dprepro.ebm.shapes import Shape
+
+
+def overview(shapes: Sequence[Shape], title: str, intercept: float, edits: Iterable[str]) -> Group:
+    """Return a table of the features, the intercept, and the edits in their order."""
+    table = _table("feature", "bins", "lowest", "highest", "noise (median)", "edited", title=title)
+    for shape in shapes:
+        table.add_row(
+            escape(shape.name),
+            str(shape.values.size),
+            f"{shape.values.min():.4g}",
+            f"{shape.values.max():.4g}",
+            "" if shape.noise is None else f"{np.median(shape.noise):.3g}",
+            "yes" if shape.is_edited else "",
+        )
+    lines = [escape(f"  {number}. {edit}") for number, edit in enumerate(edits, start=1)]
+    return Group(table, f"Intercept: {intercept:.4g}", "Edits:" if lines else "Edits: none", *lines)
+
+
+def bins(shape: Shape) -> Table:
+    """Return a table of the bins of one feature: value, released value, noise, rows."""
+    table = _table("bin", "value", "released", "noise (sd)", "rows", title=shape.name)
+    for b, label in enumerate(shape.labels):
+        moved = shape.values[b] != shape.released[b]
+        table.add_row(
+            escape(label),
+            f"{shape.values[b]:.4g}",
+            f"{shape.released[b]:.4g}" if moved else "",
+            "" if shape.noise is None else f"{shape.noise[b]:.3g}",
+            f"{shape.counts[b]:.0f}",
+        )
+    return table
+
+
+def scores(found: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return a table of metrics, a row for each model."""
+    names = list(next(iter(found.values())))
+    table = _table("", *names)
+    for title, metrics in found.items():
+        table.add_row(escape(title), *(f"{metrics[name]:.5g}" for name in names))
+    return table
+
+
+def _table(first: str, *others: str, title: str | None = None) -> Table:
+    table = Table(title=None if title is None else escape(title), box=None, title_justify="left")
+    table.add_column(first, no_wrap=True)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.ebm.model_file import load_model
+from dprepro.errors import DpreproError
+from tests.lab import Lab, lab
+
+__all__ = ["lab"]
+
+METHODS = [{"method": "dp-ebm-gdp", "params": {"n_epochs": 20}}, "logistic"]
+
+
+def dprepro(*arguments: object) -> str:
+    outcome = CliRunner().invoke(app, list(map(str, arguments)))
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+@pytest.fixture
+def config(lab: Lab) -> Path:
+    return lab.config(methods=METHODS)
+
+
+@pytest.fixture
+def model(lab: Lab, config: Path) -> Path:
+    path = lab.folder / "model.json"
+    options = ("--epsilon", 8, "--split", 1, "--output", path)
+    assert "ε=8 on tiny, split 1" in dprepro("fit", config, "--method", "dp-ebm-gdp", *options)
+    return path
+
+
+def test_a_saved_model_remembers_where_it_comes_from(model: Path) -> None:
+    origin = load_model(model).origin_
+    assert origin["config"] == "lab"
+    assert (origin["task"]["split"], origin["task"]["epsilon"]) == (1, 8.0)
+
+
+def test_edits_change_the_file_and_undo_brings_it_back(model: Path) -> None:
+    released = model.read_text()
+    copy = model.with_name("copy.json")
+    assert "a: monotone decreasing" in dprepro(
+        "edit", model, "--feature", "a", "--monotone", "decreasing", "--output", copy
+    )
+    assert model.read_text() == released
+    assert "set v to -0.5" in dprepro("edit", copy, "--feature", "b", "--at", "v", "--value", -0.5)
+    assert "set" in dprepro("edit", copy, "--feature", "a", "--at", 0, "--value", 0.75)
+    assert "from 0 to 0.5" in dprepro("edit", copy, "--feature", "a", "--interpolate", 0, 0.5)
+    assert len(load_model(copy).edits_) == 4
+    for _ in range(4):
+        assert "undone" in dprepro("edit", copy, "--undo")
+    assert copy.read_text() == released
+
+
+def test_showing_a_model_changes_nothing_and_shows_ledger_and_edits(model: Path) -> None:
+    dprepro("edit", model, "--feature", "b", "--at", "u", "--value", 0.125)
+    before = model.read_text()
+    overview = dprepro("edit", model)
+    assert "Changed after the fit, at no cost: b: set u to 0.125" in overview
+    assert "Recomposed by dp_accounting" in overview
+    assert "1. b: set u to 0.125" in overview
+    assert "0.125" in dprepro("edit", model, "--feature", "b")
+    assert model.read_text() == before
+
+
+def test_an_edited_model_is_scored_beside_the_released_one(model: Path, config: Path) -> None:
+    released = json.loads(dprepro("score", model, config, "--json"))
+    assert set(released) == {"model"}
+    dprepro("edit", model, "--feature", "a", "--monotone", "decreasing")
+    both = json.loads(dprepro("score", model, config, "--json"))
+    assert both["as released"] == released["model"]
+    assert both["model"]["auc"] < released["model"]["auc"]
+    assert "as released" in dprepro("score", model, config)
+
+
+def test_shapes_of_methods_and_of_files_are_drawn(model: Path, config: Path) -> None:
+    folder = model.parent / "figures"
+    options = ("--output", folder, "--format", "svg", "--split", 2)
+    fitted = dprepro("plot", "shapes", config, "--method", "dp-ebm-gdp", "--epsilon", 1, *options)
+    assert [line.rpartition("/")[2] for line in fitted.split()] == [
+        "shapes-a.svg",
+        "shapes-b.svg",
+        "shapes.svg",
+    ]
+    saved = dprepro("plot", "shapes", "--model", model, "--numeric", "--name", "mine", *options)
+    assert saved.split() == [str(folder / "mine-a.svg")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "CONFIG", "--method", "dp-ebm-gdp", "-o", "x.json"], "one model is saved"),
+        (["fit", "CONFIG", "--method", "logistic", "-o", "x.json"], "no shape functions"),
+        (["edit", "MODEL", "--monotone", "increasing"], "name one change"),
+        (["edit", "MODEL", "--feature", "a", "--at", "1"], "both --at and --value"),
+        (["edit", "MODEL", "--feature", "a", "--undo", "--monotone", "up"], "name one change"),
+        (["edit", "MODEL", "--undo"], "no edit to undo"),
+        (["edit", "CONFIG"], "not a model file"),
+        (["score", "MODEL", "quickstart"], "name the config that it was fitted with"),
+        (["plot", "shapes"], "nothing to draw"),
+        (["plot", "shapes", "--model", "MODEL", "--feature", "c"], "no feature 'c'"),
+    ],
+)
+def test_mistakes_are_told(model: Path, config: Path, arguments: list[str], message: str) -> None:
+    places = {"CONFIG": str(config), "MODEL": str(model)}
+    with pytest.raises(DpreproError, match=message):
+        dprepro(*(places.get(argument, argument) for argument in arguments))
