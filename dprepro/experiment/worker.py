@@ -49,7 +49,7 @@ class DataRef:
 
 
 @dataclass(frozen=True)
-class _Encoded:
+class Encoded:
     """One split in one representation, with the domain that the representation was made from."""
 
     X_train: Any
@@ -102,7 +102,7 @@ def run_task(task: Task, data: DataRef) -> Record:
 
 
 def _run(task: Task, data: DataRef) -> Record:
-    _, encode_seconds = _timed(lambda: _encoded_for(task, data))
+    _, encode_seconds = _timed(lambda: rows_of(task, data))
     estimator, fit_seconds = _timed(lambda: fit_task(task, data))
     metrics, predict_seconds = _timed(lambda: score_on_test_rows(estimator, task, data))
     metrics |= {k: float(v) for k, v in getattr(estimator, "figures_", {}).items()}
@@ -118,7 +118,7 @@ def _run(task: Task, data: DataRef) -> Record:
 
 def fit_task(task: Task, data: DataRef) -> Any:
     """Return the task's estimator, fitted on its training rows. Raises what the method raises."""
-    rows = _encoded_for(task, data)
+    rows = rows_of(task, data)
     setting = Setting(_dataset(data).task, task.epsilon, task.delta, rows.domain, task_seed(task))
     estimator = registry.get(task.method).build(setting, **task.params)
     estimator.fit(rows.X_train, rows.y_train)
@@ -132,11 +132,12 @@ def score_on_test_rows(
 
     `encoding` is that of the task's method unless given.
     """
-    rows = _encoded_for(task, data, encoding)
+    rows = rows_of(task, data, encoding)
     return score(estimator, rows.X_test, rows.y_test, _dataset(data).task, rows.n_classes)
 
 
-def _encoded_for(task: Task, data: DataRef, encoding: str | None = None) -> _Encoded:
+def rows_of(task: Task, data: DataRef, encoding: str | None = None) -> Encoded:
+    """Return the task's split in a representation, that of its method unless given."""
     return _encoded(_split_only(task), data, encoding or registry.get(task.method).encoding)
 
 
@@ -207,11 +208,11 @@ def _parts(
 
 
 @lru_cache(maxsize=1)
-def _encoded(key: _SplitKey, data: DataRef, encoding: str) -> _Encoded:
+def _encoded(key: _SplitKey, data: DataRef, encoding: str) -> Encoded:
     dataset = _dataset(data)
     split = _split(data, key)
     encoder = ENCODINGS[encoding](split.domain)
-    return _Encoded(
+    return Encoded(
         X_train=encoder.transform(split.X_train),
         y_train=split.y_train,
         X_test=encoder.transform(split.X_test),

@@ -1,0 +1,52 @@
+"""`dprepro plot filters`: what locally linear maps, and networks beside them, respond to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dprepro.cli.plot import FigureFormat, plot
+
+
+@plot.command()
+def filters(
+    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
+    ] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
+    row: Annotated[
+        list[int] | None, typer.Option(help="A held-out row to explain; repeatable; default 0, 1.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Maps to draw for each row.")] = 3,
+    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
+    name: Annotated[str, typer.Option(help="What the files are called.")] = "filters",
+    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
+    format: Annotated[
+        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
+    ] = None,
+) -> None:
+    """Draw the heaviest filters of the predicted class, with their weights, for some inputs.
+
+    Images are drawn as images (blue speaks for the class, red against it), tables as bars. A
+    network (mlp) gets its integrated and its smoothed gradient instead.
+
+    Example: dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7
+    """
+    from dprepro.config import load_config
+    from dprepro.experiment.explaining import explain
+    from dprepro.experiment.fitting import choose_tasks
+    from dprepro.report.figures import save_figures
+    from dprepro.report.filters import draw
+
+    experiment = load_config(config)
+    tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir)
+    found = explain(experiment, tasks, row or [0, 1], top, data_dir)
+    endings = [chosen.value for chosen in format or FigureFormat]
+    for path in save_figures({name: draw(found)}, output, endings):
+        typer.echo(path)
