@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from dprepro.config import config_names, load_config, load_experiments
 from dprepro.errors import DpreproError
+from dprepro.published.published import FOLDER
 
 VALID = """\
 title: a test
@@ -153,6 +155,24 @@ def test_table_2_configs_are_the_papers_protocol() -> None:
         assert (config.splits, config.test_share, config.delta) == (25, 0.2, 1e-6)
         assert config.metric == "auc"
         assert {"dp-ebm-gdp", "dp-ebm-classic", "dp-logistic"} <= {m.label for m in config.methods}
+
+
+@pytest.mark.parametrize("dataset", ["adult", "cod-rna", "mushroom"])
+def test_lazybb_runs_with_the_hyper_parameters_printed_for_each_epsilon(dataset: str) -> None:
+    with (FOLDER / "lazybb_2022_hyperparameters.csv").open() as file:
+        printed = {
+            float(row["epsilon"]): {
+                "density": float(row["kappa"]),
+                "learning_rate": float(row["lambda"]),
+                "rounds": int(row["tau"]),
+            }
+            for row in csv.DictReader(file)
+            if row["dataset"] == dataset
+        }
+    config = load_config(f"lazybb-{dataset}")
+    assert config.epsilons == tuple(sorted(printed))
+    entries = [m for m in config.methods if m.method.startswith("lazybb-1r")]
+    assert [m.label for m in entries if m.by_epsilon == printed] == [m.label for m in entries]
 
 
 def test_built_in_configs_are_listed() -> None:

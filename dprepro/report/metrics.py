@@ -101,6 +101,8 @@ class Metric:
 # THE tolerances: everything else reads them from here, and `--tolerance` overrides them.
 _SCORE = Tolerance.parse("0.01,2sd")
 _LOSS = Tolerance.parse("5%,2sd")
+# One feature more or less, one point of a percentage.
+_COUNT = Tolerance.parse("1,2sd")
 
 METRICS = {
     metric.name: metric
@@ -111,6 +113,9 @@ METRICS = {
         Metric("log_loss", "Log loss", False, _LOSS, decimals=3),
         Metric("mae", "Mean absolute error", False, _LOSS),
         Metric("r2", "R²", True, _SCORE, decimals=3),
+        Metric("n_features", "Features used", False, _COUNT, decimals=1),
+        Metric("pct_features", "Features used (%)", False, _COUNT, decimals=2),
+        Metric("rademacher_bound", "Proved accuracy (Rademacher)", True, _SCORE, decimals=3),
     )
 }
 

@@ -1,0 +1,20 @@
+from dprepro.published.document import load_documents
+from dprepro.published.published import load_published
+
+PAPER = load_documents()["lazybb-2022"]
+
+
+def test_every_printed_cell_has_a_place():
+    assert len(PAPER.cells()) == len(load_published("lazybb-2022")) == 85
+    for cell in PAPER.cells():
+        layout = PAPER.tables[cell.table]
+        assert cell.metric in (layout.metric, *layout.also)
+        assert cell.method in {column.method for column in layout.columns}
+
+
+def test_adult_is_judged_on_its_test_set_and_the_others_on_five_folds():
+    for name, layout in PAPER.tables.items():
+        for dataset in layout.datasets:
+            protocol = PAPER.protocol_of(name, dataset)
+            expected = "test-set" if dataset == "adult" else "folds"
+            assert (protocol.evaluation, protocol.splits) == (expected, 5)
