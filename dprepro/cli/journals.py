@@ -18,7 +18,10 @@ Configs = Annotated[
     list[str] | None,
     typer.Option("--config", help="Only the journals of these configs (repeatable)."),
 ]
-Paper = Annotated[str | None, typer.Option("--paper", help="Only this document, e.g. dp-ebm-2021.")]
+Paper = Annotated[
+    str | None,
+    typer.Option("--paper", help="Only this document; the beginning will do, e.g. dp-ebm."),
+]
 Tolerances = Annotated[
     list[str] | None,
     typer.Option(
@@ -50,7 +53,12 @@ def _plans(journals: Iterable[Path]) -> dict[str, Plan]:
     plans = {}
     for name in {path.stem for path in journals} & set(config_names()):
         config = load_config(name)
-        plans[name] = Plan(config.splits, config.published.paper if config.published else None)
+        published = config.published
+        plans[name] = (
+            Plan(config.splits, published.paper, published.table)
+            if published
+            else Plan(config.splits, None)
+        )
     return plans
 
 

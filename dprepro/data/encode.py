@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -176,6 +177,40 @@ class CategoryEncoder:
         return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(feature.categories)))
 
 
+class IndicatorEncoder:
+    """Numbers as they are, each category as a feature of its own: a category "0" or "1".
+
+    `domain` describes what it makes. Missing and unseen categories are "0" throughout.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._given = domain
+        self.domain = replace(domain, features=tuple(f for _, f, _ in self._columns()))
+
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return a DataFrame (n, columns) of the columns of X with numbers, and of indicators."""
+        columns: dict[str, Any] = {}
+        for name, feature, category in self._columns():
+            if isinstance(feature, CategoricalFeature):
+                codes = category_codes(X[name], (category,)) + 1
+                columns[feature.name] = pd.Categorical.from_codes(
+                    codes, dtype=pd.CategoricalDtype(list(feature.categories))
+                )
+            else:
+                columns[feature.name] = X[name].array
+        return pd.DataFrame(columns, index=X.index)
+
+    def _columns(self) -> Iterator[tuple[str, NumericFeature | CategoricalFeature, str]]:
+        """Yield (feature given, feature made, its category; "" for a number) of each column."""
+        for feature in self._given.features:
+            if isinstance(feature, NumericFeature):
+                yield feature.name, feature, ""
+                continue
+            for category in feature.categories:
+                made = CategoricalFeature(f"{feature.name} = {category}", ("0", "1"))
+                yield feature.name, made, category
+
+
 def _indicators(column: pd.Series, feature: CategoricalFeature) -> np.ndarray:
     # The last row of the identity is all zeros: code -1, missing or unseen.
     rows = np.eye(len(feature.categories) + 1, len(feature.categories))
@@ -201,6 +236,7 @@ ENCODINGS: Mapping[str, Callable[[Domain], Encoder]] = MappingProxyType(
         "boolean": BooleanEncoder,
         "category": CategoryEncoder,
         "one-hot": OneHotEncoder,
+        "indicators": IndicatorEncoder,
         "unit-interval": UnitIntervalEncoder,
         "unit-norm": UnitNormEncoder,
         "symmetric": SymmetricEncoder,

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
@@ -25,6 +25,7 @@ from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.local import LocalExecutor
 from dprepro.experiment.plan import PlannedTask, narrow, plan
 from dprepro.experiment.record import Record, Task
+from dprepro.experiment.reuse import finished_elsewhere
 from dprepro.experiment.summary import Summary, Tally
 from dprepro.experiment.worker import DataRef, run_task, warm_up
 
@@ -123,14 +124,16 @@ def journal_path(config: ExperimentConfig, results: Path) -> Path:
 
 def look_ahead(config: ExperimentConfig, options: Options) -> Outlook:
     """Return what `run` would do, without doing or writing anything."""
-    path = journal_path(config, options.results)
+    path, plans = journal_path(config, options.results), _plans(config, options)
     known = {} if options.fresh or not path.exists() else _known(path)
-    return _outlook(*_plans(config, options), known, options.retry_failed)
+    known |= _by_key(_taken_over(path, plans[1], known, options.fresh))
+    return _outlook(*plans, known, options.retry_failed)
 
 
 def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summary:
     """Run the tasks of one config that its journal does not hold yet.
 
+    What another journal of the folder holds is taken over, unless ``options.fresh``.
     Results depend neither on the number of workers, nor on the order in which tasks finish, nor
     on how often the run was interrupted. A task that raises, kills its worker or exceeds its time
     limit leaves a ``failed`` record and the others go on.
@@ -145,7 +148,11 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
     start = time.perf_counter()
     plans = _plans(config, options)  # errors of the config come before anything is written
     with Journal(journal_path(config, options.results), fresh=options.fresh) as journal:
-        outlook = _outlook(*plans, _known(journal.path), options.retry_failed)
+        known = _known(journal.path)
+        taken = _taken_over(journal.path, plans[1], known, options.fresh)
+        for entry in taken:
+            journal.append(entry)
+        outlook = _outlook(*plans, known | _by_key(taken), options.retry_failed)
         tally = Tally(config.metric)
         tally.extend((*outlook.done, *outlook.skips))
         data = _data_ref(config, options, outlook.todo)
@@ -176,7 +183,18 @@ def _plans(
 
 
 def _known(path: Path) -> dict[str, Record]:
-    return {record.task.key: record for record in read_journal(path).records}
+    return _by_key(read_journal(path).records)
+
+
+def _by_key(entries: Sequence[dict[str, Any] | Record]) -> dict[str, Record]:
+    return {entry.task.key: entry for entry in entries if isinstance(entry, Record)}
+
+
+def _taken_over(
+    path: Path, asked: Sequence[PlannedTask], known: dict[str, Record], fresh: bool
+) -> list[dict[str, Any] | Record]:
+    missing = [p.task for p in asked if p.task.key not in known and not p.skip]
+    return [] if fresh else finished_elsewhere(path, missing)
 
 
 def _outlook(

@@ -61,7 +61,8 @@ class TableLayout(Strict):
     """One printed table. `datasets` maps card names to printed names, in printed order.
 
     `also` names further metrics that it prints, each shown as a table of its own. `protocol` takes
-    the place of the document's; `protocols` that of both on single datasets.
+    the place of the document's; `protocols` that of both on single datasets. `notes` say what a
+    reader of the table must know, slips of the original above all.
     """
 
     title: str
@@ -71,6 +72,7 @@ class TableLayout(Strict):
     columns: list[Column]
     protocol: Protocol | None = None
     protocols: dict[str, Protocol] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _check(self) -> TableLayout:
@@ -140,20 +142,25 @@ def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
 
 
 def select_documents(paper: str | None = None) -> list[Document]:
-    """Return the document named, or all that have a layout.
+    """Return the document named (the beginning of its name will do), or all that have a layout.
 
     Raises
     ------
     DpreproError
-        If no document of that name has a layout; the message lists those that do.
+        If no document, or more than one, has a name that begins so; the message lists the names.
     """
     documents = load_documents()
     if paper is None:
         return list(documents.values())
-    if paper not in documents:
-        names = list(documents)
+    if paper in documents:
+        return [documents[paper]]
+    names = list(documents)
+    found = [name for name in names if paper and name.startswith(paper)]
+    if len(found) > 1:
+        raise DpreproError(f"document {paper!r} could be {' or '.join(found)}; give more of it")
+    if not found:
         raise DpreproError(
             f"document {paper!r} has no table layout{nearest(paper, names) or '.'} "
             f"Allowed: {', '.join(names)}. A YAML file beside its CSV file adds one."
         )
-    return [documents[paper]]
+    return [documents[found[0]]]

@@ -42,6 +42,8 @@ class CheckReport:
         One verdict for each sentence that carries numbers.
     stale_claims
         Claims that the deviations file lists in vain: they hold.
+    notes
+        What the layouts say of the printed tables, slips above all.
     """
 
     verdicts: Sequence[CellVerdict]
@@ -49,6 +51,7 @@ class CheckReport:
     stale: Sequence[Stale] = ()
     claims: Sequence[ClaimVerdict] = ()
     stale_claims: Sequence[ClaimVerdict] = ()
+    notes: Sequence[str] = ()
 
     def of_paper(self, paper: str) -> CheckReport:
         """Return the part on one document."""
@@ -124,7 +127,13 @@ def check(
     verdicts: list[CellVerdict] = []
     stale: list[Stale] = []
     claims: list[ClaimVerdict] = []
+    notes: list[str] = []
     for document in documents:
+        notes += [
+            f"{document.paper}, {name}: {note}"
+            for name, layout in document.tables.items()
+            for note in layout.notes
+        ]
         judged = judge(document, results, tolerances, min_splits=min_splits)
         claimed = load_claims().get(document.paper, [])
         claims += judge_claims(document.paper, claimed, judged, tolerances)
@@ -141,6 +150,7 @@ def check(
         stale,
         [_explain_claim(claim, reasons) for claim in claims],
         [c for c in claims if c.outcome is Outcome.HOLDS and (c.paper, c.claim.name) in reasons],
+        notes,
     )
 
 

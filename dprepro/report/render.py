@@ -130,7 +130,8 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
     reasons = dict.fromkeys(
         f"{e.label}: {message}" for e, _ in entries if e.result for message in e.result.messages
     )
-    return [*lines, *reasons]
+    notes = dict.fromkeys(f"Note: {note}" for table in tables for note in table.notes)
+    return [*lines, *notes, *reasons]
 
 
 def rich_tables(tables: Sequence[ResultTable], style: Style) -> RenderableType:

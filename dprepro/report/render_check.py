@@ -33,6 +33,7 @@ def render_check(report: CheckReport, require_all: bool = False) -> RenderableTy
     if report.claims:
         parts.append(render_claims(report.claims))
     parts += [_stale_claim(claim) for claim in report.stale_claims]
+    parts += [Text(f"Note on {note}", style="dim") for note in report.notes]
     parts.append(_outcome(report, require_all))
     return Renderables(*parts)
 

@@ -16,10 +16,11 @@ from dprepro.experiment.record import Record, Task
 
 @dataclass(frozen=True)
 class Plan:
-    """What a journal's config asks for: how many splits, and the document it answers to."""
+    """What a journal's config asks for: how many splits, and the printed table it answers to."""
 
     splits: int
     paper: str | None
+    table: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class ResultCell:
         Number of splits that make the cell complete.
     papers
         The documents that its configs answer to; None where the configs are unknown.
+    tables
+        The tables of those documents, as (document, table); empty where unknown.
     messages
         The distinct errors and reasons of failed and skipped splits.
     true_epsilon
@@ -54,6 +57,7 @@ class ResultCell:
     skipped: int = 0
     planned: int = 1
     papers: frozenset[str] | None = None
+    tables: frozenset[tuple[str, str]] = frozenset()
     messages: tuple[str, ...] = ()
     true_epsilon: float | None = None
 
@@ -183,6 +187,13 @@ class _Entry:
             return None
         return frozenset() if self.plan.paper is None else frozenset({self.plan.paper})
 
+    @property
+    def tables(self) -> frozenset[tuple[str, str]]:
+        plan = self.plan
+        if plan is None or plan.paper is None or plan.table is None:
+            return frozenset()
+        return frozenset({(plan.paper, plan.table)})
+
 
 def _settings(task: Task) -> str:
     """Return a string that the tasks of one cell share, and only they: all but the split."""
@@ -229,6 +240,7 @@ def _cell(entries: Sequence[_Entry]) -> ResultCell:
         skipped=sum(r.status == "skipped" for r in ordered),
         planned=max(entry.planned for entry in entries),
         papers=_papers(entries),
+        tables=frozenset().union(*(entry.tables for entry in entries)),
         messages=tuple(dict.fromkeys(r.message for r in ordered if r.message)),
         true_epsilon=_true_epsilon(finished),
     )

@@ -64,6 +64,7 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
             {**verdict_row(stale.cell), "expected": stale.entry.expected} for stale in report.stale
         ],
         "stale_claims": [claim.claim.name for claim in report.stale_claims],
+        "notes": list(report.notes),
     }
 
 

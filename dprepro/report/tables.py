@@ -54,6 +54,7 @@ class ResultTable:
     groups: tuple[Group, ...]
     paper: str | None = None
     table: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def build_tables(
@@ -112,7 +113,15 @@ def build_tables(
             view = _View(results, find_metric(printed), names, cells, verdicts, document, name)
             columns, groups = view.lay_out(headings, layout.columns)
             tables.append(
-                ResultTable(layout.title, view.metric, columns, groups, document.paper, name)
+                ResultTable(
+                    layout.title,
+                    view.metric,
+                    columns,
+                    groups,
+                    document.paper,
+                    name,
+                    tuple(layout.notes),
+                )
             )
         rest = [d for d in rest if d not in shown]
     if unprinted:
@@ -182,6 +191,18 @@ def _headings(layouts: Iterable[TableLayout], metric: str) -> list[Column]:
     return list(columns.values())
 
 
+def _present(headings: Sequence[Column], labels: set[str]) -> list[Column]:
+    """Return the headings whose method appears, or whose non-private twin does and no other has."""
+    twins = {column.nonprivate for column in headings if column.method in labels}
+    shown = []
+    for column in headings:
+        lone = column.nonprivate in labels and column.nonprivate not in twins
+        if column.method in labels or lone:
+            shown.append(column)
+            twins.add(column.nonprivate)
+    return shown
+
+
 @dataclass(frozen=True)
 class _View:
     """Results seen through one metric, beside what a document prints."""
@@ -214,14 +235,31 @@ class _View:
         ]
 
     def _is_anothers(self, cell: ResultCell) -> bool:
-        """Whether the cell answers to documents, and this is none of them."""
-        return bool(self.document and cell.papers and self.document.paper not in cell.papers)
+        """Whether the cell answers to other documents, or to other tables that print its dataset.
+
+        What this table prints is never another's.
+        """
+        document = self.document
+        if not document or not cell.papers:
+            return False
+        if document.paper not in cell.papers:
+            return True
+        place = (cell.task.dataset, cell.task.label, cell.task.epsilon)
+        if place in {(c.dataset, c.method, c.epsilon) for c in self.printed}:
+            return False
+        printing = {
+            (document.paper, name)
+            for name, layout in document.tables.items()
+            if cell.task.dataset in layout.datasets
+        }
+        answered = cell.tables & printing
+        return bool(answered) and (document.paper, self.table) not in answered
 
     def _columns(self, datasets: Iterable[str], headings: Sequence[Column]) -> list[Column]:
         """Return the headings of methods that appear, then a column for each other label."""
         labels = [cell.task.label for cell in self._cells(datasets)]
         labels += [verdict.published.method for verdict in self.verdicts]
-        shown = [column for column in headings if column.method in labels]
+        shown = _present(headings, set(labels))
         covered = {name for column in shown for name in (column.method, column.nonprivate)}
         others = [label for label in dict.fromkeys(labels) if label not in covered]
         return [*shown, *(Column(title=self._title(label), method=label) for label in others)]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.data.encode import ENCODINGS
+from dprepro.data.encode import ENCODINGS, one_hot_bounds
 
 DOMAIN = Domain(
     (
@@ -27,6 +27,26 @@ def test_one_hot_keeps_numbers_and_spreads_categories():
         ENCODINGS["one-hot"](DOMAIN).transform(FRAME),
         [[50, 0, 0, 1, 5], [250, 1, 0, 0, 5], [-3, 0, 0, 0, 5]],
     )
+
+
+def test_indicators_are_features_of_their_own_and_the_domain_describes_them():
+    encoder = ENCODINGS["indicators"](DOMAIN)
+    made = encoder.transform(FRAME)
+    assert list(made) == ["age", "job = a", "job = b", "job = c", "fixed"]
+    assert [feature.name for feature in encoder.domain.features] == list(made)
+    assert made["job = c"].tolist() == ["1", "0", "0"]
+    assert made.loc[2, ["job = a", "job = b", "job = c"]].tolist() == ["0", "0", "0"]
+    assert encoder.domain.features[1] == CategoricalFeature("job = a", ("0", "1"))
+    one_hot = ENCODINGS["one-hot"](DOMAIN).transform(FRAME)
+    np.testing.assert_array_equal(made.astype(float), one_hot)
+
+
+def test_one_hot_bounds_hold_each_column():
+    lower, upper = one_hot_bounds(DOMAIN)
+    encoded = ENCODINGS["one-hot"](DOMAIN).transform(FRAME.assign(age=[0.0, 50.0, 100.0]))
+    assert lower.tolist() == [0, 0, 0, 0, 5]
+    assert upper.tolist() == [100, 1, 1, 1, 5]
+    assert ((lower <= encoded) & (encoded <= upper)).all()
 
 
 def test_unit_norm_scales_by_the_bounds_and_appends_the_constant():

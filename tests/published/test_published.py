@@ -30,7 +30,7 @@ def test_every_cell_of_the_dp_ebm_paper_is_there():
 def test_all_documents_together_are_the_sum_of_each():
     cells = load_published()
     papers = {cell.paper for cell in cells}
-    assert {"dp-ebm-2021", "lazybb-2022", "dp-llm-2020", "replication-2025"} <= papers
+    assert {"dp-ebm-2021", "lazybb-2022", "dp-llm-2020", "replication-report-2025"} <= papers
     assert sum(len(load_published(paper)) for paper in papers) == len(cells)
     assert len({cell.key for cell in cells}) == len(cells)
 
