@@ -80,12 +80,16 @@ def save_figures(figures: Mapping[str, Figure], folder: Path, formats: Iterable[
 
 def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
     """Return a look for each title of a curve, the same in all panels."""
-    titles = dict.fromkeys(curve.title for panel in panels for curve in panel.curves)
+    return looks(curve.title for panel in panels for curve in panel.curves)
+
+
+def looks(titles: Iterable[str]) -> dict[str, Look]:
+    """Return a look for each distinct title, by place."""
     return {
         title: Look(
             _COLOURS[i % len(_COLOURS)], _DASHES[i % len(_DASHES)], _MARKERS[i % len(_MARKERS)]
         )
-        for i, title in enumerate(titles)
+        for i, title in enumerate(dict.fromkeys(titles))
     }
 
 

@@ -1,0 +1,43 @@
+"""`dprepro plot sweep`: results against a parameter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, method_titles, read
+from dprepro.cli.plot import FigureFormat, plot
+
+
+@plot.command()
+def sweep(
+    parameter: Annotated[str, typer.Argument(help="The parameter, e.g. n_maps.")],
+    metric: Annotated[str, typer.Option(help="auc, rmse, accuracy, ...")] = "accuracy",
+    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
+    format: Annotated[
+        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
+    ] = None,
+    config: Configs = None,
+    results: ResultsFolder = DEFAULT_FOLDER,
+) -> None:
+    """Draw the metric against a parameter of methods: what a config's `grid` ran.
+
+    A curve a method and privacy level, a picture a dataset. Bars are standard deviations over
+    splits; a dotted line is the value none.
+
+    Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
+    """
+    from dprepro.report.figures import save_figures
+    from dprepro.report.metrics import find_metric
+    from dprepro.report.sweeps import build_sweeps, draw
+
+    shown = find_metric(metric)
+    found = build_sweeps(read(results, config), parameter, shown, method_titles())
+    figures = {
+        f"sweep-{parameter}-{dataset}": draw(sweeps, parameter, shown, dataset)
+        for dataset, sweeps in found.items()
+    }
+    for path in save_figures(figures, output, [chosen.value for chosen in format or FigureFormat]):
+        typer.echo(path)
