@@ -87,14 +87,48 @@ class Impossible(Selector):
     reason: str = Field(min_length=1)
 
 
+class Picture(Strict):
+    """A printed picture without printed numbers: what it shows, and what draws it here.
+
+    On data that nobody outside has, `drawn_by` gives the same picture of other data.
+    """
+
+    shows: str
+    dataset: str
+    drawn_by: str
+
+
 class Document(Strict):
-    """A reproduced document."""
+    """A reproduced document. `pictures` are by their printed numbers."""
 
     paper: str
     title: str
     protocol: Protocol
     tables: dict[str, TableLayout]
     impossible: list[Impossible] = Field(default_factory=list)
+    pictures: dict[str, Picture] = Field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the tables, and where the pictures stand."""
+        found = [
+            f"{self.paper}, {name}: {note}"
+            for name, layout in self.tables.items()
+            for note in layout.notes
+        ]
+        for number, picture in self.pictures.items():
+            reason = self._why_no_data(picture.dataset)
+            verdict = f"impossible, {reason}; the same of other data" if reason else "drawn"
+            found.append(
+                f"{self.paper}, Figure {number} ({picture.shows}): {verdict} by "
+                f"`{picture.drawn_by}`"
+            )
+        return found
+
+    def _why_no_data(self, dataset: str) -> str | None:
+        """Return the reason why nobody outside can run a dataset, or None."""
+        of_data = [entry for entry in self.impossible if dataset in (entry.datasets or ())]
+        return of_data[0].reason if of_data else None
 
     def cells(self) -> list[PublishedCell]:
         """Return the printed cells of the tables and datasets laid out here."""

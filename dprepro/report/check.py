@@ -43,7 +43,7 @@ class CheckReport:
     stale_claims
         Claims that the deviations file lists in vain: they hold.
     notes
-        What the layouts say of the printed tables, slips above all.
+        What the layouts say of the printed tables, slips above all, and of the pictures.
     """
 
     verdicts: Sequence[CellVerdict]
@@ -129,11 +129,7 @@ def check(
     claims: list[ClaimVerdict] = []
     notes: list[str] = []
     for document in documents:
-        notes += [
-            f"{document.paper}, {name}: {note}"
-            for name, layout in document.tables.items()
-            for note in layout.notes
-        ]
+        notes += document.notes
         judged = judge(document, results, tolerances, min_splits=min_splits)
         claimed = load_claims().get(document.paper, [])
         claims += judge_claims(document.paper, claimed, judged, tolerances)

@@ -47,6 +47,14 @@ def test_both_dp_ebm_columns_share_one_non_private_row():
     assert columns["dpboost"].label(0.5) == "dpboost"
 
 
+def test_pictures_say_what_draws_them_and_which_need_private_data():
+    notes = {n.partition("Figure ")[2][:1]: n for n in PAPER.notes if "Figure" in n}
+    assert list(notes) == ["3", "4", "5"]
+    for number, note in notes.items():
+        assert ("impossible, real patient data" in note) == (number in "34")
+        assert "`dprepro plot shapes " in note
+
+
 def test_only_the_private_healthcare_data_is_impossible():
     impossible = [cell for cell in PAPER.cells() if PAPER.why_impossible(cell)]
     assert {cell.dataset for cell in impossible} == {"healthcare"}
