@@ -45,20 +45,13 @@ def fit(
     """
     from dprepro.config import load_config
     from dprepro.ebm.model_file import save_model
-    from dprepro.errors import DpreproError
-    from dprepro.experiment.fitting import choose_tasks, describe, fit_model
+    from dprepro.experiment.fitting import choose_one, describe, fit_model
 
     experiment = load_config(config)
-    epsilons = [] if epsilon is None else [epsilon]
-    tasks = choose_tasks(experiment, [method], epsilons, split, data_dir)
-    if len(tasks) > 1:
-        raise DpreproError(
-            f"one model is saved at a time, and these fit: {'; '.join(map(describe, tasks))}. "
-            "Choose by --method with a label, and --epsilon"
-        )
-    model = fit_model(experiment, tasks[0], data_dir)
-    save_model(model, output, {"config": experiment.name, "task": tasks[0].to_json()})
-    typer.echo(f"{output}: {describe(tasks[0])} on {tasks[0].dataset}, split {split}")
+    task = choose_one(experiment, method, epsilon, split, data_dir)
+    model = fit_model(experiment, task, data_dir)
+    save_model(model, output, {"config": experiment.name, "task": task.to_json()})
+    typer.echo(f"{output}: {describe(task)} on {task.dataset}, split {split}")
 
 
 def edit(

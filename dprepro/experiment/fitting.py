@@ -48,6 +48,31 @@ def choose_tasks(
     return sorted(tasks, key=lambda task: (_place(methods, task), _level(epsilons, task)))
 
 
+def choose_one(
+    config: ExperimentConfig,
+    method: str,
+    epsilon: float | None = None,
+    split: int = 0,
+    data_dir: Path | None = None,
+) -> Task:
+    """Return the only task of one split that a method and an epsilon name.
+
+    Raises
+    ------
+    DpreproError
+        As `choose_tasks`, and if they name several: a label and an epsilon name one.
+    """
+    epsilons = [] if epsilon is None else [epsilon]
+    tasks = choose_tasks(config, [method], epsilons, split, data_dir)
+    exact = [task for task in tasks if task.label == method] or tasks
+    if len(exact) > 1:
+        raise DpreproError(
+            f"one model at a time, and these fit: {'; '.join(map(describe, exact))}. "
+            "Choose by --method with a label, and --epsilon"
+        )
+    return exact[0]
+
+
 def _place(methods: Sequence[str], task: Task) -> int:
     return min(
         (i for i, name in enumerate(methods) if name in (task.label, task.method)), default=0

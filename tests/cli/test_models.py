@@ -96,7 +96,7 @@ def test_shapes_of_methods_and_of_files_are_drawn(model: Path, config: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fit", "CONFIG", "--method", "dp-ebm-gdp", "-o", "x.json"], "one model is saved"),
+        (["fit", "CONFIG", "--method", "dp-ebm-gdp", "-o", "x.json"], "one model at a time"),
         (["fit", "CONFIG", "--method", "logistic", "-o", "x.json"], "no shape functions"),
         (["edit", "MODEL", "--monotone", "increasing"], "name one change"),
         (["edit", "MODEL", "--feature", "a", "--at", "1"], "both --at and --value"),

@@ -1,0 +1,48 @@
+"""`dprepro plot margins`: how the boosting of votes went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dprepro.cli.plot import FigureFormat, plot
+
+
+@plot.command()
+def margins(
+    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
+    epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
+    fits: Annotated[int | None, typer.Option(min=1, help="Splits to fit; default all.")] = None,
+    name: Annotated[str, typer.Option(help="What the files are called.")] = "margins",
+    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
+    format: Annotated[
+        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
+    ] = None,
+) -> None:
+    """Draw the advantage of each round and the margins of the training rows.
+
+    Both read the training rows exactly: a picture for the experiment, not for a private release.
+
+    Example: dprepro plot margins lazybb-figure1 --epsilon 1
+    """
+    from dprepro.config import load_config
+    from dprepro.experiment.fitting import choose_one
+    from dprepro.experiment.voting import run_boosting
+    from dprepro.report.figures import save_figures
+    from dprepro.report.margins import draw
+
+    experiment = load_config(config)
+    tasks = [
+        choose_one(experiment, method, epsilon, split, data_dir)
+        for split in range(min(fits or experiment.splits, experiment.splits))
+    ]
+    figure = draw(run_boosting(experiment, tasks, data_dir))
+    endings = [chosen.value for chosen in format or FigureFormat]
+    for path in save_figures({name: figure}, output, endings):
+        typer.echo(path)

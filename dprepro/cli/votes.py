@@ -1,0 +1,49 @@
+"""`dprepro votes`: a vote of 1-Rules as a table of features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("votes")(votes)
+
+
+def votes(
+    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
+    epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
+    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
+    ] = None,
+) -> None:
+    """Fit a vote of 1-Rules and show it: how often each feature votes, and for which value.
+
+    A feature votes so many times for the positive label where it has the value, and as many times
+    against it elsewhere; negative votes the other way round.
+
+    Example: dprepro votes lazybb-adult --epsilon 0.4
+    """
+    from rich.table import Table
+
+    from dprepro.cli.journals import console
+    from dprepro.config import load_config
+    from dprepro.errors import DpreproError
+    from dprepro.experiment.fitting import choose_one, describe
+    from dprepro.experiment.voting import fit_vote
+
+    experiment = load_config(config)
+    task = choose_one(experiment, method, epsilon, split, data_dir)
+    model, metrics = fit_vote(experiment, task, data_dir)
+    if model.base != "1r":
+        raise DpreproError(f"{task.method} votes with trees; choose one of 1-Rules, as lazybb-1r")
+    table = Table("votes", "feature", "value", title=f"{describe(task)} on {task.dataset}")
+    for row in model.votes_.itertuples():
+        table.add_row(f"{row.votes:+d}", str(row.feature), str(row.value))
+    console().print(table)
+    typer.echo(f"accuracy {metrics['accuracy']:.3f} on the test rows of split {split}")

@@ -1,0 +1,84 @@
+"""Fit votes of a config (LazyBB) to look at: the model itself, and how its boosting went."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from dprepro.config import ExperimentConfig
+from dprepro.errors import DpreproError
+from dprepro.experiment.fitting import describe
+from dprepro.experiment.record import Task
+from dprepro.experiment.worker import DataRef, fit_task, score_on_test_rows
+from dprepro.lazybb import LazyBBClassifier
+
+
+@dataclass(frozen=True)
+class BoostingRuns:
+    """Exact diagnostics of several fits: they read the training rows and are not private.
+
+    Attributes
+    ----------
+    title
+        The model, in words.
+    edges : float64 (fits, rounds)
+        The advantage of each round over guessing, on its own weights.
+    margins : float64 (fits, n)
+        The mean vote times the label of each training row.
+    """
+
+    title: str
+    edges: np.ndarray
+    margins: np.ndarray
+
+
+def fit_vote(
+    config: ExperimentConfig, task: Task, data_dir: Path | None = None
+) -> tuple[LazyBBClassifier, dict[str, float]]:
+    """Return the vote of a task as a run fits it, and its metrics on the test rows.
+
+    Raises
+    ------
+    DpreproError
+        If the method is no vote, or refuses its parameters or its rows.
+    """
+    data = DataRef(
+        config.card, data_dir, task.data_fingerprint, with_test=config.evaluation == "test-set"
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit_task(task, data)
+    except ValueError as error:
+        raise DpreproError(f"{describe(task)}: {error}") from error
+    if not isinstance(model, LazyBBClassifier):
+        raise DpreproError(
+            f"{task.method} is no vote of rules or trees: choose a method such as lazybb-1r"
+        )
+    return model, score_on_test_rows(model, task, data)
+
+
+def run_boosting(
+    config: ExperimentConfig, tasks: Sequence[Task], data_dir: Path | None = None
+) -> BoostingRuns:
+    """Fit tasks that differ in their split alone, with diagnostics.
+
+    Raises
+    ------
+    DpreproError
+        As `fit_vote`.
+    """
+    models = [
+        fit_vote(config, replace(task, params={**task.params, "diagnostics": True}), data_dir)[0]
+        for task in tasks
+    ]
+    rows = min(len(model.margins_) for model in models)  # folds can differ by one row
+    return BoostingRuns(
+        describe(tasks[0]),
+        np.array([model.edges_ for model in models]),
+        np.array([model.margins_[:rows] for model in models]),
+    )
