@@ -92,12 +92,13 @@ def build_tables(
     """
     measured = _measured_datasets(results, datasets)
     rest = list(measured)
+    unclaimed = {cell.task.dataset for cell in results.cells if not cell.papers}
     names = titles or {}
     widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
     tables: list[ResultTable] = []
     for document in documents:
         answering = {c.task.dataset for c in results.cells if document.paper in (c.papers or ())}
-        wanted = {d for d in measured if d in rest or d in answering}
+        wanted = {d for d in measured if (d in rest and d in unclaimed) or d in answering}
         shown: set[str] = set()
         for name, printed, layout in document.printed_in(metric):
             headings = {d: title for d, title in layout.datasets.items() if d in wanted}

@@ -153,7 +153,10 @@ def test_digits_are_the_printed_ones_or_four_significant(dataset, metric, mean, 
 
 def test_another_metric_can_be_asked_for():
     both = ResultCell(
-        task(epsilon=1.0), ("t",), {"auc": (0.9, 0.8), "accuracy": (0.7, 0.6)}, planned=2
+        task(epsilon=1.0, dataset="telco"),
+        ("t",),
+        {"auc": (0.9, 0.8), "accuracy": (0.7, 0.6)},
+        planned=2,
     )
     table = only_table(both, metric="accuracy")
     assert (table.title, table.metric.name, table.paper) == ("Accuracy", "accuracy", None)
@@ -239,3 +242,37 @@ def test_methods_that_no_layout_names_are_headed_by_their_titles():
         "coarse",
     ]
     assert [column.method for column in table.columns] == labels
+
+
+def replicated(mean, label, epsilon, *answered):
+    paper = "replication-slides-2025"
+    own = {(paper, table) for table in answered}
+    found = measured(mean, label, epsilon, delta=0.0, splits=3)
+    return replace(found, papers=frozenset({paper}), tables=frozenset(own))
+
+
+def test_results_stand_in_the_table_that_their_config_answers_to():
+    shown = tables(
+        replicated(0.93, "ebm", math.inf, "non-dp-models"),
+        replicated(0.92, "mine", math.inf, "non-dp-models"),
+        replicated(0.87, "dp-ebm-gdp", 0.5, "adult-recreated"),
+        replicated(0.84, "toy-dp-ebm", 4.0, "custom-vs-official"),
+        replicated(0.88, "dp-ebm-gdp", 4.0, "custom-vs-official", "adult-recreated"),
+    )
+    entries = {
+        t.table: {(e.label, e.epsilon) for g in t.groups for row in g.rows for e in row if e.result}
+        for t in shown
+    }
+    assert entries == {
+        "non-dp-models": {("ebm", math.inf), ("mine", math.inf)},
+        "adult-recreated": {("dp-ebm-gdp", 0.5), ("dp-ebm-gdp", 4.0)},
+        "custom-vs-official": {("toy-dp-ebm", 4.0), ("dp-ebm-gdp", 4.0)},
+    }
+    titles = {t.table: [column.title for column in t.columns] for t in shown}
+    assert titles["non-dp-models"] == ["EBM", "mine"]
+    assert "0.873" in shown[1].notes[0]
+
+
+def test_a_lone_non_private_twin_gets_one_column():
+    (group,) = only_table(measured(0.92, "ebm", math.inf)).groups
+    assert [[entry.label for entry in row] for row in group.rows] == [["ebm"]]
