@@ -108,7 +108,7 @@ def run(
     failed, errors = 0, []
     for config in load_experiments(*configs):
         try:
-            failed += _run_one(config, options, console, dry_run=dry_run, profile=profile)
+            failed += run_one(config, options, console, dry_run=dry_run, profile=profile)
         except DpreproError as error:
             errors.append(str(error))
             if isinstance(error, NowhereToRunError):
@@ -119,7 +119,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _run_one(
+def run_one(
     config: ExperimentConfig, options: Options, console: Console, dry_run: bool, profile: bool
 ) -> int:
     """Run one config, print its summary, return the number of failed tasks."""

@@ -1,0 +1,61 @@
+"""`dprepro tune`: run the grids of a config and keep the best setting at each privacy level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dprepro.cli.journals import DEFAULT_FOLDER
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("tune")(tune)
+
+
+def tune(
+    config: Annotated[str, typer.Argument(help="Built-in name or path of a config with grids.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The config to write.")],
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="one a core"),
+    ] = None,
+    results: Annotated[Path, typer.Option(help="Folder of the journals.")] = DEFAULT_FOLDER,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
+    ] = None,
+) -> None:
+    """Try every setting of a config's grids, and write a config with the best at each epsilon.
+
+    The choice reads the rows and is not paid for; the config that is written says so. What has
+    finished before is not run again.
+
+    Example: dprepro tune lazybb-tune --output tuned.yaml
+    """
+    from rich.table import Table
+
+    from dprepro.cli.journals import console
+    from dprepro.cli.run import run_one
+    from dprepro.config import load_config
+    from dprepro.experiment.run import Options
+    from dprepro.report.results import Plan, read_results
+    from dprepro.report.tuning import NOT_PAID, check_tunable, choose, tuned_config
+
+    experiment = load_config(config)
+    check_tunable(experiment)
+    terminal = console()
+    options = Options(jobs=jobs, results=results, data_dir=data_dir)
+    run_one(experiment, options, terminal, dry_run=False, profile=False)
+    plans = {experiment.name: Plan(experiment.splits, None)}
+    choices = choose(experiment, read_results(results, [experiment.name], plans))
+    table = Table("method", "epsilon", "best", experiment.metric, "of settings")
+    for choice in choices:
+        best = ", ".join(f"{name} {value}" for name, value in choice.params.items())
+        table.add_row(
+            choice.label, f"{choice.epsilon:g}", best, f"{choice.mean:.4f}", str(choice.tried)
+        )
+    terminal.print(table)
+    output.write_text(tuned_config(experiment, choices))
+    typer.echo(f"{NOT_PAID}\n{output}")
