@@ -140,3 +140,14 @@ def test_less_budget_means_noisier_coefficients():
         return np.std([model.coef_[0] for model in fits], axis=0).mean()
 
     assert spread(0.5) > 3 * spread(8.0)
+
+
+def test_standardized_columns_make_the_unit_of_a_column_irrelevant():
+    X, y = rows()
+    model = build("logistic-standardized").fit(X, y)
+    stretched = X * [1.0, 1e4, 1e-4] + [0, 7, -7]
+    other = build("logistic-standardized").fit(stretched, y)
+    np.testing.assert_allclose(
+        other.predict_proba(stretched), model.predict_proba(X), rtol=1e-4, atol=1e-6
+    )
+    np.testing.assert_array_equal(model.predict(X), model.decision_function(X) > 0)
