@@ -153,8 +153,8 @@ def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) ->
 
 
 def is_gaussian(ledger: Ledger) -> bool:
-    """Whether every release is Gaussian, so that mu-GDP is what is claimed."""
-    return all(entry.mechanism == "gaussian" for entry in ledger.entries)
+    """Whether every release is plain Gaussian, so that mu-GDP is what is claimed."""
+    return all(entry.mechanism == "gaussian" and entry.sampling >= 1 for entry in ledger.entries)
 
 
 def reasons(ledger: Ledger) -> tuple[str, ...]:

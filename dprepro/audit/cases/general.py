@@ -67,8 +67,9 @@ class Scores:
         return np.concatenate([scores, np.log(np.abs(scores) + np.finfo(float).tiny)])
 
     def at_values(self, model: Any) -> np.ndarray:
-        """Return the scores alone, float64 (values,)."""
+        """Return the scores alone, float64 (values * columns,): logits, probabilities or values."""
         X = pd.DataFrame({"x": list(self.at)})
         encoded = ENCODINGS[registry.get(self.method).encoding](self.domain).transform(X)
-        scoring = getattr(model, "decision_function", model.predict)
-        return np.asarray(scoring(encoded), dtype=np.float64)
+        names = ("decision_function", "predict_proba", "predict")
+        scoring = next(getattr(model, name) for name in names if hasattr(model, name))
+        return np.asarray(scoring(encoded), dtype=np.float64).ravel()
