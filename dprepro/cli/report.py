@@ -1,0 +1,79 @@
+"""`dprepro report`: everything on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dprepro.cli.journals import (
+    DEFAULT_FOLDER,
+    Configs,
+    Paper,
+    ResultsFolder,
+    Tolerances,
+    method_titles,
+    read,
+)
+from dprepro.errors import DpreproError
+
+_ENDINGS = (".html", ".htm")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("report")(report)
+
+
+def report(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    config: Configs = None,
+    results: ResultsFolder = DEFAULT_FOLDER,
+    paper: Paper = None,
+    tolerance: Tolerances = None,
+) -> None:
+    """Write one HTML page with everything: tables, verdicts, figures, ledgers, audits, reasons.
+
+    The page needs no network and nothing beside it, sorts and filters in any browser, and prints.
+    It stays below 3 MB. The same journals give the same bytes; nothing is run. Audits are read
+    from audit*.json in the results' folder.
+
+    Example: dprepro report --output report.html
+    """
+    from dprepro.published.deviations import load_claim_deviations, load_deviations
+    from dprepro.published.document import select_documents
+    from dprepro.report.audits import read_audits
+    from dprepro.report.check import check
+    from dprepro.report.html import render_page
+    from dprepro.report.metrics import tolerances
+    from dprepro.report.page.content import Sources, build_page
+    from dprepro.report.runs import read_runs
+    from dprepro.report.tables import build_tables
+
+    if output.suffix not in _ENDINGS:
+        raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
+    widths, documents = tolerances(tolerance), select_documents(paper)
+    found = read(results, config)
+    tables = build_tables(
+        found,
+        documents,
+        compare=True,
+        tolerances=widths,
+        unprinted=paper is None,
+        titles=method_titles(),
+    )
+    explained, claims = load_deviations(), load_claim_deviations()
+    judged = check(documents, found, explained, widths, claim_deviations=claims)
+    runs, audits = read_runs(results, config or ()), read_audits(results)
+    page = build_page(Sources(documents, tables, judged, runs, audits, results, found.notes))
+    # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.
+    written = render_page(page).encode()
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_bytes(written)
+    except OSError as error:
+        raise DpreproError(f"{output}: cannot be written: {error.strerror}") from error
+    typer.echo(f"{output}: {len(judged.verdicts)} cells, {len(written) / 1e6:.1f} MB")

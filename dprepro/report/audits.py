@@ -1,0 +1,68 @@
+"""Audits as `dprepro audit --output` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from dprepro.errors import DpreproError
+
+PATTERN = "audit*.json"
+
+
+class Audit(BaseModel):
+    """One audited method or mechanism; fields as in `dprepro.audit.result.AuditResult`.
+
+    `ledger_epsilon` and `lower_bound` are None where infinite. An audit by many runs has `trials`;
+    one by a single run has `guesses`, of which `correct` were right.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    subject: str
+    task: str | None
+    neighbours: str
+    adjacency: str
+    epsilon: float
+    delta: float
+    ledger_epsilon: float | None
+    lower_bound: float | None
+    confidence: float
+    bound: str
+    verdict: str
+    gaps: tuple[str, ...] = ()
+    trials: int | None = None
+    guesses: int | None = None
+    correct: int | None = None
+    independent_bound: float | None = None
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the outputs refute the stated epsilon, or the ledger's sum."""
+        return self.verdict != "within"
+
+
+def read_audits(folder: Path) -> list[Audit]:
+    """Return the audits in `folder` (files ``audit*.json``), in order of file names; maybe none.
+
+    Raises
+    ------
+    DpreproError
+        If a file cannot be read, or is not what `dprepro audit --output` writes.
+    """
+    return [audit for path in sorted(folder.glob(PATTERN)) for audit in _read(path)]
+
+
+def _read(path: Path) -> Iterable[Audit]:
+    try:
+        return TypeAdapter(list[Audit]).validate_json(path.read_bytes())
+    except OSError as error:
+        raise DpreproError(f"{path}: cannot be read: {error}") from error
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"])) or "the file"
+        raise DpreproError(
+            f"{path}: {place}: {problem['msg']}; `dprepro audit --output {path}` writes such a file"
+        ) from error

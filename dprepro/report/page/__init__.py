@@ -1,0 +1,1 @@
+"""What the page of `dprepro report` shows, and the template that shows it."""

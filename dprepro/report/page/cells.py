@@ -1,0 +1,101 @@
+"""Every printed cell with its verdict, and every measured one that no document prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from dprepro.published.published import PublishedCell
+from dprepro.report.metrics import METRICS
+from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
+from dprepro.report.render import figures, level, number
+from dprepro.report.tables import Entry, Group, ResultTable
+from dprepro.report.verdicts import CellVerdict
+
+UNPRINTED = "not published"
+"""Stands in the place of a verdict where there is nothing to compare with."""
+
+_HEADS = (
+    Head("Dataset"),
+    Head("Method"),
+    Head("ε", Kind.NUMBER, "stated privacy level"),
+    Head("Metric"),
+    Head("Published", Kind.NUMBER, "mean ± standard deviation over splits"),
+    Head("Measured", Kind.NUMBER, "mean ± standard deviation over splits"),
+    Head("Difference", Kind.NUMBER, "measured minus published"),
+    Head("Verdict"),
+    Head("Tolerance", Kind.NUMBER, "the largest difference that counts as reproduced"),
+    Head("95 % interval", Kind.NUMBER, "of the difference"),
+    Head("Document"),
+    Head("Table"),
+    Head("Note", Kind.PROSE),
+)
+
+
+def cell_sheet(
+    verdicts: Sequence[CellVerdict],
+    tables: Iterable[ResultTable],
+    reasons: Mapping[PublishedCell, str],
+) -> Sheet:
+    """Return all cells, printed ones first.
+
+    Parameters
+    ----------
+    reasons
+        Identifiers of the parts of the page that explain a deviation, by printed cell.
+    """
+    rows = [_judged(cell, reasons) for cell in verdicts]
+    rows += _unprinted(tables)
+    return Sheet("all-cells", "Printed cells, then what only we measured", _HEADS, tuple(rows))
+
+
+def level_cell(epsilon: float) -> Cell:
+    """Return a privacy level, which sorts by its number."""
+    return Cell(level(epsilon), key="inf" if math.isinf(epsilon) else f"{epsilon:g}")
+
+
+def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
+    printed, verdict = cell.published, cell.verdict.value
+    reason = reasons.get(printed)
+    published, measured, difference, interval, tolerance, _ = figures(cell)
+    fields = (
+        *(Cell(text) for text in (printed.dataset, printed.method)),
+        level_cell(printed.epsilon),
+        Cell(METRICS[printed.metric].title),
+        *(Cell(text) for text in (published, measured, difference)),
+        Cell(f"{cell.verdict.symbol} {verdict}", key=verdict, tone=tone(verdict)),
+        *(Cell(text) for text in (tolerance, interval, printed.paper, printed.table)),
+        Cell("why", link=reason) if reason else Cell(cell.note),
+    )
+    return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
+
+
+def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:
+    seen = set()
+    for table in tables:
+        for group in table.groups:
+            for entry in (entry for row in group.rows for entry in row):
+                # Two columns may share a non-private twin, and two tables a dataset.
+                place = (table.metric.name, group.dataset, entry.label, entry.epsilon)
+                if entry.verdict is None and entry.result is not None and place not in seen:
+                    seen.add(place)
+                    yield _measured(table, group, entry)
+
+
+def _measured(table: ResultTable, group: Group, entry: Entry) -> Row:
+    result, metric = entry.result, table.metric.name
+    assert result is not None
+    measured, note = "", "; ".join(result.messages)
+    if result.splits(metric):
+        measured = number(result.mean(metric), result.sd(metric), group.decimals + 1)
+    if not result.is_complete(metric, entry.planned):
+        note = f"{result.splits(metric)} of {entry.planned} splits. {note}".rstrip()
+    fields = (
+        *(Cell(text) for text in (group.dataset, entry.label)),
+        level_cell(entry.epsilon),
+        Cell(table.metric.title),
+        *(Cell(text) for text in ("", measured, "")),
+        Cell(UNPRINTED, tone="none"),
+        *(Cell(text or "") for text in ("", "", table.paper, table.table, note)),
+    )
+    return Row(fields, table.paper, group.dataset, entry.label, UNPRINTED)

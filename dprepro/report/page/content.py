@@ -1,0 +1,198 @@
+"""All that the page shows: a pure function of results, printed numbers and the journals' rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dprepro.published.document import Document, Protocol
+from dprepro.published.published import PublishedCell, load_published
+from dprepro.report.audits import Audit
+from dprepro.report.check import CheckReport
+from dprepro.report.claims import Outcome
+from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.page.cells import cell_sheet
+from dprepro.report.page.deviations import Reason, explained_by, missing_sheet, reasons_of
+from dprepro.report.page.evidence import audit_sheet, claim_sheet, ledger_sheet
+from dprepro.report.page.figures import FigureGroup, FigureSources, figure_groups
+from dprepro.report.page.machines import Machine, machines_of, run_sheet, timing_sheet
+from dprepro.report.page.sheets import Sheet
+from dprepro.report.runs import Runs
+from dprepro.report.tables import ResultTable
+from dprepro.report.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What the page is made from.
+
+    Attributes
+    ----------
+    tables
+        Built with ``compare=True``.
+    report
+        The verdicts on all of `documents`.
+    notes
+        What `read_results` left out.
+    folder
+        The results' folder, for figures that lie there.
+    """
+
+    documents: Sequence[Document]
+    tables: Sequence[ResultTable]
+    report: CheckReport
+    runs: Runs
+    audits: Sequence[Audit]
+    folder: Path
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A document in short; `counts` has its verdicts in the order of `Verdict`, none of 0."""
+
+    paper: str
+    title: str
+    protocol: str
+    counts: Mapping[Verdict, int]
+    cells: int
+    claims: int
+    claims_held: int
+    unexplained: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page, part by part.
+
+    Attributes
+    ----------
+    choices
+        By filter (paper, dataset, method, verdict), what can be chosen.
+    reasons
+        By printed cell that deviates, the name of the part that explains it.
+    """
+
+    summaries: tuple[Summary, ...]
+    is_explained: bool
+    tolerances: tuple[str, ...]
+    single_run_factor: float
+    choices: Mapping[str, Sequence[str]]
+    tables: Sequence[ResultTable]
+    reasons: Mapping[PublishedCell, str]
+    cells: Sheet
+    figures: Sequence[FigureGroup]
+    claims: Sheet
+    deviations: Sequence[Reason]
+    stale: Sequence[str]
+    missing: Sheet
+    ledgers: Sheet
+    audits: Sheet
+    confidence: float
+    machines: Sequence[Machine]
+    runs: Sheet
+    times: Sheet
+    hours: float
+    notes: Sequence[str]
+
+
+def build_page(sources: Sources) -> Page:
+    """Lay out the page; journals of datasets that no table shows are left out of it."""
+    report, runs = sources.report, _shown(sources.runs, sources.tables)
+    reasons = explained_by(report)
+    cells = cell_sheet(report.verdicts, sources.tables, reasons)
+    return Page(
+        summaries=tuple(_summary(document, report) for document in sources.documents),
+        is_explained=report.passes(),
+        tolerances=tuple(f"{METRICS[m].title}: {width}" for m, width in report.tolerances.items()),
+        single_run_factor=SINGLE_RUN_FACTOR,
+        choices=_choices(cells),
+        tables=sources.tables,
+        reasons=reasons,
+        cells=cells,
+        figures=figure_groups(FigureSources(sources.tables, sources.folder)),
+        claims=claim_sheet(report.claims),
+        deviations=reasons_of(report),
+        stale=_stale(report),
+        missing=missing_sheet(report, _unjudged(sources.documents)),
+        ledgers=ledger_sheet(runs.spendings),
+        audits=audit_sheet(sources.audits),
+        confidence=min((audit.confidence for audit in sources.audits), default=0.0),
+        machines=machines_of(runs.runs),
+        runs=run_sheet(runs.runs),
+        times=timing_sheet(runs.timings),
+        hours=sum(timing.total for timing in runs.timings) / 3600,
+        notes=sources.notes,
+    )
+
+
+def _summary(document: Document, report: CheckReport) -> Summary:
+    own = report.of_paper(document.paper)
+    outcomes = Counter(claim.outcome for claim in own.claims)
+    return Summary(
+        document.paper,
+        document.title,
+        in_words(document.protocol),
+        {verdict: count for verdict, count in own.counts.items() if count},
+        len(own.verdicts),
+        len(own.claims),
+        outcomes[Outcome.HOLDS],
+        len(own.unexplained) + len(own.unexplained_claims),
+    )
+
+
+def in_words(protocol: Protocol) -> str:
+    """Say how the printed means came about."""
+    how = {
+        "random": f"{protocol.splits} random splits, {100 * protocol.held_out:.3g} % held out",
+        "folds": f"{protocol.splits} folds",
+        "test-set": f"the donors' test rows, {protocol.splits} repeats",
+    }[protocol.evaluation]
+    return f"{how}, δ = {protocol.delta:g}"
+
+
+def _choices(cells: Sheet) -> dict[str, list[str]]:
+    found = {
+        "paper": {row.paper for row in cells.rows},
+        "dataset": {row.dataset for row in cells.rows},
+        "method": {row.method for row in cells.rows},
+    }
+    choices = {name: sorted(value for value in values if value) for name, values in found.items()}
+    present = dict.fromkeys(row.verdict for row in cells.rows if row.verdict)
+    known = [verdict.value for verdict in Verdict]
+    ordered = sorted(present, key=lambda v: known.index(v) if v in known else len(known))
+    return {**choices, "verdict": ordered}
+
+
+def _stale(report: CheckReport) -> list[str]:
+    lines = [
+        f"{stale.cell.published} is listed as {stale.entry.expected}, but is "
+        f"{stale.cell.verdict.value}."
+        for stale in report.stale
+    ]
+    claims = [
+        f"The claim {c.claim.name} of {c.paper} is listed, but holds." for c in report.stale_claims
+    ]
+    return [*lines, *claims]
+
+
+def _unjudged(documents: Iterable[Document]) -> dict[str, int]:
+    """Count the printed cells that no layout of these documents takes in."""
+    counts = {d.paper: len(load_published(d.paper)) - len(d.cells()) for d in documents}
+    return {paper: count for paper, count in counts.items() if count}
+
+
+def _shown(runs: Runs, tables: Iterable[ResultTable]) -> Runs:
+    """Keep what belongs to results that stand in the tables."""
+    results = [
+        e.result for t in tables for g in t.groups for row in g.rows for e in row if e.result
+    ]
+    journals = {name for result in results for name in result.journals}
+    places = {(result.task.dataset, result.task.label) for result in results}
+    return Runs(
+        tuple(run for run in runs.runs if run.journal in journals),
+        tuple(s for s in runs.spendings if (s.dataset, s.method) in places),
+        tuple(t for t in runs.timings if (t.dataset, t.method) in places),
+    )

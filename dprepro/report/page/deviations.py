@@ -1,0 +1,141 @@
+"""Deviations with their reasons, and what was not run or cannot be, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dprepro.published.published import PublishedCell
+from dprepro.report.check import CheckReport
+from dprepro.report.metrics import METRICS
+from dprepro.report.page.cells import level_cell
+from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
+from dprepro.report.render import figures
+from dprepro.report.verdicts import CellVerdict, Verdict
+
+_HEADS = (
+    Head("Document"),
+    Head("Dataset"),
+    Head("Method"),
+    Head("ε", Kind.NUMBER),
+    Head("Metric"),
+    Head("Published", Kind.NUMBER),
+    Head("Measured", Kind.NUMBER),
+    Head("Difference", Kind.NUMBER),
+    Head("Verdict"),
+)
+_MISSING_HEADS = (
+    Head("Document"),
+    Head("Table"),
+    Head("Dataset"),
+    Head("Cells", Kind.NUMBER),
+    Head("State"),
+    Head("Why", Kind.PROSE),
+)
+_MISSING = (Verdict.IMPOSSIBLE, Verdict.NOT_RUN, Verdict.INCOMPLETE)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Cells that deviate for one reason; `text` is None where it is not known.
+
+    `name` identifies its part of the page.
+    """
+
+    name: str
+    title: str
+    text: str | None
+    sheet: Sheet
+
+
+def reasons_of(report: CheckReport) -> list[Reason]:
+    """Return the deviations by reason; those without one come first."""
+    by_reason: dict[str | None, list[CellVerdict]] = {}
+    for cell in [*report.unexplained, *report.explained]:
+        by_reason.setdefault(cell.explanation, []).append(cell)
+    return [
+        _reason(f"deviation-{number}", text, cells)
+        for number, (text, cells) in enumerate(by_reason.items(), start=1)
+    ]
+
+
+def explained_by(report: CheckReport) -> dict[PublishedCell, str]:
+    """Return the name of the `Reason` of each cell that deviates."""
+    names: dict[str | None, str] = {r.text: r.name for r in reasons_of(report)}
+    return {c.published: names[c.explanation] for c in report.verdicts if c.verdict.is_deviation}
+
+
+def _reason(name: str, text: str | None, cells: Sequence[CellVerdict]) -> Reason:
+    methods = ", ".join(dict.fromkeys(cell.published.method for cell in cells))
+    datasets = ", ".join(dict.fromkeys(cell.published.dataset for cell in cells))
+    caption = f"{len(cells)} cell{'s' if len(cells) > 1 else ''}"
+    sheet = Sheet(f"{name}-cells", caption, _HEADS, tuple(map(_row, cells)))
+    return Reason(name, f"{methods} on {datasets}", text, sheet)
+
+
+def _row(cell: CellVerdict) -> Row:
+    printed, verdict = cell.published, cell.verdict.value
+    published, measured, difference, *_ = figures(cell)
+    fields = (
+        *(Cell(text) for text in (printed.paper, printed.dataset, printed.method)),
+        level_cell(printed.epsilon),
+        Cell(METRICS[printed.metric].title),
+        *(Cell(text) for text in (published, measured, difference)),
+        Cell(f"{cell.verdict.symbol} {verdict}", key=verdict, tone=tone(verdict)),
+    )
+    return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
+
+
+def missing_sheet(report: CheckReport, unjudged: Mapping[str, int]) -> Sheet:
+    """Return the printed cells without a final verdict, counted by reason.
+
+    Parameters
+    ----------
+    unjudged
+        By document, the number of printed cells that no layout takes in.
+    """
+    rows = [*_missing(report.verdicts), *_unjudged(unjudged)]
+    return Sheet("missing", "Printed cells that were not judged", _MISSING_HEADS, tuple(rows))
+
+
+def _missing(verdicts: Iterable[CellVerdict]) -> Iterator[Row]:
+    counts = Counter(
+        (
+            cell.published.paper,
+            cell.published.table,
+            cell.published.dataset,
+            cell.verdict,
+            _why(cell),
+        )
+        for cell in verdicts
+        if cell.verdict in _MISSING
+    )
+    ordered = sorted(counts.items(), key=lambda item: _MISSING.index(item[0][3]))
+    for (paper, table, dataset, verdict, why), count in ordered:
+        state = f"{verdict.symbol} {verdict.value}"
+        fields = (
+            *(Cell(text) for text in (paper, table, dataset)),
+            Cell(f"{count}"),
+            Cell(state, key=verdict.value, tone=tone(verdict.value)),
+            Cell(why),
+        )
+        yield Row(fields, paper, dataset, None, verdict.value)
+
+
+def _why(cell: CellVerdict) -> str:
+    default = {Verdict.NOT_RUN: "no journal holds a result that answers to it"}
+    return cell.note or default.get(cell.verdict, "")
+
+
+def _unjudged(counts: Mapping[str, int]) -> Iterator[Row]:
+    for paper, count in counts.items():
+        fields = (
+            Cell(paper),
+            Cell(""),
+            Cell(""),
+            Cell(f"{count}"),
+            Cell("not judged", tone="none"),
+            Cell("printed, but not laid out for comparison"),
+        )
+        yield Row(fields, paper)

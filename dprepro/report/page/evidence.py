@@ -1,0 +1,145 @@
+"""Sheets of what stands behind the figures: claims, ledgers and audits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from dprepro.report.audits import Audit
+from dprepro.report.claims import ClaimVerdict, Finding
+from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
+from dprepro.report.render_claims import notes
+from dprepro.report.runs import Spending
+
+_CLAIM_HEADS = (
+    Head("Document"),
+    Head("Section"),
+    Head("Sentence", Kind.PROSE),
+    Head("Published, same cells", Kind.PROSE, "what the printed cells say that answer to ours"),
+    Head("Measured", Kind.PROSE),
+    Head("Verdict"),
+    Head("Note", Kind.PROSE),
+)
+_LEDGER_HEADS = (
+    Head("Dataset"),
+    Head("Method"),
+    Head("Neighbours"),
+    Head("δ", Kind.NUMBER),
+    Head("Stated ε → spent ε", Kind.PROSE, "recomposed from the ledger, the largest over splits"),
+    Head("Largest share", Kind.NUMBER, "of the stated epsilon that is spent"),
+    Head("Under replace-one", Kind.NUMBER, "the same when one row is exchanged for any other"),
+    Head("Guarantee"),
+    Head("Why not", Kind.PROSE),
+)
+_AUDIT_HEADS = (
+    Head("Audited"),
+    Head("Task"),
+    Head("Neighbours"),
+    Head("ε at least", Kind.NUMBER, "what the outputs prove"),
+    Head("Ledger", Kind.NUMBER, "what the ledger's entries add up to"),
+    Head("Stated", Kind.NUMBER),
+    Head("Verdict"),
+    Head("By", Kind.PROSE, "the pair of tables and the number of runs"),
+    Head("Named in the ledger", Kind.PROSE),
+)
+
+
+def claim_sheet(claims: Iterable[ClaimVerdict]) -> Sheet:
+    """Return the verdict on each sentence that carries numbers."""
+    rows = tuple(_claim(found) for found in claims)
+    return Sheet("claim-verdicts", "Sentences that carry numbers", _CLAIM_HEADS, rows)
+
+
+def _claim(found: ClaimVerdict) -> Row:
+    claim, outcome = found.claim, found.outcome.value
+    fields = (
+        *(Cell(text) for text in (found.paper, claim.section, f"“{claim.quote}”")),
+        Cell(_words(found.published)),
+        Cell(_words(found.measured)),
+        Cell(outcome, tone=tone(outcome)),
+        Cell(" ".join(notes(found))),
+    )
+    return Row(fields, found.paper)
+
+
+def _words(finding: Finding | None) -> str:
+    return "" if finding is None else finding.text
+
+
+def ledger_sheet(spendings: Iterable[Spending]) -> Sheet:
+    """Return what each private method really spends on each dataset."""
+    rows = tuple(_spent(spending) for spending in spendings)
+    return Sheet("spent", "Epsilon really spent", _LEDGER_HEADS, rows)
+
+
+def _spent(spending: Spending) -> Row:
+    # Spaces that do not break keep each pair in one line.
+    levels = ", ".join(
+        f"{s.stated:g}\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}{_number(s.spent)}"
+        for s in spending.levels
+    )
+    exchanged = max(level.replace_one / level.stated for level in spending.levels)
+    state = "holds" if spending.stands else "does not hold"
+    fields = (
+        *(Cell(text) for text in (spending.dataset, spending.method, spending.adjacency)),
+        Cell(f"{spending.delta:g}"),
+        Cell(levels),
+        Cell(_share(spending.largest_share)),
+        Cell(_share(exchanged)),
+        Cell(state, tone=tone(state)),
+        _why_not(spending),
+    )
+    return Row(fields, None, spending.dataset, spending.method)
+
+
+def _why_not(spending: Spending) -> Cell:
+    reasons = {
+        "more spent than stated": spending.is_overspent,
+        "unpaid reads": spending.unpaid,
+        "gaps in the proof": spending.gaps,
+    }
+    said = [name for name, found in reasons.items() if found]
+    lines = [f"Read without paying: {text}" for text in spending.unpaid]
+    lines += [f"Gap: {text}" for text in spending.gaps]
+    return Cell(", ".join(said), more=tuple(lines))
+
+
+def _share(ratio: float) -> str:
+    return f"{100 * ratio:.1f} %" if math.isfinite(ratio) else "no bound"
+
+
+def _number(epsilon: float) -> str:
+    return f"{epsilon:.4g}" if math.isfinite(epsilon) else "no bound"
+
+
+def audit_sheet(audits: Sequence[Audit]) -> Sheet:
+    """Return what outputs prove about the epsilon that each method spends."""
+    rows = tuple(_audit(audit) for audit in audits)
+    return Sheet("audited", "Lower bounds on epsilon from outputs", _AUDIT_HEADS, rows)
+
+
+def _audit(audit: Audit) -> Row:
+    fields = (
+        *(Cell(text or "") for text in (audit.subject, audit.task, audit.adjacency)),
+        Cell(_bound(audit.lower_bound)),
+        Cell(_bound(audit.ledger_epsilon)),
+        Cell(f"{audit.epsilon:g}"),
+        Cell(audit.verdict, tone="exceeded" if audit.is_exceeded else "within"),
+        Cell(_basis(audit)),
+        Cell(f"{len(audit.gaps)}" if audit.gaps else "", more=audit.gaps),
+    )
+    return Row(fields, None, None, audit.subject)
+
+
+def _basis(audit: Audit) -> str:
+    if audit.guesses is not None:
+        sharper = audit.independent_bound
+        extra = "" if sharper is None else f"; at least {sharper:.3f} if the noise is independent"
+        right = f"{audit.correct} of {audit.guesses} guesses right in one run"
+        return f"{audit.neighbours}; {right}{extra}"
+    runs = "" if audit.trials is None else f"; {audit.trials:,} runs"
+    return f"{audit.neighbours}{runs}, bound by {audit.bound}"
+
+
+def _bound(epsilon: float | None) -> str:
+    return "infinite" if epsilon is None else f"{epsilon:.3f}"

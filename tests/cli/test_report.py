@@ -1,0 +1,98 @@
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.errors import DpreproError
+from tests.report.page.pages import hostile_journals, journals, write_page
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return journals(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return write_page(folder, folder / "report.html")
+
+
+def test_the_page_needs_nothing_beside_it(page):
+    assert page.startswith("<!doctype html>")
+    addresses = re.findall(r'(?:src|href|action)="([^"]*)"|url\(([^)]*)\)', page)
+    assert addresses
+    assert all("".join(address).startswith("#") for address in addresses)
+    assert "http" not in re.sub(r'http-equiv="Content-Security-Policy"', "", page)
+    assert "@import" not in page
+
+
+def test_every_link_leads_to_one_place_and_no_identifier_comes_twice(page):
+    names = re.findall(r' id="([^"]*)"', page)
+    assert len(names) == len(set(names))
+    targets = re.findall(r'href="#([^"]*)"|aria-labelledby="([^"]*)"|url\(#([^)]*)\)', page)
+    assert {"".join(target) for target in targets} <= set(names)
+
+
+def test_the_same_journals_give_the_same_bytes(folder, page):
+    assert write_page(folder, folder / "again.html") == page
+
+
+def test_everything_stands_on_it(page):
+    for text in (
+        "Adult-Income",
+        "0.8830 ± 0.0050",
+        "↓ worse",
+        "No reason known yet.",
+        "real patient data that was never released",
+        "3 of 25 splits",
+        "not published",
+        "4321.0 ± 9.0",
+        "1\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}0.876",
+        "Read without paying: bounds of age",
+        "a row more or less; 2,000 runs, bound by GDP",
+        "abacus",
+        "2025-01-02 03:04:05 UTC",
+        "0123456789 with changes",
+        "<svg",
+    ):
+        assert text in page, text
+    assert "fixed seed:" not in page
+
+
+def test_one_document_and_one_config_can_be_chosen(folder, tmp_path):
+    paper = write_page(folder, tmp_path / "paper.html", "--paper", "dp-ebm-2021")
+    assert "prices" not in paper
+    assert "lazybb" not in paper
+    config = write_page(folder, tmp_path / "config.html", "--config", "two")
+    assert "prices" in config
+    assert "0.8830" not in config
+
+
+def test_a_tolerance_can_be_overridden(folder, tmp_path):
+    page = write_page(folder, tmp_path / "wide.html", "--tolerance", "auc=0.5")
+    assert "AUROC: max(0.5)" in page
+    assert "No reason known yet." not in page
+
+
+def test_hostile_text_is_shown_and_never_obeyed(tmp_path):
+    page = write_page(hostile_journals(tmp_path), tmp_path / "report.html")
+    assert page.count("<script>") == page.count("</script>") == 1
+    assert page.count("<style>") == page.count("</style>") == 1
+    assert "<img" not in page
+    assert "<b id=" not in page
+    assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in page
+    assert "{{ 7 * 7 }} \ufffd \ufffd \ufffd ]]&gt; $x_1$" in page
+
+
+def test_mistakes_are_said(folder, tmp_path):
+    def refused(*arguments):
+        outcome = CliRunner().invoke(app, ["report", *map(str, arguments)])
+        assert isinstance(outcome.exception, DpreproError)
+        return str(outcome.exception)
+
+    assert "allowed endings are .html" in refused("--output", tmp_path / "page.pdf")
+    assert "no journals" in refused("--results", tmp_path, "--output", tmp_path / "page.html")
+    (tmp_path / "file").touch()
+    blocked = tmp_path / "file" / "page.html"
+    assert "cannot be written" in refused("--results", folder, "--output", blocked)
