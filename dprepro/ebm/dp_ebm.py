@@ -13,7 +13,7 @@ from dprepro.data.domain import Domain
 from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells, recode
 from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.editing import make_all_monotone
+from dprepro.ebm.editing import check_directions, make_all_monotone
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
 from dprepro.ebm.kernel import boost
 from dprepro.ebm.shapes import noise_deviation
@@ -194,6 +194,7 @@ class _DPEBM(AdditiveModel):
         check_share("learning_rate", self.learning_rate)
         check_adjacency(self.adjacency)
         check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
+        check_directions(self.monotone)
 
 
 class DPEBMClassifier(_DPEBM, AdditiveClassifier):

@@ -139,6 +139,18 @@ def make_all_monotone(model: AdditiveModel, directions: Mapping[str, str] | None
         make_monotone(model, feature, direction)
 
 
+def check_directions(directions: object) -> None:
+    """Raise ValueError unless `directions` is None or maps names of features to `DIRECTIONS`."""
+    if directions is None:
+        return
+    if not isinstance(directions, Mapping) or not set(map(str, directions.values())) <= {
+        *DIRECTIONS
+    }:
+        raise ValueError(
+            f"monotone must map features to {' or '.join(DIRECTIONS)}, got {directions!r}"
+        )
+
+
 def undo(model: AdditiveModel) -> Edit:
     """Take back the last edit, to the bit, and return it; `DpreproError` if there is none."""
     if not model.edits_:

@@ -127,7 +127,7 @@ def score_held_out(
     ------
     DpreproError
         If the config splits other data, or in another way: rows that trained the model could be
-        among its test rows.
+        among its test rows. Also if the model is for other columns.
     """
     split = trained.get("split")
     if isinstance(split, bool) or not isinstance(split, int):
@@ -145,7 +145,10 @@ def score_held_out(
             f"{config.name} does not hold out the rows that the model has not seen "
             f"({', '.join(other)} differ): name the config that it was fitted with"
         )
-    return score_on_test_rows(model, task, _data(config, task, data_dir), encoding="frame")
+    try:
+        return score_on_test_rows(model, task, _data(config, task, data_dir), encoding="frame")
+    except ValueError as error:
+        raise DpreproError(f"the model does not fit the rows of {task.dataset}: {error}") from error
 
 
 def _data(config: ExperimentConfig, task: Task, data_dir: Path | None) -> DataRef:

@@ -310,6 +310,8 @@ def test_unseen_categories_and_values_outside_the_bounds_are_predictable():
         ({"adjacency": "neighbours"}, "adjacency must be one of 'zero-out'"),
         ({"sensitivity": "low"}, "sensitivity must be one of 'published', 'sound'"),
         ({"learning_rate": 0}, "learning_rate must be a number above 0"),
+        ({"monotone": {"x": "up"}}, "monotone must map features to increasing or decreasing"),
+        ({"monotone": ["x"]}, "monotone must map features"),
     ],
 )
 def test_bad_parameters_are_named(change, message):

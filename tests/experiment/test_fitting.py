@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dprepro.config import load_config
@@ -59,6 +60,15 @@ def test_rows_that_may_have_trained_a_model_do_not_score_it(
     model = fit_model(experiment, task)
     with pytest.raises(DpreproError, match=message):
         score_held_out(model, {**task.to_json(), **change}, experiment)
+
+
+def test_a_model_of_other_columns_is_refused(lab: Lab) -> None:
+    experiment = config(lab)
+    (task,) = choose_tasks(experiment, ["dp-ebm-gdp"], [4])
+    model = fit_model(experiment, task)
+    model.feature_names_in_ = np.array(["a", "z"], dtype=object)
+    with pytest.raises(DpreproError, match="does not fit the rows of tiny"):
+        score_held_out(model, task.to_json(), experiment)
 
 
 def test_what_cannot_be_fitted_is_said(lab: Lab) -> None:
