@@ -269,3 +269,26 @@ def test_the_test_set_is_a_card_of_its_own_with_labels_as_its_file_spells_them()
 def test_labels_of_a_test_set_must_pair_with_the_cards(write_card: Callable[..., Path]) -> None:
     changes = {"labels": ["no", "yes"], "test": {"sources": [{"file": "t.csv"}], "labels": ["no."]}}
     assert "need the card's own `labels`" in problem(write_card, changes)
+
+
+def test_a_range_of_names_is_written_out_in_order(make_card: Callable[..., Card]) -> None:
+    features = {"age": {"numeric": [0, 1]}, "p{9..11}x": {"numeric": [0, 255]}}
+    card = make_card({"features": features})
+    assert list(card.features or {}) == ["age", "p9x", "p10x", "p11x"]
+    plain = dict.fromkeys(("p9x", "p10x", "p11x"), features["p{9..11}x"])
+    same = make_card({"features": {"age": features["age"], **plain}})
+    assert same.fingerprint() == card.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ({"p{3..1}": {"numeric": [0, 1]}}, "the range must not run backwards"),
+        ({"p2": {"numeric": [0, 1]}, "p{1..3}": {"numeric": [0, 1]}}, "'p2' is described twice"),
+    ],
+)
+def test_ranges_that_make_no_sense_are_refused(
+    make_card: Callable[..., Card], features: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DpreproError, match=message):
+        make_card({"features": features})

@@ -112,3 +112,24 @@ def test_category_has_the_domains_categories_whatever_occurs():
         assert list(encoded["x1"].cat.categories) == ["a", "b", "c"]
         assert encoded["x1"].cat.codes.tolist() == [2, 0, -1][: len(frame)]
         np.testing.assert_array_equal(encoded["x0"], frame["age"])
+
+
+def test_unit_interval_scales_by_the_bounds_and_fills_in_the_midpoint():
+    frame = FRAME.assign(age=[50.0, np.nan, -3.0])
+    encoded = ENCODINGS["unit-interval"](DOMAIN).transform(frame)
+    assert encoded.dtype == np.float32
+    expected = [[0.5, 0, 0, 1, 0], [0.5, 1, 0, 0, 0], [0, 0, 0, 0, 0]]
+    np.testing.assert_allclose(encoded, expected)
+
+
+def test_unit_interval_gives_the_same_for_bytes_and_numbers_block_by_block():
+    features = (NumericFeature("pixel1", 0, 255), NumericFeature("pixel2", 0, 0),
+                NumericFeature("pixel3", 51, 102))  # fmt: skip
+    encoder = ENCODINGS["unit-interval"](Domain(features, ("0", "1")))
+    values = np.random.default_rng(0).integers(0, 256, (5000, 3), dtype=np.uint8)
+    frame = pd.DataFrame(values, columns=[f.name for f in features])
+    encoded = encoder.transform(frame)
+    np.testing.assert_array_equal(encoded, encoder.transform(frame.astype(float)))
+    np.testing.assert_allclose(encoded[:, 0], values[:, 0] / 255, rtol=1e-6)
+    assert (encoded[:, 1] == 0).all()
+    np.testing.assert_allclose(encoded[:, 2], np.clip((values[:, 2] - 51.0) / 51, 0, 1), rtol=1e-6)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import zipfile
@@ -244,3 +245,26 @@ def test_svmlight_with_more_features_than_names_or_none_is_refused() -> None:
     assert "with 3 features" in problem(b"1 4:1\n", **SVMLIGHT)
     assert "not valid svmlight" in problem(b"no such thing\n", **SVMLIGHT)
     assert "columns: [label" in problem(b"1 1:1\n", kind="svmlight")
+
+
+def idx(*shape: int) -> bytes:
+    head = bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape)
+    return head + bytes(range(int(np.prod(shape))))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_idx_images_and_labels(pack: Any) -> None:
+    images = table(pack(idx(3, 2, 2)), kind="idx")
+    assert list(images.columns) == ["pixel1", "pixel2", "pixel3", "pixel4"]
+    assert set(images.dtypes) == {np.dtype(np.uint8)}
+    np.testing.assert_array_equal(images, np.arange(12).reshape(3, 4))
+    np.testing.assert_array_equal(table(pack(idx(3)), kind="idx")["class"], [0, 1, 2])
+
+
+@pytest.mark.parametrize("data", [b"", idx(3, 2)[:-1], idx(2) + b"x", b"\0\0\x0d" + idx(2)[3:]])
+def test_idx_must_be_whole_and_of_bytes(data: bytes) -> None:
+    assert "not valid idx" in problem(data, kind="idx")
+
+
+def test_a_torn_gzip_file_is_said_to_be_torn() -> None:
+    assert "not a whole gzip file" in problem(gzip.compress(idx(3))[:-9], kind="idx")

@@ -106,6 +106,26 @@ def test_a_pool_of_wrong_values_leaves_nothing_in_the_cache(
     assert files(places) == []
 
 
+def test_joined_files_stand_side_by_side(write_card: WriteCard, tmp_path: Path) -> None:
+    folder = tmp_path / "cards"
+    folder.mkdir(exist_ok=True)
+    (folder / "a.csv").write_bytes(b"age\n1\n2\n3\n")
+    (folder / "b.csv").write_bytes(b"label\nyes\nno\nyes\n")
+    join = [{"file": "a.csv"}, {"file": "b.csv"}]
+    card = {
+        "sources": [{"join": join, "rename": {"label": "y"}}], "target": "y", "positive": "yes",
+        "labels": ["no", "yes"], "features": None, "expect": {},
+    }  # fmt: skip
+    path = write_card(card)
+    dataset = load(path)
+    np.testing.assert_array_equal(dataset.X["age"], [1, 2, 3])
+    np.testing.assert_array_equal(dataset.y, [1, 0, 1])
+    assert dataset.source.endswith("b.csv")
+    (folder / "b.csv").write_bytes(b"label\nyes\n")
+    with pytest.raises(DpreproError, match=r"has 1 rows, but .* has 3; joined files must agree"):
+        load(path)
+
+
 def test_a_private_file_wins_over_its_stand_in(write_card: WriteCard, toy_csv: bytes) -> None:
     shape = {"rows": 12, "numeric": 2, "binary": 1, "positives": 4}
     sources = [{"file": "toy.csv"}, {"synthetic": shape}]
