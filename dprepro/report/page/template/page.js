@@ -72,7 +72,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const isOther = !passes(layout, wanted, ["paper"]);
     layout.hidden = isOther || !columns.slice(1).includes(true);
     layout.querySelector(".scroll").hidden = isEmpty;
-    layout.querySelector(".none").hidden = !isEmpty;
+    layout.querySelector(".empty").hidden = !isEmpty;
   }
 
   function filterSheet(sheet, wanted) {

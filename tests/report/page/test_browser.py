@@ -1,0 +1,270 @@
+"""The page in a real browser: Debian's chromium, driven by its own chromedriver."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from tests.report.page.pages import hostile_journals, journals, write_page
+
+# One browser for all: it starts once, on one worker.
+pytestmark = pytest.mark.xdist_group("browser")
+
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A headless Chromium; without it tests skip, but fail in CI."""
+    programs = shutil.which("chromium"), shutil.which("chromedriver")
+    if None in programs:
+        message = "chromium and chromedriver are not installed (Debian: chromium-driver)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs[0]
+    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(programs[1]))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    folder = journals(tmp_path_factory.mktemp("results"))
+    write_page(folder, folder / "report.html")
+    return (folder / "report.html").as_uri()
+
+
+@pytest.fixture
+def page(browser, address):
+    show(browser)
+    browser.get(address)
+    return browser
+
+
+def show(browser, width=1280, height=900, scheme="light", media=""):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+
+
+def column(page, sheet, number):
+    """Return the texts of a column's visible fields."""
+    script = """
+    const rows = [...document.querySelectorAll(`#${arguments[0]} tbody tr`)];
+    return rows.filter((row) => row.checkVisibility())
+      .map((row) => row.cells[arguments[1]].textContent.trim());
+    """
+    return page.execute_script(script, sheet, number)
+
+
+def head(page, sheet, title):
+    (found,) = (
+        button
+        for button in page.find_elements(By.CSS_SELECTOR, f"#{sheet} thead button")
+        if button.text == title
+    )
+    return found
+
+
+def choose(page, name, value):
+    Select(page.find_element(By.NAME, name)).select_by_visible_text(value)
+
+
+def visible(page, selector):
+    return [e for e in page.find_elements(By.CSS_SELECTOR, selector) if e.is_displayed()]
+
+
+def errors(page):
+    return [entry["message"] for entry in page.get_log("browser")]
+
+
+def test_it_loads_nothing_says_nothing_and_does_not_jump(page):
+    assert errors(page) == []
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    shifts = page.execute_async_script(
+        """
+        const done = arguments[0];
+        const seen = [];
+        new PerformanceObserver((list) => seen.push(...list.getEntries()))
+          .observe({ type: "layout-shift", buffered: true });
+        setTimeout(() => done(seen.map((shift) => shift.value)), 300);
+        """
+    )
+    assert shifts == []
+
+
+def test_columns_sort_by_number_both_ways_with_gaps_last(page):
+    measured = 5
+    before = column(page, "all-cells", measured)
+    button = head(page, "all-cells", "Measured")
+    for state, is_descending in (("ascending", False), ("descending", True)):
+        button.click()
+        after = column(page, "all-cells", measured)
+        numbers = [float(text.split()[0]) for text in after if text]
+        assert numbers == sorted(numbers, reverse=is_descending)
+        assert len(numbers) > 5
+        assert after[len(numbers) :] == [""] * (len(before) - len(numbers))
+        assert sorted(after) == sorted(before)
+        assert button.find_element(By.XPATH, "..").get_attribute("aria-sort") == state
+
+
+def test_columns_sort_by_keyboard_and_the_focus_shows(page):
+    button = head(page, "all-cells", "ε")
+    page.execute_script("arguments[0].focus({focusVisible: true})", button)
+    assert (
+        page.execute_script("return getComputedStyle(arguments[0]).outlineStyle", button) != "none"
+    )
+    page.switch_to.active_element.send_keys(Keys.ENTER)
+    levels = column(page, "all-cells", 2)
+    private = [float(text) for text in levels if text != "Non-Private"]
+    assert private == sorted(private)
+    assert "Non-Private" not in levels[: len(private)]
+    assert page.switch_to.active_element == button
+    head(page, "all-cells", "Verdict").send_keys(Keys.SPACE)
+    states = [text.lstrip("=↑↓…·× ") for text in column(page, "all-cells", 7)]
+    assert states == sorted(states)
+
+
+def test_filters_choose_rows_tables_and_columns(page):
+    output = page.find_element(By.CSS_SELECTOR, ".filters output")
+    total = len(column(page, "all-cells", 0))
+    assert output.text == f"{total} of {total} cells"
+
+    choose(page, "dataset", "adult")
+    assert set(column(page, "all-cells", 0)) == {"adult"}
+    assert {e.get_attribute("data-dataset") for e in visible(page, ".layout tbody")} == {"adult"}
+    assert {e.get_attribute("data-dataset") for e in visible(page, "figure")} == {"adult"}
+
+    choose(page, "method", "dp-ebm-gdp")
+    heads = [e.text for e in visible(page, ".layout thead th")]
+    assert heads == ["ε", "DPEBM-GDP"]
+    rows = column(page, "all-cells", 4)
+    assert output.text == f"{len(rows)} of {total} cells"
+
+    choose(page, "verdict", "worse")
+    assert column(page, "all-cells", 6) == ["-0.1870"]
+    assert [row.text.split()[0] for row in visible(page, ".layout tr:has(td)")] == ["2"]
+    assert output.text == f"1 of {total} cells"
+
+    choose(page, "dataset", "cod-rna")
+    assert visible(page, ".layout table") == []
+    assert len(visible(page, ".empty")) > 1
+
+    page.find_element(By.CSS_SELECTOR, ".filters button").click()
+    assert len(column(page, "all-cells", 0)) == total
+    assert visible(page, ".empty") == []
+    assert errors(page) == []
+
+
+def test_a_deviation_leads_to_its_reason(page):
+    link = page.find_element(By.CSS_SELECTOR, ".layout a.worse")
+    link.send_keys(Keys.ENTER)
+    target = page.execute_script("return document.querySelector(':target').textContent")
+    assert "dp-ebm-gdp on adult" in target
+    assert "No reason known yet." in target
+
+
+def test_the_first_tab_skips_to_the_results(page):
+    page.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
+    skip = page.switch_to.active_element
+    assert skip.text == "Skip to the results"
+    assert skip.rect["y"] >= 0
+    skip.send_keys(Keys.ENTER)
+    assert page.execute_script("return document.activeElement.id") == "main"
+
+
+def test_a_phone_scrolls_tables_and_not_the_page(page):
+    show(page, 390, 844)
+    width = "return document.documentElement.scrollWidth"
+    assert page.execute_script(width) == 390
+    choose(page, "dataset", "adult")
+    assert page.execute_script(width) == 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_of_page_figures_and_verdicts_stands_out(page, scheme):
+    show(page, scheme=scheme)
+    script = """
+    const style = (selector) => getComputedStyle(document.querySelector(selector));
+    return [style("body").backgroundColor, style("body").color, style("figure text").fill,
+      ...["reproduced", "worse", "incomplete"].map((tone) => style(`.tone.${tone}`).color)];
+    """
+    paper, *inks = map(luminance, page.execute_script(script))
+    assert (paper < 0.1) is (scheme == "dark")
+    for ink in inks:
+        light, dark = max(paper, ink) + 0.05, min(paper, ink) + 0.05
+        assert light / dark > 4.5
+
+
+def luminance(colour):
+    """Return the relative luminance of ``rgb(...)``, as the accessibility guidelines define it."""
+    levels = [float(part) / 255 for part in colour.split("(")[1].strip(")").split(",")[:3]]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in levels]
+    return sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_paper_gets_the_whole_page_and_no_controls(page):
+    show(page, scheme="dark", media="print")
+    assert visible(page, ".filters, nav, .skip") == []
+    assert page.execute_script("return getComputedStyle(document.body).backgroundColor") == (
+        "rgb(255, 255, 255)"
+    )
+    box = page.find_element(By.CSS_SELECTOR, "#cells .scroll")
+    assert page.execute_script("return getComputedStyle(arguments[0]).overflow", box) == "visible"
+    show(page)
+    pdf = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    assert base64.b64decode(pdf).startswith(b"%PDF")
+
+
+def test_without_scripts_everything_is_there(browser, address):
+    show(browser)
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(address)
+        assert visible(browser, ".filters") == []
+        rows = browser.find_elements(By.CSS_SELECTOR, "#all-cells tbody tr")
+        assert len(rows) > 100
+        assert all(row.is_displayed() for row in rows[::20])
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_hostile_text_runs_nothing(browser, tmp_path):
+    write_page(hostile_journals(tmp_path), tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    assert errors(browser) == []
+    assert browser.execute_script("return window.hacked") is None
+    assert browser.execute_script("return document.querySelectorAll('img, b[id]').length") == 0
+    assert browser.execute_script("return document.scripts.length") == 1
+    choose(browser, "method", "<script>window.hacked=1</script>")
+    assert len(column(browser, "all-cells", 0)) == 1
+    # Even if a text were taken for markup, the page's policy would not run it.
+    browser.execute_script(
+        "const s = document.createElement('script'); s.textContent = 'window.hacked = 3';"
+        "document.body.append(s);"
+    )
+    assert "Content Security Policy" in errors(browser)[0]
+    assert browser.execute_script("return window.hacked") is None
