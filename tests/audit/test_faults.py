@@ -111,7 +111,8 @@ def test_the_published_regression(name):
 
 
 @pytest.mark.parametrize(("name", "trials"), [("dpboost", 60), ("dp-linear", 200),
-                                              ("dp-logistic", 300)])  # fmt: skip
+                                              ("dp-logistic", 300), ("toy-dp-ebm", 60),
+                                              ("dp-bag", 200)])  # fmt: skip
 def test_the_baselines_as_published(name, trials):
     result = audit(find_case(name), trials, seed=1)
     assert result.verdict is Verdict.EXCEEDED

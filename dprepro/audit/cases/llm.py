@@ -11,9 +11,9 @@ from dprepro.audit.cases.general import table
 from dprepro.data.domain import Domain, NumericFeature
 
 _CROWD = 20
-# With every row in every batch all releases are plain Gaussian, and mu is what is spent. Steps so long
-# outweigh where the filters started, which nobody knows; a gradient clipped to so little
-# keeps its length until the canary is learnt by heart.
+# With every row in every batch all releases are plain Gaussian, and mu is what is spent. Long steps
+# outweigh where the filters started, which nobody knows; a gradient clipped to so little keeps its
+# length until the canary is learnt by heart.
 _EPOCHS = 30
 _PARAMS = {
     "n_maps": 1,

@@ -8,7 +8,6 @@ from dprepro.audit.case import Case, MethodPair, Setting
 from dprepro.audit.cases.general import Scores, table
 from dprepro.data.domain import Domain, NumericFeature
 
-_TEACHERS = 8
 _TRIALS = 10_000
 
 
@@ -18,15 +17,16 @@ def one_label(setting: Setting) -> Case:
     Noise on both counts pays for a margin that moves by 2. That the rarer label wins becomes less
     likely by a factor that nears e^epsilon as the margin grows, and the event rare.
     """
+    teachers = 4 + round(4 / setting.epsilon)
     domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
-    x, y = np.zeros(_TEACHERS - 1), np.append(np.ones(_TEACHERS - 2, dtype=int), 0)
+    x, y = np.zeros(teachers - 1), np.append(np.ones(teachers - 2, dtype=int), 0)
     pair = MethodPair(
         setting,
         domain,
         present=table(x, y, (0.0, 1)),
         absent=table(x, y, (0.0, 0)),
         params={
-            "teachers": _TEACHERS,
+            "teachers": teachers,
             "partitions": 1,
             "rate": setting.epsilon / 2,
             "limit": 1,
@@ -35,7 +35,7 @@ def one_label(setting: Setting) -> Case:
     return Case(
         subject=setting.method,
         task=setting.task,
-        neighbours=f"{_TEACHERS} rows, one or two of them with the rarer label",
+        neighbours=f"{teachers} rows, one or two of them with the rarer label",
         fit=pair.fit,
         observe=Scores(setting.method, domain, (0.0,)),
         trials=_TRIALS,
