@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.report.metrics import Metric
@@ -35,13 +36,17 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """The curves of one dataset. `notes` says what a reader must not overlook."""
+    """The curves of one dataset. `notes` says what a reader must not overlook.
+
+    `table` is the printed one that they come from, where there are panels of several.
+    """
 
     dataset: str
     title: str
     metric: Metric
     curves: tuple[Curve, ...]
     notes: tuple[str, ...] = ()
+    table: str = ""
 
     @property
     def points(self) -> list[Point]:
@@ -74,7 +79,23 @@ def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> 
     tables = list(tables)
     _require(methods, [column.method for table in tables for column in table.columns])
     panels = [_panel(table, group, methods) for table in tables for group in table.groups]
-    return [panel for panel in panels if panel.curves]
+    return _tell_apart([panel for panel in panels if panel.curves])
+
+
+def _tell_apart(panels: Sequence[Panel]) -> list[Panel]:
+    """Name the tables where several print a dataset; of these, leave out single points."""
+    counts = Counter((panel.metric.name, panel.dataset) for panel in panels)
+    found = []
+    for panel in panels:
+        if counts[panel.metric.name, panel.dataset] == 1:
+            found.append(replace(panel, table=""))
+        elif len({point.epsilon for point in panel.points}) > 1:
+            found.append(replace(panel, title=f"{panel.title} ({_heading(panel.table)})"))
+    return found
+
+
+def _heading(table: str) -> str:
+    return f"Table {table}" if table.isdigit() else table
 
 
 def _require(methods: Iterable[str], known: Iterable[str]) -> None:
@@ -94,7 +115,10 @@ def _panel(table: ResultTable, group: Group, methods: Sequence[str]) -> Panel:
         measured, published = _measured(entries, table.metric.name), _published(entries)
         if (not methods or column.method in methods) and (measured or published):
             curves.append(Curve(column.method, column.title, measured, published))
-    return Panel(group.dataset, group.title, table.metric, tuple(curves), _notes(table, group))
+    return Panel(
+        group.dataset, group.title, table.metric, tuple(curves), _notes(table, group),
+        table.table or "",
+    )  # fmt: skip
 
 
 def _measured(entries: Iterable[Entry], metric: str) -> tuple[Point, ...]:

@@ -37,6 +37,8 @@ _GAP = 1.5
 # The points of one epsilon are spread over this share of an octave, so that bars do not overlap.
 _SPREAD = 0.7
 _COLUMNS = 4
+# An axis has room for so many labels.
+_TICKS = 12
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,19 @@ class Look:
 def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str]) -> list[Path]:
     """Write one picture a panel and, where there are several, a grid of all; return the paths.
 
-    Names are ``curves-METRIC-DATASET`` and, for the grid, ``curves-METRIC`` or, of several
-    metrics, ``curves``. The same panels give the same bytes.
+    Names are ``curves-METRIC-DATASET``, with the table where several print it, and, for the grid,
+    ``curves-METRIC`` or, of several metrics, ``curves``. The same panels give the same bytes.
     """
     looks = looks_of(panels)
-    figures = {f"curves-{p.metric.name}-{p.dataset}": [p] for p in panels}
+    figures = {"-".join(filter(None, _parts(panel))): [panel] for panel in panels}
     if len(panels) > 1:
         metrics = {panel.metric.name for panel in panels}
         figures[f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"] = list(panels)
     return save_figures({n: draw(shown, looks) for n, shown in figures.items()}, folder, formats)
+
+
+def _parts(panel: Panel) -> tuple[str, ...]:
+    return "curves", panel.metric.name, panel.dataset, panel.table
 
 
 def save_figures(figures: Mapping[str, Figure], folder: Path, formats: Iterable[str]) -> list[Path]:
@@ -180,8 +186,7 @@ def _draw_points(
 def _label(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
     present = {point.epsilon for point in panel.points}
     shown = {epsilon: place for epsilon, place in places.items() if epsilon in present}
-    names = ["not\nprivate" if math.isinf(epsilon) else f"{epsilon:g}" for epsilon in shown]
-    axes.set_xticks(list(shown.values()), names)
+    axes.set_xticks(list(shown.values()), _tick_names(shown))
     axes.set_xlim(min(shown.values()) - 0.5, max(shown.values()) + 0.5)
     if math.inf in shown and len(shown) > 1:
         axes.axvline(shown[math.inf] - _GAP / 2, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)))
@@ -194,6 +199,21 @@ def _label(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
     axes.grid(axis="y", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _tick_names(places: Mapping[float, float]) -> list[str]:
+    """Return the label of each epsilon, in order; empty for those too close to the one before."""
+    room = (max(places.values()) - min(places.values())) / _TICKS
+    names, last = [], -math.inf
+    for epsilon, place in places.items():
+        if math.isinf(epsilon):
+            names.append("not\nprivate")
+        elif place - last < room:
+            names.append("")
+        else:
+            names.append(f"{epsilon:g}")
+            last = place
+    return names
 
 
 def _key(title: str, look: Look) -> Line2D:

@@ -69,12 +69,16 @@ def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[RenderableType]:
 
 
 def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Table:
-    """Lay out the cells of one table: rows dataset and method, columns epsilon."""
+    """Lay out the cells of one table: rows dataset and method, columns epsilon.
+
+    Of several metrics the verdict is shown that needs most attention.
+    """
     epsilons = sorted({cell.published.epsilon for cell in verdicts})
     rows: dict[tuple[str, str], dict[float, CellVerdict]] = {}
     for cell in verdicts:
         printed = cell.published
-        rows.setdefault((printed.dataset, printed.method), {})[printed.epsilon] = cell
+        row = rows.setdefault((printed.dataset, printed.method), {})
+        row[printed.epsilon] = max(row.get(printed.epsilon, cell), cell, key=_urgency)
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("Dataset", "Method", *map(level, epsilons)):
         table.add_column(heading)
@@ -84,6 +88,10 @@ def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Table:
         table.add_row("" if dataset == above else dataset, method, *symbols)
         above = dataset
     return table
+
+
+def _urgency(cell: CellVerdict) -> tuple[bool, bool]:
+    return cell.verdict.is_deviation, cell.verdict is not Verdict.REPRODUCED
 
 
 def _symbol(cell: CellVerdict | None) -> Text:

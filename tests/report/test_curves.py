@@ -1,13 +1,14 @@
 import math
+from dataclasses import replace
 
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.published.document import load_documents
+from dprepro.published.document import Column, load_documents
 from dprepro.report.curves import Curve, Panel, Point, build_panels
 from dprepro.report.metrics import METRICS
 from dprepro.report.results import Results
-from dprepro.report.tables import build_tables
+from dprepro.report.tables import Entry, Group, ResultTable, build_tables
 from tests.report.journals import cell, spread
 
 PAPER = load_documents()["dp-ebm-2021"]
@@ -105,3 +106,21 @@ def test_losses_over_more_than_a_decade_are_logarithmic(metric, means, logarithm
     ours, theirs = (Point(1.0, mean, None) for mean in means)
     curve = Curve("m", "M", (ours,), (theirs,))
     assert Panel("d", "D", METRICS[metric], (curve,)).is_logarithmic is logarithmic
+
+
+def test_tables_that_print_the_same_dataset_are_told_apart_and_single_points_left_out():
+    table = ResultTable("t", METRICS["auc"], (Column(title="a", method="a"),), (), "p", "2")
+    results = [cell([0.8, 0.9], label="a", epsilon=epsilon) for epsilon in (1.0, 2.0)]
+    rows = [(Entry("a", result.task.epsilon, result),) for result in results]
+    whole, single = (Group("adult", "Adult", 3, tuple(chosen)) for chosen in (rows, rows[:1]))
+    found = build_panels(
+        [
+            replace(table, groups=(whole,)),
+            replace(table, groups=(single,), table="4"),
+            replace(table, groups=(whole,), table="figure-2"),
+        ]
+    )
+    assert [panel.title for panel in found] == ["Adult (Table 2)", "Adult (figure-2)"]
+    assert [panel.table for panel in found] == ["2", "figure-2"]
+    (alone,) = build_panels([replace(table, groups=(single,))])
+    assert (alone.title, alone.table) == ("Adult", "")

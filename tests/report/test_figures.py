@@ -1,5 +1,6 @@
 import math
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from itertools import combinations
 
 import matplotlib.colors
@@ -8,7 +9,7 @@ import pytest
 from matplotlib.image import imread
 
 from dprepro.report.curves import Curve, Panel, Point
-from dprepro.report.figures import draw, looks_of, positions, write_figures
+from dprepro.report.figures import _tick_names, draw, looks_of, positions, write_figures
 from dprepro.report.metrics import METRICS
 
 INF = math.inf
@@ -155,6 +156,21 @@ def test_one_picture_a_dataset_and_a_grid_are_written(tmp_path):
             assert pixels.std() > 0.05, "it is not blank"
         else:
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
+
+
+def test_panels_of_several_tables_have_files_of_their_own(tmp_path):
+    both = [replace(panel(), table=table) for table in ("2", "figure-2")]
+    names = [path.name for path in write_figures(both, tmp_path, ["svg"])]
+    assert names == ["curves-auc-adult-2.svg", "curves-auc-adult-figure-2.svg", "curves-auc.svg"]
+
+
+def test_labels_of_crowded_privacy_levels_are_left_out():
+    crowded = [0.1 + 0.01 * step for step in range(20)] + [8.0, math.inf]
+    names = _tick_names(positions(crowded))
+    assert names[0] == "0.1"
+    assert names[-2:] == ["8", "not\nprivate"]
+    assert names.count("") > 10
+    assert _tick_names(positions([0.5, 1.0, 2.0]))[:3] == ["0.5", "1", "2"]
 
 
 def test_a_single_panel_needs_no_grid_and_several_metrics_share_one(tmp_path):

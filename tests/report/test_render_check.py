@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -49,6 +50,19 @@ def test_the_map_has_a_row_for_each_dataset_and_method_and_the_counts_add_up():
     assert line.split()[1:] == ["=", "↑", "·", "·", "·"]
     assert "184 cells: 1 reproduced, 1 better, 159 not run, 23 impossible" in text
     assert "Tolerance: AUROC max(0.01, 2 sd); RMSE max(5 %, 2 sd)" in text
+
+
+def test_of_two_metrics_the_deviation_is_on_the_map():
+    paper = load_documents()["lazybb-2022"]
+    printed = [c for c in paper.cells() if (c.table, c.epsilon) == ("5", 1.0)]
+    values = {c.metric: (c.mean + (20 if c.metric == "n_features" else 0),) * 5 for c in printed}
+    ran = cell(
+        [0.0] * 5, label="lazybb-1r", epsilon=1.0, evaluation="test-set", test_share=0.0, delta=0.0
+    )
+    found = check([paper], Results((replace(ran, values=values),)), [], tolerances())
+    line = next(x for x in shown(render_check(found)).splitlines() if "lazybb-1r" in x)
+    assert "↓" in line
+    assert "=" not in line
 
 
 def test_equivalent_cells_are_counted():
