@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from dprepro.data.describe import Description
+    from dprepro.data.describe import Column, Description
+
+_FEW_COLUMNS = 100
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in name, or a card's path.")]
 DataDir = Annotated[
@@ -128,16 +133,32 @@ def _render(description: Description) -> None:
     table.columns[0].no_wrap = True
     for numbers in table.columns[3:]:
         numbers.justify = "right"
-    for column in description.columns:
+    for column, last in _alike(description.columns):
         outside = "" if column.outside is None else f"{column.outside:.2%}"
         table.add_row(
-            _plain(column.name),
+            _plain(column.name if column is last else f"{column.name} … {last.name}"),
             column.kind,
             _public(column.public),
             _count(column.missing),
             outside,
         )
     console.print(table)
+
+
+def _alike(columns: list[Column]) -> Iterator[tuple[Column, Column]]:
+    """Yield first and last of the numbered columns, one after another, that differ in name alone.
+
+    Few columns are worth a line each.
+    """
+    if len(columns) <= _FEW_COLUMNS:
+        yield from ((column, column) for column in columns)
+        return
+    runs = itertools.groupby(
+        columns, lambda column: (column.name.rstrip("0123456789"), replace(column, name=""))
+    )
+    for _, run in runs:
+        members = list(run)
+        yield members[0], members[-1]
 
 
 def _facts(description: Description) -> dict[str, str]:

@@ -33,7 +33,7 @@ def _draw_images(found: Explanations, side: int) -> Figure:
     ratios = [1.0]
     for width in widths:
         ratios += [0.2] + [1.0] * width
-    figure = Figure(figsize=(1.15 * columns + 0.3 * len(widths), 1.45 * rows + 0.5))
+    figure = Figure(figsize=(1.15 * columns + 0.3 * len(widths), 1.3 * rows + 0.4))
     grid = figure.subplots(
         rows, len(ratios), squeeze=False,
         gridspec_kw={"width_ratios": ratios, "wspace": 0.08, "hspace": 0.28},
