@@ -1,0 +1,178 @@
+"""What both kinds of locally linear maps share: parameters, predictions, explanations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dprepro.ebm.validation import check_integer, check_number, check_share
+from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
+from dprepro.llm.maps import (
+    INNER_SD,
+    class_scores,
+    draw_parameters,
+    draw_projections,
+    filters_of,
+    scores_of,
+)
+from dprepro.llm.training import Plan
+
+_ROWS = 4096
+
+
+class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
+    """Parameters of the model and of training, predictions and explanations."""
+
+    classes_: np.ndarray
+    filters_: np.ndarray
+    offsets_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        n_maps: int = 30,
+        n_projected: int | None = 300,
+        inverse_temperature: float = 1 / 30,
+        epochs: int = 20,
+        batch_size: int = 500,
+        learning_rate: float = 0.001,
+        decay: float = 0.8,
+        decay_every: int = 5,
+        projection_sd: float = INNER_SD,
+        centre: float = 0.0,
+        spread: float = 1.0,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_maps = n_maps
+        self.n_projected = n_projected
+        self.inverse_temperature = inverse_temperature
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.decay_every = decay_every
+        self.projection_sd = projection_sd
+        self.centre = centre
+        self.spread = spread
+        self.random_state = random_state
+
+    def _read(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return normalised X, float32 (n, D), and codes, int64 (n,); set ``classes_``."""
+        X, y = validate_data(self, X, y, dtype=np.float32, ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(
+                f"{type(self).__name__}: y must hold two classes or more, but it holds 1 class"
+            )
+        return self._normalised(X), labels.astype(np.int64)
+
+    def _normalised(self, X: np.ndarray) -> np.ndarray:
+        if self.centre == 0 and self.spread == 1:
+            return X
+        return (X - np.float32(self.centre)) / np.float32(self.spread)
+
+    def _start(
+        self, generator: np.random.Generator, n_features: int
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return theta and R (or None), drawn without a look at the data."""
+        n_classes = len(self.classes_)
+        if self.n_projected is None:
+            return draw_parameters(generator, self.n_maps, n_classes, n_features, False), None
+        projections = draw_projections(
+            generator, self.n_maps, self.n_projected, n_features, self.projection_sd
+        )
+        theta = draw_parameters(generator, self.n_maps, n_classes, self.n_projected, True)
+        return theta, projections
+
+    def _keep(self, theta: np.ndarray, projections: np.ndarray | None) -> None:
+        self.filters_ = filters_of(theta, projections).transpose(1, 0, 2).copy()
+        self.offsets_ = theta[..., -1].T.copy()
+
+    def _plan(self, clip: float, sampling: str) -> Plan:
+        return Plan(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            decay=self.decay,
+            decay_every=self.decay_every,
+            beta=self.inverse_temperature,
+            clip=clip,
+            sampling=sampling,
+        )
+
+    def _maps(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return s, float32 (n, M, K), and f, float32 (n, K)."""
+        check_is_fitted(self)
+        X = self._normalised(validate_data(self, X, reset=False, dtype=np.float32))
+        filters = np.ascontiguousarray(self.filters_.transpose(1, 0, 2))
+        parts = [
+            class_scores(
+                scores_of(X[start : start + _ROWS], filters, self.offsets_.T),
+                self.inverse_temperature,
+            )
+            for start in range(0, len(X), _ROWS)
+        ]
+        return np.concatenate([s for s, _ in parts]), np.concatenate([f for _, f in parts])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f(x), float32 (n, K), eq. (3); for two classes their difference, (n,)."""
+        f = self._maps(X)[1]
+        return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, float64 (n, K): eq. (7)."""
+        return softmax(self._maps(X)[1].astype(np.float64), axis=1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest class of each row, (n,)."""
+        codes = np.argmax(self._maps(X)[1], axis=1)
+        return self.classes_[codes]
+
+    def explain_local(self, X: Any, classes: Any = None) -> LocalExplanation:
+        """Explain the predicted class of each row of X (n, D), or the given ones.
+
+        `classes`, (n,), holds members of ``classes_``. Post-processing: costs no privacy.
+        """
+        weights, f = self._maps(X)
+        if classes is None:
+            codes = np.argmax(f, axis=1)
+        else:
+            codes = np.searchsorted(self.classes_, classes)
+            known = np.clip(codes, 0, len(self.classes_) - 1)
+            if not np.array_equal(self.classes_[known], np.asarray(classes)):
+                raise ValueError(
+                    f"classes must be among {list(self.classes_)}, got {list(np.unique(classes))}"
+                )
+        return explain_rows(weights, codes, self.classes_, self.filters_)
+
+    def explain_global(self) -> GlobalExplanation:
+        """Return all maps of all classes: what each class responds to, whatever the input."""
+        check_is_fitted(self)
+        return GlobalExplanation(self.classes_, self.filters_, self.offsets_)
+
+    def _check_parameters(self) -> None:
+        check_integer("n_maps", self.n_maps, 1)
+        if self.n_projected is not None:
+            check_integer("n_projected", self.n_projected, 1)
+        check_number("inverse_temperature", self.inverse_temperature, 0.0)
+        check_integer("epochs", self.epochs, 1)
+        check_integer("batch_size", self.batch_size, 1)
+        check_integer("decay_every", self.decay_every, 1)
+        check_share("decay", self.decay)
+        check_number("centre", self.centre, -math.inf)
+        for name in ("learning_rate", "projection_sd", "spread"):
+            check_number(name, getattr(self, name), 0.0)
+            if getattr(self, name) == 0:
+                raise ValueError(f"{name} must be above 0, got 0")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # with the defaults, which are for images
+        return tags
