@@ -216,10 +216,10 @@ def boost(  # type: ignore[no-untyped-def]
             )  # fmt: skip
         n_leaves = min(noise.shape[1], n_bins[k])
         top, bottom = highest.sum(), lowest.sum()
-        if adaptive:
-            noise_factors[step] = largest_residual(top + drift, bottom - drift)
+        factor = largest_residual(top + drift, bottom - drift) if adaptive else 1.0
+        noise_factors[step] = factor
         _leaf_values(
-            sums, noise_factors[step] * noise[step], counts[k], cuts[step], n_bins[k], n_leaves,
+            sums, factor * noise[step], counts[k], cuts[step], n_bins[k], n_leaves,
             learning_rate, values,
         )  # fmt: skip
         increments[:] = 0

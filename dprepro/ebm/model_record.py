@@ -180,6 +180,10 @@ def ledger_from_json(values: dict[str, JsonValue]) -> Ledger:
     ValueError
         If a field is missing, unknown, of another type, or out of range.
     """
+    # Left out, these would make a ledger look better than it is.
+    for name in ("entries", "unpaid", "gaps"):
+        if name not in values:
+            raise ValueError(f"ledger: {name} is missing")
     ledger = _LEDGERS.validate_json(json.dumps(values), strict=True)
     # Dataclasses drop the keys that they do not know.
     known = ledger_to_json(ledger)
