@@ -1,4 +1,4 @@
-"""All four estimators keep scikit-learn's conventions."""
+"""All estimators keep scikit-learn's conventions."""
 
 import warnings
 
@@ -7,6 +7,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dprepro.ebm import (
     DPEBMClassifier,
+    DPEBMPlusClassifier,
+    DPEBMPlusRegressor,
     DPEBMRegressor,
     EBMClassifier,
     EBMRegressor,
@@ -17,6 +19,8 @@ from dprepro.ebm import (
 ESTIMATORS = [
     DPEBMClassifier(epsilon=8.0, n_epochs=20, learning_rate=0.1),
     DPEBMRegressor(epsilon=8.0, n_epochs=20, learning_rate=0.1),
+    DPEBMPlusClassifier(epsilon=8.0, observed=True),
+    DPEBMPlusRegressor(epsilon=8.0, observed=True),
     EBMClassifier(outer_bags=2, n_epochs=200),
     EBMRegressor(outer_bags=2, n_epochs=200),
 ]

@@ -1,0 +1,198 @@
+"""A public grid that suits skewed features, and bins merged by what the noise lets one see."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from numba import njit
+
+from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature, category_codes
+from dprepro.ebm.binning import MISSING, OTHER, FeatureBins, numeric_bins, numeric_values
+
+_EVEN_CELLS = 128
+_DECADES = 5
+_CELLS_PER_DECADE = 12
+
+_FINEST = 250
+"""No bin aims at fewer rows than this share of all: codes are uint8."""
+
+_COARSEST = 12
+"""A numeric bin that holds one in so many of all rows is closed, whatever the noise."""
+
+_SEEN = 4.0
+"""Deviations of noise above which a bin is taken to be there."""
+
+
+def grid_edges(feature: NumericFeature) -> np.ndarray:
+    """Return the edges between a numeric feature's cells, float64 ascending (C,).
+
+    128 cells of equal width, overlaid where the public bounds span orders of magnitude with 12 a
+    decade: five decades down from the larger bound towards 0 and 0 itself where it is within the
+    bounds (both signs), from bound to bound where they are positive and a decade apart. Only the
+    bounds are read. A value x lies in cell ``sum(edges <= x)``.
+    """
+    lower, upper = feature.lower, feature.upper
+    if lower == upper:
+        return np.empty(0)
+    parts = [np.linspace(lower, upper, _EVEN_CELLS + 1)[1:-1]]
+    steps = np.arange(_DECADES * _CELLS_PER_DECADE + 1) / _CELLS_PER_DECADE
+    if lower <= 0 <= upper:
+        parts += [bound * 10.0**-steps for bound in (lower, upper) if bound != 0] + [np.zeros(1)]
+    elif lower > 0 and upper / lower > 10:
+        cells = math.ceil(_CELLS_PER_DECADE * math.log10(upper / lower))
+        parts.append(lower * (upper / lower) ** (np.arange(1, cells) / cells))
+    elif upper < 0 and lower / upper > 10:
+        cells = math.ceil(_CELLS_PER_DECADE * math.log10(lower / upper))
+        parts.append(upper * (lower / upper) ** (np.arange(1, cells) / cells))
+    edges = np.unique(np.concatenate(parts))
+    edges = edges[(edges > lower) & (edges < upper)]
+    return edges[np.append(True, np.diff(edges) > 1e-9 * (upper - lower))]
+
+
+def fine_cells(column: pd.Series, feature: Feature) -> tuple[np.ndarray, np.ndarray]:
+    """Sort rows into public cells; as `dprepro.ebm.binning.histogram`, on `grid_edges`.
+
+    Returns
+    -------
+    cells : uint16 (n,)
+        Cell of every row; the last one takes missing values.
+    counts : int64 (cells,)
+        Rows per cell, exact: private until noise is added. A row lies in exactly one.
+
+    Raises
+    ------
+    ValueError
+        On a category outside the domain, or a missing value where the domain allows none.
+    """
+    missing = column.isna().to_numpy()
+    if missing.any() and not feature.missing:
+        raise ValueError(
+            f"feature {feature.name!r} has {missing.sum()} missing values (NaN) and its domain "
+            "allows none: fill them in, or declare it: missing=True (on a card `missing: true`)"
+        )
+    if isinstance(feature, NumericFeature):
+        edges = grid_edges(feature)
+        return _count_cells(_cells(numeric_values(column), edges), edges.size + 2)
+    codes = category_codes(column, feature.categories)
+    unseen = (codes < 0) & ~missing
+    if unseen.any():
+        raise ValueError(
+            f"feature {feature.name!r}: category {column[unseen].iloc[0]!r} is not in its domain; "
+            f"allowed: {', '.join(map(repr, feature.categories))}"
+        )
+    cells = np.where(codes < 0, len(feature.categories), codes).astype(np.uint16)
+    return _count_cells(cells, len(feature.categories) + 1)
+
+
+def _count_cells(cells: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    return cells, np.bincount(cells, minlength=size)
+
+
+@njit(nogil=True, cache=True)
+def _cells(values, edges):  # type: ignore[no-untyped-def]
+    """Do what ``np.searchsorted(edges, values, "right")`` does; NaN goes one cell beyond."""
+    cells = np.empty(values.size, np.uint16)
+    for i in range(values.size):
+        low, high = 0, edges.size
+        if np.isnan(values[i]):
+            cells[i] = edges.size + 1
+            continue
+        while low < high:
+            middle = (low + high) // 2
+            if edges[middle] <= values[i]:
+                low = middle + 1
+            else:
+                high = middle
+        cells[i] = low
+    return cells
+
+
+def merge_fine(
+    feature: Feature, noisy: np.ndarray, deviation: float, rows: float
+) -> tuple[FeatureBins, np.ndarray, np.ndarray]:
+    """Merge noisy cells into bins, by the noise in them. Post-processing: reads no data.
+
+    Numeric: cells join from left to right until a bin holds
+    four deviations of the noise of its cells, so that more budget buys finer bins; or a twelfth
+    of the rows if that is less, so that little budget still buys a few. Categorical: a category
+    below one deviation (or that share, if smaller) joins one "other" bin. Missing values, where the
+    domain allows them, count as one more category; those of a numeric feature join its
+    largest bin where they do not reach four deviations.
+
+    Parameters
+    ----------
+    noisy : float64 (cells,)
+        Noisy counts; the last one is of missing values.
+    deviation
+        Standard deviation of the noise in each.
+    rows
+        How many rows there are, about.
+
+    Returns
+    -------
+    bins, counts, bin_of_cell
+        As `dprepro.ebm.binning.merge_cells` returns them.
+    """
+    if isinstance(feature, CategoricalFeature):
+        bins, bin_of_cell = _merge_categories(feature, noisy, min(deviation, rows / _COARSEST))
+    else:
+        bins, bin_of_cell = _merge_numeric(feature, noisy, deviation, rows)
+    counted = noisy.copy()
+    if not feature.missing:
+        counted[-1] = 0.0
+    counts = np.bincount(bin_of_cell, weights=counted, minlength=bins.n_bins)
+    cells = np.bincount(bin_of_cell, minlength=bins.n_bins)
+    # A count lost in the noise is as likely half a deviation as anything, and never above average.
+    least = np.minimum(deviation * np.sqrt(cells) / 2, rows / bins.n_bins / 4)
+    return bins, np.maximum(counts, least), bin_of_cell.astype(np.uint8)
+
+
+def _merge_numeric(
+    feature: NumericFeature, noisy: np.ndarray, deviation: float, rows: float
+) -> tuple[FeatureBins, np.ndarray]:
+    bin_of_cell = _merge_neighbours(noisy[:-1], _SEEN * deviation, rows / _FINEST, rows / _COARSEST)
+    cuts = grid_edges(feature)[np.diff(bin_of_cell) > 0]
+    if not feature.missing:
+        missing_bin = -1
+    elif noisy[-1] >= _SEEN * deviation:
+        missing_bin = cuts.size + 1
+    else:
+        missing_bin = int(np.bincount(bin_of_cell, weights=noisy[:-1]).argmax())
+    bins = numeric_bins(feature, cuts, missing_bin)
+    return bins, np.append(bin_of_cell, max(missing_bin, 0))
+
+
+@njit(nogil=True, cache=True)
+def _merge_neighbours(counts, seen, least, most):  # type: ignore[no-untyped-def]
+    bins = np.zeros(counts.size, np.int64)
+    current, weight, cells = 0, 0.0, 0
+    for i in range(counts.size):
+        bins[i] = current
+        weight += counts[i]
+        cells += 1
+        if weight >= max(min(seen * math.sqrt(cells), most), least):
+            current, weight, cells = current + 1, 0.0, 0
+    if cells > 0 and current > 0:
+        bins[bins == current] = current - 1
+    return bins
+
+
+def _merge_categories(
+    feature: CategoricalFeature, noisy: np.ndarray, target: float
+) -> tuple[FeatureBins, np.ndarray]:
+    names = [*feature.categories, *([MISSING] if feature.missing else [])]
+    weights = noisy[: len(names)]
+    if len(names) > _FINEST:
+        target = max(target, float(np.sort(weights)[-_FINEST]))
+    kept = weights >= target
+    labels = [name for name, keep in zip(names, kept, strict=True) if keep]
+    groups = np.where(kept, np.cumsum(kept) - 1, len(labels))
+    if len(labels) < len(names) or not names:
+        labels.append(OTHER)
+    missing_bin = int(groups[-1]) if feature.missing else -1
+    bins = FeatureBins(
+        feature, np.empty(0), groups[: len(feature.categories)], tuple(labels), missing_bin
+    )
+    return bins, np.append(groups, 0)[: noisy.size]

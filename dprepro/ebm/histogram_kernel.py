@@ -1,0 +1,72 @@
+"""One pass over the rows: apply a function's change, sum clipped residuals per bin."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dprepro.ebm.kernel import sigmoid
+
+_BLOCK = 2048
+_LANES = 4
+"""Partial histograms: rows next to each other often share a bin, and would wait for each other."""
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[no-untyped-def]
+    if logistic:
+        for i in range(scores.size):
+            out[i] = min(max(targets[i] - sigmoid(scores[i]), -bound), bound)
+    else:
+        for i in range(scores.size):
+            out[i] = min(max(targets[i] - scores[i], -bound), bound)
+
+
+@njit(nogil=True, cache=True)
+def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic):  # type: ignore[no-untyped-def]
+    """Add ``change[last]`` to the scores in place and sum residuals per bin of `codes`.
+
+    A row adds its residual, clipped to [-bound, bound], to exactly one sum: the vector of sums has
+    L2 sensitivity `bound` whatever the scores are, up to float32 rounding of the residuals.
+
+    Parameters
+    ----------
+    scores, targets : float32 (n,)
+    last, codes : uint8 (n,)
+        Bins in the function that has changed, and in the one whose sums are wanted.
+    change : float32 (B',)
+    bound : float32
+    logistic : bool
+        Residual y - sigmoid(score), else y - score.
+
+    Returns
+    -------
+    float64 (n_bins,)
+    """
+    sums = np.zeros((_LANES, n_bins))
+    buffer = np.empty(_BLOCK, np.float32)
+    for start in range(0, scores.size, _BLOCK):
+        stop = min(start + _BLOCK, scores.size)
+        block = scores[start:stop]
+        for i in range(block.size):
+            block[i] += change[last[start + i]]
+        _clipped_residuals(block, targets[start:stop], logistic, bound, buffer)
+        for i in range(block.size):
+            sums[i % _LANES, codes[start + i]] += buffer[i]
+    return sums.sum(axis=0)
+
+
+@njit(nogil=True, cache=True)
+def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no-untyped-def]
+    """Add ``change[last]`` to the scores in place and count |target - score| by half octaves.
+
+    Cell j of the `n_cells` holds 2^(-(j+1)/2) < |r| <= 2^(-j/2); the first also what is larger,
+    the last what is smaller. A row adds 1 to exactly one count. int64 (n_cells,).
+    """
+    counts = np.zeros(n_cells, np.int64)
+    for i in range(scores.size):
+        scores[i] += change[last[i]]
+        size = max(abs(targets[i] - scores[i]), np.float32(1e-30))
+        cell = int(np.floor(-2.0 * np.log2(size)))
+        counts[min(max(cell, 0), n_cells - 1)] += 1
+    return counts

@@ -1,0 +1,36 @@
+"""DP-EBM+, our own: see `dprepro.ebm.dp_ebm_plus`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dprepro.ebm import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.privacy.sensitivity import ADD_REMOVE
+
+
+def _build(setting: Setting, **params: Any) -> Any:
+    estimator = DPEBMPlusRegressor if setting.task == "regression" else DPEBMPlusClassifier
+    return estimator(
+        setting.epsilon,
+        setting.delta,
+        domain=setting.domain,
+        random_state=setting.seed,
+        **params,
+    )
+
+
+METHODS = [
+    Method(
+        name="dp-ebm-plus",
+        title="DPEBM+",
+        tasks=frozenset({"binary", "regression"}),
+        guarantee=Guarantee.APPROXIMATE,
+        adjacency=ADD_REMOVE,
+        assumes=("public: bounds, categories, target range or labels (refuses observed ones)",),
+        reference="ours: few, large, smoothed steps on noisy histograms of residuals",
+        build=_build,
+        takes_epsilon=True,
+        defaults=defaults_of(DPEBMPlusClassifier, "epsilon", "delta", "domain", "random_state"),
+    )
+]

@@ -1,0 +1,96 @@
+"""The public grid, the cells of rows, and bins by what the noise lets one see."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.ebm.binning import OTHER
+from dprepro.ebm.fine_grid import fine_cells, grid_edges, merge_fine
+
+BOUNDS = [(0, 1e5), (-3, 1e4), (-1e4, 0), (17, 90), (1, 1e6), (-1e6, -1), (5, 5), (-1e-9, 1e9)]
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_edges_ascend_within_the_bounds(bounds):
+    edges = grid_edges(NumericFeature("x", *bounds))
+    assert (np.diff(edges) > 0).all()
+    assert ((edges > bounds[0]) & (edges < bounds[1])).all()
+    assert edges.size < 300
+
+
+def test_bounds_of_many_orders_of_magnitude_get_cells_in_each():
+    edges = grid_edges(NumericFeature("x", 0, 1e5))
+    for decade in range(5):
+        assert ((edges >= 10.0**decade) & (edges < 10.0 ** (decade + 1))).sum() >= 11
+    assert edges[0] == pytest.approx(1.0)
+    assert 0.0 in grid_edges(NumericFeature("x", -3, 1e4))
+
+
+def features():
+    return [
+        NumericFeature("x", -1, 1000, missing=True),
+        CategoricalFeature("x", ("a", "b", "c"), missing=True),
+    ]
+
+
+def column(feature, rows, seed=0):
+    rng = np.random.default_rng(seed)
+    if isinstance(feature, NumericFeature):
+        values = pd.Series(np.exp(rng.normal(2, 2, rows)), name="x")
+    else:
+        values = pd.Series(rng.choice(["a", "b", "c"], rows, p=[0.7, 0.29, 0.01]), name="x")
+    values[rng.random(rows) < 0.1] = np.nan if isinstance(feature, NumericFeature) else None
+    return values
+
+
+@pytest.mark.parametrize("feature", features(), ids=["numeric", "categorical"])
+def test_a_row_lies_in_one_cell(feature):
+    values = column(feature, 60)
+    _, counts = fine_cells(values, feature)
+    assert counts.sum() == 60
+    for row in range(60):
+        _, less = fine_cells(values.drop(row), feature)
+        assert np.abs(counts - less).sum() == 1
+
+
+@pytest.mark.parametrize("feature", features(), ids=["numeric", "categorical"])
+@pytest.mark.parametrize("deviation", [1.0, 30.0, 3000.0])
+def test_rows_are_encoded_as_their_cells_were_merged(feature, deviation):
+    values = column(feature, 4000)
+    cells, counts = fine_cells(values, feature)
+    noisy = counts + np.random.default_rng(1).normal(0, deviation, counts.size)
+    bins, bin_counts, bin_of_cell = merge_fine(feature, noisy, deviation, 4000.0)
+    np.testing.assert_array_equal(bins.encode(values), bin_of_cell[cells])
+    assert bin_counts.shape == (bins.n_bins,)
+    assert (bin_counts > 0).all()
+
+
+def test_less_noise_buys_finer_bins():
+    feature = NumericFeature("x", 0, 1000)
+    values = pd.Series(np.random.default_rng(0).exponential(50, 20_000), name="x")
+    _, counts = fine_cells(values, feature)
+    sizes = []
+    for deviation in (1.0, 30.0, 300.0):
+        noisy = counts + np.random.default_rng(1).normal(0, deviation, counts.size)
+        sizes.append(merge_fine(feature, noisy, deviation, 20_000.0)[0].n_bins)
+    assert sizes[0] > sizes[1] > sizes[2] >= 8
+
+
+def test_rare_categories_join_and_thousands_fit_into_a_byte():
+    feature = CategoricalFeature("x", ("a", "b", "c"))
+    bins, counts, _ = merge_fine(feature, np.array([90.0, 80.0, 1.0, 0.0]), 5.0, 171.0)
+    assert bins.labels == ("a", "b", OTHER)
+    assert counts[:2].tolist() == [90.0, 80.0]
+    many = CategoricalFeature("x", tuple(map(str, range(3000))))
+    noisy = np.append(np.arange(3000.0), 0.0)
+    bins, _, bin_of_cell = merge_fine(many, noisy, 0.1, noisy.sum())
+    assert bins.n_bins <= 256
+    assert bin_of_cell[:2000].min() == bins.n_bins - 1
+
+
+def test_what_the_domain_rules_out_is_refused():
+    with pytest.raises(ValueError, match="not in its domain; allowed: 'a', 'b'"):
+        fine_cells(pd.Series(["a", "z"], name="x"), CategoricalFeature("x", ("a", "b")))
+    with pytest.raises(ValueError, match="1 missing values"):
+        fine_cells(pd.Series([1.0, np.nan], name="x"), NumericFeature("x", 0, 2))
