@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,9 @@ def plan(config: ExperimentConfig, data_dir: Path | None = None) -> list[Planned
     ------
     DpreproError
         If a method, one of its parameters, the dataset, or the metric for its kind of task is
-        unknown, if ``domain: public`` is asked of a card without one, or delta is 0 for a method
-        that needs one. The message names file, line and key.
+        unknown, if the method refuses a parameter's value, if ``domain: public`` is asked of a
+        card without one, or delta is 0 for a method that needs one. The message names file, line
+        and key.
     """
     card = _card(config)
     _check_metric(config, card)
@@ -132,6 +134,8 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
     except DpreproError as error:
         raise DpreproError(f"{config.where('methods', position, 'method')}: {error}") from error
     _check_parameters(config, position, method)
+    if not _reason_to_skip(method, card):
+        _check_values(config, position, method, card)
     if card.features is None and (entry.domain or config.domain) == "public":
         keys = ("methods", position, "domain") if entry.domain else ("domain",)
         raise DpreproError(
@@ -147,14 +151,40 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
     return method
 
 
-def _check_parameters(config: ExperimentConfig, position: int, method: Method) -> None:
-    entry, known = config.methods[position], list(method.defaults)
-    named: list[tuple[tuple[str | int, ...], str]] = [
+def _named(entry: MethodEntry) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return every mention of a parameter: the keys that lead there, and its name."""
+    return [
         *((("params", name), name) for name in entry.params),
         *((("grid", name), name) for name in entry.grid),
         *((("by_epsilon",), name) for params in entry.by_epsilon.values() for name in params),
     ]
-    for keys, name in named:
+
+
+def _check_values(config: ExperimentConfig, position: int, method: Method, card: Card) -> None:
+    """Try the values that an entry gives its parameters, each combination once, without rows."""
+    entry = config.methods[position]
+    epsilons = method.effective_epsilons(entry.epsilons or config.epsilons)
+    tried = {
+        repr(params): (epsilon, params)
+        for variant in entry.expanded
+        for epsilon in epsilons
+        if (params := {**variant.params, **variant.by_epsilon.get(epsilon, {})})
+    }
+    for epsilon, params in tried.values():
+        try:
+            method.check_values(card.task, epsilon, params)
+        except (ValueError, TypeError) as error:
+            named = [k for k, name in _named(entry) if re.search(rf"\b{name}\b", str(error))]
+            keys = named[0] if named else ("params",) if entry.params else ()
+            raise DpreproError(
+                f"{config.where('methods', position, *keys)}: {method.name} refuses its "
+                f"parameters: {error}"
+            ) from error
+
+
+def _check_parameters(config: ExperimentConfig, position: int, method: Method) -> None:
+    entry, known = config.methods[position], list(method.defaults)
+    for keys, name in _named(entry):
         if name not in known:
             raise DpreproError(
                 f"{config.where('methods', position, *keys)}: {method.name} has no "

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Protocol
 
-from dprepro.data.domain import Domain, TaskKind
+from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
@@ -105,6 +105,20 @@ class Method:
     def effective_epsilons(self, epsilons: Sequence[float]) -> list[float]:
         """Return the epsilons to run: the grid, or ``[inf]`` for a method without a budget."""
         return list(epsilons) if self.takes_epsilon else [math.inf]
+
+    def check_values(self, task: TaskKind, epsilon: float, params: Mapping[str, Any]) -> None:
+        """Raise ValueError or TypeError if the estimator refuses its parameters without any rows.
+
+        By its own ``_check_parameters``, or scikit-learn's constraints; others say it when they
+        fit.
+        """
+        target = (0.0, 1.0) if task == "regression" else ("0", "1")
+        setting = Setting(task, epsilon, 1e-6, Domain((NumericFeature("x", 0.0, 1.0),), target), 0)
+        estimator = self.build(setting, **params)
+        if hasattr(estimator, "_check_parameters"):
+            estimator._check_parameters()
+        elif hasattr(estimator, "_parameter_constraints"):
+            estimator._validate_params()
 
 
 def defaults_of(estimator: type, *excluded: str) -> dict[str, Any]:

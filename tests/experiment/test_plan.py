@@ -184,3 +184,29 @@ def test_evaluations_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(DpreproError, match=message):
         _plan(lab, **keys)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            {"method": "dp-ebm-gdp", "params": {"max_bins": 32, "learning_rate": 20}},
+            r"yaml, line \d+, methods\[0\]\.params\.learning_rate: dp-ebm-gdp refuses its "
+            "parameters: learning_rate must be a number above 0 and at most 1, got 20",
+        ),
+        ({"method": "logistic", "params": {"C": -1}}, r"params\.C: logistic refuses .* Got -1"),
+        (
+            {"method": "dpboost", "grid": {"max_bins": [32, "many"]}},
+            r"grid\.max_bins: dpboost refuses",
+        ),
+        (
+            {"method": "dp-ebm-joint", "by_epsilon": {8: {"n_epochs": 0}}},
+            r"by_epsilon: dp-ebm-joint refuses its parameters: n_epochs must be",
+        ),
+    ],
+)
+def test_a_value_that_a_method_refuses_is_found_before_anything_runs(
+    lab: Lab, entry: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DpreproError, match=message):
+        _plan(lab, dataset="breast-cancer", methods=[entry], epsilons=[1, 8], delta=1e-6)
