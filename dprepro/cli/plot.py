@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, Paper, ResultsFolder, method_titles, read
-
-if TYPE_CHECKING:
-    from dprepro.ebm.additive import AdditiveModel
-    from dprepro.report.shapes import Column
 
 
 class FigureFormat(str, Enum):
@@ -120,25 +116,17 @@ def shapes(
     from dprepro.ebm.model_file import load_model
     from dprepro.errors import DpreproError
     from dprepro.experiment.fitting import choose_tasks, describe, fit_model
-    from dprepro.report.shapes import select_features, write_shapes
+    from dprepro.report.shapes import column_of, select_features, write_shapes
 
     columns = []
     if config is not None:
         experiment = load_config(config)
         for task in choose_tasks(experiment, method or [], epsilon or [], split, data_dir):
-            columns.append(_column(describe(task), fit_model(experiment, task, data_dir)))
-    columns += [_column(path.stem, load_model(path)) for path in model or []]
+            columns.append(column_of(describe(task), fit_model(experiment, task, data_dir)))
+    columns += [column_of(path.stem, load_model(path)) for path in model or []]
     if not columns:
         raise DpreproError("nothing to draw: name a config whose models to fit, or a --model")
     features = select_features(columns, feature or [], numeric)
     endings = [chosen.value for chosen in format or FigureFormat]
     for path in write_shapes(columns, features, name, output, endings, same_scale):
         typer.echo(path)
-
-
-def _column(title: str, model: AdditiveModel) -> Column:
-    from dprepro.ebm.shapes import shapes_of
-    from dprepro.report.shapes import Column
-
-    unit = "log odds" if hasattr(model, "classes_") else "target"
-    return Column(title, tuple(shapes_of(model)), unit)

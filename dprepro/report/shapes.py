@@ -17,6 +17,7 @@ from dprepro.errors import DpreproError, nearest
 from dprepro.report.figures import save_figures
 
 if TYPE_CHECKING:
+    from dprepro.ebm.additive import AdditiveModel
     from dprepro.ebm.shapes import Shape
 
 FUNCTION, RELEASED, ROWS = "#0072B2", "#D55E00", "0.82"
@@ -38,6 +39,14 @@ class Column:
     def get(self, feature: str) -> Shape | None:
         """Return the function of a feature, or None."""
         return next((shape for shape in self.shapes if shape.name == feature), None)
+
+
+def column_of(title: str, model: AdditiveModel) -> Column:
+    """Return the functions of a fitted or loaded model."""
+    from dprepro.ebm.shapes import shapes_of
+
+    unit = "log odds" if hasattr(model, "classes_") else "target"
+    return Column(title, tuple(shapes_of(model)), unit)
 
 
 def select_features(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,12 @@ from markupsafe import Markup
 from dprepro.report.curves import Panel, build_panels
 from dprepro.report.figures import draw, looks_of
 from dprepro.report.page.svg import inline, legible
+from dprepro.report.shapes import Column, column_of, select_features
+from dprepro.report.shapes import draw as draw_shapes
 from dprepro.report.tables import ResultTable
+
+MODELS = "models"
+"""The folder below the results' that holds saved models."""
 
 # Inches; small enough for a phone, where a point is about a pixel.
 _WIDTH = 4.7
@@ -22,12 +27,13 @@ _LEGEND_ROW = 0.19
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure with its caption, and what the filters go by."""
+    """A figure with its caption, and what the filters go by; a wide one needs a whole row."""
 
     caption: str
     svg: Markup
     paper: str | None = None
     dataset: str | None = None
+    is_wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,18 @@ def curves(sources: FigureSources) -> FigureGroup:
     return FigureGroup("Metric against ε", text, tuple(_curves(sources.tables)))
 
 
-PROVIDERS: tuple[Provider, ...] = (curves,)
+def shapes(sources: FigureSources) -> FigureGroup:
+    """Draw the models saved under `MODELS`: their numeric features, or all where none is."""
+    text = (
+        "What saved models add up, feature by feature. Bands are two standard deviations of the "
+        "noise of boosting, grey bars the density of the training rows. Mind the scales: each "
+        "panel has its own."
+    )
+    paths = sorted((sources.folder / MODELS).glob("*.json"))
+    return FigureGroup("Shape functions", text, tuple(_shapes(paths)))
+
+
+PROVIDERS: tuple[Provider, ...] = (curves, shapes)
 
 
 def figure_groups(sources: FigureSources) -> list[FigureGroup]:
@@ -80,6 +97,37 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
             figure = draw([replace(panel, title="")], looks, (_WIDTH, height))
             svg = inline(figure, f"c{number}-{position}-", caption)
             yield PageFigure(caption, svg, table.paper, panel.dataset)
+
+
+def _shapes(paths: Sequence[Path]) -> Iterator[PageFigure]:
+    for number, (dataset, columns) in enumerate(_saved(paths).items()):
+        numeric = any(s.edges is not None for column in columns for s in column.shapes)
+        for position, feature in enumerate(select_features(columns, numeric=numeric)):
+            caption = f"{feature} on {dataset}: " + ", ".join(column.title for column in columns)
+            figure = draw_shapes(columns, [feature])
+            svg = inline(figure, f"s{number}-{position}-", caption)
+            yield PageFigure(caption, svg, None, dataset, is_wide=len(columns) > 1)
+
+
+def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
+    """Return the functions of saved models by dataset, those of most privacy last."""
+    if not paths:
+        return {}  # without loading what loads models
+    from dprepro.ebm.model_file import load_model
+
+    found = []
+    for path in paths:
+        model = load_model(path)
+        task = model.origin_.get("task")
+        task = task if isinstance(task, Mapping) else {}
+        dataset, label = (str(task.get(key, path.stem)) for key in ("dataset", "label"))
+        epsilon = model.ledger_.epsilon if hasattr(model, "ledger_") else math.inf
+        title = label if math.isinf(epsilon) else f"{label}, ε={epsilon:g}"
+        found.append((-epsilon, dataset, column_of(legible(title), model)))
+    by_dataset: dict[str, list[Column]] = {}
+    for _, dataset, column in sorted(found, key=lambda entry: entry[:2]):
+        by_dataset.setdefault(dataset, []).append(column)
+    return by_dataset
 
 
 def _has_levels(panel: Panel) -> bool:

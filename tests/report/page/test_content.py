@@ -1,0 +1,155 @@
+"""What stands on the page must be what the journals and documents say: no more, no less."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from dprepro.published.deviations import Deviation
+from dprepro.published.document import Protocol, load_documents
+from dprepro.published.published import load_published
+from dprepro.report.audits import read_audits
+from dprepro.report.check import check
+from dprepro.report.metrics import tolerances
+from dprepro.report.page.cells import UNPRINTED
+from dprepro.report.page.content import Sources, build_page, in_words
+from dprepro.report.results import read_results
+from dprepro.report.runs import read_runs
+from dprepro.report.tables import build_tables
+from tests.report.journals import records, write
+from tests.report.page.pages import ENVIRONMENT, journals
+
+REASON = "it was a Tuesday"
+LISTED = {"tables": ["2"], "datasets": ["adult"], "methods": ["dp-ebm-gdp"], "epsilons": [2.0]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return journals(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def sources(folder):
+    documents = [load_documents()["dp-ebm-2021"]]
+    results = read_results(folder)
+    explained = [Deviation(paper="dp-ebm-2021", expected="worse", reason=REASON, **LISTED)]
+    return Sources(
+        documents,
+        build_tables(results, documents, compare=True),
+        check(documents, results, explained, tolerances()),
+        read_runs(folder),
+        read_audits(folder),
+        folder,
+    )
+
+
+@pytest.fixture(scope="module")
+def page(sources):
+    return build_page(sources)
+
+
+def test_every_printed_cell_stands_there_once_with_its_verdict(page, sources):
+    shown = Counter(row.verdict for row in page.cells.rows)
+    judged = Counter(cell.verdict.value for cell in sources.report.verdicts)
+    assert shown - Counter({UNPRINTED: shown[UNPRINTED]}) == judged
+    assert shown[UNPRINTED] == 1  # prices
+    (summary,) = page.summaries
+    assert summary.cells == len(load_published("dp-ebm-2021")) == sum(summary.counts.values())
+
+
+def test_a_deviation_leads_to_its_reason_and_only_a_deviation_does(page):
+    (reason,) = page.deviations
+    assert reason.text == REASON
+    assert reason.title == "dp-ebm-gdp on adult"
+    ((cell, name),) = page.reasons.items()
+    assert (cell.epsilon, name) == (2.0, reason.name)
+    links = [field.link for row in page.cells.rows for field in row.cells if field.link]
+    assert links == [reason.name]
+
+
+def test_without_a_reason_it_comes_first(sources):
+    report = sources.report
+    bare = [replace(cell, explanation=None) for cell in report.verdicts]
+    page = build_page(replace(sources, report=replace(report, verdicts=bare)))
+    assert not page.is_explained
+    assert page.deviations[0].text is None
+    assert page.summaries[0].unexplained == 1
+
+
+def test_what_was_not_judged_is_counted_with_its_reason(page, sources):
+    counts = {(row.dataset, row.verdict): int(row.cells[3].text) for row in page.missing.rows}
+    assert counts["healthcare", "impossible"] == 23
+    assert counts["adult", "incomplete"] == 1
+    final = sum(cell.comparison is not None for cell in sources.report.verdicts) - 1
+    assert sum(counts.values()) == len(sources.report.verdicts) - final
+
+
+def test_printed_cells_outside_all_layouts_are_counted(sources):
+    (document,) = sources.documents
+    part = document.model_copy(update={"tables": {"2": document.tables["2"]}, "impossible": []})
+    page = build_page(replace(sources, documents=[part]))
+    (row,) = (row for row in page.missing.rows if row.dataset is None)
+    printed = [cell for cell in load_published("dp-ebm-2021") if cell.table != "2"]
+    assert int(row.cells[3].text) == len(printed)
+
+
+def test_filters_offer_what_the_cells_have(page):
+    assert page.choices["paper"] == ["dp-ebm-2021"]
+    assert "prices" in page.choices["dataset"]
+    assert "mine" in page.choices["method"]
+    assert page.choices["verdict"] == [
+        "reproduced",
+        "worse",
+        "incomplete",
+        "not run",
+        "impossible",
+        UNPRINTED,
+    ]
+
+
+def test_levels_sort_by_number_and_without_privacy_last(page):
+    keys = [row.cells[2].key for row in page.cells.rows]
+    assert {float(key) for key in keys} == {0.5, 1, 2, 4, 8, math.inf}
+
+
+def test_journals_of_what_is_not_shown_stay_out(sources, folder, tmp_path):
+    write(tmp_path, "other", records([0.9], dataset="elsewhere"), {"cpu": "another"})
+    runs, more = sources.runs, read_runs(tmp_path)
+    both = replace(runs, runs=runs.runs + more.runs, timings=runs.timings + more.timings)
+    page = build_page(replace(sources, runs=both))
+    assert len(page.machines) == 1
+    assert dict(page.machines[0].facts)["cpu"] == ENVIRONMENT["cpu"]
+    assert "elsewhere" not in {row.dataset for row in page.times.rows}
+
+
+def test_a_machine_stands_there_once_and_each_run_names_its_own(sources):
+    first, second = sources.runs.runs
+    newer = replace(second, environment={**ENVIRONMENT, "libraries": {"numpy": "10"}})
+    same = replace(second, environment={**ENVIRONMENT, "jobs": 8})
+    runs = replace(sources.runs, runs=(first, newer, same))
+    page = build_page(replace(sources, runs=runs))
+    assert [machine.name for machine in page.machines] == ["M1", "M2"]
+    assert [row.cells[-1].text for row in page.runs.rows] == ["M1", "M2", "M1"]
+
+
+def test_a_curve_is_drawn_for_each_dataset_with_privacy_levels(page):
+    (group,) = page.figures
+    assert [(f.dataset, f.paper) for f in group.figures] == [
+        ("adult", "dp-ebm-2021"),
+        ("prices", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"splits": 25, "test_share": 0.2, "delta": 1e-6}, "25 random splits, 20 % held out"),
+        ({"splits": 5, "evaluation": "folds", "delta": 1e-5}, "5 folds"),
+        ({"splits": 3, "evaluation": "test-set", "delta": 1e-5}, "the donors' test rows, 3"),
+    ],
+)
+def test_a_protocol_is_put_into_words(given, words):
+    text = in_words(Protocol(**given))
+    assert text.startswith(words)
+    assert f"δ = {given['delta']:g}" in text

@@ -1,0 +1,67 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm import DPEBMClassifier
+from dprepro.ebm.model_file import save_model
+from dprepro.errors import DpreproError
+from dprepro.report.page.figures import MODELS, FigureSources, figure_groups
+
+NUMBER, LETTER = NumericFeature("x & y", 0, 1), CategoricalFeature("c", ("a", "b"))
+
+
+def save(folder, name, features, origin, epsilon=1.0):
+    random = np.random.default_rng(0)
+    drawn = {"x & y": random.random(200), "c": random.choice(["a", "b"], 200)}
+    X = pd.DataFrame({feature.name: drawn[feature.name] for feature in features})
+    model = DPEBMClassifier(
+        epsilon=epsilon, delta=1e-6, domain=Domain(features, ("0", "1")), n_epochs=3
+    )
+    model.fit(X, random.choice(["0", "1"], 200))
+    save_model(model, folder / MODELS / f"{name}.json", origin)
+
+
+def groups(folder):
+    return figure_groups(FigureSources([], folder))
+
+
+def test_numeric_functions_of_saved_models_stand_side_by_side_by_dataset(tmp_path):
+    task = {"dataset": "adult", "label": "DP-EBM"}
+    save(tmp_path, "weak", (NUMBER, LETTER), {"task": task}, epsilon=4.0)
+    save(tmp_path, "strong", (NUMBER, LETTER), {"task": task}, epsilon=0.5)
+    (group,) = groups(tmp_path)
+    (figure,) = group.figures
+    assert figure.caption == "x & y on adult: DP-EBM, ε=4, DP-EBM, ε=0.5"
+    assert (figure.dataset, figure.is_wide) == ("adult", True)
+    assert figure.svg.count("x &amp; y</text>") == 2
+
+
+@pytest.mark.parametrize("origin", [{}, {"task": None}, {"task": "<b>"}])
+def test_a_model_of_unknown_origin_goes_by_its_file(tmp_path, origin):
+    save(tmp_path, "mine", (LETTER,), origin)
+    (group,) = groups(tmp_path)
+    (figure,) = group.figures
+    assert figure.caption == "c on mine: mine, ε=1"
+    assert not figure.is_wide
+
+
+def test_a_file_that_is_no_model_is_named(tmp_path):
+    (tmp_path / MODELS).mkdir()
+    (tmp_path / MODELS / "broken.json").write_text("{}")
+    with pytest.raises(DpreproError, match=r"broken\.json"):
+        groups(tmp_path)
+
+
+def test_without_models_nothing_that_trains_is_loaded(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from dprepro.report.page.figures import *;"
+        f"print(figure_groups(FigureSources([], Path({str(tmp_path)!r})))); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    groups, modules = done.stdout.splitlines()
+    assert groups == "[]"
+    assert not {"sklearn", "numba", "dprepro.ebm"} & set(modules.split())
