@@ -91,7 +91,9 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         For "1r": the model as the paper's Table 4 prints it. `votes` for ``classes_[1]`` where
         `feature` has that `value`, and as many against where not; a constant votes everywhere.
     figures_ : dict
-        ``n_features``, the distinct columns used, and ``pct_features``, their percentage.
+        ``n_columns``, the distinct columns used; ``n_features``, the same, but for "1r" a column
+        that votes both ways counts twice, as the paper's tables count (no other count meets them);
+        and ``pct_features``, ``n_features`` in percent of all columns.
     column_names_ : list of (str, str)
         Feature and value of each column, as `BooleanEncoder` labels them, else its name and "1".
     ledger_ : Ledger
@@ -169,11 +171,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         self.hypotheses_, edges = boosting.run(
             literals, signs, self._learner(literals.rows, source)
         )
-        used = set().union(*(h.columns for h in self.hypotheses_))
-        self.figures_ = {
-            "n_features": float(len(used)),
-            "pct_features": 100.0 * len(used) / literals.columns,
-        }
+        self.figures_ = self._count_features(literals.columns)
         self.column_names_ = _column_names(X, literals.columns)
         if self.diagnostics:
             self.edges_ = edges
@@ -182,6 +180,16 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
                 bound = accuracy_bound(literals, self.margins_, self.rounds)
                 self.figures_["rademacher_bound"] = bound
         return self
+
+    def _count_features(self, columns: int) -> dict[str, float]:
+        used = set().union(*(h.columns for h in self.hypotheses_))
+        signed = {h for h in self.hypotheses_ if isinstance(h, Rule) and h.column is not None}
+        count = len(signed) if self.base == "1r" else len(used)
+        return {
+            "n_features": float(count),
+            "pct_features": 100.0 * count / columns,
+            "n_columns": float(len(used)),
+        }
 
     @property
     def votes_(self) -> pd.DataFrame:

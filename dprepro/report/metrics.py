@@ -115,6 +115,7 @@ METRICS = {
         Metric("r2", "R²", True, _SCORE, decimals=3),
         Metric("n_features", "Features used", False, _COUNT, decimals=1),
         Metric("pct_features", "Features used (%)", False, _COUNT, decimals=2),
+        Metric("n_columns", "Columns used", False, _COUNT, decimals=1),
         Metric("rademacher_bound", "Proved accuracy (Rademacher)", True, _SCORE, decimals=3),
     )
 }

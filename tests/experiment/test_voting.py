@@ -23,7 +23,7 @@ def test_a_shown_vote_is_the_one_that_a_run_records(lab: Lab) -> None:
     model, metrics = fit_vote(experiment, task)
     record = run_task(task, DataRef(experiment.card))
     assert metrics["accuracy"] == record.metrics["accuracy"]
-    assert len(model.votes_) >= record.metrics["n_features"]
+    assert len(model.votes_) >= record.metrics["n_columns"]
 
 
 def test_diagnostics_cover_every_fit_round_and_row_and_leave_the_votes_alone(lab: Lab) -> None:

@@ -135,8 +135,17 @@ def test_votes_are_the_model() -> None:
         value = np.ones(N) if row.feature == "(constant)" else encoded[row.feature][row.value]
         scores += row.votes * (2 * np.asarray(value, dtype=float) - 1)
     np.testing.assert_allclose(scores / 7, model.decision_function(encoded))
-    assert model.figures_["n_features"] == (votes["feature"] != "(constant)").sum()
+    assert model.figures_["n_columns"] == (votes["feature"] != "(constant)").sum()
+    signed = {(rule.column, rule.sign) for rule in model.hypotheses_ if rule.column is not None}
+    assert model.figures_["n_features"] == len(signed)
     assert model.figures_["pct_features"] == 100 * model.figures_["n_features"] / 5
+
+
+def test_a_column_that_votes_both_ways_counts_twice_among_features() -> None:
+    noise = LazyBBClassifier(rounds=60, epsilon=0.01, random_state=0).fit(X, Y)
+    assert noise.figures_["n_columns"] == X.shape[1] < noise.figures_["n_features"]
+    trees = LazyBBClassifier("topdown", rounds=20, epsilon=0.01, random_state=0).fit(X, Y)
+    assert trees.figures_["n_columns"] == trees.figures_["n_features"] == X.shape[1]
 
 
 def test_trees_have_no_table_of_votes() -> None:
