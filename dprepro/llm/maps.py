@@ -87,7 +87,7 @@ def squared_norms(X: np.ndarray, projections: np.ndarray | None) -> np.ndarray:
     return norms
 
 
-@numba.njit(cache=True, fastmath=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, error_model="numpy", nogil=True)
 def score_gradients(
     scores: np.ndarray, labels: np.ndarray, beta: float, norms: np.ndarray, clip: float
 ) -> None:
@@ -133,7 +133,7 @@ def score_gradients(
                     z[m, k] *= factor
 
 
-@numba.njit(cache=True, fastmath=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, error_model="numpy", nogil=True)
 def class_scores(scores: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
     """Return s, float32 (n, M, K), and f, float32 (n, K), of z (n, M, K): eqs. (5) and (3)."""
     n, n_maps, n_classes = scores.shape
@@ -146,7 +146,7 @@ def class_scores(scores: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarra
     return weights, f
 
 
-@numba.njit(cache=True, fastmath=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, error_model="numpy", nogil=True)
 def _weigh(
     z: np.ndarray,
     beta: np.float32,
@@ -178,7 +178,7 @@ def _weigh(
             weights[m, k] *= total[k]
 
 
-@numba.njit(cache=True, fastmath=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, error_model="numpy", nogil=True)
 def _softmax(f: np.ndarray, p: np.ndarray) -> None:
     """Fill p with softmax(f), both (K,): eq. (7)."""
     highest = f[0]
