@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,45 +14,10 @@ from dprepro.config import ExperimentConfig
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.errors import DpreproError
 from dprepro.experiment.fitting import describe
+from dprepro.experiment.pictured import Explained, Explanations
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, fit_task, rows_of
 from dprepro.llm.attribution import integrated_gradients, smoothed_gradients
-
-
-@dataclass(frozen=True)
-class Explained:
-    """What one model says of each row.
-
-    Attributes
-    ----------
-    title
-        The model, in words.
-    predicted
-        The label it predicts, one a row.
-    vectors
-        Float (rows, panels, D): filters, or attributions, of the predicted class.
-    captions
-        One for each of `vectors`: weights of filters, or names of attributions.
-    """
-
-    title: str
-    predicted: tuple[str, ...]
-    vectors: np.ndarray
-    captions: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Explanations:
-    """Rows of a table, what models say of them, and what the columns are called.
-
-    `inputs` is float (rows, D) as the models see them, `names` (D,) the columns, `labels` the true
-    label of each row.
-    """
-
-    inputs: np.ndarray
-    names: tuple[str, ...]
-    labels: tuple[str, ...]
-    models: tuple[Explained, ...]
 
 
 def explain(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,28 +12,10 @@ import numpy as np
 from dprepro.config import ExperimentConfig
 from dprepro.errors import DpreproError
 from dprepro.experiment.fitting import describe
+from dprepro.experiment.pictured import BoostingRuns
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, fit_task, score_on_test_rows
 from dprepro.lazybb import LazyBBClassifier
-
-
-@dataclass(frozen=True)
-class BoostingRuns:
-    """Exact diagnostics of several fits: they read the training rows and are not private.
-
-    Attributes
-    ----------
-    title
-        The model, in words.
-    edges : float64 (fits, rounds)
-        The advantage of each round over guessing, on its own weights.
-    margins : float64 (fits, n)
-        The mean vote times the label of each training row.
-    """
-
-    title: str
-    edges: np.ndarray
-    margins: np.ndarray
 
 
 def fit_vote(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from dprepro.experiment.voting import BoostingRuns
+from dprepro.experiment.pictured import BoostingRuns
 
 _COLOUR = "#0072B2"
 _BINS = 41

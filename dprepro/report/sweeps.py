@@ -10,7 +10,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from dprepro.errors import DpreproError
-from dprepro.methods import registry
 from dprepro.report.curves import Point
 from dprepro.report.figures import Look, looks
 from dprepro.report.metrics import Metric
@@ -73,7 +72,7 @@ def build_sweeps(
 def _is_part(cell: ResultCell, cells: Iterable[ResultCell], parameter: str) -> bool:
     if parameter in cell.task.params:
         return True
-    if parameter not in registry.get(cell.task.method).defaults:
+    if parameter not in _defaults(cell):
         return False
     return any(
         parameter in other.task.params
@@ -92,7 +91,7 @@ def _rest(cell: ResultCell, parameter: str) -> dict[str, Any]:
 
 
 def _value(cell: ResultCell, parameter: str) -> float | None:
-    default = registry.get(cell.task.method).defaults.get(parameter)
+    default = _defaults(cell).get(parameter)
     value = cell.task.params.get(parameter, default)
     if value is not None and not isinstance(value, int | float):
         raise DpreproError(f"{parameter!r} of {cell.task.method} is no number: {value!r}")
@@ -142,3 +141,9 @@ def draw(sweeps: Sequence[Sweep], parameter: str, metric: Metric, heading: str) 
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9)
     return figure
+
+
+def _defaults(cell: ResultCell) -> Mapping[str, Any]:
+    from dprepro.methods import registry  # loads every library that trains: only when asked
+
+    return registry.get(cell.task.method).defaults

@@ -1,6 +1,6 @@
 import numpy as np
 
-from dprepro.experiment.voting import BoostingRuns
+from dprepro.experiment.pictured import BoostingRuns
 from dprepro.report.margins import draw
 
 
