@@ -20,7 +20,8 @@ class Deviation(Selector):
     """Cells that are known to come out better or worse, and why.
 
     Unlike in a plain `Selector`, tables, datasets, methods and epsilons must all be named, so
-    that an entry never explains more than its reviewer saw.
+    that an entry never explains more than its reviewer saw. `metrics` is for tables that print
+    several.
     """
 
     paper: str

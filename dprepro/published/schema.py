@@ -32,6 +32,7 @@ class Selector(Strict):
     datasets: Names | None = None
     methods: Names | None = None
     epsilons: Numbers | None = None
+    metrics: Names | None = None
 
     def matches(self, cell: PublishedCell) -> bool:
         """Whether `cell` is among those named."""
@@ -42,6 +43,7 @@ class Selector(Strict):
                 (self.datasets, cell.dataset),
                 (self.methods, cell.method),
                 (self.epsilons, cell.epsilon),
+                (self.metrics, cell.metric),
             )
         )
 

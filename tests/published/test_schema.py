@@ -39,3 +39,9 @@ def test_what_is_printed_passes():
 def test_what_is_not_printed_is_refused(fields, message):
     with pytest.raises(DpreproError, match=message):
         Selector(**fields).require_printed(CELLS, "file")
+
+
+def test_a_selector_can_name_one_of_several_metrics():
+    cells = [cell for cell in load_published("lazybb-2022") if cell.table == "11"]
+    chosen = Selector(tables="11", metrics="rademacher_bound")
+    assert [c.metric for c in cells if chosen.matches(c)] == ["rademacher_bound"] * 3
