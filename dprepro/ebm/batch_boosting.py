@@ -64,6 +64,8 @@ class Function:
         f as it stands, mean zero under `counts`, and its standard deviation a posteriori.
     seen, noise : float64 (B,)
         Average of what the steps so far saw, and the variance of the privacy noise in it.
+    variance
+        Of the function's values over the rows.
     """
 
     codes: np.ndarray
@@ -73,12 +75,20 @@ class Function:
 
     def __post_init__(self) -> None:
         self.values, self.seen, self.noise, self.deviations = np.zeros((4, self.counts.size))
+        self.variance = 0.0
 
-    @property
-    def variance(self) -> float:
-        """Variance of the function over the rows."""
-        mean = np.average(self.values, weights=self.counts)
-        return float(np.average((self.values - mean) ** 2, weights=self.counts))
+    def move(self, values: np.ndarray) -> np.ndarray:
+        """Set the values and return their change, float32 (B,)."""
+        change = (values - self.values).astype(np.float32)
+        self.values = values
+        mean = _average(values, self.counts)
+        self.variance = _average((values - mean) ** 2, self.counts)
+        return change
+
+
+def _average(values: np.ndarray, weights: np.ndarray) -> float:
+    """Do what ``np.average`` does, in a tenth of its time on a few dozen values."""
+    return float((values * weights).sum() / weights.sum())
 
 
 def query_shares(n_features: int, *, logistic: bool) -> tuple[float, float, float]:
@@ -212,8 +222,7 @@ class BatchBooster:
         return np.asarray(sums)
 
     def _move(self, function: Function, values: np.ndarray) -> None:
-        self._pending = (function.codes, (values - function.values).astype(np.float32))
-        function.values = values
+        self._pending = (function.codes, function.move(values))
 
     def _step_intercept(self, weight: float, noise: np.ndarray) -> None:
         own, scale = self.intercept, self.bound * self._intercept_noise
@@ -236,14 +245,14 @@ class BatchBooster:
             largest = _LARGEST_STEP + 2 * np.sqrt(added + sampling)
             change = np.clip(change, -largest, largest)
         # The level is the intercept's.
-        change -= np.average(change, weights=curvature)
+        change -= _average(change, curvature)
         _remember(function, function.values + change, added, weight)
         variances = function.noise + sampling
-        centred = function.seen - np.average(function.seen, weights=1 / variances)
+        centred = function.seen - _average(function.seen, 1 / variances)
         scales = _SCALES * (1.0 if self.logistic else 2 * self.bound)
         values, spreads = smooth(centred, variances, scales, ordered=function.ordered)
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
-        self._move(function, values - np.average(values, weights=function.counts))
+        self._move(function, values - _average(values, function.counts))
 
     def _curvature(self, function: Function) -> np.ndarray:
         """Return the expected second derivative of the loss by each bin's value, float64 (B,).

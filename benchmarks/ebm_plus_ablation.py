@@ -1,0 +1,191 @@
+"""What each part of DP-EBM+ is worth: the method without it, on the same splits and seeds.
+
+    .venv/bin/python benchmarks/ebm_plus_ablation.py --splits 5 --json out/ebm_plus_ablation.json
+
+Prints one table a dataset, mean AUROC or RMSE over the splits for every epsilon, with the mean
+difference to the whole method and its standard error, and processor seconds of a fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from dprepro.data import load
+from dprepro.data.dataset import Dataset
+from dprepro.ebm import batch_boosting, dp_ebm_plus, fine_grid
+from dprepro.ebm.batch_boosting import BatchBooster, Function
+from dprepro.experiment.splits import split_rows
+from dprepro.methods.registry import Setting, get
+
+DATASETS = ("adult", "telco", "cal-housing")
+EPSILONS = (0.1, 1.0, 8.0)
+DELTA = 1e-6
+
+
+@contextmanager
+def setting(*patches: Any) -> Iterator[None]:
+    with ExitStack() as stack:
+        for patch in patches:
+            stack.enter_context(patch)
+        yield
+
+
+def even_cells(feature: Any) -> np.ndarray:
+    return np.linspace(feature.lower, feature.upper, fine_grid._EVEN_CELLS + 1)[1:-1]
+
+
+def unsmoothed(values: np.ndarray, variances: np.ndarray, *_: Any, **__: Any) -> Any:
+    return values, variances
+
+
+def forgetful(function: Function, saw: np.ndarray, added: np.ndarray, weight: float) -> None:
+    function.seen, function.noise = saw, added
+
+
+def all_at_once(self: BatchBooster, number: int, noise: np.ndarray) -> None:
+    """Ask for all features before any moves, as one query of a batched epoch would."""
+    asked: dict[int, np.ndarray] = {}
+    sums, steps = BatchBooster._sums, BatchBooster._step
+
+    def ahead(own: BatchBooster, function: Function) -> np.ndarray:
+        if not asked and function is not own.intercept:
+            for other in own.functions:
+                asked[id(other)] = sums(own, other)
+                own._pending = (other.codes, np.zeros_like(other.values, dtype=np.float32))
+        return asked[id(function)] if id(function) in asked else sums(own, function)
+
+    def damped(own: BatchBooster, function: Function, weight: float, added: np.ndarray) -> None:
+        # Together the steps of K features overshoot where features go together.
+        before, pending = function.values, own._pending
+        steps(own, function, weight, added)
+        moved = before + (function.values - before) / np.sqrt(len(own.functions))
+        function.values = before
+        own._pending = pending
+        own._scores += function.move(moved)[function.codes]
+
+    with (
+        mock.patch.object(BatchBooster, "_sums", ahead),
+        mock.patch.object(BatchBooster, "_step", damped),
+    ):
+        whole_epoch(self, number, noise)
+
+
+whole_epoch = BatchBooster._epoch
+curvature = BatchBooster._curvature
+
+
+def quarter(self: BatchBooster, function: Function) -> np.ndarray:
+    return function.counts / 4 if self.logistic else curvature(self, function)
+
+
+def face_value(self: Function) -> None:
+    initialise(self)
+    self.uncertainty = np.zeros_like(self.counts)
+
+
+initialise = Function.__post_init__
+Variant = Callable[[], Any]
+VARIANTS: dict[str, Variant] = {
+    "whole": lambda: setting(),
+    "cells of equal width only": lambda: setting(
+        mock.patch.object(fine_grid, "grid_edges", even_cells)
+    ),
+    "bins of n/32 rows": lambda: setting(
+        mock.patch.object(fine_grid, "_SEEN", np.inf),
+        mock.patch.object(fine_grid, "_COARSEST", 32),
+    ),
+    "1.6 % of mu^2 for bins": lambda: setting(
+        mock.patch.object(dp_ebm_plus, "BINNING_SHARE", 0.016)
+    ),
+    "no smoothing": lambda: setting(mock.patch.object(batch_boosting, "smooth", unsmoothed)),
+    "no averaging": lambda: setting(mock.patch.object(batch_boosting, "_remember", forgetful)),
+    "curvature n/4": lambda: setting(mock.patch.object(BatchBooster, "_curvature", quarter)),
+    "counts at face value": lambda: setting(
+        mock.patch.object(Function, "__post_init__", face_value)
+    ),
+    "sensitivity 1, clipping at R/2": lambda: setting(
+        mock.patch.object(BatchBooster, "_largest_residual", return_value=1.0),
+        mock.patch.object(BatchBooster, "_best_bound", return_value=0.5),
+    ),
+    "all features at once": lambda: setting(mock.patch.object(BatchBooster, "_epoch", all_at_once)),
+    "4 epochs": lambda: setting(),
+    "64 epochs": lambda: setting(),
+    "DP-EBM (GDP), public domain": lambda: setting(),
+    "DP-EBM (sound), public domain": lambda: setting(),
+}
+
+
+def fit(name: str, dataset: Dataset, rows: np.ndarray, epsilon: float, seed: int) -> Any:
+    methods = {"DP-EBM (GDP)": "dp-ebm-gdp", "DP-EBM (sound)": "dp-ebm-sound"}
+    method = methods.get(name.split(",")[0], "dp-ebm-plus")
+    params = {"n_epochs": int(name.split()[0])} if name.endswith("epochs") else {}
+    assert dataset.domain is not None
+    model = get(method).build(Setting(dataset.task, epsilon, DELTA, dataset.domain, seed), **params)
+    y = dataset.y[rows].astype(str) if dataset.task == "binary" else dataset.y[rows]
+    with VARIANTS[name]():
+        return model.fit(dataset.X.iloc[rows].reset_index(drop=True), y)
+
+
+def measure(name: str, dataset: Dataset, epsilon: float, split: int) -> tuple[float, float]:
+    """Return the metric on the test rows and the processor seconds of the fit."""
+    train, test = split_rows(len(dataset.y), 0.2, 1, dataset.name, split)
+    start = time.process_time()
+    model = fit(name, dataset, train, epsilon, seed=1000 + split)
+    seconds = time.process_time() - start
+    X, y = dataset.X.iloc[test], dataset.y[test]
+    if dataset.task == "binary":
+        return float(roc_auc_score(y, model.decision_function(X))), seconds
+    return float(np.sqrt(np.mean((model.predict(X) - y) ** 2))), seconds
+
+
+def table(dataset: Dataset, splits: int) -> dict[str, Any]:
+    fit("whole", dataset, np.arange(len(dataset.y)), 1.0, 0)  # compiles
+    digits = 4 if dataset.task == "binary" else 0
+    results: dict[str, Any] = {}
+    print(f"\n| {dataset.name} | " + " | ".join(f"{e:g}" for e in EPSILONS) + " | fit s |")
+    print("| --- |" + " --- |" * (len(EPSILONS) + 1))
+    for name in VARIANTS:
+        runs = np.array(
+            [[measure(name, dataset, e, split) for split in range(splits)] for e in EPSILONS]
+        )
+        results[name] = runs.tolist()
+        whole = np.array(results["whole"])[:, :, 0]
+        cells = []
+        for own, other in zip(runs[:, :, 0], whole, strict=True):
+            gap = own - other
+            error = gap.std(ddof=1) / np.sqrt(splits) if splits > 1 else np.nan
+            change = f" ({gap.mean():+.{digits}f} ± {error:.{digits}f})" if name != "whole" else ""
+            cells.append(f"{own.mean():.{digits}f}{change}")
+        print(
+            f"| {name} | " + " | ".join(cells) + f" | {np.median(runs[:, :, 1]):.3f} |", flush=True
+        )
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--datasets", nargs="*", default=DATASETS)
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    found = {
+        name: table(load(name, arguments.data_dir), arguments.splits) for name in arguments.datasets
+    }
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
