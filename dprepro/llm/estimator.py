@@ -239,6 +239,7 @@ class DPLLMClassifier(LocallyLinearMaps):
 
     def _open_ledger(self, epsilon: float) -> Ledger:
         observed = self.domain.observed if self.domain is not None else ()
+        scale = ["bounds and categories"] if self.domain is not None and not observed else []
         gaps = []
         if self.sampling == "shuffle":
             gaps.append(
@@ -250,7 +251,7 @@ class DPLLMClassifier(LocallyLinearMaps):
             delta=self.delta,
             adjacency=ZERO_OUT,
             unpaid=list(observed),
-            assumed_public=["number of rows", "number of features", "labels"],
+            assumed_public=["number of rows", "number of features", "labels", *scale],
             gaps=gaps,
         )
 

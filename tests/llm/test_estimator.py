@@ -109,12 +109,22 @@ def test_shuffled_batches_keep_no_promise_of_the_accountant():
     assert "does not apply" in model.ledger_.gaps[0]
 
 
+def test_a_fit_that_fails_leaves_no_ledger_of_the_one_before():
+    model = private().fit(*digits())
+    with pytest.raises(ValueError, match="epsilon"):
+        model.set_params(epsilon=-1).fit(*digits())
+    assert not hasattr(model, "ledger_")
+
+
 def test_a_fixed_seed_and_an_observed_domain_are_unpaid():
     X, y = digits()
     domain = Domain(tuple(NumericFeature(f"x{k}", 0, 1) for k in range(64)), ("0",), ("bounds",))
     ledger = private(epsilon=8.0, domain=domain).fit(X, y).ledger_
     assert ledger.unpaid[0] == "bounds"
     assert "fixed seed" in ledger.unpaid[1]
+    assert "bounds and categories" not in ledger.assumed_public
+    public = private(epsilon=8.0, domain=Domain(domain.features, ("0",))).plan_ledger(100)
+    assert "bounds and categories" in public.assumed_public
 
 
 def test_planning_the_ledger_needs_no_rows():
