@@ -23,14 +23,24 @@ class PrivacyWarning(UserWarning):
     """Something was read from private rows without being paid for."""
 
 
+def forget_fit(model: BaseEstimator) -> None:
+    """Delete what an earlier fit found, so that no ledger stays with another fit's model."""
+    for name in [name for name in vars(model) if name.endswith("_") and name[0] != "_"]:
+        delattr(model, name)
+
+
 def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
     """Return X as a DataFrame: numbers and categories of a DataFrame stay, arrays become numbers.
+
+    With `reset`, as a fit calls it, the model first forgets an earlier fit.
 
     Raises
     ------
     ValueError
         On infinite values, no rows or columns, or columns other than those of the fit.
     """
+    if reset:
+        forget_fit(model)
     if not isinstance(X, pd.DataFrame):
         array = validate_data(
             model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan",

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dprepro.data.domain import Domain
-from dprepro.ebm.inputs import read_labels
+from dprepro.ebm.inputs import forget_fit, read_labels
 from dprepro.ebm.validation import check_choice, check_integer, check_number, check_share
 from dprepro.lazybb.boosting import MARGINS, Boosting, Hypothesis, Learner
 from dprepro.lazybb.learners import (
@@ -159,6 +159,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> LazyBBClassifier:
         """Fit to X of 0 and 1, (n, d), and y (n,) with two distinct labels."""
+        forget_fit(self)
         literals = self._read(X, reset=True)
         self.classes_, labels = read_labels(self, pd.DataFrame(index=range(literals.rows)), y)
         self._check_parameters()

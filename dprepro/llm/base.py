@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dprepro.ebm.inputs import forget_fit
 from dprepro.ebm.validation import check_integer, check_number, check_share
 from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
 from dprepro.llm.maps import (
@@ -64,6 +65,7 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return normalised X, float32 (n, D), and codes, int64 (n,); set ``classes_``."""
+        forget_fit(self)
         X, y = validate_data(self, X, y, dtype=np.float32, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)

@@ -43,6 +43,19 @@ def test_a_second_fit_on_an_array_forgets_the_names():
     assert model.set_params(domain=other).fit(X.to_numpy(), y).domain_ == other
 
 
+def test_a_fit_that_fails_leaves_nothing_of_the_one_before():
+    """Else a ledger, its noise and its edits would stand beside parameters that they are not of."""
+    X, y = table()
+    model = DPEBMClassifier(domain=LABELLED, n_epochs=5).fit(X, y)
+    left = {name for name in vars(model) if name.endswith("_")}
+    assert {"ledger_", "shape_noise_", "edits_"} <= left
+    with pytest.raises(ValueError, match="epsilon"):
+        model.set_params(epsilon=-1).fit(X, y)
+    assert not {name for name in vars(model) if name.endswith("_")} & {
+        "ledger_", "shape_noise_", "edits_", "shape_functions_",
+    }  # fmt: skip
+
+
 def test_the_number_of_features_must_be_the_domains():
     X, y = table()
     domain = Domain((*FEATURES, CategoricalFeature("c", ("a",))), ("no", "yes"))

@@ -80,6 +80,18 @@ def test_a_huge_epsilon_is_the_exact_learner(base: str, margin: str) -> None:
     assert not hasattr(exact, "ledger_")
 
 
+def test_a_model_fitted_again_forgets_its_ledger_and_its_diagnostics() -> None:
+    model = fit(diagnostics=True)
+    model.set_params(epsilon=math.inf, diagnostics=False).fit(X, Y)
+    assert set(vars(model)) == set(vars(fit(epsilon=math.inf)))
+    assert "rademacher_bound" not in model.figures_
+    model.set_params(epsilon=1.0).fit(X, Y)
+    assert model.ledger_ == fit().ledger_
+    with pytest.raises(ValueError, match="rounds must be"):
+        model.set_params(rounds=0).fit(X, Y)
+    assert not hasattr(model, "ledger_")
+
+
 def test_a_tiny_epsilon_is_a_blind_choice() -> None:
     columns = [
         fit(epsilon=1e-6, rounds=1, random_state=s).hypotheses_[0].columns for s in range(60)
