@@ -38,8 +38,9 @@ def report(
     """Write one HTML page with everything: tables, verdicts, figures, ledgers, audits, reasons.
 
     The page needs no network and nothing beside it, sorts and filters in any browser, and prints.
-    It stays below 3 MB. The same journals give the same bytes; nothing is run. Audits are read
-    from audit*.json in the results' folder.
+    With our results it stays below 3 MB. The same journals give the same bytes; nothing is run.
+    Audits are read from audit*.json, saved models, for their shape functions, from models/*.json,
+    both in the results' folder.
 
     Example: dprepro report --output report.html
     """

@@ -34,6 +34,7 @@ class PageFigure:
     paper: str | None = None
     dataset: str | None = None
     is_wide: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,10 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
             height = _HEIGHT + _LEGEND_ROW * math.ceil(len(panel.curves) / 2 + 1)
             place = f" ({table.paper}, Table {table.table})" if table.paper else ""
             caption = f"{panel.title}: {panel.metric.title} against ε{place}"
-            # The caption stands above it already.
-            figure = draw([replace(panel, title="")], looks, (_WIDTH, height))
+            # Title and notes stand above it already.
+            figure = draw([replace(panel, title="", notes=())], looks, (_WIDTH, height))
             svg = inline(figure, f"c{number}-{position}-", caption)
-            yield PageFigure(caption, svg, table.paper, panel.dataset)
+            yield PageFigure(caption, svg, table.paper, panel.dataset, notes=panel.notes)
 
 
 def _shapes(paths: Sequence[Path]) -> Iterator[PageFigure]:

@@ -41,7 +41,7 @@ def inline(figure: Figure, prefix: str, label: str) -> Markup:
     """
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "dprepro", "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
+        figure.savefig(text, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(legible(text.getvalue()))
     for parent in list(root.iter()):
         for child in list(parent):
@@ -85,7 +85,7 @@ def _adapt(element: ElementTree.Element, names: dict[str, str]) -> None:
         if name == "id" and value not in names:
             continue
         element.set(name, _value(name, value, names))
-    if element.tag != "text":
+    if element.tag not in ("text", "tspan"):
         element.text = None
     element.tail = None
 

@@ -39,6 +39,13 @@ def test_it_brings_no_style_font_or_address_along(figure):
     assert "a &lt; b &amp; c</text>" in svg
 
 
+def test_powers_on_a_logarithmic_axis_keep_their_digits():
+    made = Figure(figsize=(3, 2))
+    made.subplots().semilogy([1, 2], [1e2, 1e3])
+    root = ElementTree.fromstring(inline(made, "p-", "a picture"))
+    assert {"10", "2", "3"} <= {text.strip() for text in root.itertext()}
+
+
 def test_readers_who_do_not_see_it_are_told(figure):
     root = ElementTree.fromstring(inline(figure, "p-", 'so "<it>" is'))
     assert (root.get("role"), root.get("aria-label")) == ("img", 'so "<it>" is')
