@@ -43,7 +43,8 @@ def test_powers_on_a_logarithmic_axis_keep_their_digits():
     made = Figure(figsize=(3, 2))
     made.subplots().semilogy([1, 2], [1e2, 1e3])
     root = ElementTree.fromstring(inline(made, "p-", "a picture"))
-    assert {"10", "2", "3"} <= {text.strip() for text in root.itertext()}
+    labels = {"".join("".join(text.itertext()).split()) for text in root.iter("text")}
+    assert {"102", "103"} <= labels
 
 
 def test_readers_who_do_not_see_it_are_told(figure):
