@@ -201,7 +201,9 @@ def _spent(entries: tuple[LedgerEntry, ...], delta: float) -> float:
 def _spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     # Adaptive Gaussians compose exactly into one with the squared multipliers added up; joining
     # them first spares the discretisation error of thousands of convolutions.
-    mu = math.sqrt(sum(e.uses / e.noise_multiplier**2 for e in entries if _is_plain_gaussian(e)))
+    mu = math.sqrt(
+        sum(e.uses / _plain_multiplier(e) ** 2 for e in entries if _is_plain_gaussian(e))
+    )
     # Losses spread over mu^2 and more: at a fixed grain a huge mu would exhaust the memory.
     rest = [entry for entry in entries if not _is_plain_gaussian(entry)]
     sampled = [entry.noise_multiplier for entry in rest if entry.sampling < 1]
@@ -221,6 +223,12 @@ def _is_plain_gaussian(entry: LedgerEntry) -> bool:
     return entry.sampling >= 1 or entry.noise_multiplier < LITTLE_NOISE
 
 
+def _plain_multiplier(entry: LedgerEntry) -> float:
+    """Return the noise multiplier as if every row took part in every use."""
+    # A row that is surely there and becomes another moves the sum twice as far as one that leaves.
+    return entry.noise_multiplier / (2 if entry.exchanged else 1)
+
+
 def _spent_by_renyi(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     accountant = rdp.RdpAccountant(_ORDERS)
     for entry in entries:
@@ -233,7 +241,7 @@ def _spent_by_renyi(entries: tuple[LedgerEntry, ...], delta: float) -> float:
 
 def _renyi_event(entry: LedgerEntry) -> dp_event.DpEvent | None:
     if _is_plain_gaussian(entry):
-        return dp_event.GaussianDpEvent(entry.noise_multiplier)
+        return dp_event.GaussianDpEvent(_plain_multiplier(entry))
     if entry.mechanism == "laplace":
         return dp_event.LaplaceDpEvent(entry.noise_multiplier)
     if entry.mechanism == "exponential":

@@ -5,7 +5,12 @@ import math
 from dataclasses import replace
 
 import pytest
-from dp_accounting import GaussianDpEvent, LaplaceDpEvent, SelfComposedDpEvent
+from dp_accounting import (
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NeighboringRelation,
+    SelfComposedDpEvent,
+)
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
@@ -13,6 +18,7 @@ from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT
+from dprepro.privacy.subsampling import loss_grain
 
 
 def gaussian(scale, uses=1, sensitivity=1.0):
@@ -125,6 +131,22 @@ def test_replace_one_costs_nothing_more_where_it_is_the_stated_relation():
 def test_group_privacy_doubles_a_pure_epsilon():
     pure = ledger(laplace(10.0), exponential(20.0), cited(0.1), delta=0.0)
     assert pure.verify_replace_one() == pytest.approx(2 * pure.verify())
+
+
+@pytest.mark.parametrize("choices", [[], [exponential(1e6)]], ids=["losses", "and Renyi"])
+def test_where_sampling_is_left_out_an_exchanged_row_moves_a_sum_twice_as_far(choices):
+    """An upper bound on what sampling at 0.99 and so little noise spends, which one move is not."""
+    sampled = ledger(replace(gaussian(0.09), sampling=0.99), *choices)
+    one_move, two_moves = (epsilon_of(moves / 0.09, 1e-6) for moves in (1, 2))
+    assert sampled.verify() == pytest.approx(one_move, rel=1e-3)
+    assert sampled.verify_replace_one() == pytest.approx(two_moves, rel=1e-3)
+    exact = from_gaussian_mechanism(
+        0.09,
+        sampling_prob=0.99,
+        value_discretization_interval=loss_grain(0.09),
+        neighboring_relation=NeighboringRelation.REPLACE_ONE,
+    )
+    assert one_move < exact.get_epsilon_for_delta(1e-6) < two_moves
 
 
 def test_an_empty_ledger_spends_nothing():
