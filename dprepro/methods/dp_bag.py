@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dprepro.data.domain import Domain
 from dprepro.data.drawing import draw_features
 from dprepro.data.encode import UnitNormEncoder
-from dprepro.ebm.inputs import read_frame, read_labels
+from dprepro.ebm.inputs import read_frame, read_labels, resolve_domain
 from dprepro.ebm.validation import check_choice, check_integer, check_number
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.ledger import Ledger
@@ -24,6 +24,8 @@ from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.voting import affordable_votes
 
 INPUTS = ("rows", "domain")
+_UNKNOWN = ("bounds and categories of all features", "which features have missing values")
+"""What a fit without a domain will read, in words, before its rows are there."""
 
 
 class DPBagClassifier(ClassifierMixin, BaseEstimator):
@@ -109,7 +111,7 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         frame = read_frame(self, X, reset=True)
         self.classes_, codes = read_labels(self, frame, y)
         self._check_parameters()
-        domain = self.domain or Domain.observe(frame, codes, "binary")
+        domain = resolve_domain(self, frame, self.classes_[codes.astype(int)], "binary")
         self.domain_, self._encoder = domain, UnitNormEncoder(domain)
         source, noise = self._draw_noise(len(frame))
         order = source.generator.permutation(len(frame))
@@ -126,7 +128,10 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def plan_ledger(self, rows: int) -> DPBagClassifier:
-        """Set `ledger_` to that of a fit to so many rows, without one; return self."""
+        """Set `ledger_` to that of a fit to so many rows, without one; return self.
+
+        Without a domain it says what the fit will read, but not of which features.
+        """
         self.domain_ = self.domain
         self._draw_noise(rows)
         return self
@@ -166,7 +171,8 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         return source, noise
 
     def _open_ledger(self) -> Ledger:
-        unpaid = list(self.domain_.observed) if self.domain_ is not None else []
+        observed = _UNKNOWN if self.domain_ is None else self.domain_.observed
+        unpaid = list(observed)
         if self.inputs == "rows":
             unpaid.append("features of the rows set aside for the student")
         return Ledger(
@@ -174,8 +180,10 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
             delta=self.delta,
             adjacency=REPLACE_ONE,
             unpaid=unpaid,
-            assumed_public=["number of rows", "labels", "bounds and categories"],
-        )
+            assumed_public=[
+                "number of rows", "labels", *([] if observed else ["bounds and categories"]),
+            ],
+        )  # fmt: skip
 
     def _aside(self, rows: int) -> int:
         """Return how many rows teach nobody."""

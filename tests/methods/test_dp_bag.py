@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm.inputs import PrivacyWarning
 from dprepro.methods.dp_bag import DPBagClassifier
 from dprepro.methods.registry import Setting, get
 from dprepro.privacy.ledger import Ledger
@@ -74,6 +75,25 @@ def test_a_planned_ledger_is_that_of_a_fit(name):
     fitted = get(name).build(setting, teachers=10, partitions=1).fit(*rows())
     planned = get(name).build(setting, teachers=10, partitions=1).plan_ledger(600)
     assert planned.ledger_ == fitted.ledger_
+
+
+def test_without_a_domain_the_plan_names_reads_as_the_fit_does():
+    model = build(domain=None, inputs="domain", random_state=None)
+    planned = model.plan_ledger(600).ledger_
+    with pytest.warns(PrivacyWarning, match="DPBagClassifier got no domain"):
+        fitted = model.fit(*rows()).ledger_
+    assert fitted.unpaid == ["bounds of x", "categories of c", "which features have missing values"]
+    assert planned.unpaid == [
+        "bounds and categories of all features", "which features have missing values",
+    ]  # fmt: skip
+    assert planned.assumed_public == fitted.assumed_public == ["number of rows", "labels"]
+    assert planned.entries == fitted.entries
+    assert [planned.holds, fitted.holds] == [False, False]
+
+
+def test_a_domain_of_other_features_is_refused():
+    with pytest.raises(ValueError, match="3 columns but the domain describes 2 features"):
+        build().fit(rows()[0].assign(z=1.0), rows()[1])
 
 
 @pytest.mark.parametrize(
