@@ -67,8 +67,9 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
     composition : {"pure", "advanced", "zcdp"}
         How rounds share the budget: see `privacy.rounds`.
     calibration : {"tight", "paper"}
-        "paper" gives 1-Rules the eta of Theorem 7, which spends half of epsilon; "tight" spends all
-        of it. The same for "topdown".
+        "paper" gives 1-Rules the eta of Theorem 7, which spends half of epsilon with "pure"
+        composition (with the others, less than "tight"; the ledger says how much); "tight" is meant
+        to spend all of it. The same for "topdown".
     margin : {"signed", "agreements"}
         "signed" weighs as the paper says; "agreements" as the authors' code does, where the same
         `learning_rate` works like half of it. With the parameters of Tables 8-10, Tables 5-7 come
@@ -76,7 +77,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         Adult, Cod-RNA and Mushroom, where "signed" and "paper" are 1.5, 5.0 and 4.1 off.
     diagnostics : bool
         Also set ``edges_``, ``margins_`` and, in ``figures_``, ``rademacher_bound`` (for "1r"; see
-        `lazybb.rademacher`). The ledger lists them as unpaid.
+        `lazybb.rademacher` for when it proves something). The ledger lists them as unpaid.
     domain : Domain or None
         What the columns were made from: its observed parts are unpaid. None: they are public.
     random_state : int or None
@@ -245,7 +246,10 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
     def _open_ledger(self) -> Ledger:
         observed = list(self.domain.observed) if self.domain is not None else []
         if self.diagnostics:
-            observed.append("advantages and margins on the training rows (diagnostics)")
+            observed.append(
+                "advantages and margins on the training rows, and the bound made of them "
+                "(diagnostics)"
+            )
         return Ledger(
             epsilon=self.epsilon,
             delta=0.0 if self.composition == "pure" else self.delta,
@@ -288,7 +292,9 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
 class OneRule(LazyBBClassifier):
     """A single 1-Rule: one round over equal weights, so zeta = 1 / n.
 
-    Parameters, attributes, guarantee and errors are those of `LazyBBClassifier`.
+    Parameters are `epsilon`, `calibration`, `diagnostics`, `domain` and `random_state`, which mean
+    what they do in `LazyBBClassifier`; so do attributes and errors. Formal guarantee: epsilon-DP
+    under replace-one.
     """
 
     def __init__(
@@ -309,7 +315,9 @@ class OneRule(LazyBBClassifier):
 class TopDownTree(LazyBBClassifier):
     """A single tree: one round over equal weights, so zeta = 1 / n.
 
-    Parameters, attributes, guarantee and errors are those of `LazyBBClassifier`.
+    Parameters are `splits`, `label_share`, `epsilon`, `diagnostics`, `domain` and `random_state`,
+    which mean what they do in `LazyBBClassifier`; so do attributes and errors, but there are no
+    ``votes_``. Formal guarantee: epsilon-DP under replace-one.
     """
 
     def __init__(

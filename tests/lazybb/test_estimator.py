@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -118,10 +119,18 @@ def test_reads_that_are_not_paid_for_are_named() -> None:
     domain = Domain((CategoricalFeature("a", ("b",)),), ("no", "yes"), ("categories of a",))
     model = fit(random_state=None, diagnostics=True, domain=domain)
     assert model.ledger_.unpaid == [
-        "categories of a", "advantages and margins on the training rows (diagnostics)",
-    ]  # fmt: skip
+        "categories of a",
+        "advantages and margins on the training rows, and the bound made of them (diagnostics)",
+    ]
     assert not model.ledger_.holds
     assert model.edges_.shape == (9,)
+
+
+@pytest.mark.parametrize("estimator", [OneRule, TopDownTree])
+def test_single_learners_name_the_parameters_that_they_take(estimator: type[OneRule]) -> None:
+    described = re.search(r"Parameters are (.*?),\s+which", str(estimator.__doc__), re.DOTALL)
+    assert described is not None
+    assert set(re.findall(r"`(\w+)`", described[1])) == set(estimator().get_params())
 
 
 @BASES
