@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.ebm.batch_boosting import BatchBooster, Function
 from dprepro.ebm.binning import FeatureBins, recode
+from dprepro.ebm.editing import check_directions, make_all_monotone
 from dprepro.ebm.fine_grid import fine_cells, merge_fine
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
 from dprepro.ebm.validation import check_integer
@@ -42,6 +44,7 @@ class _DPEBMPlus(AdditiveModel):
         delta: float = 1e-6,
         *,
         n_epochs: int = 16,
+        monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
         observed: bool = False,
         random_state: int | None = None,
@@ -49,6 +52,7 @@ class _DPEBMPlus(AdditiveModel):
         self.epsilon = epsilon
         self.delta = delta
         self.n_epochs = n_epochs
+        self.monotone = monotone
         self.domain = domain
         self.observed = observed
         self.random_state = random_state
@@ -174,6 +178,7 @@ class _DPEBMPlus(AdditiveModel):
     def _check_parameters(self) -> None:
         check_epsilon_delta(self.epsilon, self.delta)
         check_integer("n_epochs", self.n_epochs, 1)
+        check_directions(self.monotone)
         if not self.observed and (self.domain is None or not self.domain.is_public):
             raise ValueError(
                 f"{type(self).__name__} does not guess bounds: pass domain=Domain(...) with what "
@@ -210,6 +215,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         The budget.
     n_epochs : int
         E. The averages make the model insensitive to it: more epochs cost time, not accuracy.
+    monotone : dict of str or None
+        As `DPEBMClassifier`: numeric features to make "increasing" or "decreasing" after the fit.
     domain : Domain
         The public domain. Bounds are never guessed.
     observed : bool
@@ -259,6 +266,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         functions, intercept = self._train(frame, labels, domain, logistic=True)
         self.shape_noise_ = [function.deviations for function in functions]
         self._set_shapes([function.values for function in functions], intercept)
+        make_all_monotone(self, self.monotone)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -295,6 +303,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         self.range_ = (lower, upper)
         shapes = [width * function.values for function in functions]
         self._set_shapes(shapes, middle + width * intercept)
+        make_all_monotone(self, self.monotone)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -119,6 +119,17 @@ def test_predictions_are_in_the_targets_unit_and_range():
     assert 0 <= tight.min() <= tight.max() <= 0.5
 
 
+def test_functions_rise_where_they_are_told_to():
+    X, labels, y = table()
+    for estimator, target, domain in (
+        (DPEBMPlusClassifier, labels, DOMAIN),
+        (DPEBMPlusRegressor, y, RANGE),
+    ):
+        model = estimator(domain=domain, monotone={"x": "increasing"}).fit(X, target)
+        assert (np.diff(model.shape_functions_[0]) >= -1e-12).all()
+        assert model.ledger_.verify() <= 1 + 1e-6
+
+
 def test_it_beats_dp_ebm_on_skewed_features():
     X, labels, y = table(6000)
     test, test_labels, test_y = table(4000, seed=1)
