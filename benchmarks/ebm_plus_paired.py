@@ -1,0 +1,95 @@
+"""DP-EBM+ against DP-EBM (GDP), split by split, from the journals of `dprepro run plus`.
+
+    .venv/bin/python benchmarks/ebm_plus_paired.py
+
+Differences are paired by split; their standard error allows for overlapping training sets (Nadeau
+and Bengio 2003), so that p is the one-sided p-value of the corrected resampled t-test. The last two
+columns compare the mean with the printed one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from dprepro.published.published import PublishedCell, load_published
+
+TEST_SHARE = 0.2
+PLUS, PLAIN = "dp-ebm-plus", "dp-ebm-gdp"
+
+
+def scores(journal: Path) -> tuple[bool, dict[tuple[str, float], dict[int, float]]]:
+    """Return whether larger is better, and (method, epsilon) -> split -> metric of one journal."""
+    found: dict[tuple[str, float], dict[int, float]] = defaultdict(dict)
+    is_auc = False
+    for line in journal.read_text().splitlines():
+        record = json.loads(line)
+        if record["kind"] == "record" and record["status"] == "ok":
+            task, metrics = record["task"], record["metrics"]
+            is_auc = "auc" in metrics
+            value = metrics["auc" if is_auc else "rmse"]
+            found[task["method"], task["epsilon"]][task["split"]] = value
+    return is_auc, found
+
+
+def verdict(mean: float, sign: float, printed: PublishedCell) -> str:
+    """Say whether a mean beats what was printed, which stands for anything that rounds to it."""
+    if abs(mean - printed.mean) <= 0.5 * 10.0**-printed.decimals:
+        return "within rounding"
+    return "yes" if sign * (mean - printed.mean) > 0 else "no"
+
+
+def p_value(gains: np.ndarray) -> float:
+    """Return the p-value of "no better" from gains by split, float64 (J,), positive if better."""
+    ratio = TEST_SHARE / (1 - TEST_SHARE)
+    error = gains.std(ddof=1) * math.sqrt(1 / gains.size + ratio)
+    return float(stats.t.sf(gains.mean() / error, gains.size - 1))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    folder = parser.parse_args().results
+    printed = {
+        (cell.dataset, cell.epsilon): cell
+        for cell in load_published("dp-ebm-2021")
+        if cell.method == PLAIN
+    }
+    print("| dataset | epsilon | DP-EBM | DP-EBM+ | gain | p | printed DP-EBM | better |")
+    print("| --- " * 8 + "|")
+    for journal in sorted(folder.glob("plus-*.jsonl")):
+        is_auc, found = scores(journal)
+        name = journal.stem.removeprefix("plus-")
+        for epsilon in sorted({epsilon for _, epsilon in found}):
+            if len(set(found[PLAIN, epsilon]) & set(found[PLUS, epsilon])) < 2:
+                continue
+            print(row(name, epsilon, is_auc, found, printed.get((name, epsilon))))
+
+
+def row(
+    name: str,
+    epsilon: float,
+    is_auc: bool,
+    found: dict[tuple[str, float], dict[int, float]],
+    printed: PublishedCell | None,
+) -> str:
+    plain, plus = found[PLAIN, epsilon], found[PLUS, epsilon]
+    splits = sorted(set(plain) & set(plus))
+    ours, theirs = (np.array([run[split] for split in splits]) for run in (plus, plain))
+    sign = 1.0 if is_auc else -1.0
+    gains = sign * (ours - theirs)
+    numbers = [f"{mean:.4g}" for mean in (theirs.mean(), ours.mean(), gains.mean())]
+    last = (
+        ["", ""] if printed is None else [f"{printed.mean:g}", verdict(ours.mean(), sign, printed)]
+    )
+    return f"| {' | '.join([name, f'{epsilon:g}', *numbers, f'{p_value(gains):.1g}', *last])} |"
+
+
+if __name__ == "__main__":
+    main()
