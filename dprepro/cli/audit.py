@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 def audit(
     method: Annotated[
         list[str] | None,
-        typer.Argument(help="Private methods or mechanisms (gaussian, ...). Default: all."),
+        typer.Argument(help="Private methods, METHOD/CASE or mechanisms (gaussian). Default: all."),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The stated epsilon.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The stated delta.")] = 1e-6,
@@ -111,8 +111,11 @@ def _chosen(
     for name in names:
         # An unknown name or task is refused with what is allowed.
         find_case(name, task)
-        tasks = [kind for n, kind in subjects() if n == name and (task in (None, kind) or not kind)]
-        chosen.extend((name, kind) for kind in tasks)
+        chosen.extend(
+            (n, kind)
+            for n, kind in allowed
+            if (n == name or n.startswith(f"{name}/")) and (task in (None, kind) or not kind)
+        )
     return chosen
 
 

@@ -17,8 +17,8 @@ from dprepro.ebm.inputs import forget_fit, read_labels
 from dprepro.ebm.validation import check_choice, check_integer, check_number, check_share
 from dprepro.lazybb.boosting import MARGINS, Boosting, Hypothesis, Learner
 from dprepro.lazybb.learners import (
-    CALIBRATIONS,
     Budget,
+    check_calibration,
     is_private,
     one_rule_learner,
     topdown_learner,
@@ -66,10 +66,11 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         The part of a tree's budget that its labels get, in (0, 1); for "topdown".
     composition : {"pure", "advanced", "zcdp"}
         How rounds share the budget: see `privacy.rounds`.
-    calibration : {"tight", "paper"}
+    calibration : {"tight", "paper", "code"}
         "paper" gives 1-Rules the eta of Theorem 7, which spends half of epsilon with "pure"
         composition (with the others, less than "tight"; the ledger says how much); "tight" is meant
-        to spend all of it. The same for "topdown".
+        to spend all of it. The same for "topdown", where "code" does as the authors' code: it
+        divides the noise by zeta once too often and exceeds the budget, as the ledger says.
     margin : {"signed", "agreements"}
         "signed" weighs as the paper says; "agreements" as the authors' code does, where the same
         `learning_rate` works like half of it. With the parameters of Tables 8-10, Tables 5-7 come
@@ -278,7 +279,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"label_share must lie strictly between 0 and 1, got {self.label_share!r}"
             )
-        check_choice("calibration", self.calibration, CALIBRATIONS)
+        check_calibration(self.calibration, self.base, self.composition)
         check_choice("margin", self.margin, MARGINS)
         if is_private(self.epsilon):
             check_composition(self.composition, self.delta)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dprepro.ebm.validation import check_choice
 from dprepro.lazybb.one_rule import OneRuleLearner
 from dprepro.lazybb.topdown import TopDownLearner
 from dprepro.privacy.mechanisms import NoiseSource
@@ -23,7 +24,7 @@ from dprepro.privacy.weighted import (
     weighted_noisy_max,
 )
 
-CALIBRATIONS = ("tight", "paper")
+CALIBRATIONS = ("tight", "paper", "code")
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,18 @@ def topdown_learner(
 
     A choice costs 8 eta zeta and a tree's labels 2 eta' zeta. With half the budget for labels and
     pure composition, eta = epsilon kappa n / (16 rounds splits) (Theorem 10) and
-    eta' = 4 splits eta, for "paper" and "tight" alike.
+    eta' = 4 splits eta, for "paper" and "tight" alike. "code" divides by zeta once more.
     """
     if source is None:
         return TopDownLearner(splits, WeightedExponential(), WeightedNoisyMax())
     zeta = smooth_distance(budget.density, rows)
-    for_split, for_labels = tree_epsilons(
-        budget.composition, budget.rounds, splits, label_share, budget.epsilon, budget.delta
-    )
+    if budget.calibration == "code":
+        for_split, for_labels = _authors_epsilons(budget, splits, zeta)
+        source.ledger.gaps.append("noise divided by zeta twice, as in the authors' code")
+    else:
+        for_split, for_labels = tree_epsilons(
+            budget.composition, budget.rounds, splits, label_share, budget.epsilon, budget.delta
+        )
     choice = weighted_exponential(
         source,
         (budget.rounds, splits),
@@ -91,6 +96,26 @@ def topdown_learner(
         robust_sensitivity=LEAF_WEIGHTS * zeta,
     )
     return TopDownLearner(splits, choice, label)
+
+
+def _authors_epsilons(budget: Budget, splits: int, zeta: float) -> tuple[float, float]:
+    """Return the epsilons of a split and of a tree's labels in the authors' code.
+
+    It takes the rate eta of Theorem 10, which has 1 / zeta in it, for a choice's epsilon, and has
+    the mechanism divide that by 4 zeta. The labels of a tree get 4 splits eta in the same way.
+    """
+    eta = budget.epsilon / budget.rounds / (16 * splits * zeta)
+    return eta, 4 * splits * eta
+
+
+def check_calibration(calibration: str, base: str, composition: str) -> None:
+    """Raise ValueError on an unknown calibration, or "code" for anything but pure trees."""
+    check_choice("calibration", calibration, CALIBRATIONS)
+    if calibration == "code" and (base, composition) != ("topdown", "pure"):
+        raise ValueError(
+            f"calibration 'code' is that of trees with pure composition, got base {base!r} and "
+            f"composition {composition!r}; take 'tight'"
+        )
 
 
 def is_private(epsilon: float) -> bool:

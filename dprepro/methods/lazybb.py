@@ -12,6 +12,7 @@ _PUBLIC = (
     "public: bounds, categories, labels, number of rows",
     "parameters: tuning them on the same rows is not paid for",
 )
+_NOISE = ("noise too small: the distance zeta is divided out twice",)
 _BOOSTING = {"rounds", "learning_rate", "density", "margin", "diagnostics"}
 _DEFAULTS = defaults_of(LazyBBClassifier)
 
@@ -19,10 +20,10 @@ _DEFAULTS = defaults_of(LazyBBClassifier)
 def _boosted(
     name: str, title: str, base: str, guarantee: Guarantee, section: str, **changed: Any
 ) -> Method:
-    private = guarantee is not Guarantee.NONE
+    private = guarantee is not Guarantee.NONE or "calibration" in changed
     taken = _BOOSTING | ({"calibration"} if private else set())
     taken |= {"splits"} if base == "topdown" else set()
-    taken |= {"label_share"} if base == "topdown" and private else set()
+    taken |= {"label_share"} if base == "topdown" and guarantee is not Guarantee.NONE else set()
 
     def build(setting: Setting, **params: Any) -> Any:
         return LazyBBClassifier(
@@ -35,7 +36,7 @@ def _boosted(
         )
 
     return _method(
-        name, title, guarantee, section, build,
+        name, title, guarantee, section, build, private,
         {**{key: _DEFAULTS[key] for key in _DEFAULTS if key in taken}, **changed},
     )  # fmt: skip
 
@@ -47,16 +48,16 @@ def _one_rule(setting: Setting, **params: Any) -> Any:
 
 
 def _method(
-    name: str, title: str, guarantee: Guarantee, section: str, build: Any, defaults: dict[str, Any]
-) -> Method:
-    private = guarantee is not Guarantee.NONE
+    name: str, title: str, guarantee: Guarantee, section: str, build: Any, private: bool,
+    defaults: dict[str, Any],
+) -> Method:  # fmt: skip
     return Method(
         name=name,
         title=title,
         tasks=frozenset({"binary"}),
         guarantee=guarantee,
         adjacency=REPLACE_ONE if private else None,
-        assumes=_PUBLIC if private else (),
+        assumes=() if not private else _PUBLIC if guarantee is not Guarantee.NONE else _NOISE,
         reference=f"Asadi, Carmosino, Jahanara, Rafiey, Salamatian 2022, {section}",
         build=build,
         takes_epsilon=private,
@@ -78,10 +79,15 @@ METHODS = [
         "lazybb-topdown-approx", "LazyBB, trees (delta)", "topdown", _APPROXIMATE, "section 10",
         composition="advanced",
     ),
+    _boosted(
+        "lazybb-topdown-2022-code", "LazyBB, trees (authors' noise)", "topdown", _NONE,
+        "by the authors' code", calibration="code",
+        margin="agreements",
+    ),
     _boosted("boosted-1r", "Boosted 1-Rules", "1r", _NONE, "Algorithm 1"),
     _boosted("boosted-topdown", "Boosted trees", "topdown", _NONE, "Algorithm 1"),
     _method(
-        "dp-one-rule", "DP 1-Rule", _PURE, "Algorithm 3", _one_rule, {"calibration": "tight"}
+        "dp-one-rule", "DP 1-Rule", _PURE, "Algorithm 3", _one_rule, True, {"calibration": "tight"}
     ),
-    _method("one-rule", "1-Rule", _NONE, "section 4.1", _one_rule, {}),
+    _method("one-rule", "1-Rule", _NONE, "section 4.1", _one_rule, False, {}),
 ]  # fmt: skip

@@ -72,7 +72,8 @@ def test_an_outcome_states_the_guarantee_and_gives_finite_numbers(name, task):
 
 def test_every_private_method_is_a_subject_with_each_of_its_tasks():
     private = {m.name: sorted(m.tasks) for m in all_methods().values() if m.takes_epsilon}
-    assert {name: [t for n, t in METHODS if n == name] for name, _ in METHODS} == private
+    first = [name for name, _ in METHODS if "/" not in name]
+    assert {name: [t for n, t in METHODS if n == name] for name in first} == private
     assert [name for name, task in subjects() if task is None] == [
         "gaussian", "laplace", "exponential",
     ]  # fmt: skip

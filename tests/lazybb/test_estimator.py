@@ -194,7 +194,7 @@ def test_a_single_rule_and_a_single_tree_see_equal_weights() -> None:
         ({"learning_rate": -1}, "learning_rate must be a finite number of at least 0"),
         ({"epsilon": 0}, "epsilon must be a positive number, or math.inf"),
         ({"composition": "zcdp"}, "'zcdp' needs a delta between 0 and 1, got 0.0"),
-        ({"calibration": "best"}, "calibration must be one of 'tight', 'paper'"),
+        ({"calibration": "best"}, "calibration must be one of 'tight', 'paper', 'code'"),
         ({"margin": "x"}, "margin must be one of 'signed', 'agreements'"),
         ({"splits": 0}, "splits must be an integer of at least 1"),
         ({"label_share": 1.0}, "label_share must lie strictly between 0 and 1"),

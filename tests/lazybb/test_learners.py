@@ -6,7 +6,13 @@ import math
 
 import pytest
 
-from dprepro.lazybb.learners import Budget, is_private, one_rule_learner, topdown_learner
+from dprepro.lazybb.learners import (
+    Budget,
+    check_calibration,
+    is_private,
+    one_rule_learner,
+    topdown_learner,
+)
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -41,6 +47,23 @@ def test_labels_and_splits_share_a_trees_budget(label_share: float) -> None:
     assert learner.label.noise is not None
     assert learner.choice.uniforms.shape == (20, 6)
     assert learner.label.noise.shape == (20, 7, 2)
+
+
+def test_noise_as_in_the_authors_code_spends_2544_on_adult() -> None:
+    """2.54 a split of 200, 102 for the labels of each of 20 trees, where 1 is stated."""
+    noise = source()
+    topdown_learner(budget(calibration="code"), 10, 0.5, 32_561, noise)
+    splits, labels = noise.ledger.entries
+    assert splits.budget[0] / splits.uses == pytest.approx(2.544, abs=1e-3)
+    assert (splits.uses, labels.uses) == (200, 20)
+    ledger = Ledger(1.0, 0.0, REPLACE_ONE, [splits, labels])
+    assert ledger.verify() == pytest.approx(2544, abs=0.5)
+
+
+@pytest.mark.parametrize(("base", "composition"), [("1r", "pure"), ("topdown", "zcdp")])
+def test_the_authors_noise_is_for_pure_trees_alone(base: str, composition: str) -> None:
+    with pytest.raises(ValueError, match="'code' is that of trees with pure composition, got base"):
+        check_calibration("code", base, composition)
 
 
 def test_no_budget_no_noise() -> None:

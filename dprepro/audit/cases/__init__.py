@@ -1,6 +1,7 @@
 """Which pair is audited: one file a family of methods, and a general pair for all others.
 
-A module here joins by having ``CASES``, builders by the name of what they audit, and where one run
+A module here joins by having ``CASES``, builders by the name of what they audit ("METHOD/CASE" for
+those beyond a method's first), and where one run
 can hold many canaries ``ONE_RUN_CASES`` likewise.
 """
 
@@ -20,11 +21,16 @@ from dprepro.methods import registry
 
 
 def subjects() -> list[tuple[str, TaskKind | None]]:
-    """Return every private method with each of its tasks, then the mechanisms (task None)."""
+    """Return every private method with each of its tasks, then the mechanisms (task None).
+
+    A method's further cases, "METHOD/CASE", follow it.
+    """
+    further = [name for name in _builders("CASES") if "/" in name]
     methods: list[tuple[str, TaskKind | None]] = [
-        (method.name, task)
+        (name, task)
         for method in registry.all_methods().values()
         if method.takes_epsilon
+        for name in (method.name, *(n for n in further if _method_of(n) == method.name))
         for task in sorted(method.tasks)
     ]
     return methods + [(name, None) for name in MECHANISMS]
@@ -38,7 +44,7 @@ def one_run_names() -> list[str]:
 def find_case(
     name: str, task: TaskKind | None = None, *, epsilon: float = 1.0, delta: float = 1e-6
 ) -> Case:
-    """Return the case of a method, by default on the first of its tasks, or of a mechanism.
+    """Return the case of a subject, by default on the first of its tasks.
 
     Raises
     ------
@@ -48,7 +54,7 @@ def find_case(
     _check_name(name)
     if name in MECHANISMS:
         return MECHANISMS[name](epsilon, delta)
-    setting = Setting(name, _check_task(name, task), epsilon, delta)
+    setting = Setting(_method_of(name), _check_task(name, task), epsilon, delta)
     return _builders("CASES").get(name, general_case)(setting)
 
 
@@ -84,10 +90,14 @@ def _check_name(name: str) -> None:
 
 
 def _check_task(name: str, task: TaskKind | None) -> TaskKind:
-    tasks = sorted(registry.get(name).tasks)
+    tasks = sorted(registry.get(_method_of(name)).tasks)
     if task is not None and task not in tasks:
         raise DpreproError(f"{name} does not support {task}; it supports {', '.join(tasks)}")
     return task or tasks[0]
+
+
+def _method_of(subject: str) -> str:
+    return subject.partition("/")[0]
 
 
 def _builders(attribute: str) -> dict[str, Callable[[Setting], Any]]:

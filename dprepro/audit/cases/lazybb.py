@@ -1,65 +1,166 @@
-"""LazyBB: rows that are all alike, and a canary whose label shifts a vote against the odds."""
+"""LazyBB: rows on which the noise of one kind of choice decides, and a canary that shifts the odds.
+
+Rows that are all alike leave a hypothesis two things to say, yes or no. Boosting then weighs the
+rows of the label that it got wrong most, so that a canary among them weighs all that smoothness
+allows.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.case import Case, MethodPair, Setting
+from dprepro.audit.case import Case, MethodPair, Setting, Table
 from dprepro.audit.cases.general import table
 from dprepro.data.boolean import BooleanEncoder
-from dprepro.data.domain import Domain, NumericFeature
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.privacy.rounds import choice_epsilon
 
 _LOG_ODDS = 2.5
 _TRIALS = 10_000
 _ONE_ROUND = {"rounds": 1, "density": 1.0}
+_LABELS = {"splits": 1, "label_share": 0.99}
+_ALIKE = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
+
+# --- one round ------------------------------------------------------------------------------------
 
 
 def against_the_odds(setting: Setting) -> Case:
     """Return a pair on which a hypothesis can say yes or no, and no is the likelier.
 
-    All rows have the same x, so every 1-Rule is one of two constants. With n rows and m more noes
-    than yeses the log odds of a yes are -epsilon m / 2, and exchanging a no for a yes changes m by
-    2: the probability of the rare answer changes by almost e^epsilon. One round over equal weights
-    spends all the budget.
+    With n rows and m more noes than yeses the log odds of a yes are -epsilon m / 2, and exchanging
+    a no for a yes changes m by 2: the probability of the rare answer changes by almost e^epsilon.
+    One round over equal weights spends all the budget.
     """
-    return _case(setting, {} if setting.method == "dp-one-rule" else _ONE_ROUND)
+    return _against(setting, {} if setting.method == "dp-one-rule" else _ONE_ROUND)
 
 
 def against_the_odds_of_labels(setting: Setting) -> Case:
     """Return the same pair for a tree, nearly all of whose budget its labels get."""
-    return _case(setting, {**_ONE_ROUND, "splits": 1, "label_share": 0.99})
+    return _against(setting, _ONE_ROUND | _LABELS)
 
 
-def _case(setting: Setting, params: dict[str, Any]) -> Case:
+def _against(setting: Setting, params: dict[str, Any]) -> Case:
     behind = max(1, round(_LOG_ODDS / setting.epsilon))
-    yes, no = 5, 5 + 2 * behind - 1
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
-    x, y = np.ones(yes + no), np.repeat([1, 0], [yes, no])
+    return _case_of_alike(setting, setting.method, 5, 5 + 2 * behind - 1, params, _TRIALS)
+
+
+def balanced(setting: Setting) -> Case:
+    """Return a pair of one tree whose canary decides which label has more rows, by one row."""
+    return _case_of_alike(setting, setting.method, 50, 50, _ONE_ROUND | {"splits": 1}, 400)
+
+
+_PURE_SIDE = 200
+
+
+def against_the_odds_of_splits(setting: Setting) -> Case:
+    """Return a pair on which one feature splits rows by label, and another almost does so.
+
+    Beside the rows of one label at one end of both features, some of the other label are at the
+    other end of one of them, and a few at that of both: they, and the canary or not, stand in the
+    way of the second feature. Such a row takes 4 zeta from its gain, so a canary that takes the
+    other label changes the log odds of the two features by epsilon. The choice of a split gets
+    nearly all the budget.
+    """
+    between = max(1, round(2 * _LOG_ODDS / setting.epsilon))
+    domain = Domain(tuple(CategoricalFeature(n, ("0", "1")) for n in "uv"), ("0", "1"))
+    u = np.repeat([1, 0, 1], [_PURE_SIDE, _PURE_SIDE, between])
+    v = np.repeat([0, 1, 1], [_PURE_SIDE, _PURE_SIDE, between])
+
+    def rows(canary: int) -> Table:
+        X = pd.DataFrame({"u": np.append(u, 1).astype(str), "v": np.append(v, 1).astype(str)})
+        return X.astype("category"), np.append(u, canary)
+
     pair = MethodPair(
-        setting, domain, present=table(x, y, (1.0, 1)), absent=table(x, y, (1.0, 0)), params=params
-    )
+        setting, domain, present=rows(0), absent=rows(1),
+        params={**_ONE_ROUND, "splits": 1, "label_share": 0.01},
+    )  # fmt: skip
     return Case(
-        subject=setting.method,
+        subject=f"{setting.method}/splits",
         task=setting.task,
-        neighbours=f"{yes} rows of one label, {no} of the other, one of either, all else the same",
+        neighbours=f"{_PURE_SIDE} rows of each label, {between} between, one of either label there",
         fit=pair.fit,
-        observe=_Vote(domain),
+        observe=_second_feature,
         trials=_TRIALS,
     )
 
 
-class _Vote:
-    """Observes what the only hypothesis says of all rows: -1 or 1."""
+def _second_feature(model: Any) -> np.ndarray:
+    """Return whether the first split is by feature v, float64 (1,)."""
+    feature, _ = model.column_names_[model.hypotheses_[0].splits[0]]
+    return np.array([float(feature == "v")])
 
-    def __init__(self, domain: Domain) -> None:
-        self.rows = BooleanEncoder(domain).transform(pd.DataFrame({"x": [1.0]}))
+
+# --- several rounds -------------------------------------------------------------------------------
+
+_DENSITY = 0.2
+_CERTAIN = 8.0
+
+
+def boosted(setting: Setting) -> Case:
+    """Return a pair on which three rounds decide: the first says no, then yes and no are close.
+
+    Few rows say yes. The first round gets them wrong, and they then weigh 1 / (kappa n) each and
+    half of all together: a canary among them moves the log odds of every further no by its share
+    of epsilon. After a yes all is as at first. What is observed is how often no was said.
+    """
+    return _boosted(setting, "boosted", 3, 1.5, {}, _TRIALS)
+
+
+def boosted_often(setting: Setting) -> Case:
+    """Return the same with 99 rounds, composed with a delta so that each gets more than its share.
+
+    No is a little likelier, so that most rounds follow a no.
+    """
+    return _boosted(setting, "rounds", 99, -0.5, {"composition": "zcdp"}, 2000)
+
+
+def _boosted(
+    setting: Setting, name: str, rounds: int, log_odds: float, params: dict[str, Any], trials: int
+) -> Case:
+    composition = params.get("composition", "pure")
+    each = choice_epsilon(composition, rounds, setting.epsilon, setting.delta)
+    # Log odds of the first round are -(1 - kappa) kappa n each / 2.
+    dense = round(2 * _CERTAIN / ((1 - _DENSITY) * each))
+    yes = dense // 2 + round(log_odds / each)
+    trees = _LABELS if "topdown" in setting.method else {}
+    return _case_of_alike(
+        setting, f"{setting.method}/{name}", yes, round(dense / _DENSITY) - yes - 1,
+        {"rounds": rounds, "density": _DENSITY, "learning_rate": 10.0, **trees, **params}, trials,
+    )  # fmt: skip
+
+
+# --- rows that are all alike ----------------------------------------------------------------------
+
+
+def _case_of_alike(
+    setting: Setting, subject: str, yes: int, no: int, params: dict[str, Any], trials: int
+) -> Case:
+    x, y = np.ones(yes + no), np.repeat([1, 0], [yes, no])
+    pair = MethodPair(
+        setting, _ALIKE, present=table(x, y, (1.0, 1)), absent=table(x, y, (1.0, 0)), params=params
+    )
+    return Case(
+        subject=subject,
+        task=setting.task,
+        neighbours=f"{yes} rows of one label, {no} of the other, one of either, all else the same",
+        fit=pair.fit,
+        observe=_Vote(),
+        trials=trials,
+    )
+
+
+@dataclass(frozen=True)
+class _Vote:
+    """Observes the mean of what the hypotheses say of all rows, each -1 or 1."""
 
     def __call__(self, model: Any) -> np.ndarray:
         """Return float64 (1,)."""
-        return np.asarray(model.decision_function(self.rows))
+        row = BooleanEncoder(_ALIKE).transform(pd.DataFrame({"x": [1.0]}))
+        return np.asarray(model.decision_function(row))
 
 
 CASES = {
@@ -68,4 +169,10 @@ CASES = {
     "lazybb-1r-approx": against_the_odds,
     "lazybb-topdown": against_the_odds_of_labels,
     "lazybb-topdown-approx": against_the_odds_of_labels,
+    "lazybb-topdown-2022-code": balanced,
+    "lazybb-1r/boosted": boosted,
+    "lazybb-topdown/boosted": boosted,
+    "lazybb-topdown/splits": against_the_odds_of_splits,
+    "lazybb-1r-approx/rounds": boosted_often,
+    "lazybb-topdown-approx/rounds": boosted_often,
 }
