@@ -90,8 +90,9 @@ def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Table:
     return table
 
 
-def _urgency(cell: CellVerdict) -> tuple[bool, bool]:
-    return cell.verdict.is_deviation, cell.verdict is not Verdict.REPRODUCED
+def _urgency(cell: CellVerdict) -> tuple[bool, bool, bool]:
+    unfinished = cell.verdict in (Verdict.INCOMPLETE, Verdict.NOT_RUN)
+    return cell.verdict.is_deviation, unfinished, cell.verdict is Verdict.REPRODUCED
 
 
 def _symbol(cell: CellVerdict | None) -> Text:
