@@ -27,7 +27,7 @@ def private(**params):
 @parametrize_with_checks(
     [
         LLMClassifier(n_maps=2, n_projected=3, epochs=3),
-        DPLLMClassifier(8.0, n_maps=2, n_projected=None, epochs=3),
+        DPLLMClassifier(8.0, n_maps=2, n_projected=None, epochs=3, accountant="moments"),
     ]
 )
 def test_estimator_checks(estimator, check):
@@ -119,11 +119,11 @@ def test_a_fit_that_fails_leaves_no_ledger_of_the_one_before():
 def test_a_fixed_seed_and_an_observed_domain_are_unpaid():
     X, y = digits()
     domain = Domain(tuple(NumericFeature(f"x{k}", 0, 1) for k in range(64)), ("0",), ("bounds",))
-    ledger = private(epsilon=8.0, domain=domain).fit(X, y).ledger_
+    ledger = private(epsilon=1.0, domain=domain).fit(X, y).ledger_
     assert ledger.unpaid[0] == "bounds"
     assert "fixed seed" in ledger.unpaid[1]
     assert "bounds and categories" not in ledger.assumed_public
-    public = private(epsilon=8.0, domain=Domain(domain.features, ("0",))).plan_ledger(100)
+    public = private(epsilon=1.0, domain=Domain(domain.features, ("0",))).plan_ledger(100)
     assert "bounds and categories" in public.assumed_public
 
 
