@@ -151,7 +151,7 @@ def _gradient(
     filters = filters_of(theta, projections)
     scores = scores_of(X, filters, theta[..., -1])
     score_gradients(scores, labels, plan.beta, norms, min(plan.clip, NO_CLIP))
-    flat = scores.reshape(len(X), -1)
+    flat = scores.reshape(len(X), theta.shape[0] * theta.shape[1])  # a sample may be empty
     gradient = np.empty_like(theta)
     gradient[..., :-1] = inner_gradient((flat.T @ X).reshape(filters.shape), projections)
     gradient[..., -1] = flat.sum(axis=0).reshape(theta.shape[:2])

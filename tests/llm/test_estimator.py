@@ -99,6 +99,12 @@ def test_a_given_noise_multiplier_states_what_it_spends_or_is_held_to_the_claim(
     assert not claimed.within_budget
 
 
+def test_samples_may_be_empty():
+    X, y = digits()
+    model = private(batch_size=2, noise_multiplier=1.0).fit(X[:50], y[:50])  # (1 - 1/25)^50 = 0.13
+    assert np.isfinite(model.filters_).all()
+
+
 def test_shuffled_batches_keep_no_promise_of_the_accountant():
     X, y = digits()
     model = private(epsilon=2.0, sampling="shuffle", random_state=None).fit(X, y)

@@ -66,6 +66,14 @@ def test_leaving_out_a_row_leaves_out_its_gradient_alone():
 
 
 @pytest.mark.parametrize("projected", [True, False])
+def test_an_empty_sample_adds_nothing(projected):
+    X, labels, theta, R = problem(projected)
+    empty = _gradient(X[:0], labels[:0], squared_norms(X, R)[:0], theta, R, plan(0.3, 0.5))
+    assert empty.shape == theta.shape
+    assert not empty.any()
+
+
+@pytest.mark.parametrize("projected", [True, False])
 def test_scores_weights_and_class_scores_are_those_of_the_paper(projected):
     X, _, theta, R = problem(projected)
     z = scores_of(X, filters_of(theta, R), theta[..., -1])
