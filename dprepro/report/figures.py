@@ -38,7 +38,7 @@ _GAP = 1.5
 _SPREAD = 0.7
 _COLUMNS = 4
 # An axis has room for so many labels.
-_TICKS = 12
+_TICKS = 9
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _label(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
     if math.inf in shown and len(shown) > 1:
         axes.axvline(shown[math.inf] - _GAP / 2, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)))
     better = "higher" if panel.metric.higher_is_better else "lower"
-    axes.set_xlabel("ε", labelpad=-6)
+    axes.set_xlabel("ε", labelpad=-6 if math.inf in shown else 2)
     axes.set_ylabel(f"{panel.metric.title} ({better} is better)")
     axes.set_title(_plain(panel.title), fontsize=11, pad=6 + 9 * len(panel.notes))
     lines = axes.text(0.5, 1.01, _plain("\n".join(panel.notes)), transform=axes.transAxes)
