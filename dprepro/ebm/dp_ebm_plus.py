@@ -190,6 +190,8 @@ class _DPEBMPlus(AdditiveModel):
 class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     """Differentially private additive model for binary labels, more accurate than DP-EBM.
 
+    Not so where a label is rarer than about a percent: see ``docs/dp-ebm-plus.md``.
+
     Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. The number
     of rows is used as released only. With mu = mu(epsilon, delta), every release is Gaussian with
     noise over sensitivity 1/mu_j, whatever was released before, and the mu_j^2 add up to mu^2, so
