@@ -16,6 +16,7 @@ from dprepro.ebm.validation import check_integer, check_number, check_share
 from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
 from dprepro.llm.maps import (
     INNER_SD,
+    LARGEST_INPUT,
     class_scores,
     draw_parameters,
     draw_projections,
@@ -76,9 +77,10 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         return self._normalised(X), labels.astype(np.int64)
 
     def _normalised(self, X: np.ndarray) -> np.ndarray:
-        if self.centre == 0 and self.spread == 1:
-            return X
-        return (X - np.float32(self.centre)) / np.float32(self.spread)
+        if not (self.centre == 0 and self.spread == 1):
+            X = (X - np.float32(self.centre)) / np.float32(self.spread)
+        # Longer rows would overflow float32 in their scores and norms.
+        return X if np.abs(X).max() <= LARGEST_INPUT else np.clip(X, -LARGEST_INPUT, LARGEST_INPUT)
 
     def _start(
         self, generator: np.random.Generator, n_features: int

@@ -42,7 +42,7 @@ class LLMClassifier(LocallyLinearMaps):
         Standard deviation of the projections' entries. sqrt(1/2) is the authors' code; the paper
         says 1/sqrt(D'), 12 times less at D' = 300.
     centre, spread : float
-        Public constants: inputs enter as (x - centre) / spread.
+        Public constants: inputs enter as (x - centre) / spread, cut off at -100 and 100.
     random_state : int or None
         Seeds projections, starting values and batches.
 
@@ -76,10 +76,10 @@ class DPLLMClassifier(LocallyLinearMaps):
     Formal guarantee: (epsilon, delta)-DP under zero-out, given that the number of rows, features
     and labels are public, for any inputs. At each step a row takes part with probability
     L / n, independently (Poisson sampling); its gradient with respect to all parameters at once is
-    scaled to a norm of at most C, so the sum moves by at most C when the row is left out, and gets
-    noise N(0, (sigma C)^2) in every coordinate. Projections and starting values do not depend on
-    the data; Adam post-processes. The T = epochs * ceil(n / L) releases are composed by
-    `dp_accounting`.
+    scaled to a norm of at most C (to 0 if float32 cannot hold it), so the sum moves by at most C
+    when the row is left out, and gets noise N(0, (sigma C)^2) in every coordinate. Projections and
+    starting values do not depend on the data; Adam post-processes. The T = epochs * ceil(n / L)
+    releases are composed by `dp_accounting`.
 
     With ``sampling="shuffle"`` every epoch deals the rows out once, as the authors' code does while
     its accountant assumes Poisson samples. The noise is then the same, but the ledger says that

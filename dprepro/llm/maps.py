@@ -24,6 +24,15 @@ _ROWS = 8192
 _MARGIN = 1e-4
 """By how much a clipped norm stays below its bound: more than float32 rounds off."""
 
+_ROUNDING = 2.5e-7
+"""What float32 rounds off a projected row, in units of |x| |R_m|: above what products here lose."""
+
+_ORDINARY = (1e-20, 1e18)
+"""Squared norms, of gradients and of rows, of which float32 loses no part by under- or overflow."""
+
+LARGEST_INPUT = 100.0
+"""Inputs, after normalisation, are cut off here and at its negative: a public constant."""
+
 NO_CLIP = 1e30
 """A norm that no gradient has; the kernel's arithmetic knows no infinity."""
 
@@ -75,16 +84,23 @@ def scores_of(X: np.ndarray, filters: np.ndarray, offsets: np.ndarray) -> np.nda
 
 
 def squared_norms(X: np.ndarray, projections: np.ndarray | None) -> np.ndarray:
-    """Return |h_m|^2 of each row, float32 (n, M), or (n, 1) where there are no projections."""
+    """Return |h_m|^2 of each row, float32 (n, M), or (n, 1) where there are no projections.
+
+    Never less than the square of what rounding may add to a gradient over `_MARGIN`: a row that R_m
+    takes to almost nothing leaves rounding behind all the same, and must not pass for shorter.
+    """
+    lengths = np.einsum("ij,ij->i", X, X)
     if projections is None:
-        return 1 + np.einsum("ij,ij->i", X, X)[:, None]
+        return 1 + lengths[:, None]
     norms = np.empty((len(X), len(projections)), dtype=np.float32)
+    spans = np.einsum("mij,mij->m", projections, projections)
+    least = np.float32((_ROUNDING / _MARGIN) ** 2) * lengths[:, None] * spans
     for start in range(0, len(X), _ROWS):
         rows = slice(start, start + _ROWS)
         for m, matrix in enumerate(projections):
             inner = X[rows] @ matrix.T
             norms[rows, m] = 1 + np.einsum("ij,ij->i", inner, inner)
-    return norms
+    return np.maximum(norms, least, out=norms)
 
 
 @numba.njit(cache=True, error_model="numpy", nogil=True)
@@ -103,7 +119,8 @@ def score_gradients(
         |h_m|^2, float32 (n, M) or (n, 1).
     clip
         Largest norm C of a row's gradient with respect to theta; `NO_CLIP` leaves it as it is.
-        c = min(1, C / |gradient|), a little less for what float32 rounds off.
+        c = min(1, C / |gradient|), a little less for what float32 rounds off; 0 for a row whose
+        scores or norm are not finite.
     """
     n, n_maps, n_classes = scores.shape
     b = np.float32(beta)
@@ -125,12 +142,32 @@ def score_gradients(
                 z[m, k] = d
                 of_map += d * d
             squared += of_map * norms[i, m if norms.shape[1] > 1 else 0]
-        norm = math.sqrt(squared)
-        if norm > limit:
-            factor = np.float32(limit / norm)
-            for m in range(n_maps):
-                for k in range(n_classes):
-                    z[m, k] *= factor
+        low, high = _ORDINARY
+        if low <= squared <= high and norms[i].max() <= high:
+            norm = math.sqrt(squared)
+        else:
+            norm = math.sqrt(_squared_norm(z, norms[i]))
+        if norm <= limit:
+            continue
+        if not math.isfinite(norm):
+            z[:] = 0
+            continue
+        factor = np.float32(limit / norm)
+        for m in range(n_maps):
+            for k in range(n_classes):
+                z[m, k] *= factor
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def _squared_norm(d: np.ndarray, norms: np.ndarray) -> float:
+    """Return sum_m |h_m|^2 sum_k d_mk^2 in float64, of d (M, K) and norms (M,) or (1,)."""
+    squared = 0.0
+    for m in range(d.shape[0]):
+        of_map = 0.0
+        for k in range(d.shape[1]):
+            of_map += np.float64(d[m, k]) * np.float64(d[m, k])
+        squared += of_map * np.float64(norms[m if norms.size > 1 else 0])
+    return squared
 
 
 @numba.njit(cache=True, error_model="numpy", nogil=True)

@@ -154,6 +154,23 @@ def test_inputs_enter_normalised():
     np.testing.assert_allclose(model.filters_, same.filters_, atol=2e-3)
 
 
+@pytest.mark.parametrize("projected", [None, 5])
+def test_a_row_of_huge_numbers_spoils_no_filter(projected):
+    X, y = digits()
+    X[7] = 1e25
+    model = private(epsilon=8.0, n_projected=projected, spread=1e-10, random_state=None).fit(X, y)
+    assert np.isfinite(model.filters_).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.ledger_.holds
+
+
+def test_inputs_are_cut_off_at_a_public_constant():
+    X, y = digits()
+    X[7, :5] = (-1e25, -101, 101, 1e9, 1e25)
+    found = private(epsilon=8.0).fit(X, y).filters_
+    np.testing.assert_array_equal(found, private(epsilon=8.0).fit(X.clip(-100, 100), y).filters_)
+
+
 def test_local_explanations_are_the_maps_that_make_the_score():
     X, y = digits()
     model = LLMClassifier(**{**SMALL, "n_maps": 4}, epochs=5, random_state=0).fit(X, y)

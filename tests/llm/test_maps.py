@@ -57,6 +57,48 @@ def test_no_row_moves_the_sum_by_more_than_the_clip_norm(projected):
     assert 0.999 * clip < largest <= clip
 
 
+@pytest.mark.parametrize("projected", [True, False])
+@pytest.mark.parametrize("size", [1e8, 1e25, 3e38])
+def test_a_row_too_large_for_float32_adds_at_most_the_clip_norm(projected, size):
+    X, labels, theta, R = problem(projected)
+    X[3] *= np.float32(size / np.abs(X[3]).max())
+    one = slice(3, 4)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = squared_norms(X, R)
+    alone = _gradient(np.nan_to_num(X[one]), labels[one], norms[one], theta, R, plan(0.3, 0.2))
+    assert np.linalg.norm(alone.astype(float)) <= 0.2  # and so it is no NaN
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_scores_and_norms_that_are_not_finite_leave_nothing(broken):
+    z, norms = np.ones((3, 2, 2), "f4"), np.ones((3, 1), "f4")
+    z[0, 1, 1], norms[1] = broken, broken
+    score_gradients(z, np.zeros(3, int), 0.3, norms, 0.2)
+    assert not z[:2].any()
+    assert z[2].all()
+
+
+def test_norms_are_exact_where_squares_underflow():
+    z = np.array([[[-3.0, 45.0], [-3.0, 45.0]]], dtype=np.float32)  # 1 - p is about 1e-21
+    norms = np.full((1, 1), 1e36, "f4")
+    score_gradients(z, np.array([1]), 0.0, norms, 1e-4)
+    norm = 1e18 * np.linalg.norm(z.astype(float))
+    assert 0.999e-4 < norm <= 1e-4
+
+
+def test_a_row_in_the_null_space_of_the_projections_leaves_rounding_within_the_clip_norm():
+    rng = np.random.default_rng(0)
+    R = draw_projections(rng, 1, 40, 784, 50.0)  # so that rounding shows
+    theta = draw_parameters(rng, 1, 10, 40, True)
+    X = rng.normal(size=(4, 784))
+    X -= X @ R[0].T @ np.linalg.pinv(R[0].astype(float)).T
+    X = (100 * X / np.abs(X).max()).astype(np.float32)
+    for row in range(4):
+        one, norms = X[row : row + 1], squared_norms(X[row : row + 1], R)
+        alone = _gradient(one, np.array([row]), norms, theta, R, plan(0.3, 1e-3))
+        assert np.linalg.norm(alone.astype(float)) <= 1e-3
+
+
 def test_leaving_out_a_row_leaves_out_its_gradient_alone():
     X, labels, theta, R = problem(True)
     norms, kept = squared_norms(X, R), np.arange(ROWS) != 3
