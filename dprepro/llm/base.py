@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,17 +65,22 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         self.spread = spread
         self.random_state = random_state
 
-    def _read(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return normalised X, float32 (n, D), and codes, int64 (n,); set ``classes_``."""
+    def _read(
+        self, X: Any, y: Any, known: Sequence[Any] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return normalised X, float32 (n, D), and codes, int64 (n,); set ``classes_``.
+
+        `known` are the labels of a domain; None takes those that occur in y.
+        """
         forget_fit(self)
         X, y = validate_data(self, X, y, dtype=np.float32, ensure_min_samples=2)
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        self.classes_ = np.unique(y) if known is None else _known_classes(y, known)
         if self.classes_.size < 2:
             raise ValueError(
                 f"{type(self).__name__}: y must hold two classes or more, but it holds 1 class"
             )
-        return self._normalised(X), labels.astype(np.int64)
+        return self._normalised(X), np.searchsorted(self.classes_, y).astype(np.int64)
 
     def _normalised(self, X: np.ndarray) -> np.ndarray:
         if not (self.centre == 0 and self.spread == 1):
@@ -180,3 +186,16 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # with the defaults, which are for images
         return tags
+
+
+def _known_classes(y: np.ndarray, known: Sequence[Any]) -> np.ndarray:
+    """Return the labels of a domain, sorted, (K,): as strings, or as codes 0..K-1 as y has them."""
+    found = np.unique(y)
+    classes = np.unique(known) if found.dtype.kind in "OU" else np.arange(len(known))
+    foreign = np.setdiff1d(found, classes)
+    if foreign.size:
+        raise ValueError(
+            f"y holds {list(foreign[:5])}, but the domain's target has {list(known)}: give these "
+            "labels or their codes 0, 1, ..., or another domain"
+        )
+    return classes

@@ -102,7 +102,9 @@ class DPLLMClassifier(LocallyLinearMaps):
     sampling : {"poisson", "shuffle"}
         See above.
     domain : Domain or None
-        Where the inputs' scale comes from: what it was read from ends up in the ledger.
+        The labels, given in y themselves or as codes 0, 1, ..., whichever of them occur; and where
+        the inputs' scale comes from: what it was read from ends up in the ledger. None takes the
+        labels that occur for public.
     n_maps, n_projected, inverse_temperature, epochs, batch_size, learning_rate, decay, decay_every,
     projection_sd, centre, spread
         See `LLMClassifier`. `batch_size` is the expected one, L.
@@ -179,7 +181,7 @@ class DPLLMClassifier(LocallyLinearMaps):
 
     def fit(self, X: Any, y: Any) -> DPLLMClassifier:
         """Fit to X, numbers (n, D), and labels y (n,)."""
-        X, labels = self._read(X, y)
+        X, labels = self._read(X, y, None if self.domain is None else self.domain.target)
         self._check_parameters()
         theta_shape = (self.n_maps, len(self.classes_), (self.n_projected or X.shape[1]) + 1)
         source, noise = self._draw_noise(theta_shape, len(X))

@@ -15,6 +15,9 @@ from dprepro.privacy.subsampling import moments_epsilon, pld_epsilon, sampled_si
 SMALL = {"n_maps": 2, "n_projected": None, "inverse_temperature": 1.0, "learning_rate": 0.03}
 
 
+FEATURES = tuple(NumericFeature(f"x{k}", 0, 1) for k in range(64))
+
+
 def digits():
     X, y = load_digits(return_X_y=True)
     return (X / 16).astype(np.float32), y
@@ -62,15 +65,23 @@ def test_little_noise_and_no_clipping_come_close_to_no_privacy():
 
 
 @pytest.mark.parametrize("projected", [None, 20])
-def test_the_noise_has_the_scale_that_the_ledger_states(projected):
-    rows = 950
+def test_the_noise_of_a_fit_has_the_scale_that_the_ledger_states(projected, monkeypatch):
+    handed = {}
+
+    def kept(X, labels, theta, projections, plan, generator, noise):
+        handed.update(theta=theta.shape, clip=plan.clip, draws=np.array([*noise]))
+
+    monkeypatch.setattr("dprepro.llm.estimator.train", kept)
+    X, y = digits()
     model = private(epsilon=None, noise_multiplier=3.0, clip_norm=0.2, n_projected=projected)
-    source, noise = model._draw_noise((200, 300), rows)
-    draws = [*noise]
-    assert len(draws) == model.ledger_.entries[0].uses == 5 * 10
-    assert model.ledger_.entries[0].scale == pytest.approx(0.6)
-    assert np.std(draws) == pytest.approx(0.6, rel=0.01)
-    assert source.ledger is model.ledger_
+    (entry,) = model.fit(X[:950], y[:950]).ledger_.entries
+    assert (entry.sensitivity, entry.scale) == (handed["clip"], pytest.approx(0.6))
+    assert handed["draws"].shape == (entry.uses, *handed["theta"])
+    assert entry.uses == 5 * 10
+    assert np.std(handed["draws"]) == pytest.approx(entry.scale, rel=0.02)
+    assert np.abs(np.mean(handed["draws"])) < 0.02
+    steps = np.corrcoef(handed["draws"].reshape(entry.uses, -1))
+    assert np.abs(steps - np.eye(entry.uses)).max() < 0.25  # each step has its own
 
 
 @pytest.mark.parametrize("accountant", ["pld", "moments"])
@@ -124,13 +135,24 @@ def test_a_fit_that_fails_leaves_no_ledger_of_the_one_before():
 
 def test_a_fixed_seed_and_an_observed_domain_are_unpaid():
     X, y = digits()
-    domain = Domain(tuple(NumericFeature(f"x{k}", 0, 1) for k in range(64)), ("0",), ("bounds",))
+    domain = Domain(FEATURES, tuple("0123456789"), ("bounds",))
     ledger = private(epsilon=1.0, domain=domain).fit(X, y).ledger_
     assert ledger.unpaid[0] == "bounds"
     assert "fixed seed" in ledger.unpaid[1]
     assert "bounds and categories" not in ledger.assumed_public
-    public = private(epsilon=1.0, domain=Domain(domain.features, ("0",))).plan_ledger(100)
+    public = private(epsilon=1.0, domain=Domain(FEATURES, ("0", "1"))).plan_ledger(100)
     assert "bounds and categories" in public.assumed_public
+
+
+@pytest.mark.parametrize("labels", [np.arange(10), np.array(list("0123456789"))])
+def test_the_labels_are_those_of_the_domain_whichever_occur(labels):
+    X, y = digits()
+    domain, few = Domain(FEATURES, tuple("0123456789")), y < 8
+    model = private(epsilon=1.0, domain=domain).fit(X[few], labels[y[few]])
+    np.testing.assert_array_equal(model.classes_, labels)
+    assert model.predict_proba(X[:3]).shape == (3, 10)
+    with pytest.raises(ValueError, match=r"y holds .* the domain's target has"):
+        model.set_params(domain=Domain(FEATURES, ("0", "1"))).fit(X, labels[y])
 
 
 def test_planning_the_ledger_needs_no_rows():
@@ -158,7 +180,7 @@ def test_inputs_enter_normalised():
 def test_a_row_of_huge_numbers_spoils_no_filter(projected):
     X, y = digits()
     X[7] = 1e25
-    model = private(epsilon=8.0, n_projected=projected, spread=1e-10, random_state=None).fit(X, y)
+    model = private(n_projected=projected, spread=1e-10, random_state=None).fit(X, y)
     assert np.isfinite(model.filters_).all()
     assert np.isfinite(model.predict_proba(X)).all()
     assert model.ledger_.holds
@@ -167,8 +189,8 @@ def test_a_row_of_huge_numbers_spoils_no_filter(projected):
 def test_inputs_are_cut_off_at_a_public_constant():
     X, y = digits()
     X[7, :5] = (-1e25, -101, 101, 1e9, 1e25)
-    found = private(epsilon=8.0).fit(X, y).filters_
-    np.testing.assert_array_equal(found, private(epsilon=8.0).fit(X.clip(-100, 100), y).filters_)
+    found = private().fit(X, y).filters_
+    np.testing.assert_array_equal(found, private().fit(X.clip(-100, 100), y).filters_)
 
 
 def test_local_explanations_are_the_maps_that_make_the_score():

@@ -132,7 +132,9 @@ def test_the_softmax_does_not_overflow():
     s, f = class_scores(z, 100.0)
     np.testing.assert_allclose(s[0, :, 0], [1, 0, 0], atol=1e-6)
     np.testing.assert_allclose(f, [[300]])
-    score_gradients(np.repeat(z, 2, axis=2), np.array([0]), 100.0, np.ones((1, 1), "f4"), 1.0)
+    both = np.repeat(z, 2, axis=2)
+    score_gradients(both, np.array([0]), 100.0, np.ones((1, 1), "f4"), 1.0)
+    np.testing.assert_allclose(both[0], [[-0.5, 0.5], [0, 0], [0, 0]], atol=1e-4)
 
 
 def test_norms_in_blocks_are_those_of_the_projected_rows():

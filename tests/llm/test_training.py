@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kstest
 
-from dprepro.llm.training import Adam, Plan, batches, train
+from dprepro.llm.maps import squared_norms
+from dprepro.llm.training import Adam, Plan, _gradient, batches, train
 
 PLAN = Plan(
     epochs=4, batch_size=20, learning_rate=0.1, decay=0.5, decay_every=2, beta=1.0, clip=0.5,
@@ -83,15 +84,39 @@ def test_the_learning_rate_falls_and_adam_starts_anew():
     np.testing.assert_allclose(theta, fresh[0], rtol=1e-4)
 
 
-def test_private_sums_are_divided_by_the_expected_size_not_by_the_secret_one():
-    X, labels, _ = problem()
-    tracks = []
-    for scale in (1, 3):
-        theta = np.zeros((2, 3, 5), dtype=np.float32)
-        noise = iter([np.full_like(theta, 1e-9)] * 8)
-        train(X, labels, theta, None, replace(PLAN, batch_size=20 * scale, epochs=1),
-              np.random.default_rng(0), noise)  # fmt: skip
-        tracks.append(theta)
-    assert np.isfinite(tracks).all()
+@pytest.fixture
+def received(monkeypatch):
+    """What Adam gets, step by step; the parameters stay where they are."""
+    found = []
+    monkeypatch.setattr(Adam, "step", lambda _, values, gradient, rate: found.append(gradient))
+    return found
+
+
+def test_noise_is_divided_by_the_expected_size_of_a_sample(received):
+    X, labels, theta = problem()
+    noise = [*np.random.default_rng(1).normal(size=(12, *theta.shape)).astype(np.float32)]
+    plan = replace(PLAN, clip=1e-12)  # leaves nothing of any row
+    train(X, labels, theta, None, plan, np.random.default_rng(0), iter([*noise]))
+    assert len(received) == plan.steps(60) == len(noise)
+    np.testing.assert_allclose(received, np.divide(noise, 20), atol=1e-9)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_private_sums_are_divided_by_the_expected_size_others_by_that_of_the_batch(
+    private, received
+):
+    X, labels, theta = problem()
+    noise = iter([np.zeros_like(theta)] * 12) if private else None
+    train(X, labels, theta, None, PLAN, np.random.default_rng(0), noise)
+    samples = [*batches(np.random.default_rng(0), 60, PLAN)]
+    assert len({len(rows) for rows in samples}) > 4
+    norms = squared_norms(X, None)
+    for rows, found in zip(samples, received, strict=True):
+        total = _gradient(X[rows], labels[rows], norms[rows], theta, None, PLAN)
+        np.testing.assert_allclose(found, total / (20 if private else len(rows)), atol=1e-8)
+
+
+def test_every_step_takes_a_draw_of_noise():
+    X, labels, theta = problem()
     with pytest.raises(StopIteration):
-        train(X, labels, tracks[0], None, PLAN, np.random.default_rng(0), iter([]))
+        train(X, labels, theta, None, PLAN, np.random.default_rng(0), iter([theta] * 11))
