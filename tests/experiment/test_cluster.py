@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -85,13 +86,19 @@ def _run(
     config = load_config(lab.config(name, methods=methods, domain="public", splits=2))
     where = {"executor": "dask", "address": address} if address else {"jobs": 1}
     observer = Reacts(action)
-    return run(config, Options(results=lab.results, **where), observer), observer  # type: ignore[arg-type]
+    # Beside another journal it would take over what that one has, and run nothing.
+    return run(config, Options(results=lab.folder / name, **where), observer), observer  # type: ignore[arg-type]
+
+
+def _records(lab: Lab, name: str) -> list[dict[str, Any]]:
+    lines = (lab.folder / name / f"{name}.jsonl").open()
+    return [record for record in map(json.loads, lines) if record["kind"] == "record"]
 
 
 def _results(lab: Lab, name: str) -> list[Any]:
     """Return what a journal says, but for the pause that a test asked for."""
     found = []
-    for record in lab.records(name).values():
+    for record in _records(lab, name):
         task = {k: v for k, v in record["task"].items() if k != "params"}
         found.append((sorted(task.items(), key=str), record["metrics"], record["ledger"]))
     return sorted(found, key=str)
@@ -195,7 +202,7 @@ class TestRuns:
     ) -> None:
         """No workers, one that lacks the data, one that goes away, and then the scheduler."""
         monkeypatch.setattr(cluster_module, "WORKERLESS_LIMIT", 0.5)
-        journal = shared_lab.results / "trouble.jsonl"
+        journal = shared_lab.folder / "trouble" / "trouble.jsonl"
         with Cluster(tmp_path, shared_lab.environment) as cluster:
             with pytest.raises(DpreproError, match=r"no workers for 0\.5 s; start some with `dask"):
                 _run(shared_lab, "trouble", cluster.address)
@@ -206,18 +213,18 @@ class TestRuns:
                 DpreproError, match=r"Dask worker tcp.*DPREPRO_DATA is '/nowhere', which is not"
             ):
                 _run(shared_lab, "trouble", cluster.address)
-            assert not shared_lab.records("trouble")
+            assert not _records(shared_lab, "trouble")
             cluster.kill_workers()
 
             cluster.add_workers(nanny=False)
             with pytest.raises(DpreproError, match=r"has had no workers .* is in the journal"):
                 _run(shared_lab, "trouble", cluster.address, cluster.kill_workers)
-            first = len(shared_lab.records("trouble"))
+            first = len(_records(shared_lab, "trouble"))
 
             cluster.add_workers(nanny=False)
             with pytest.raises(DpreproError, match=r"was lost\. What had finished is in the"):
                 _run(shared_lab, "trouble", cluster.address, cluster.scheduler.kill)
-        assert 0 < first < len(shared_lab.records("trouble")) < len(local)
+        assert 0 < first < len(_records(shared_lab, "trouble")) < len(local)
         kept = journal.read_bytes()
         summary, _ = _resume(shared_lab)
         assert journal.read_bytes().startswith(kept)
@@ -229,7 +236,7 @@ def _resume(lab: Lab) -> tuple[Summary, Reacts]:
     """Go on from the journal of `trouble`, with the config it was begun with, on this machine."""
     observer = Reacts(lambda: None)
     config = load_config(lab.folder / "trouble.yaml")
-    return run(config, Options(results=lab.results, jobs=1), observer), observer
+    return run(config, Options(results=lab.folder / "trouble", jobs=1), observer), observer
 
 
 class TestAddresses:
@@ -244,7 +251,7 @@ class TestAddresses:
         with pytest.raises(DpreproError, match=rf"no Dask scheduler answers at '127.*:{port}'"):
             _run(shared_lab, "nobody", f"127.0.0.1:{port}")
         assert time.monotonic() - start < 10
-        assert not (shared_lab.results / "nobody.jsonl").exists()
+        assert not (shared_lab.folder / "nobody" / "nobody.jsonl").exists()
 
     def test_something_else_there(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
