@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.journals import DEFAULT_FOLDER
+# Apart from results: trials are no column of any table.
+_TRIALS = Path("out/trials")
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +23,7 @@ def tune(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="one a core"),
     ] = None,
-    results: Annotated[Path, typer.Option(help="Folder of the journals.")] = DEFAULT_FOLDER,
+    results: Annotated[Path, typer.Option(help="Folder of the trials' journal.")] = _TRIALS,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
     ] = None,
