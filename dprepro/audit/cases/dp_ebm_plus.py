@@ -14,7 +14,7 @@ from dprepro.data.domain import CategoricalFeature, Domain
 _FEATURES = ("a", "b")
 _CATEGORIES = ("few", "many")
 _RANGE = (100.0, 101.0)
-_TRIALS = 2000
+_TRIALS = 8000
 
 
 def many_runs(setting: Setting) -> Case:
