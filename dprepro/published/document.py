@@ -23,10 +23,13 @@ _NOT_LAYOUTS = ("deviations.yaml", CLAIMS)
 class Protocol(Strict):
     """How the printed means came about; only results of the same protocol answer to them.
 
-    `evaluation` and `splits` are those of a config; `test_share` is for random splits alone.
+    `evaluation` and `splits` are those of a config; `test_share` is for random splits alone. Where
+    the printed number of splits takes too long, `judged_on` says how many are judged: the tolerance
+    grows by their sampling error.
     """
 
     splits: int = Field(ge=1)
+    judged_on: int | None = Field(default=None, ge=1)
     evaluation: Literal["random", "folds", "test-set"] = "random"
     test_share: float | None = Field(default=None, gt=0, lt=1)
     delta: float = Field(ge=0, lt=1)
@@ -35,7 +38,14 @@ class Protocol(Strict):
     def _check(self) -> Protocol:
         if (self.evaluation == "random") != (self.test_share is not None):
             raise ValueError("`test_share` is needed for random splits, and for them alone")
+        if self.needed > self.splits:
+            raise ValueError(f"`judged_on` must be at most `splits`, {self.splits}")
         return self
+
+    @property
+    def needed(self) -> int:
+        """How many splits a verdict takes."""
+        return self.judged_on or self.splits
 
     @property
     def held_out(self) -> float:

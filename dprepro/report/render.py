@@ -78,6 +78,8 @@ def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
         else:
             failed = f", {result.failed} failed" if result.failed else ""
             marks.append(f"{result.splits(metric)}/{entry.planned}{failed}")
+    elif result and verdict and verdict.note:
+        marks.append(verdict.note)
     if style.true_epsilon and result and result.true_epsilon is not None:
         marks.append(f"ε {result.true_epsilon:.3g}")
     printed = verdict.published if verdict else None

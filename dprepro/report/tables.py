@@ -301,7 +301,7 @@ class _View:
         )
         planned = result.planned if result else 1
         if self.document:
-            planned = self.document.protocol_of(self.table, dataset).splits
+            planned = self.document.protocol_of(self.table, dataset).needed
         return Entry(label, epsilon, result, verdict, planned)
 
     def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:

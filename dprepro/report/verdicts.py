@@ -56,7 +56,8 @@ class CellVerdict:
         Difference (measured minus published), interval and equivalence test; None where fewer
         than two splits finished.
     note
-        Why there is no better verdict: the missing splits, the reason of an impossible cell.
+        Why there is no better verdict: the missing splits, the reason of an impossible cell. Or
+        "3 of 10 splits" where the protocol is judged on fewer than were printed.
     explanation
         The reviewed reason of a deviation, or None.
     """
@@ -105,8 +106,8 @@ def judge(
     cells
         Only these printed cells; default all of the document's.
     min_splits
-        Judge from this many splits on; default all splits of the document's protocol. Fewer make
-        the verdict "incomplete".
+        Judge from this many splits on; default those that the document's protocol is judged on,
+        all unless it says so. Fewer make the verdict "incomplete".
 
     Raises
     ------
@@ -125,7 +126,7 @@ def _judge(
     min_splits: int | None,
 ) -> CellVerdict:
     protocol = document.protocol_of(cell.table, cell.dataset)
-    needed = min_splits or protocol.splits
+    needed = min_splits or protocol.needed
     reason = document.why_impossible(cell)
     if reason is not None:
         return CellVerdict(cell, Verdict.IMPOSSIBLE, note=reason)
@@ -183,7 +184,9 @@ def _compare(
         published = Sample(cell.mean, cell.std or 0.0, splits, protocol.held_out, cell.half_unit)
         comparison = compare(measured, published, width)
     if result.is_complete(cell.metric, needed):
-        verdict, note = within(result.mean(cell.metric) - cell.mean, width, cell.metric), ""
+        verdict = within(result.mean(cell.metric) - cell.mean, width, cell.metric)
+        is_part = protocol.judged_on and result.splits(cell.metric) < protocol.splits
+        note = shortfall(result, cell, protocol.splits) if is_part else ""
     else:
         verdict, note = Verdict.INCOMPLETE, shortfall(result, cell, needed)
     return CellVerdict(cell, verdict, result, width, comparison, note)

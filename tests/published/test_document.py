@@ -109,6 +109,7 @@ def test_documents_are_chosen_by_name():
     [
         ("splits: 25", "splits: none", "protocol.splits"),
         ("splits: 25, ", "", "splits"),
+        ("splits: 25, ", "splits: 25, judged_on: 26, ", "`judged_on` must be at most `splits`, 25"),
         ("test_share: 0.2, ", "", "needed for random splits"),
         ("splits: 25, ", "splits: 25, evaluation: folds, ", "needed for random splits"),
         ("impossible:", "imposible:", "imposible"),
@@ -135,3 +136,9 @@ def test_a_table_and_a_dataset_may_have_a_protocol_of_their_own():
     assert paper.protocol_of("2", "telco") == folds
     assert paper.protocol_of("3", "wine") == PAPER.protocol
     assert (folds.held_out, held.held_out, PAPER.protocol.held_out) == (0.2, 0.0, 0.2)
+
+
+def test_the_restarts_of_dp_llm_are_ten_in_print_of_which_three_are_judged():
+    protocol = load_documents()["dp-llm-2020"].protocol_of("fig5", "mnist")
+    assert (protocol.splits, protocol.judged_on, protocol.needed) == (10, 3, 3)
+    assert PAPER.protocol.needed == PAPER.protocol.splits == 25

@@ -52,6 +52,20 @@ def test_fewer_splits_than_printed_are_given_their_sampling_error():
     assert 0.01 < more.tolerance < few.tolerance
 
 
+def test_a_protocol_may_be_judged_on_fewer_splits_and_the_verdict_says_so():
+    part = PAPER.protocol.model_copy(update={"judged_on": 3})
+    paper = PAPER.model_copy(update={"protocol": part})
+
+    def found(splits):
+        results = Results([measured(0.875, sd=0.006, splits=splits)])
+        return judge(paper, results, tolerances(), [PRINTED])[0]
+
+    assert (found(3).verdict, found(3).note) == (Verdict.REPRODUCED, "3 of 25 splits")
+    assert found(3).tolerance == pytest.approx(0.01 + 2 * 0.006 * math.sqrt(1 / 3 - 1 / 25))
+    assert (found(2).verdict, found(2).note) == (Verdict.INCOMPLETE, "2 of 3 splits")
+    assert found(25).note == ""
+
+
 @pytest.mark.parametrize(
     ("mean", "expected"),
     [

@@ -150,7 +150,8 @@ def in_words(protocol: Protocol) -> str:
         "folds": f"{protocol.splits} folds",
         "test-set": f"the donors' test rows, {protocol.splits} repeats",
     }[protocol.evaluation]
-    return f"{how}, δ = {protocol.delta:g}"
+    judged = f", judged on {protocol.judged_on}" if protocol.judged_on else ""
+    return f"{how}{judged}, δ = {protocol.delta:g}"
 
 
 def _choices(cells: Sheet) -> dict[str, list[str]]:
