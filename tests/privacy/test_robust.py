@@ -104,15 +104,14 @@ def test_errors_move_by_zeta_and_complements_the_other_way() -> None:
         widest = max(widest, np.ptp(moves))
     assert largest == pytest.approx(ONE_RULE_ERROR, abs=1e-6)
     assert widest == pytest.approx(2 * ONE_RULE_ERROR, abs=1e-6)
-    assert PUBLISHED_ONE_RULE_ERROR == 2 * ONE_RULE_ERROR
+    assert 2 * largest == pytest.approx(PUBLISHED_ONE_RULE_ERROR, abs=1e-6)
 
 
 def test_a_choice_of_splits_pays_for_eight_zeta_at_most() -> None:
     rng = np.random.default_rng(2)
     for pair in random_pairs(4000, seed=3):
         leaves = rng.integers(0, 3, pair[0].rows)
-        if pair[1].any():
-            assert np.ptp(moves_of_gains(pair, leaves)) <= 2 * SPLIT_GAIN * (1 + 1e-6)
+        assert np.ptp(moves_of_gains(pair, leaves)) <= 2 * SPLIT_GAIN * (1 + 1e-6)
 
 
 def test_eight_zeta_are_reached() -> None:
