@@ -99,6 +99,24 @@ def test_weights_taken_for_four_times_as_smooth(name, monkeypatch):
     assert caught(name, epsilon=2.0, trials=400)
 
 
+@pytest.mark.parametrize("name", ["lazybb-1r/boosted", "lazybb-topdown/boosted"])
+def test_a_density_forgotten(name, monkeypatch):
+    """Rows may weigh 1 / (kappa n), but noise is scaled for 1 / n."""
+    monkeypatch.setattr(learners, "smooth_distance", lambda _, rows: 1 / rows)
+    assert caught(name, epsilon=2.0, trials=600)
+
+
+def test_every_round_spends_all_of_epsilon(monkeypatch):
+    choice = learners.choice_epsilon
+    monkeypatch.setattr(learners, "choice_epsilon", lambda how, _, *given: choice(how, 1, *given))
+    assert caught("lazybb-1r-approx/rounds", epsilon=2.0)
+
+
+def test_a_split_pays_for_a_quarter_of_what_it_moves(monkeypatch):
+    monkeypatch.setattr(learners, "SPLIT_GAIN", learners.SPLIT_GAIN / 4)
+    assert caught("lazybb-topdown/splits", epsilon=2.0, trials=400)
+
+
 # --- faults that others have shipped or published ------------------------------------------------
 
 

@@ -27,7 +27,14 @@ def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
 
 @pytest.mark.parametrize(
     ("name", "trials"),
-    [("dp-ebm-classic", 400), ("dpboost-sound", 600), ("dp-llm", 300), ("dp-bag-sound", 400)],
+    [
+        ("dp-ebm-classic", 400),
+        ("dpboost-sound", 600),
+        ("dp-llm", 300),
+        ("dp-bag-sound", 400),
+        ("lazybb-1r/boosted", 400),
+        ("lazybb-topdown/boosted", 400),
+    ],
 )
 def test_other_sound_methods_pass(name, trials):
     result = audit(find_case(name, epsilon=4.0), trials, seed=2)
@@ -35,7 +42,7 @@ def test_other_sound_methods_pass(name, trials):
     assert result.lower_bound < result.true_epsilon
 
 
-@pytest.mark.parametrize("name", ["lazybb-1r", "lazybb-topdown"])
+@pytest.mark.parametrize("name", ["lazybb-1r", "lazybb-topdown", "lazybb-topdown/splits"])
 def test_a_round_of_boosting_is_bounded(name):
     result = audit(find_case(name, epsilon=4.0), 600, seed=1)
     assert result.verdict is Verdict.WITHIN

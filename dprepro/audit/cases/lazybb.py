@@ -59,16 +59,14 @@ _PURE_SIDE = 200
 def against_the_odds_of_splits(setting: Setting) -> Case:
     """Return a pair on which one feature splits rows by label, and another almost does so.
 
-    Beside the rows of one label at one end of both features, some of the other label are at the
-    other end of one of them, and a few at that of both: they, and the canary or not, stand in the
-    way of the second feature. Such a row takes 4 zeta from its gain, so a canary that takes the
-    other label changes the log odds of the two features by epsilon. The choice of a split gets
-    nearly all the budget.
+    Rows of one label have feature u alone, those of the other have v alone. A row of the first
+    label has both, and takes 4 zeta from the gain of v; the canary has both as well, and takes them
+    from the gain of one or of the other by its label. So it changes the log odds of u and v from
+    epsilon to nothing. The choice of a split gets nearly all the budget.
     """
-    between = max(1, round(2 * _LOG_ODDS / setting.epsilon))
     domain = Domain(tuple(CategoricalFeature(n, ("0", "1")) for n in "uv"), ("0", "1"))
-    u = np.repeat([1, 0, 1], [_PURE_SIDE, _PURE_SIDE, between])
-    v = np.repeat([0, 1, 1], [_PURE_SIDE, _PURE_SIDE, between])
+    u = np.repeat([1, 0, 1], [_PURE_SIDE, _PURE_SIDE, 1])
+    v = np.repeat([0, 1, 1], [_PURE_SIDE, _PURE_SIDE, 1])
 
     def rows(canary: int) -> Table:
         X = pd.DataFrame({"u": np.append(u, 1).astype(str), "v": np.append(v, 1).astype(str)})
@@ -81,7 +79,7 @@ def against_the_odds_of_splits(setting: Setting) -> Case:
     return Case(
         subject=f"{setting.method}/splits",
         task=setting.task,
-        neighbours=f"{_PURE_SIDE} rows of each label, {between} between, one of either label there",
+        neighbours=f"{_PURE_SIDE} rows of each label, one between, one of either label there",
         fit=pair.fit,
         observe=_second_feature,
         trials=_TRIALS,
@@ -96,39 +94,35 @@ def _second_feature(model: Any) -> np.ndarray:
 
 # --- several rounds -------------------------------------------------------------------------------
 
-_DENSITY = 0.2
+_DENSITY = 0.1
 _CERTAIN = 8.0
 
 
 def boosted(setting: Setting) -> Case:
-    """Return a pair on which three rounds decide: the first says no, then yes and no are close.
+    """Return a pair on which five rounds decide: the first says no, then yes and no are close.
 
     Few rows say yes. The first round gets them wrong, and they then weigh 1 / (kappa n) each and
-    half of all together: a canary among them moves the log odds of every further no by its share
-    of epsilon. After a yes all is as at first. What is observed is how often no was said.
+    half of all together: the canary decides which half is larger, and moves the log odds of every
+    further no by its share of epsilon. After as many yeses as noes all is as at first. What is
+    observed is how often no was said.
     """
-    return _boosted(setting, "boosted", 3, 1.5, {}, _TRIALS)
+    return _boosted(setting, "boosted", 5, {}, _TRIALS)
 
 
 def boosted_often(setting: Setting) -> Case:
-    """Return the same with 99 rounds, composed with a delta so that each gets more than its share.
-
-    No is a little likelier, so that most rounds follow a no.
-    """
-    return _boosted(setting, "rounds", 99, -0.5, {"composition": "zcdp"}, 2000)
+    """Return the same with 99 rounds: composed with a delta, each gets more than a 99th."""
+    return _boosted(setting, "rounds", 99, {"composition": "zcdp"}, 2000)
 
 
-def _boosted(
-    setting: Setting, name: str, rounds: int, log_odds: float, params: dict[str, Any], trials: int
-) -> Case:
+def _boosted(setting: Setting, name: str, rounds: int, params: dict[str, Any], trials: int) -> Case:
     composition = params.get("composition", "pure")
     each = choice_epsilon(composition, rounds, setting.epsilon, setting.delta)
-    # Log odds of the first round are -(1 - kappa) kappa n each / 2.
-    dense = round(2 * _CERTAIN / ((1 - _DENSITY) * each))
-    yes = dense // 2 + round(log_odds / each)
+    # Log odds of the first round are -(1 - kappa) kappa n each / 2. An odd kappa n has two halves
+    # that differ by the canary.
+    half = round(_CERTAIN / ((1 - _DENSITY) * each))
     trees = _LABELS if "topdown" in setting.method else {}
     return _case_of_alike(
-        setting, f"{setting.method}/{name}", yes, round(dense / _DENSITY) - yes - 1,
+        setting, f"{setting.method}/{name}", half, round((2 * half + 1) / _DENSITY) - half - 1,
         {"rounds": rounds, "density": _DENSITY, "learning_rate": 10.0, **trees, **params}, trials,
     )  # fmt: skip
 
