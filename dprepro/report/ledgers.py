@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.subsampling import moments_epsilon
 
 if TYPE_CHECKING:
     from dprepro.experiment.ledgers import PlannedLedger
@@ -26,6 +27,7 @@ def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
         "method": task.label,
         "domain": task.domain,
         **ledger.summary(),
+        "moments_epsilon": _by_moments(ledger),
         "assumed_public": list(ledger.assumed_public),
         "entries": [
             {
@@ -35,6 +37,7 @@ def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
                 "norm": entry.norm,
                 "scale": entry.scale,
                 "uses": entry.uses,
+                "sampling": entry.sampling,
                 "budget": list(entry.budget),
             }
             for entry in ledger.entries
@@ -98,16 +101,29 @@ def describe(ledger: Ledger, of: str) -> Group:
         f"  Recomposed by dp_accounting: epsilon {_number(ledger.verify())} of "
         f"{ledger.epsilon:g}; under replace-one {_number(ledger.verify_replace_one())}"
     )
+    by_moments = _by_moments(ledger)
+    if by_moments is not None:
+        parts.append(f"  Moments accountant (Abadi et al. 2016): epsilon {_number(by_moments)}")
     holds = "holds" if ledger.holds else f"does not hold: {escape(_why_not(ledger))}"
     parts.append(f"  The stated guarantee {holds}\n")
     return Group(*parts)
 
 
+def _by_moments(ledger: Ledger) -> float | None:
+    """Return what the moments accountant states; None unless there is one release, on samples."""
+    if len(ledger.entries) != 1 or ledger.entries[0].sampling == 1:
+        return None
+    (entry,) = ledger.entries
+    return moments_epsilon(entry.noise_multiplier, entry.sampling, entry.uses, ledger.delta)
+
+
 def _entries(ledger: Ledger) -> Table:
     table = Table(box=None, pad_edge=False)
+    sampled = any(entry.sampling < 1 for entry in ledger.entries)
     for heading in ("release", "noise"):
         table.add_column(heading, overflow="fold")
-    for heading in ("sensitivity", "scale", "uses", "alone keeps"):
+    rate = ("sampled with",) if sampled else ()
+    for heading in ("sensitivity", "scale", "uses", *rate, "alone keeps"):
         table.add_column(heading, justify="right")
     for entry in ledger.entries:
         epsilon, delta = entry.budget
@@ -117,6 +133,7 @@ def _entries(ledger: Ledger) -> Table:
             f"{entry.sensitivity:.4g} ({entry.norm})",
             f"{entry.scale:.5g}" if entry.scale else "-",
             f"{entry.uses:,}",
+            *([f"{entry.sampling:.4g}"] if sampled else []),
             f"({epsilon:.4g}, {delta:.2g})",
         )
     return table

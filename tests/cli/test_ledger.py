@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
@@ -33,6 +34,18 @@ def test_json_holds_every_entry():
     (found,) = json.loads(run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1", "--json"))
     assert [entry["uses"] for entry in found["entries"]] == [14, 4200]
     assert found["true_epsilon"] < found["epsilon"] < found["replace_one_epsilon"]
+
+
+def test_samples_and_the_moments_accountant_are_shown():
+    output = run("mnist", "--method", "dp-llm", "--epsilon", "2")
+    row = next(line for line in output.splitlines() if "gaussian" in line)
+    assert "sampled with" in output
+    assert row.split()[-5:] == ["0.65", "2,400", "0.008333", "(2,", "1e-05)"]
+    assert "epsilon 1.474 of 2; under replace-one 2.65" in output
+    assert "Moments accountant (Abadi et al. 2016): epsilon 1.93" in output
+    found, *_ = json.loads(run("mnist", "--method", "dp-llm", "--epsilon", "2", "--json"))
+    assert found["entries"][0]["sampling"] == pytest.approx(500 / 60_000)
+    assert found["moments_epsilon"] == pytest.approx(1.93, abs=0.005)
 
 
 def test_help_has_an_example():
