@@ -137,9 +137,11 @@ class Ledger:
         """Return the epsilon that the entries really spend at the stated delta.
 
         The entries are recomposed by `dp_accounting` as privacy loss distributions, independently
-        of the formulas that calibrated them. Where there are exponential choices it is the
-        smallest of three valid figures: the sum of pure epsilons, privacy loss distributions, and
-        Renyi DP with the bounded range of such choices. Unpaid reads and gaps are outside its view.
+        of the formulas that calibrated them; except sampled releases, whose noise may have been
+        found by the same distributions, and which tests hold against a simulation. Where there are
+        exponential choices it is the smallest of three valid figures: the sum of pure epsilons,
+        privacy loss distributions, and Renyi DP with the bounded range of such choices. Unpaid
+        reads and gaps are outside its view.
         """
         return _spent(tuple(self.entries), self.delta)
 
