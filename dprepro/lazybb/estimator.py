@@ -40,8 +40,8 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
 
     Formal guarantee: epsilon-DP with ``composition="pure"``, else (epsilon, delta)-DP, under
     replace-one, for a public number of rows and public columns; none with ``calibration="code"``.
-    ``epsilon=math.inf`` is the exact learner, without a ledger. Parameters count as public: choosing them by trying them on the same
-    rows is not paid for.
+    ``epsilon=math.inf`` is the exact learner, without a ledger. Parameters count as public:
+    choosing them by trying them on the same rows is not paid for.
 
     Each of `rounds` rounds weighs the rows by exp(-lambda margin), projects to weights of at most
     1 / (kappa n), and asks for a hypothesis that does well on them. Since no row weighs more,
