@@ -76,7 +76,9 @@ def topdown_learner(
     zeta = smooth_distance(budget.density, rows)
     if budget.calibration == "code":
         for_split, for_labels = _authors_epsilons(budget, splits, zeta)
-        source.ledger.gaps.append("noise divided by zeta twice, as in the authors' code")
+        source.ledger.gaps.append(
+            "noise divided by zeta twice, as in the authors' code: beyond the budget"
+        )
     else:
         for_split, for_labels = tree_epsilons(
             budget.composition, budget.rounds, splits, label_share, budget.epsilon, budget.delta
