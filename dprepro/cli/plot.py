@@ -18,6 +18,20 @@ class FigureFormat(str, Enum):
     SVG = "svg"
 
 
+def endings_of(format: list[FigureFormat] | None) -> list[str]:
+    """Return the endings of the files to write: those chosen, or all."""
+    return [chosen.value for chosen in format or FigureFormat]
+
+
+Output = Annotated[Path, typer.Option(help="Folder of the pictures.")]
+Formats = Annotated[
+    list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
+]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
+]
+DEFAULT_OUTPUT = Path("out/figures")
+
 plot = typer.Typer(no_args_is_help=True)
 
 
@@ -39,10 +53,8 @@ def curves(
     method: Annotated[
         list[str] | None, typer.Option(help="Only these methods, by label (repeatable).")
     ] = None,
-    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
-    format: Annotated[
-        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
-    ] = None,
+    output: Output = DEFAULT_OUTPUT,
+    format: Formats = None,
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     paper: Paper = None,
@@ -71,7 +83,7 @@ def curves(
         unprinted=paper is None,
         titles=method_titles(),
     )
-    endings = [chosen.value for chosen in format or FigureFormat]
+    endings = endings_of(format)
     for path in write_figures(build_panels(tables, method or ()), output, endings):
         typer.echo(path)
 
@@ -97,13 +109,9 @@ def shapes(
     ] = False,
     split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
     name: Annotated[str, typer.Option(help="What the files' names begin with.")] = "shapes",
-    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
-    format: Annotated[
-        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
-    ] = None,
+    output: Output = DEFAULT_OUTPUT,
+    format: Formats = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Draw shape functions: a row a feature, methods and privacy levels side by side.
 
@@ -127,6 +135,6 @@ def shapes(
     if not columns:
         raise DpreproError("nothing to draw: name a config whose models to fit, or a --model")
     features = select_features(columns, feature or [], numeric)
-    endings = [chosen.value for chosen in format or FigureFormat]
+    endings = endings_of(format)
     for path in write_shapes(columns, features, name, output, endings, same_scale):
         typer.echo(path)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dprepro.cli.plot import FigureFormat, plot
+from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot
 
 
 @plot.command()
@@ -23,13 +22,9 @@ def filters(
     top: Annotated[int, typer.Option(min=1, help="Maps to draw for each row.")] = 3,
     split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
     name: Annotated[str, typer.Option(help="What the files are called.")] = "filters",
-    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
-    format: Annotated[
-        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
-    ] = None,
+    output: Output = DEFAULT_OUTPUT,
+    format: Formats = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Draw the heaviest filters of the predicted class, with their weights, for some inputs.
 
@@ -47,6 +42,6 @@ def filters(
     experiment = load_config(config)
     tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir)
     found = explain(experiment, tasks, row or [0, 1], top, data_dir)
-    endings = [chosen.value for chosen in format or FigureFormat]
+    endings = endings_of(format)
     for path in save_figures({name: draw(found)}, output, endings):
         typer.echo(path)

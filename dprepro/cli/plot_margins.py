@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dprepro.cli.plot import FigureFormat, plot
+from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot
 
 
 @plot.command()
@@ -17,13 +16,9 @@ def margins(
     epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
     fits: Annotated[int | None, typer.Option(min=1, help="Splits to fit; default all.")] = None,
     name: Annotated[str, typer.Option(help="What the files are called.")] = "margins",
-    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
-    format: Annotated[
-        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
-    ] = None,
+    output: Output = DEFAULT_OUTPUT,
+    format: Formats = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Draw the advantage of each round and the margins of the training rows.
 
@@ -43,6 +38,6 @@ def margins(
         for split in range(min(fits or experiment.splits, experiment.splits))
     ]
     figure = draw(run_boosting(experiment, tasks, data_dir))
-    endings = [chosen.value for chosen in format or FigureFormat]
+    endings = endings_of(format)
     for path in save_figures({name: figure}, output, endings):
         typer.echo(path)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, method_titles, read
-from dprepro.cli.plot import FigureFormat, plot
+from dprepro.cli.plot import DEFAULT_OUTPUT, Formats, Output, endings_of, plot
 
 
 @plot.command()
 def sweep(
     parameter: Annotated[str, typer.Argument(help="The parameter, e.g. n_maps.")],
     metric: Annotated[str, typer.Option(help="auc, rmse, accuracy, ...")] = "accuracy",
-    output: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("out/figures"),
-    format: Annotated[
-        list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
-    ] = None,
+    output: Output = DEFAULT_OUTPUT,
+    format: Formats = None,
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
 ) -> None:
@@ -39,5 +36,5 @@ def sweep(
         f"sweep-{parameter}-{dataset}": draw(sweeps, parameter, shown, dataset)
         for dataset, sweeps in found.items()
     }
-    for path in save_figures(figures, output, [chosen.value for chosen in format or FigureFormat]):
+    for path in save_figures(figures, output, endings_of(format)):
         typer.echo(path)
