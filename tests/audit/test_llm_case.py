@@ -1,0 +1,26 @@
+"""The sampled pair of locally linear maps: sound noise passes, and noise divided twice does not."""
+
+import numpy as np
+
+from dprepro.audit import Verdict, audit, find_case
+from dprepro.llm import DPLLMClassifier
+
+
+def test_samples_maps_and_projections_pass():
+    case = find_case("dp-llm/sampled", epsilon=4.0)
+    (entry,) = case.fit(True, 0).ledger_.entries
+    assert (round(entry.sampling, 1), entry.uses) == (0.3, 4)
+    result = audit(case, 400, seed=2)
+    assert result.verdict is Verdict.WITHIN
+    assert result.true_epsilon > 3.9
+
+
+def test_noise_divided_by_the_batch_size_once_too_often(monkeypatch):
+    drawn = DPLLMClassifier._draw_noise
+
+    def thin(self, shape, rows):
+        source, noise = drawn(self, shape, rows)
+        return source, (draw / np.float32(self.batch_size) for draw in noise)
+
+    monkeypatch.setattr(DPLLMClassifier, "_draw_noise", thin)
+    assert audit(find_case("dp-llm/sampled"), 400, seed=2).verdict is Verdict.EXCEEDED
