@@ -42,8 +42,9 @@ def main() -> None:
     with threadpool_limits(limits=options.threads):
         peak = sgemm_rate()
         print(f"peak (sgemm, {options.threads} threads): {peak:.0f} GFLOP/s a core")
-        compare_steps(X, y, options.steps, options.threads, peak)
+        # First, so that the peak of the memory is the fit's.
         whole_fit(X, y, options.epochs, peak)
+        compare_steps(X, y, options.steps, options.threads, peak)
 
 
 def whole_fit(X: np.ndarray, y: np.ndarray, epochs: int, peak: float) -> None:
