@@ -86,7 +86,9 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         if not (self.centre == 0 and self.spread == 1):
             X = (X - np.float32(self.centre)) / np.float32(self.spread)
         # Longer rows would overflow float32 in their scores and norms.
-        return X if np.abs(X).max() <= LARGEST_INPUT else np.clip(X, -LARGEST_INPUT, LARGEST_INPUT)
+        if X.min() >= -LARGEST_INPUT and X.max() <= LARGEST_INPUT:
+            return X
+        return np.clip(X, -LARGEST_INPUT, LARGEST_INPUT)
 
     def _start(
         self, generator: np.random.Generator, n_features: int
