@@ -102,7 +102,7 @@ def _chosen(
     names: Sequence[str] | None, task: TaskKind | None, one_run: bool
 ) -> list[tuple[str, TaskKind | None]]:
     """Return the subjects to audit, each task of a method by itself."""
-    from dprepro.audit import find_case, one_run_names, subjects
+    from dprepro.audit import find_case, find_one_run_case, one_run_names, subjects
 
     allowed = [(n, kind) for n, kind in subjects() if not (one_run and n not in one_run_names())]
     if not names:
@@ -110,7 +110,10 @@ def _chosen(
     chosen: list[tuple[str, TaskKind | None]] = []
     for name in names:
         # An unknown name or task is refused with what is allowed.
-        find_case(name, task)
+        if one_run:
+            find_one_run_case(name, task)
+        else:
+            find_case(name, task)
         chosen.extend(
             (n, kind)
             for n, kind in allowed
