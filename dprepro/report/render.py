@@ -78,7 +78,7 @@ def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
         else:
             failed = f", {result.failed} failed" if result.failed else ""
             marks.append(f"{result.splits(metric)}/{entry.planned}{failed}")
-    elif result and verdict and verdict.note:
+    elif result and verdict and verdict.note and verdict.tolerance is not None:
         marks.append(verdict.note)
     if style.true_epsilon and result and result.true_epsilon is not None:
         marks.append(f"ε {result.true_epsilon:.3g}")
