@@ -39,6 +39,7 @@ def describe(config_text: str, jobs: int) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cpu": _cpu_model(),
+        "blas": _blas_kernels(),
         "cores": os.cpu_count(),
         "libraries": _library_versions(),
     }
@@ -68,6 +69,15 @@ def _cpu_model() -> str:
     except OSError:
         pass  # not Linux
     return platform.processor() or platform.machine()
+
+
+def _blas_kernels() -> list[str]:
+    """Return the kernels that linear algebra uses, e.g. ["openblas Haswell"]: they round alike."""
+    import numpy  # noqa: F401 - loads the library that is asked about
+    from threadpoolctl import threadpool_info
+
+    found = (f"{i['internal_api']} {i.get('architecture', '')}".strip() for i in threadpool_info())
+    return sorted({name for name in found if not name.startswith("openmp")})
 
 
 def _git_state() -> dict[str, Any] | None:

@@ -10,11 +10,13 @@ from typing import Any
 from dprepro.experiment.record import Record
 
 # THE tolerances of a rerun, relative to the committed metric. The same task gives the same bits on
-# the same processor with the same libraries. Elsewhere the width of vector instructions changes
-# the order of float32 sums: scores move in the sixth digit and a few test rows change rank.
+# the same processor with the same libraries and linear algebra kernels. Elsewhere sums are taken in
+# another order: scores move in the sixth digit, solvers that stop at a tolerance (logistic
+# regression) end a little apart, and a few of thousands of test rows change sides. Between two
+# kernels of OpenBLAS on one machine the accuracy of logistic regression moved by 7e-4.
 SAME_MACHINE = 1e-9
-OTHER_MACHINE = 1e-4
-_MACHINE = ("cpu", "python", "libraries")
+OTHER_MACHINE = 1e-3
+_MACHINE = ("cpu", "blas", "python", "libraries")
 
 
 @dataclass(frozen=True)
