@@ -213,7 +213,7 @@ class BatchBooster:
 
     def _sums(self, function: Function) -> np.ndarray:
         bound = np.float32(self.bound)
-        if bound > self.bound:
+        if float(bound) > self.bound:
             bound = np.nextafter(bound, np.float32(0))
         sums = residual_sums(
             self._scores, self.targets, *self._pending, function.codes, function.counts.size,

@@ -172,6 +172,7 @@ class _DPEBMPlus(AdditiveModel):
             assumed_public=[
                 "names, types and number of features",
                 *(["bounds, categories and target range or labels"] if domain.is_public else []),
+                "that two rows at least are there, and both labels of a classification",
             ],
         )
 
@@ -294,12 +295,13 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         domain = resolve_domain(self, frame, y, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         width, middle = upper - lower, (lower + upper) / 2
-        if not width > 0:
+        if not (0 < width < math.inf and math.isfinite(middle)):
             raise ValueError(
                 f"the target's range is [{lower}, {upper}]: with more than n_samples=1 distinct "
                 "value or public target bounds there is something to learn"
             )
-        targets = ((np.clip(y, lower, upper) - middle) / width).astype(np.float32)
+        # Clipped again, since the division rounds: a target beyond 1/2 would cost more than paid.
+        targets = np.clip((np.clip(y, lower, upper) - middle) / width, -0.5, 0.5).astype(np.float32)
         functions, intercept = self._train(frame, targets, domain, logistic=False)
         self.shape_noise_ = [width * function.deviations for function in functions]
         self.range_ = (lower, upper)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -31,6 +31,7 @@ PREDICTION = (
 # More than any fit leaves, and about what can be recomposed in a few seconds and a gigabyte.
 _MOST_SPENT = 300.0
 _MOST_USES = 10_000
+_MOST_ENTRIES = 64
 _LEDGERS = TypeAdapter(Ledger)
 
 Text = Annotated[str, Field(max_length=10_000)]
@@ -206,14 +207,25 @@ def _check_ledger(ledger: Ledger) -> None:
         raise ValueError(f"ledger: adjacency must be one of {', '.join(ADJACENCIES)}")
     for entry in ledger.entries:
         _check_entry(entry)
-    gaussian = [e for e in ledger.entries if _adds_up_exactly(e)]
-    others = [e for e in ledger.entries if not _adds_up_exactly(e)]
+    _check_total(ledger.entries)
+    exchanged = [entry.under_replace_one() for entry in ledger.entries]
+    for entry in exchanged:
+        _check_entry(entry)
+    # What one row can reach twice over.
+    _check_total(exchanged, 2 * _MOST_SPENT)
+
+
+def _check_total(entries: Sequence[LedgerEntry], most: float = _MOST_SPENT) -> None:
+    gaussian = [e for e in entries if _adds_up_exactly(e)]
+    others = [e for e in entries if not _adds_up_exactly(e)]
     mu = math.sqrt(sum(e.uses / e.noise_multiplier**2 for e in gaussian))
     rest = sum(
         e.uses * (e.budget[0] if e.mechanism == "cited" else 1 / e.noise_multiplier) for e in others
     )
-    if mu + rest > _MOST_SPENT or sum(e.uses for e in others) > _MOST_USES:
+    if mu + rest > most or sum(e.uses for e in others) > _MOST_USES:
         raise ValueError("ledger: its releases add up to more than any promise of privacy")
+    if len(entries) > _MOST_ENTRIES:
+        raise ValueError(f"ledger: more than {_MOST_ENTRIES} kinds of release")
 
 
 def _adds_up_exactly(entry: LedgerEntry) -> bool:

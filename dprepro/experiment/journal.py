@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
 from collections.abc import Mapping
@@ -59,10 +60,10 @@ def read_journal(path: Path) -> JournalContents:
         if fields["kind"] == "environment":
             environments.append(fields)
         else:
-            record = _record(fields, path, number)
+            key, record = _record(fields, path, number)
             # Last place too, so that the order tells which of two settings came later.
-            records.pop(record.task.key, None)
-            records[record.task.key] = record
+            records.pop(key, None)
+            records[key] = record
     return JournalContents(environments, list(records.values()))
 
 
@@ -179,7 +180,7 @@ def _whole_lines(raw: bytes, path: Path) -> list[bytes]:
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -190,7 +191,7 @@ def _parse(line: bytes, path: Path, number: int) -> dict[str, Any]:
         if fields["kind"] in ("environment", "record"):
             return dict(fields)
         problem = f"unknown kind {fields['kind']!r}"
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise DpreproError(
         f"{path}, line {number}: not a journal line ({problem}); take the line out, or begin "
@@ -198,10 +199,14 @@ def _parse(line: bytes, path: Path, number: int) -> dict[str, Any]:
     )
 
 
-def _record(fields: dict[str, Any], path: Path, number: int) -> Record:
+def _record(fields: dict[str, Any], path: Path, number: int) -> tuple[str, Record]:
     try:
-        return Record.from_json(fields)
-    except (KeyError, TypeError) as error:
+        record = Record.from_json(fields)
+        for name, value in (*record.metrics.items(), *record.seconds.items()):
+            if not math.isfinite(value):
+                raise ValueError(f"{name} is {value}")
+        return record.task.key, record
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DpreproError(
             f"{path}, line {number}: a record of another version of dprepro "
             f"({type(error).__name__}: {error}); begin again with --fresh, which keeps the old "

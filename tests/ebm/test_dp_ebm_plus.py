@@ -166,3 +166,25 @@ def test_parameters_out_of_range_are_refused(parameters, message):
     X, labels, _ = table(20)
     with pytest.raises(ValueError, match=message):
         DPEBMPlusClassifier(domain=DOMAIN, **parameters).fit(X, labels)
+
+
+def test_scaled_targets_stay_in_the_unit_that_is_paid_for(monkeypatch):
+    seen = []
+
+    def capture(self, frame, targets, domain, logistic):
+        seen.append(targets)
+        raise InterruptedError
+
+    monkeypatch.setattr(DPEBMPlusRegressor, "_train", capture)
+    X, _, _ = table(50)
+    rounding = Domain(FEATURES, (1e16, 1e16 + 2))
+    with pytest.raises(InterruptedError):
+        DPEBMPlusRegressor(domain=rounding).fit(X, np.repeat([1e16, 1e16 + 2], 25))
+    assert np.abs(seen[0]).max() == 0.5
+
+
+@pytest.mark.parametrize("bounds", [(1e308, 1.5e308), (-1.7e308, 1.7e308)])
+def test_ranges_that_overflow_are_refused(bounds):
+    X, _, y = table(50)
+    with pytest.raises(ValueError, match="target's range is"):
+        DPEBMPlusRegressor(domain=Domain(FEATURES, bounds)).fit(X, y)

@@ -230,6 +230,8 @@ def spoilt(*path, value):
         (["ledger", "entries", 0, "scale"], 1e-9, "out of range"),
         (["ledger", "entries", 0, "uses"], 10**9, "more than any promise"),
         (["ledger", "entries", 0, "uses"], 0, "out of range"),
+        (["ledger", "entries", 0, "replace_one"], 1e300, "out of range"),
+        (["ledger", "entries", 0, "replace_one"], 1e6, "out of range|more than any promise"),
         (["ledger", "entries", 0, "budget"], [1.0], "budget"),
         (["origin"], [], "origin"),
     ],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -177,3 +178,29 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
         Journal(tmp_path / "file" / "x.jsonl"),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("epsilon", "abc"),
+        ("params", 3),
+        ("metrics", {"auc": "<b>"}),
+        ("metrics", {"auc": math.nan}),
+    ],
+)
+def test_a_record_that_is_none_is_named_with_its_line(
+    path: Path, field: str, value: object
+) -> None:
+    *lines, last = path.read_text().splitlines()
+    record = json.loads(last)
+    (record["task"] if field in record["task"] else record)[field] = value
+    path.write_text("\n".join([*lines, json.dumps(record)]) + "\n")
+    with pytest.raises(DpreproError, match="line 3"):
+        read_journal(path)
+
+
+def test_a_bottomless_line_is_named(path: Path) -> None:
+    path.write_text(path.read_text() + '{"kind": ' + "[" * 100_000 + "\n" + path.read_text())
+    with pytest.raises(DpreproError, match="line 4"):
+        read_journal(path)
