@@ -15,10 +15,10 @@ from dprepro.experiment.record import Record, Task
 def finished_elsewhere(path: Path, tasks: Collection[Task]) -> list[dict[str, Any] | Record]:
     """Return journal entries for those of `tasks` that a neighbour of the journal `path` finished.
 
-    The records of each neighbour follow a description of the environment that it was written in,
-    with its name as ``taken_from``. Equal tasks have equal results, so there is nothing to run;
-    only tasks without a seed, which no run repeats, are left out. A neighbour that cannot be read
-    is passed over.
+    The records of each neighbour follow the newest environment that it names (a neighbour written
+    in several runs has older ones too), with its name as ``taken_from``. Equal tasks have
+    equal results, so there is nothing to run; only tasks without a seed, which no run repeats, are
+    left out. A neighbour that cannot be read is passed over.
     """
     wanted = {task.key for task in tasks if task.seed is not None}
     entries: list[dict[str, Any] | Record] = []
