@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ from dprepro.errors import DpreproError
 MAX_BYTES = 16 * 2**20
 _MOST_LEVELS = 8
 _MOST_PROBLEMS = 5
+_LONGEST_LINE = 240
+# Half of a character: JSON can name it, but no file in UTF-8 can hold it.
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Loaded(AdditiveModel):
@@ -206,30 +210,48 @@ def _record(values: Any, where: str) -> ModelRecord:
             f'{where}: not a model file: "format" must be {FORMAT!r}; '
             "`dprepro fit CONFIG --output FILE` writes one"
         )
-    if values.get("version") != VERSION:
-        raise DpreproError(
-            f"{where}: version {values.get('version')!r} of the format is not known here "
-            f"(allowed: {VERSION}); use the release of dprepro that wrote it"
-        )
     if _is_deeper(values, _MOST_LEVELS):
         raise DpreproError(f"{where}: nested more than {_MOST_LEVELS} levels deep")
+    if values.get("version") != VERSION:
+        raise DpreproError(
+            f"{where}: version {_brief(repr(values.get('version')))} of the format is not known "
+            f"here (allowed: {VERSION}); use the release of dprepro that wrote it"
+        )
+    _refuse_half_characters(values, where)
     try:
         record = ModelRecord.model_validate(values)
         if record.ledger is not None:
             ledger_from_json(record.ledger)
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
-        lines = [
-            f"{where}: {'.'.join(map(str, problem['loc'])) or 'model'}: "
-            f"{problem['msg'].removeprefix('Value error, ')}"
-            for problem in problems[:_MOST_PROBLEMS]
-        ]
-        if len(problems) > _MOST_PROBLEMS:
-            lines.append(f"{where}: and {len(problems) - _MOST_PROBLEMS} more")
+        lines = [f"{where}: {line}" for line in _problems(error)]
         raise DpreproError("\n".join(lines)) from error
     except ValueError as error:
-        raise DpreproError(f"{where}: {error}") from error
+        raise DpreproError(f"{where}: {_brief(str(error))}") from error
     return record
+
+
+def _problems(error: ValidationError) -> list[str]:
+    """Return what is wrong with a file, field by field; the first few."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [
+        _brief(
+            f"{'.'.join(map(str, problem['loc'])) or 'model'}: "
+            f"{problem['msg'].removeprefix('Value error, ')}"
+        )
+        for problem in found[:_MOST_PROBLEMS]
+    ]
+    more = len(found) - _MOST_PROBLEMS
+    return [*lines, f"and {more} more"] if more > 0 else lines
+
+
+def _refuse_half_characters(values: Any, where: str) -> None:
+    """Raise `DpreproError` for a lone surrogate: with it, the model could not be saved again."""
+    for place, text in _texts(values):
+        if half := _LONE_SURROGATE.search(text):
+            raise DpreproError(
+                f"{where}: {_brief(place)}: holds {half[0]!a}, a lone surrogate (half of a "
+                "character), which no text file can hold; take it out"
+            )
 
 
 def _parse(text: str, path: Path) -> Any:
@@ -277,3 +299,24 @@ def _is_deeper(values: Any, levels: int) -> bool:
             for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
     return bool(layer)
+
+
+def _texts(values: Any, place: str = "model") -> Iterator[tuple[str, str]]:
+    """Yield every text, keys of mappings too, with the place where it stands."""
+    if isinstance(values, str):
+        yield place, values
+    elif isinstance(values, dict):
+        for key, inner in values.items():
+            yield place, str(key)
+            yield from _texts(inner, f"{place}.{key}")
+    elif isinstance(values, list):
+        for position, inner in enumerate(values):
+            if isinstance(inner, (str, list, dict)):  # not every number by itself
+                yield from _texts(inner, f"{place}.{position}")
+
+
+def _brief(line: str) -> str:
+    """Return a line of a message: no longer than can be read, nothing that steers a terminal."""
+    if len(line) > _LONGEST_LINE:
+        line = f"{line[: _LONGEST_LINE // 2]} … {line[-_LONGEST_LINE // 2 :]}"
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)
