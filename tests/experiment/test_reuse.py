@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dprepro.config import load_config
+from dprepro.experiment import environment
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.run import Options, look_ahead, run
 from tests.experiment.test_run import Watch, in_process
@@ -61,3 +62,64 @@ class TestTakingOver:
         run(load_config(first), options, Watch())
         (lab.results / "broken.jsonl").write_text(json.dumps({"kind": "nonsense"}) + "\n")
         assert run(load_config(second), options, Watch()).ran == 6
+
+
+def run_on(cpu: str, lab: Lab, path: Path, monkeypatch: pytest.MonkeyPatch, splits: int) -> None:
+    """Run the first splits of a config on a machine with this processor."""
+    describe = environment.describe
+    with monkeypatch.context() as patch:
+        patch.setattr(environment, "describe", lambda *given: {**describe(*given), "cpu": cpu})
+        run(load_config(path), Options(results=lab.results, splits=splits), Watch())
+
+
+def where_computed(journal: Path) -> list[tuple[str, str | None, int]]:
+    """Return (processor, journal named, split) of each record, by the line order of a journal."""
+    found, cpu, origin = [], "", None
+    for line in map(json.loads, journal.read_text().splitlines()):
+        if line["kind"] == "environment":
+            cpu, origin = line["cpu"], line.get("taken_from")
+        else:
+            found.append((cpu, origin, line["task"]["split"]))
+    return found
+
+
+@pytest.mark.usefixtures("in_process")
+class TestWhereRecordsCameFrom:
+    def test_each_record_keeps_the_environment_it_was_computed_in(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first, second = both(lab, methods=["noisy"])
+        run_on("old", lab, first, monkeypatch, splits=1)
+        run_on("new", lab, first, monkeypatch, splits=2)
+        run_on("mine", lab, second, monkeypatch, splits=3)
+        found = where_computed(lab.results / "second.jsonl")
+        machines = {split: (cpu, origin) for cpu, origin, split in found}
+        assert machines == {0: ("old", "lab"), 1: ("new", "lab"), 2: ("mine", None)}
+
+    def test_what_was_taken_over_twice_names_the_journal_it_was_computed_for(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first, second = both(lab, methods=["noisy"])
+        run_on("old", lab, first, monkeypatch, splits=1)
+        run_on("new", lab, second, monkeypatch, splits=1)
+        (lab.results / "lab.jsonl").unlink()
+        run_on("mine", lab, lab.config("third", methods=["noisy"]), monkeypatch, splits=1)
+        found = where_computed(lab.results / "third.jsonl")
+        assert {(cpu, origin) for cpu, origin, _ in found} == {("old", "lab")}
+
+    def test_a_record_without_an_environment_is_run_again(self, lab: Lab) -> None:
+        first, second = map(load_config, both(lab))
+        options = Options(results=lab.results)
+        run(first, options, Watch())
+        journal = lab.results / "lab.jsonl"
+        head, record, *rest = journal.read_text().splitlines(keepends=True)
+        journal.write_text("".join([record, head, *rest]))
+        assert run(second, options, Watch()).ran == 1
+
+    def test_a_torn_neighbour_gives_its_whole_lines(self, lab: Lab) -> None:
+        first, second = map(load_config, both(lab))
+        options = Options(results=lab.results)
+        run(first, options, Watch())
+        with (lab.results / "lab.jsonl").open("ab") as journal:
+            journal.write(b"\x00" * 40 + b"\n")
+        assert run(second, options, Watch()).ran == 0
