@@ -106,6 +106,11 @@ class Run:
     journal: str
     environment: Mapping[str, Any]
 
+    @property
+    def taken_from(self) -> str:
+        """The journal whose records of this run were taken over; empty for a run of its own."""
+        return str(self.environment.get("taken_from", ""))
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -120,18 +125,27 @@ def read_runs(folder: Path, configs: Sequence[str] = ()) -> Runs:
     """Read the journals of `folder`: all, or those of the configs named.
 
     Records that a later setting under the same label replaces are left out, as in `read_results`.
+    One that another journal took over counts once.
 
     Raises
     ------
     DpreproError
         If the folder, its journals or a named one is missing, or a ledger is malformed.
     """
-    runs, records = [], []
+    runs = []
+    distinct: dict[object, Record] = {}
     for path in journal_paths(folder, configs):
         contents = read_journal(path)
         runs += [Run(path.stem, environment) for environment in contents.environments]
-        records += current_records(contents.records)
+        for record in current_records(contents.records):
+            distinct.setdefault(_computation(record), record)
+    records = list(distinct.values())
     return Runs(tuple(runs), tuple(_spendings(records)), tuple(_timings(records)))
+
+
+def _computation(record: Record) -> object:
+    """Return what two records share if one was taken over: no two runs take the same time."""
+    return record.task.key, record.status, tuple(sorted(record.seconds.items()))
 
 
 def _grouped(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:

@@ -99,3 +99,22 @@ def test_replaced_records_are_left_out_and_every_run_is_named(tmp_path):
     found = read_runs(tmp_path)
     assert found.timings[0].finished == 1
     assert [(run.journal, run.environment["cpu"]) for run in found.runs] == [("one", "abacus")]
+
+
+def test_what_another_journal_took_over_counts_once(tmp_path):
+    first, second = records([0.8, 0.8], ledger=ledger())
+    first = replace(first, seconds={"fit": 3600.0})
+    write(tmp_path, "one", [first])
+    write(tmp_path, "two", [first, replace(second, seconds={"fit": 60.0})], {"taken_from": "one"})
+    found = read_runs(tmp_path)
+    (timing,) = found.timings
+    assert (timing.finished, timing.total) == (2, 3660.0)
+    assert [run.taken_from for run in found.runs] == ["", "one"]
+
+
+def test_what_two_journals_computed_counts_twice(tmp_path):
+    (record,) = records([0.8])
+    write(tmp_path, "one", [replace(record, seconds={"fit": 1.5})])
+    write(tmp_path, "two", [replace(record, seconds={"fit": 1.25})])
+    (timing,) = read_runs(tmp_path).timings
+    assert timing.total == 2.75

@@ -81,7 +81,8 @@ def _facts(environment: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 def _run(run: Run, machine: str) -> Row:
     given = run.environment
-    fields = (run.journal, _time(given), given.get("dprepro", ""), _commit(given))
+    journal = f"{run.journal}, taken from {run.taken_from}" if run.taken_from else run.journal
+    fields = (journal, _time(given), given.get("dprepro", ""), _commit(given))
     cells = (*fields, given.get("jobs", ""), machine)
     return Row(tuple(Cell(str(text)) for text in cells))
 

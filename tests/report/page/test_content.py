@@ -15,7 +15,7 @@ from dprepro.report.metrics import tolerances
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.content import Sources, build_page, in_words
 from dprepro.report.results import read_results
-from dprepro.report.runs import read_runs
+from dprepro.report.runs import Run, read_runs
 from dprepro.report.tables import build_tables
 from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
@@ -131,6 +131,13 @@ def test_a_machine_stands_there_once_and_each_run_names_its_own(sources):
     page = build_page(replace(sources, runs=runs))
     assert [machine.name for machine in page.machines] == ["M1", "M2"]
     assert [row.cells[-1].text for row in page.runs.rows] == ["M1", "M2", "M1"]
+
+
+def test_a_run_that_was_taken_over_names_the_journal_that_it_was_for(sources):
+    other = Run("two", {**ENVIRONMENT, "taken_from": "one"})
+    runs = replace(sources.runs, runs=(*sources.runs.runs, other))
+    rows = build_page(replace(sources, runs=runs)).runs.rows
+    assert [row.cells[0].text for row in rows] == ["one", "two", "two, taken from one"]
 
 
 def test_a_curve_is_drawn_for_each_dataset_with_privacy_levels(page):
