@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -111,9 +112,11 @@ def is_categorical(column: pd.Series) -> bool:
 
 def _observe_feature(name: str, column: pd.Series) -> Feature:
     if is_categorical(column):
-        return CategoricalFeature(
-            name, tuple(sorted(map(str, column.dropna().unique()))), bool(column.isna().any())
-        )
+        present = column.dropna()
+        # In a column of objects `unique` takes 1, 1.0 and True for one value.
+        distinct = present if present.dtype == object else present.unique()
+        categories = tuple(sorted({str(value) for value in distinct}))
+        return CategoricalFeature(name, categories, bool(column.isna().any()))
     values = column.to_numpy(dtype=float, na_value=np.nan)
     finite = values[np.isfinite(values)]
     if finite.size == 0:
@@ -123,17 +126,63 @@ def _observe_feature(name: str, column: pd.Series) -> Feature:
 
 
 def category_codes(column: pd.Series, categories: Sequence[str]) -> np.ndarray:
-    """Return int64 codes of shape (n,): the position in `categories`, -1 for missing or unseen."""
-    wanted = pd.Index(list(categories), dtype=object)
+    """Return int64 codes of shape (n,): the position in `categories`, -1 for missing or unseen.
+
+    A number is the first category that reads as the same number: 1 and 1.0 both are "1". Text, a
+    truth value and anything else is the category that equals its text. The code of a row depends
+    on its own value and on `categories` alone, whatever type other rows give to the column.
+    """
+    find = _finder(categories)
     if isinstance(column.dtype, pd.CategoricalDtype):
-        # Look up each distinct category once, not each row.
-        of_category = wanted.get_indexer(
-            pd.Index([str(c) for c in column.cat.categories], dtype=object)
+        codes, distinct = np.asarray(column.cat.codes), column.cat.categories
+    elif column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) != "string":
+        # `factorize` takes 1, 1.0 and True for one value.
+        found = np.array([find(value) for value in column], dtype=np.int64)
+        return np.where(column.isna(), -1, found)
+    else:
+        codes, distinct = pd.factorize(column)
+    return np.array([*map(find, distinct), -1], dtype=np.int64)[codes]
+
+
+def _finder(categories: Sequence[str]) -> Callable[[object], int]:
+    by_text = {category: code for code, category in enumerate(categories)}
+    by_number = {_as_number(category): by_text[category] for category in reversed(categories)}
+
+    def find(value: object) -> int:
+        # A column of integers turns into floats when a value is missing somewhere.
+        if isinstance(value, Real) and not isinstance(value, bool):
+            return by_number.get(_as_number(value), -1)
+        return by_text.get(str(value), -1)
+
+    return find
+
+
+def _as_number(value: Any) -> float:
+    """Return a number or the one that text reads as; where there is none, a NaN equal to no key."""
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return float("nan")
+
+
+def refuse_missing(feature: Feature, missing: np.ndarray) -> None:
+    """Raise ValueError if values are missing, bool (n,), where the domain allows none.
+
+    Like `refuse_unseen` for private rows: the message says nothing of them that could be withheld.
+    """
+    if missing.any() and not feature.missing:
+        raise ValueError(
+            f"feature {feature.name!r} has missing values (NaN) and its domain allows none: fill "
+            "them in, or declare it: missing=True (on a card `missing: true`). "
+            f"X[{feature.name!r}].isna() shows the rows"
         )
-        return np.append(of_category, -1)[column.cat.codes.to_numpy()]
-    codes, distinct = pd.factorize(column)
-    return np.append(wanted.get_indexer(_as_strings(distinct)), -1)[codes]
 
 
-def _as_strings(values: Iterable[object]) -> pd.Index:
-    return pd.Index([str(value) for value in values], dtype=object)
+def refuse_unseen(feature: CategoricalFeature, unseen: np.ndarray) -> None:
+    """Raise ValueError if rows, bool (n,), hold a category outside the domain."""
+    if unseen.any():
+        raise ValueError(
+            f"feature {feature.name!r} holds a category that is not in its domain; allowed: "
+            f"{', '.join(map(repr, feature.categories))}. X[{feature.name!r}].unique() shows what "
+            "it holds"
+        )
