@@ -1,0 +1,129 @@
+"""Under add/remove-one nothing but what was released decides a DP-EBM: not even how many rows.
+
+A table and the same table with one row more are fitted with noise that cancels the row: every noisy
+histogram and leaf sum is then the same. Whatever still differs was read without being paid for.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, dp_ebm
+from dprepro.ebm.binning import histogram
+from dprepro.ebm.kernel import boost
+from dprepro.privacy.mechanisms import NoiseSource
+
+FEATURES = (
+    NumericFeature("x", 0, 1, missing=True),
+    NumericFeature("z", -5, 5),
+    CategoricalFeature("c", ("a", "b", "d")),
+)
+ROWS = 12
+MAX_BINS = 8
+
+
+def table():
+    """Return rows of which the last is the one more, and both kinds of targets."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "x": np.append(rng.random(ROWS), np.nan),
+            "z": np.append(rng.normal(size=ROWS), 1.3),
+            "c": np.append(rng.choice(["a", "b"], ROWS), "d"),
+        }
+    )
+    y = np.append((X["z"][:ROWS] > 0) * 1.0, 1.0)
+    return X, {"labels": y.astype(int), "numbers": 3 * y + 0.1 * X["z"].to_numpy()}
+
+
+class CancellingSource(NoiseSource):
+    """Takes the last row's part out of the noisy histograms."""
+
+    def gaussian(self, shape, *, releases, **parameters):
+        noise = super().gaussian(shape, releases=releases, **parameters)
+        if not releases.startswith("rows per cell"):
+            return noise
+        last = table()[0].iloc[-1:]
+        parts = [histogram(last[f.name].infer_objects(), f, MAX_BINS)[1] for f in FEATURES]
+        return noise - np.concatenate(parts)
+
+
+def cancelling_boost(
+    codes, targets, scores, cuts, noise, counts, n_bins, rate, logistic, bound, adaptive
+):
+    """Boost all rows, with noise that takes the last row's part out of every leaf sum."""
+    others = np.ascontiguousarray(codes[:, :-1])
+    common = (counts, n_bins, rate, logistic, bound, adaptive)
+    lowered = noise.copy()
+    score = 0.0
+    for step in range(len(cuts)):
+        k = step % len(codes)
+        so_far = slice(step + 1)
+        shapes, factors = boost(
+            others, targets[:-1], np.zeros(ROWS, np.float32), cuts[so_far], noise[so_far], *common
+        )
+        guess = expit(score) if logistic else score
+        residual = np.clip(targets[-1] - guess, -bound, bound)
+        leaf = (cuts[step] <= codes[k, -1]).sum()
+        lowered[step, leaf] -= rate * residual / factors[step]
+        score = sum(shape[code] for shape, code in zip(shapes, codes[:, -1], strict=True))
+    return boost(codes, targets, scores, cuts, lowered, *common)
+
+
+def pair(kind, adjacency, seed, monkeypatch):
+    """Return what is published of the fits without and with the row whose part is cancelled."""
+    X, targets = table()
+    estimator = DPEBMClassifier if kind == "labels" else DPEBMRegressor
+    domain = Domain(FEATURES, ("0", "1") if kind == "labels" else (-1.0, 4.0))
+    model = estimator(
+        200.0, composition="joint", sensitivity="sound", adjacency=adjacency, max_bins=MAX_BINS,
+        n_epochs=4, learning_rate=0.1, domain=domain, random_state=seed,
+    )  # fmt: skip
+    without = published(model.fit(X[:-1], targets[kind][:-1]))
+    with monkeypatch.context() as patch:
+        patch.setattr(dp_ebm, "NoiseSource", CancellingSource)
+        patch.setattr(dp_ebm, "boost", cancelling_boost)
+        return without, published(model.fit(X, targets[kind]))
+
+
+def published(model):
+    return {
+        "ledger": model.ledger_.summary(),
+        "bins": [(bins.labels, bins.missing_bin) for bins in model.bins_],
+        "numbers": [
+            np.concatenate([bins.cuts for bins in model.bins_]),
+            np.concatenate([bins.groups for bins in model.bins_]),
+            np.concatenate(model.bin_counts_),
+            np.concatenate(model.shape_noise_),
+            np.append(np.concatenate(model.shape_functions_), model.intercept_),
+        ],
+    }
+
+
+def same(one, other):
+    return (
+        one["ledger"] == other["ledger"]
+        and one["bins"] == other["bins"]
+        and all(map(np.allclose, one["numbers"], other["numbers"], [1e-4] * 5, [1e-5] * 5))
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_with_the_same_answers_a_row_more_gives_the_same_model(kind, seed, monkeypatch):
+    assert same(*pair(kind, "add/remove-one", seed, monkeypatch))
+
+
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_an_exact_number_of_rows_would_be_noticed(kind, monkeypatch):
+    """Zero-out takes it as public and merges cells by it."""
+    pairs = [pair(kind, "zero-out", seed, monkeypatch) for seed in range(5)]
+    assert not all(same(*models) for models in pairs)
+
+
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_a_row_that_is_not_cancelled_is_noticed(kind, monkeypatch):
+    monkeypatch.setitem(globals(), "cancelling_boost", boost)
+    assert not same(*pair(kind, "add/remove-one", 0, monkeypatch))
