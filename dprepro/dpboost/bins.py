@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from dprepro.data.domain import CategoricalFeature, Feature, category_codes
+from dprepro.data.domain import (
+    CategoricalFeature,
+    Feature,
+    category_codes,
+    refuse_missing,
+    refuse_unseen,
+)
 from dprepro.ebm.binning import numeric_values
 
 MAX_BINS = 255
@@ -72,17 +78,9 @@ def check_values(column: pd.Series, numbers: np.ndarray, feature: Feature) -> No
     Numbers outside their bounds are no error: they fall into the outermost bins.
     """
     missing = column.isna().to_numpy()
-    if missing.any() and not feature.missing:
-        raise ValueError(
-            f"feature {feature.name!r} has {missing.sum()} missing values (NaN) and its domain "
-            "allows none: fill them in, or declare the feature with missing=True"
-        )
-    unseen = np.isnan(numbers) & ~missing
-    if unseen.any() and isinstance(feature, CategoricalFeature):
-        raise ValueError(
-            f"feature {feature.name!r}: category {column[unseen].iloc[0]!r} is not in its domain; "
-            f"allowed: {', '.join(map(repr, feature.categories))}"
-        )
+    refuse_missing(feature, missing)
+    if isinstance(feature, CategoricalFeature):
+        refuse_unseen(feature, np.isnan(numbers) & ~missing)
 
 
 def public_cuts(feature: Feature, max_bins: int) -> FeatureCuts:

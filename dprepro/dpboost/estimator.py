@@ -207,8 +207,8 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     Raises
     ------
     ValueError
-        On parameters out of range, infinite values, other than two classes, or values that the
-        domain rules out.
+        On parameters out of range, infinite values, or values and labels that the domain rules
+        out; without a public domain on other than two classes.
 
     Examples
     --------
@@ -226,9 +226,12 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     classes_: np.ndarray
 
     def fit(self, X: Any, y: Any) -> DPBoostClassifier:
-        """Fit to X (n, K) and y (n,) with two distinct labels."""
+        """Fit to X (n, K) and y (n,), the domain's labels or their codes.
+
+        Without a public domain both labels have to occur.
+        """
         frame = read_frame(self, X, reset=True)
-        self.classes_, labels = read_labels(self, frame, y)
+        self.classes_, labels = read_labels(self, frame, y, self.domain)
         self._check_parameters()
         domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
         self.start_ = 0.0

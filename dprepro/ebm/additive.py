@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dprepro.data.domain import Domain
 from dprepro.ebm.binning import FeatureBins
 from dprepro.ebm.inputs import read_frame, read_labels
 
@@ -105,9 +106,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         positive = self._scores(X) > 0
         return self.classes_[positive.astype(int)]
 
-    def _read_labels(self, frame: pd.DataFrame, y: Any) -> np.ndarray:
+    def _read_labels(self, frame: pd.DataFrame, y: Any, domain: Domain | None = None) -> np.ndarray:
         """Set ``classes_`` and return y as float32 codes 0, 1; see `read_labels`."""
-        self.classes_, codes = read_labels(self, frame, y)
+        self.classes_, codes = read_labels(self, frame, y, domain)
         return codes
 
     def __sklearn_tags__(self) -> Any:

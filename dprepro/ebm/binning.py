@@ -14,6 +14,8 @@ from dprepro.data.domain import (
     NumericFeature,
     category_codes,
     is_categorical,
+    refuse_missing,
+    refuse_unseen,
 )
 
 MAX_BINS = 256
@@ -108,22 +110,13 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
         On a category outside the domain, or a missing value where the domain allows none.
     """
     missing = column.isna().to_numpy()
-    if missing.any() and not feature.missing:
-        raise ValueError(
-            f"feature {feature.name!r} has {missing.sum()} missing values (NaN) and its domain "
-            "allows none: fill them in, or declare it: missing=True (on a card `missing: true`)"
-        )
+    refuse_missing(feature, missing)
     if isinstance(feature, NumericFeature):
         edges = cell_edges(feature, max_bins)
         cells = _uniform_cells(numeric_values(column), edges)
         return cells, _count(cells, edges.size)
     codes = category_codes(column, feature.categories)
-    unseen = (codes < 0) & ~missing
-    if unseen.any():
-        raise ValueError(
-            f"feature {feature.name!r}: category {column[unseen].iloc[0]!r} is not in its domain; "
-            f"allowed: {', '.join(map(repr, feature.categories))}"
-        )
+    refuse_unseen(feature, (codes < 0) & ~missing)
     cells = np.where(codes < 0, len(feature.categories), codes).astype(np.uint16)
     return cells, np.bincount(cells, minlength=len(feature.categories) + 1)
 

@@ -247,8 +247,8 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     Raises
     ------
     ValueError
-        On parameters out of range, infinite values, other than two classes, or values that the
-        domain rules out.
+        On parameters out of range, infinite values, or values and labels that the domain rules
+        out; without a public domain on other than two classes.
 
     Examples
     --------
@@ -264,9 +264,12 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMClassifier:
-        """Fit to X (n, K) and y (n,) with two distinct labels."""
+        """Fit to X (n, K) and y (n,), the domain's labels or their codes.
+
+        Without a public domain both labels have to occur.
+        """
         frame = read_frame(self, X, reset=True)
-        labels = self._read_labels(frame, y)
+        labels = self._read_labels(frame, y, self.domain)
         self._check_parameters()
         domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
         shapes = self._train(frame, labels, domain, logistic=True)

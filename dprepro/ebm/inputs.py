@@ -11,12 +11,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     assert_all_finite,
-    check_consistent_length,
     column_or_1d,
     validate_data,
 )
 
 from dprepro.data.domain import Domain, TaskKind, is_categorical
+
+# Errors of numpy and scikit-learn that quote private values or count rows, and what to say instead.
+_QUOTING = {
+    "could not convert": "an array must hold numbers, but it holds text: pass a DataFrame",
+    "Complex data not supported": "Complex data not supported, only real numbers",
+    "Expected 2D array": "Expected 2D array. Reshape your data: rows by features",
+    "should be a 1d array": "should be a 1d array, one value a row",
+}
 
 
 class PrivacyWarning(UserWarning):
@@ -42,16 +49,14 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
     if reset:
         forget_fit(model)
     if not isinstance(X, pd.DataFrame):
-        array = validate_data(
-            model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )  # fmt: skip
+        array = _read_array(model, X, reset)
         return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
     validate_data(model, X, reset=reset, skip_check_array=True)
-    if X.shape[1] == 0 or len(X) < (2 if reset else 1):
+    least = 2 if reset else 1
+    if X.shape[1] == 0 or len(X) < least:
         raise ValueError(
-            f"Found array with {len(X)} sample(s) and {X.shape[1]} feature(s) (shape={X.shape}) "
-            f"while a minimum of {2 if reset else 1} sample(s) and 1 feature(s) is required"
+            f"X has {'too few rows' if X.shape[1] else 'no columns'}: a minimum of {least} "
+            "sample(s) and 1 feature(s) is required"
         )
     for name in X.columns:
         if not is_categorical(X[name]):
@@ -61,15 +66,63 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
     return X
 
 
-def read_labels(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def _read_array(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
+    try:
+        array: np.ndarray = validate_data(
+            model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )  # fmt: skip
+    except ValueError as error:
+        raise _without_values(error, "X") from None
+    return array
+
+
+def _without_values(error: ValueError, name: str) -> ValueError:
+    for quoting, plain in _QUOTING.items():
+        if quoting in str(error):
+            return ValueError(f"{name}: {plain}")
+    return error
+
+
+def read_labels(
+    model: BaseEstimator, frame: pd.DataFrame, y: Any, domain: Domain | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the two classes, sorted, and y as float32 codes 0, 1 (n,).
+
+    With a public `domain` the classes are its own, whichever of them occur: y holds its labels as
+    text, or their codes 0 and 1 as numbers. Else they are the two that occur.
 
     Raises
     ------
     ValueError
-        On missing or infinite labels, or other than two classes.
+        On missing or infinite labels, those that the domain rules out, or other than two classes.
     """
     y = _read_y(model, frame, y)
+    if domain is not None and domain.is_public:
+        classes = _public_classes(model, domain, y)
+    else:
+        classes = _observed_classes(model, y)
+    return classes, (y == classes[1]).astype(np.float32)
+
+
+def _public_classes(model: BaseEstimator, domain: Domain, y: np.ndarray) -> np.ndarray:
+    _check_target(domain, "binary")
+    # By the type of y alone: what its rows hold must not decide how a row is read.
+    if y.dtype.kind in "biuf":
+        classes = np.array([0, 1], dtype=y.dtype)
+    else:
+        texts = sorted(map(str, domain.target))
+        classes = np.array(texts, dtype=object if y.dtype == object else None)
+    if y.dtype.kind not in "biufOUT" or not ((y == classes[0]) | (y == classes[1])).all():
+        raise ValueError(
+            f"{type(model).__name__}: y must hold the domain's labels "
+            f"{' and '.join(map(repr, domain.target))} as text, or their codes 0 and 1 as numbers, "
+            "but it holds something else: np.unique(y) shows what"
+        )
+    return classes
+
+
+def _observed_classes(model: BaseEstimator, y: np.ndarray) -> np.ndarray:
     check_classification_targets(y)
     classes = np.unique(y)
     if classes.size != 2:
@@ -78,7 +131,7 @@ def read_labels(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> tuple[np.n
             f"both labels, but it holds {classes.size} "
             f"{'class' if classes.size == 1 else 'classes'}"
         )
-    return classes, (y == classes[1]).astype(np.float32)
+    return classes
 
 
 def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
@@ -86,8 +139,12 @@ def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarra
     y = _read_y(model, frame, y)
     try:
         return y.astype(np.float64)
-    except ValueError as error:
-        raise ValueError(f"{type(model).__name__}: y must hold numbers: {error}") from error
+    except ValueError:
+        # numpy quotes the value, which is private.
+        raise ValueError(
+            f"{type(model).__name__}: y must hold numbers, but it holds something else: "
+            "pd.to_numeric(y, errors='coerce') is NaN in those rows"
+        ) from None
 
 
 def resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
@@ -147,8 +204,12 @@ def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
         raise ValueError(
             f"{type(model).__name__} requires y to be passed, but the target y is None."
         )
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(frame, y)
+    try:
+        y = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise _without_values(error, "y") from None
+    if len(y) != len(frame):  # scikit-learn would say how many rows there are
+        raise ValueError("X and y have inconsistent numbers of samples: y needs one value a row")
     if pd.isna(y).any():
         raise ValueError("Input y contains NaN: drop these rows or fill in their target")
     assert_all_finite(y, input_name="y")

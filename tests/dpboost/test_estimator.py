@@ -141,7 +141,8 @@ def test_predictions_scale_with_the_target_range(variant):
 @VARIANTS
 def test_probabilities_labels_and_scores_agree(variant):
     X, y, _ = table()
-    model = classifier(variant=variant).fit(X, np.array(["no", "yes"])[y])
+    domain = Domain(DOMAIN.features, ("no", "yes"))
+    model = classifier(variant=variant, domain=domain).fit(X, np.array(["no", "yes"])[y])
     scores, probabilities = model.decision_function(X), model.predict_proba(X)
     np.testing.assert_allclose(probabilities[:, 1], np.clip((1 + scores) / 2, 0, 1))
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
@@ -207,11 +208,10 @@ def test_bad_parameters_are_named(change, message):
     ("spoil", "message"),
     [
         (lambda X, y: (X.assign(x=np.inf), y), "infinity"),
-        (lambda X, y: (X.assign(x=np.nan), y), "has 20 missing values"),
-        (lambda X, y: (X.assign(c="z"), y), "category 'z' is not in its domain"),
+        (lambda X, y: (X.assign(x=np.nan), y), "has missing values"),
+        (lambda X, y: (X.assign(c="z"), y), "category that is not in its domain"),
         (lambda X, y: (X.assign(x="text"), y), "'x' is numeric in the domain"),
-        (lambda X, y: (X, y * 0), "1 class"),
-        (lambda X, y: (X, np.arange(20)), "Only binary classification"),
+        (lambda X, y: (X, np.arange(20)), "domain's labels '0' and '1' as text, or their codes"),
         (lambda X, y: (X[["x"]], y), "X has 1 columns but the domain describes 2"),
     ],
 )

@@ -130,12 +130,14 @@ def test_missing_values_get_a_bin_if_there_are_enough_of_them():
 
 
 def test_missing_values_outside_the_domain_are_an_error():
-    with pytest.raises(ValueError, match=r"'age' has 1 missing values \(NaN\) and its domain"):
+    with pytest.raises(ValueError, match=r"'age' has missing values \(NaN\) and its domain"):
         histogram(pd.Series([1.0, np.nan]), AGE, 4)
 
 
 def test_categories_outside_the_domain_are_an_error():
-    with pytest.raises(ValueError, match=r"'job': category 'z' is not in its domain; allowed: 'a'"):
+    with pytest.raises(
+        ValueError, match="'job' holds a category that is not in its domain; allowed: 'a'"
+    ):
         histogram(pd.Series(["a", "z"]), JOB, 4)
 
 

@@ -41,7 +41,7 @@ def models():
     X, y = table()
     private = {"random_state": 0, "n_epochs": 30}
     plain = {"random_state": 0, "n_epochs": 30, "outer_bags": 2}
-    domain, span = Domain(FEATURES, ("0", "1")), Domain(FEATURES, (0.2, 0.8))
+    domain, span = Domain(FEATURES, ("no", "yes")), Domain(FEATURES, (0.2, 0.8))
     named = np.array(["no", "yes"])[y]
     sound = {"sensitivity": "sound", "composition": "joint"}
     return {
