@@ -29,12 +29,14 @@ def sweep(
     from dprepro.report.figures import save_figures
     from dprepro.report.metrics import find_metric
     from dprepro.report.sweeps import build_sweeps, draw
+    from dprepro.report.text import file_names
 
     shown = find_metric(metric)
     found = build_sweeps(read(results, config), parameter, shown, method_titles())
+    names = file_names(f"sweep-{parameter}-{dataset}" for dataset in found)
     figures = {
-        f"sweep-{parameter}-{dataset}": draw(sweeps, parameter, shown, dataset)
-        for dataset, sweeps in found.items()
+        name: draw(sweeps, parameter, shown, dataset)
+        for name, (dataset, sweeps) in zip(names, found.items(), strict=True)
     }
     for path in save_figures(figures, output, endings_of(format)):
         typer.echo(path)

@@ -14,7 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from dprepro.errors import DpreproError
 from dprepro.report.curves import Panel, Point
+from dprepro.report.text import file_names, plain
 
 FORMATS = ("png", "svg")
 
@@ -57,7 +59,8 @@ def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str])
     ``curves-METRIC`` or, of several metrics, ``curves``. The same panels give the same bytes.
     """
     looks = looks_of(panels)
-    figures = {"-".join(filter(None, _parts(panel))): [panel] for panel in panels}
+    names = file_names("-".join(filter(None, _parts(panel))) for panel in panels)
+    figures = {name: [panel] for name, panel in zip(names, panels, strict=True)}
     if len(panels) > 1:
         metrics = {panel.metric.name for panel in panels}
         figures[f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"] = list(panels)
@@ -72,8 +75,25 @@ def save_figures(figures: Mapping[str, Figure], folder: Path, formats: Iterable[
     """Write each figure as NAME.FORMAT, for every format, and return the paths.
 
     The same figures give the same bytes.
+
+    Raises
+    ------
+    DpreproError
+        If a file cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _save_figures(figures, folder, formats)
+    except OSError as error:
+        raise DpreproError(
+            f"{error.filename or folder}: cannot be written: {error.strerror or error}; choose "
+            "with --output and --name"
+        ) from error
+
+
+def _save_figures(
+    figures: Mapping[str, Figure], folder: Path, formats: Iterable[str]
+) -> list[Path]:
     paths = []
     # Without a salt, matplotlib makes up new identifiers in each SVG file.
     with matplotlib.rc_context({"svg.hashsalt": "dprepro"}):
@@ -193,8 +213,8 @@ def _label(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
     better = "higher" if panel.metric.higher_is_better else "lower"
     axes.set_xlabel("ε", labelpad=-6 if math.inf in shown else 2)
     axes.set_ylabel(f"{panel.metric.title} ({better} is better)")
-    axes.set_title(_plain(panel.title), fontsize=11, pad=6 + 9 * len(panel.notes))
-    lines = axes.text(0.5, 1.01, _plain("\n".join(panel.notes)), transform=axes.transAxes)
+    axes.set_title(plain(panel.title), fontsize=11, pad=6 + 9 * len(panel.notes))
+    lines = axes.text(0.5, 1.01, plain("\n".join(panel.notes)), transform=axes.transAxes)
     lines.set(ha="center", va="bottom", fontsize=7, color="0.3", in_layout=False)
     axes.grid(axis="y", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -224,7 +244,7 @@ def _key(title: str, look: Look) -> Line2D:
         linestyle=look.dash,
         marker=look.marker,
         markersize=4.5,
-        label=_plain(title),
+        label=plain(title),
     )
 
 
@@ -238,8 +258,3 @@ def _kinds(panels: Iterable[Panel]) -> list[Line2D]:
     if any(curve.published for curve in curves):
         keys.append(Line2D([], [], label="published", markerfacecolor="white", **style))
     return keys
-
-
-def _plain(text: str) -> str:
-    """Return `text` so that matplotlib reads no formula into it."""
-    return text.replace("$", r"\$")

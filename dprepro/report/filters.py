@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dprepro.experiment.pictured import Explained, Explanations
+from dprepro.report.text import plain, shortened
 
 _POSITIVE, _NEGATIVE = "#0072B2", "#D55E00"
 _BARS = 12
@@ -43,7 +44,7 @@ def _draw_images(found: Explanations, side: int) -> Figure:
     for row in range(rows):
         image = found.inputs[row].reshape(side, side)
         grid[row, 0].imshow(image, cmap="gray_r", interpolation="nearest")
-        grid[row, 0].set_title(f"label {found.labels[row]}", fontsize=8, pad=2)
+        grid[row, 0].set_title(plain(f"label {found.labels[row]}"), fontsize=8, pad=2)
         place = 1
         for model, width in zip(found.models, widths, strict=True):
             cells = grid[row, place + 1 : place + 1 + width]
@@ -59,7 +60,7 @@ def _draw_images(found: Explanations, side: int) -> Figure:
 def _show(axes: Axes, image: np.ndarray, caption: str) -> None:
     limit = float(np.abs(image).max()) or 1.0
     axes.imshow(image, cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
-    axes.set_title(caption, fontsize=8, pad=2)
+    axes.set_title(plain(caption), fontsize=8, pad=2)
 
 
 def _head(
@@ -71,8 +72,8 @@ def _head(
     for model, width in zip(models, widths, strict=True):
         first, last = (grid[0, k].get_position() for k in (place + 1, place + width))
         figure.text(
-            (first.x0 + last.x1) / 2, first.y1 + 0.3 / figure.get_size_inches()[1], model.title,
-            ha="center", va="bottom", fontsize=9, wrap=False,
+            (first.x0 + last.x1) / 2, first.y1 + 0.3 / figure.get_size_inches()[1],
+            plain(model.title), ha="center", va="bottom", fontsize=9, wrap=False,
         )  # fmt: skip
         place += 1 + width
 
@@ -88,15 +89,15 @@ def _draw_bars(found: Explanations) -> Figure:
         for axes, model, values in zip(grid[row], models, strips, strict=True):
             colours = [_POSITIVE if value > 0 else _NEGATIVE for value in values[order]]
             axes.barh(range(len(order)), values[order], color=colours)
-            names = [found.names[k][:_LONGEST_NAME] for k in order]
+            names = [plain(shortened(found.names[k], _LONGEST_NAME)) for k in order]
             axes.set_yticks(range(len(order)), names, fontsize=7)
             axes.axvline(0, color="0.5", linewidth=0.6)
             axes.set_xlim(-1.05, 1.05)
             axes.tick_params(axis="x", labelsize=7)
             axes.spines[["top", "right"]].set_visible(False)
             title = f"{model.title}\nsays {model.predicted[row]}, weight {model.captions[row][0]}"
-            axes.set_title(title, fontsize=8)
-        grid[row, 0].set_ylabel(f"label {found.labels[row]}", fontsize=8)
+            axes.set_title(plain(title), fontsize=8)
+        grid[row, 0].set_ylabel(plain(f"label {found.labels[row]}"), fontsize=8)
     return figure
 
 

@@ -13,8 +13,8 @@ from markupsafe import Markup
 from dprepro import __version__
 from dprepro.report.page.content import Page
 from dprepro.report.page.sheets import tone
-from dprepro.report.page.svg import legible
 from dprepro.report.render import Style, heading, legend, level, words
+from dprepro.report.text import legible
 from dprepro.report.verdicts import Verdict
 
 _PACKAGE = "dprepro.report.page"

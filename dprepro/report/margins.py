@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dprepro.experiment.pictured import BoostingRuns
+from dprepro.report.text import plain
 
 _COLOUR = "#0072B2"
 _BINS = 41
@@ -39,7 +40,9 @@ def draw(runs: BoostingRuns) -> Figure:
         axes.set_axisbelow(True)
     fits = len(runs.edges)
     figure.suptitle(
-        f"{runs.title}: {fits} fit{'s' if fits > 1 else ''}, exact and therefore not private",
+        plain(
+            f"{runs.title}: {fits} fit{'s' if fits > 1 else ''}, exact and therefore not private"
+        ),
         fontsize=11,
     )
     return figure

@@ -14,6 +14,7 @@ from dprepro.report.curves import Point
 from dprepro.report.figures import Look, looks
 from dprepro.report.metrics import Metric
 from dprepro.report.results import ResultCell, Results
+from dprepro.report.text import plain
 
 _LOGARITHMIC_FROM = 8.0
 """A factor between the smallest and the largest value from which they are spread in octaves."""
@@ -120,12 +121,12 @@ def draw(sweeps: Sequence[Sweep], parameter: str, metric: Metric, heading: str) 
             [point.mean for _, point in sweep.points],
             yerr=[point.sd or 0.0 for _, point in sweep.points],
             color=look.colour, linestyle=look.dash, marker=look.marker, markersize=4.5,
-            linewidth=1.4, elinewidth=0.9, capsize=2, label=sweep.title.replace("$", r"\$"),
+            linewidth=1.4, elinewidth=0.9, capsize=2, label=plain(sweep.title),
         )  # fmt: skip
         if sweep.level is not None:
             axes.axhline(
                 sweep.level.mean, color=look.colour, linestyle=(0, (1, 2)), linewidth=1.2,
-                label=f"{sweep.title}, none",
+                label=plain(f"{sweep.title}, none"),
             )  # fmt: skip
     known = sorted({value for sweep in sweeps for value, _ in sweep.points})
     if known and known[-1] > _LOGARITHMIC_FROM * known[0] > 0:
@@ -133,9 +134,9 @@ def draw(sweeps: Sequence[Sweep], parameter: str, metric: Metric, heading: str) 
     axes.set_xticks(known, [f"{value:g}" for value in known])
     axes.minorticks_off()
     better = "higher" if metric.higher_is_better else "lower"
-    axes.set_xlabel(parameter)
+    axes.set_xlabel(plain(parameter))
     axes.set_ylabel(f"{metric.title} ({better} is better)")
-    axes.set_title(heading, fontsize=11)
+    axes.set_title(plain(heading), fontsize=11)
     axes.grid(axis="y", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

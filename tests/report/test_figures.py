@@ -164,6 +164,12 @@ def test_panels_of_several_tables_have_files_of_their_own(tmp_path):
     assert names == ["curves-auc-adult-2.svg", "curves-auc-adult-figure-2.svg", "curves-auc.svg"]
 
 
+def test_a_dataset_names_no_file_outside_the_folder(tmp_path):
+    (path,) = write_figures([panel("../../adult")], tmp_path / "out", ["svg"])
+    assert path.parent == tmp_path / "out"
+    assert path.name.startswith("curves-auc-.._.._adult-")
+
+
 def test_labels_of_crowded_privacy_levels_are_left_out():
     crowded = [0.1 + 0.01 * step for step in range(20)] + [8.0, math.inf]
     names = _tick_names(positions(crowded))

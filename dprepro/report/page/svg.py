@@ -10,6 +10,8 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from dprepro.report.text import legible
+
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _REFERENCE = re.compile(r"#([^)]*)")
 _GREY = re.compile(r"#([0-9a-f]{2})\1\1\b")
@@ -17,13 +19,6 @@ _FAMILY = re.compile(r"font-family: [^;]*(; )?")
 _FONT = re.compile(r"font: [^;]*?([\d.]+px)[^;]*")
 _LONG = re.compile(r"-?\d+\.\d{2,}")
 _GEOMETRY = ("d", "x", "y", "width", "height")
-# What no XML document may hold. Journals can.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def legible(text: str) -> str:
-    """Return `text` with every character that XML forbids replaced by U+FFFD."""
-    return _FORBIDDEN.sub("\ufffd", text)
 
 
 def inline(figure: Figure, prefix: str, label: str) -> Markup:
