@@ -116,7 +116,9 @@ def shapes(
     """Draw shape functions: a row a feature, methods and privacy levels side by side.
 
     Bands are the noise that boosting added, two standard deviations; grey bars show where the
-    rows are. Both are post-processing of what was released.
+    rows are. Both are post-processing of what was released. Of more than 20 features, those are
+    drawn whose functions vary most over the rows; --feature draws any other, and the picture of all
+    shows 20 of those.
 
     Example: dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric
     """
@@ -124,17 +126,28 @@ def shapes(
     from dprepro.ebm.model_file import load_model
     from dprepro.errors import DpreproError
     from dprepro.experiment.fitting import choose_tasks, describe, fit_model
-    from dprepro.report.shapes import column_of, select_features, write_shapes
+    from dprepro.report.shapes import (
+        column_of,
+        left_out,
+        most_important,
+        require_room,
+        select_features,
+        write_shapes,
+    )
 
-    columns = []
+    columns, tasks = [], []
     if config is not None:
         experiment = load_config(config)
-        for task in choose_tasks(experiment, method or [], epsilon or [], split, data_dir):
-            columns.append(column_of(describe(task), fit_model(experiment, task, data_dir)))
+        tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir)
+    require_room(len(tasks) + len(model or []))
+    for task in tasks:
+        columns.append(column_of(describe(task), fit_model(experiment, task, data_dir)))
     columns += [column_of(path.stem, load_model(path)) for path in model or []]
     if not columns:
         raise DpreproError("nothing to draw: name a config whose models to fit, or a --model")
-    features = select_features(columns, feature or [], numeric)
-    endings = endings_of(format)
-    for path in write_shapes(columns, features, name, output, endings, same_scale):
+    there = select_features(columns, feature or [], numeric)
+    features = there if feature else most_important(columns, there)
+    if note := left_out(len(features), len(there)):
+        typer.echo(note, err=True)
+    for path in write_shapes(columns, features, name, output, endings_of(format), same_scale):
         typer.echo(path)

@@ -15,6 +15,8 @@ from matplotlib.patches import Patch
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.report.figures import save_figures
+from dprepro.report.shape_ranges import equally_wide, has_room, heights, in_range, variation
+from dprepro.report.text import file_names, plain, shortened
 
 if TYPE_CHECKING:
     from dprepro.ebm.additive import AdditiveModel
@@ -26,6 +28,13 @@ FUNCTION, RELEASED, ROWS = "#0072B2", "#D55E00", "0.82"
 _STRIP = 0.18
 _DEVIATIONS = 2
 _LONGEST_LABEL = 16
+_LONGEST_NAME = 44
+_MOST_NAMED = 20
+
+MOST_FEATURES = 20
+"""So many rows a figure has at most, and so many features are drawn where none is named."""
+MOST_MODELS = 12
+"""So many columns a figure has at most."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +70,54 @@ def select_features(
     """
     shapes = [shape for column in columns for shape in column.shapes]
     known = list(dict.fromkeys(shape.name for shape in shapes))
+    there = [shortened(name, _LONGEST_NAME) for name in known[:_MOST_NAMED]]
+    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
     for name in wanted:
         if name not in known:
             raise DpreproError(
-                f"no feature {name!r}{nearest(name, known) or '.'} There are: {', '.join(known)}"
+                f"no feature {name!r}{nearest(name, known) or '.'} "
+                f"There are: {', '.join(there)}{more}"
             )
     numbers = {shape.name for shape in shapes if shape.edges is not None}
-    chosen = [name for name in wanted or known if not numeric or name in numbers]
+    chosen = [name for name in dict.fromkeys(wanted or known) if not numeric or name in numbers]
     if not chosen:
         raise DpreproError("none of these features is numeric")
     return chosen
+
+
+def most_important(
+    columns: Sequence[Column], features: Sequence[str], most: int = MOST_FEATURES
+) -> list[str]:
+    """Return the features as they are or, of more than `most`, those that say most, in that order.
+
+    A feature says as much as the largest standard deviation of its functions over the rows.
+    """
+    if len(features) <= most:
+        return list(features)
+    said = dict.fromkeys(features, 0.0)
+    for shape in (shape for column in columns for shape in column.shapes):
+        if shape.name in said:
+            said[shape.name] = max(said[shape.name], variation(shape))
+    return sorted(features, key=lambda name: -said[name])[:most]
+
+
+def left_out(drawn: int, there: int) -> str:
+    """Say that not all features are drawn; empty where they are."""
+    if drawn == there:
+        return ""
+    return (
+        f"{drawn} of {there} features are drawn, those whose functions vary most over the rows; "
+        "--feature NAME of `dprepro plot shapes` draws any other"
+    )
+
+
+def require_room(models: int) -> None:
+    """Raise `DpreproError` where a figure cannot hold so many models side by side."""
+    if models > MOST_MODELS:
+        raise DpreproError(
+            f"{models} models side by side, but at most {MOST_MODELS} fit into a picture; choose "
+            "with --method and --epsilon, or name fewer with --model"
+        )
 
 
 def write_shapes(
@@ -81,16 +128,17 @@ def write_shapes(
     formats: Iterable[str],
     same_scale: bool = False,
 ) -> list[Path]:
-    """Write a picture a feature, ``NAME-FEATURE``, and one of all, ``NAME``; return the paths."""
-    figures = {}
-    for position, feature in enumerate(features):
-        own = f"{name}-{_file_name(feature)}"
-        # Names that differ only in what a path forbids would overwrite each other.
-        figures[f"{own}-{position}" if own in figures else own] = draw(
-            columns, [feature], same_scale
-        )
+    """Write a picture a feature, ``NAME-FEATURE``, and one of all, ``NAME``; return the paths.
+
+    The picture of all holds the most important `MOST_FEATURES`. A feature whose name is no safe,
+    short and distinct name of a file has what is left of it there, with a digest.
+    """
+    figures = {
+        f"{name}-{own}": draw(columns, [feature], same_scale)
+        for feature, own in zip(features, file_names(features), strict=True)
+    }
     if len(features) > 1:
-        figures[name] = draw(columns, features, same_scale)
+        figures[name] = draw(columns, most_important(columns, features), same_scale)
     return save_figures(figures, folder, formats)
 
 
@@ -102,29 +150,36 @@ def draw(columns: Sequence[Column], features: Sequence[str], same_scale: bool = 
     gives the panels of a row one vertical scale: sizes can be compared, but where one model
     shrinks its functions their form is hard to see.
     """
+    require_room(len(columns))
     n_rows, n_columns = len(features), len(columns)
     size = (max(4.8, 3.1 * n_columns + 0.5), 2.35 * n_rows + 0.9)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(n_rows, n_columns, squeeze=False)
     for axes_row, feature in zip(grid, features, strict=True):
-        shapes = [column.get(feature) for column in columns]
-        shown = [shape for shape in shapes if shape is not None]
-        limits = _limits(shown) if same_scale else None
-        for axes, shape in zip(axes_row, shapes, strict=True):
-            if shape is None:
-                axes.set_axis_off()
-                continue
-            draw_shape(axes, shape, limits)
-            axes.set_xlabel(_plain(feature), fontsize=9)
-        axes_row[0].set_ylabel(_plain(columns[0].unit), fontsize=9)
+        _draw_row(axes_row, columns, feature, same_scale)
     for axes, column in zip(grid[0], columns, strict=True):
-        axes.set_title(_plain(column.title), fontsize=10)
+        axes.set_title(plain(shortened(column.title, _LONGEST_NAME)), fontsize=10)
     keys = _keys([shape for column in columns for shape in column.shapes if shape.name in features])
     figure.legend(
         handles=keys, loc="outside lower center", ncols=min(len(keys), 2 * n_columns),
         frameon=False, fontsize=8,
     )  # fmt: skip
     return figure
+
+
+def _draw_row(
+    axes_row: Sequence[Axes], columns: Sequence[Column], feature: str, same_scale: bool
+) -> None:
+    shapes, unit = in_range([column.get(feature) for column in columns])
+    limits = _limits([shape for shape in shapes if shape is not None]) if same_scale else None
+    for axes, shape in zip(axes_row, shapes, strict=True):
+        if shape is None:
+            axes.set_axis_off()
+            continue
+        draw_shape(axes, shape, limits)
+        axes.set_xlabel(plain(shortened(feature, _LONGEST_NAME)), fontsize=9)
+    measure = columns[0].unit if unit == 1 else f"{columns[0].unit} / {unit:g}"
+    axes_row[0].set_ylabel(plain(measure), fontsize=9)
 
 
 def draw_shape(axes: Axes, shape: Shape, limits: tuple[float, float] | None = None) -> None:
@@ -144,11 +199,12 @@ def draw_shape(axes: Axes, shape: Shape, limits: tuple[float, float] | None = No
 
 def _draw_numbers(axes: Axes, shape: Shape, edges: np.ndarray) -> None:
     ordinary = edges.size - 1
-    # A feature that is constant by its bounds still needs a width to be seen.
-    edges = edges if edges[-1] > edges[0] else edges[0] + np.array([-0.5, 0.5])
-    density = shape.densities[:ordinary]
+    if not has_room(edges):
+        shape, places, names = equally_wide(shape, edges)
+        edges = np.arange(edges.size, dtype=float)
+        axes.set_xticks(places, names)
     axes.bar(
-        edges[:-1], 0.9 * _STRIP * density / (density.max() or 1.0), np.diff(edges), align="edge",
+        edges[:-1], 0.9 * _STRIP * heights(shape, ordinary), np.diff(edges), align="edge",
         color=ROWS, transform=axes.get_xaxis_transform(), linewidth=0,
     )  # fmt: skip
     if shape.noise is not None:
@@ -172,9 +228,8 @@ def _draw_missing(axes: Axes, shape: Shape, edges: np.ndarray) -> None:
 
 def _draw_categories(axes: Axes, shape: Shape) -> None:
     places = np.arange(shape.values.size)
-    densities = shape.densities
     axes.bar(
-        places, 0.9 * _STRIP * densities / (densities.max() or 1.0), 0.9, color=ROWS,
+        places, 0.9 * _STRIP * heights(shape, places.size), 0.9, color=ROWS,
         transform=axes.get_xaxis_transform(), linewidth=0,
     )  # fmt: skip
     axes.bar(places, shape.values, 0.55, color=FUNCTION)
@@ -185,7 +240,7 @@ def _draw_categories(axes: Axes, shape: Shape) -> None:
         )  # fmt: skip
     if shape.is_edited:
         axes.hlines(shape.released, places - 0.4, places + 0.4, color=RELEASED, ls=(0, (3, 2)))
-    names = [_plain(_shortened(label)) for label in shape.labels]
+    names = [plain(shortened(label, _LONGEST_LABEL)) for label in shape.labels]
     many = len(names) > 12
     axes.set_xticks(places, names, rotation=90, fontsize=5 if many else 7)
     axes.set_xlim(-0.7, places[-1] + 0.7)
@@ -215,17 +270,3 @@ def _keys(shapes: Sequence[Shape]) -> list[Line2D | Patch]:
         label = f"band or whisker: ± {_DEVIATIONS} sd of the noise of boosting"
         keys.append(Patch(color=FUNCTION, alpha=0.22, linewidth=0, label=label))
     return [*keys, Patch(color=ROWS, linewidth=0, label="density of the training rows")]
-
-
-def _shortened(label: str) -> str:
-    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
-
-
-def _file_name(feature: str) -> str:
-    """Return a feature's name with nothing in it that a path could mean."""
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in feature).lstrip(".")
-
-
-def _plain(text: str) -> str:
-    """Return `text` so that matplotlib reads no formula into it."""
-    return text.replace("$", r"\$")

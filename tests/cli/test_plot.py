@@ -1,9 +1,11 @@
+import json
 import math
 
 import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
+from dprepro.ebm.model_record import FORMAT, PREDICTION, VERSION
 from dprepro.errors import DpreproError
 from tests.report.journals import records, spread, write
 
@@ -77,3 +79,42 @@ def test_unknown_formats_are_refused(results):
     outcome = CliRunner().invoke(app, ["plot", "curves", "--format", "gif"])
     assert outcome.exit_code == 2
     assert "gif" in outcome.output
+
+
+def shapes(folder, *arguments):
+    options = ["--model", folder / "wide.json", "--output", folder / "out", "--format", "svg"]
+    return CliRunner().invoke(app, ["plot", "shapes", *map(str, options), *arguments])
+
+
+@pytest.fixture
+def wide_model(tmp_path):
+    """A saved model of 22 features, of which the later ones matter more."""
+    values = [[-float(k), float(k)] for k in range(22)]
+    bins = {"kind": "categorical", "missing": False, "missing_bin": None, "noise": None}
+    bins |= {"categories": ["a", "b"], "groups": [0, 1], "labels": ["a", "b"], "counts": [1.0, 1.0]}
+    features = [{"name": f"f{k}", **bins, "values": v} for k, v in enumerate(values)]
+    fixed = {"format": FORMAT, "version": VERSION, "prediction": PREDICTION, "range": None}
+    rest = {"edits": [], "ledger": None, "origin": {}, "named_columns": True, "intercept": 0.0}
+    file = {**fixed, **rest, "task": "binary", "classes": [0, 1], "features": features}
+    (tmp_path / "wide.json").write_text(json.dumps(file))
+    return tmp_path
+
+
+def test_of_a_wide_model_the_most_important_features_are_drawn(wide_model):
+    outcome = shapes(wide_model)
+    assert outcome.exit_code == 0, outcome.output
+    assert "20 of 22 features are drawn" in outcome.stderr
+    assert "--feature NAME" in outcome.stderr
+    written = {path.name for path in (wide_model / "out").iterdir()}
+    assert written == {"shapes.svg", *(f"shapes-f{k}.svg" for k in range(2, 22))}
+
+
+def test_a_feature_that_was_left_out_can_be_asked_for(wide_model):
+    outcome = shapes(wide_model, "--feature", "f0")
+    assert outcome.stderr == ""
+    assert [path.name for path in (wide_model / "out").iterdir()] == ["shapes-f0.svg"]
+
+
+def test_too_many_models_are_refused_before_any_is_read(tmp_path):
+    outcome = shapes(tmp_path, *(13 * ["--model", str(tmp_path / "absent.json")]))
+    assert "at most 12 fit" in str(outcome.exception)

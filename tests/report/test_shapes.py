@@ -9,7 +9,15 @@ from matplotlib.figure import Figure
 
 from dprepro.ebm.shapes import Shape
 from dprepro.errors import DpreproError
-from dprepro.report.shapes import Column, draw, select_features, write_shapes
+from dprepro.report.shapes import (
+    MOST_FEATURES,
+    MOST_MODELS,
+    Column,
+    draw,
+    most_important,
+    select_features,
+    write_shapes,
+)
 
 AGE = Shape(
     name="age",
@@ -135,7 +143,7 @@ def test_a_picture_a_feature_and_one_of_all_are_written_the_same_each_time(tmp_p
         write_shapes([PLAIN, PRIVATE], features, "shapes", tmp_path / name, ["svg", "png"])
         for name in "ab"
     )
-    names = ["shapes-age", "shapes-work___h", "shapes"]
+    names = ["shapes-age", "shapes-work___h-508e0cd9", "shapes"]
     assert [path.name for path in first] == [f"{n}.{e}" for n in names for e in ("svg", "png")]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
@@ -147,6 +155,100 @@ def test_names_that_look_alike_in_a_path_do_not_overwrite_each_other(tmp_path):
     paths = write_shapes([Column("m", twins)], [s.name for s in twins], "s", tmp_path, ["svg"])
     assert len(set(paths)) == 4
     assert {path.parent for path in paths} == {tmp_path}
+
+
+def wide(count: int) -> Column:
+    """Return a model of many features, of which the later ones matter more."""
+    shapes = (replace(AGE, name=f"f{k}", values=(k + 1.0) * AGE.values) for k in range(count))
+    return Column("wide", tuple(shapes))
+
+
+def test_of_many_features_those_that_vary_most_over_the_rows_come_first():
+    many = wide(MOST_FEATURES + 2)
+    names = [shape.name for shape in many.shapes]
+    assert most_important([many], names) == names[:1:-1]
+    assert most_important([many], names[:3]) == names[:3]
+    # High, but only where there are no rows.
+    empty = replace(AGE, name="f0", values=np.array([0.0, 0.0, 9.0, 0.0]),
+                    counts=np.array([9.0, 9.0, 0.0, 9.0]))  # fmt: skip
+    spread = replace(WORK, name="f1")
+    assert most_important([Column("m", (empty, spread))], ["f0", "f1"], 1) == ["f1"]
+
+
+def test_a_picture_of_many_features_keeps_its_size(tmp_path):
+    many = wide(MOST_FEATURES + 10)
+    names = [shape.name for shape in many.shapes]
+    *_, whole = write_shapes([many], names, "s", tmp_path, ["svg"])
+    height = float(ElementTree.parse(whole).getroot().attrib["height"].removesuffix("pt"))
+    assert height < 72 * (2.35 * MOST_FEATURES + 2)
+
+
+def test_too_many_models_side_by_side_are_refused():
+    with pytest.raises(DpreproError, match=f"at most {MOST_MODELS} fit .*--method"):
+        draw((MOST_MODELS + 1) * [PRIVATE], ["age"])
+
+
+def test_an_unknown_feature_of_a_wide_model_does_not_list_them_all():
+    with pytest.raises(DpreproError, match="and 980 more") as raised:
+        select_features([wide(1000)], ["age"])
+    assert len(str(raised.value)) < 400
+
+
+def test_a_long_name_leaves_the_picture_its_size():
+    long = replace(AGE, name="long\n\x1b" * 500)
+    figure = drawn([Column("model " * 500, (long,))], [long.name])
+    (axes,) = figure.axes
+    assert axes.get_tightbbox().width < figure.bbox.width
+    assert len(axes.get_xlabel()) < 50
+    assert "\n" not in axes.get_xlabel()
+
+
+BIG = 1.7e308
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"edges": np.array([-BIG, 0.0, 1.0, BIG])},
+        {"edges": np.array([0.0, 5e-324, 1e-323, 1.5e-323])},
+        {"edges": np.array([1e16, 1e16 + 2, 1e16 + 4, 1e16 + 6])},
+        {"edges": np.full(4, 1e300)},
+        {"edges": np.array([0.0, 5e-324, 1.0, 2.0])},
+        {"values": np.array([-BIG, 0.0, 1.0, BIG])},
+        {"values": AGE.values * 1e-300, "released": AGE.values * 1e-300},
+        {"noise": np.full(4, BIG)},
+        {"counts": np.full(4, BIG)},
+        {"counts": np.zeros(4)},
+        {"edges": None, "values": np.array([-BIG, 0.0, 1.0, BIG])},
+        {"edges": None, "noise": np.full(4, BIG)},
+    ],
+)
+def test_extreme_numbers_are_drawn(fields):
+    shape = replace(AGE, **{"released": fields.get("values", AGE.released), **fields})
+    (axes,) = drawn([Column("extreme", (shape,))], ["age"]).axes
+    lines = [line for line in stairs(axes) if line.baseline is None]
+    for values in (axes.get_xlim(), axes.get_ylim(), *(line.values for line in lines)):
+        assert np.isfinite(values).all()
+        assert np.ptp(values) > 0
+
+
+def test_a_range_that_no_axis_shows_has_equally_wide_bins_with_their_bounds():
+    shape = replace(AGE, edges=np.array([-1e300, 0.0, 1.0, 1e300]))
+    (axes,) = drawn([Column("m", (shape,))], ["age"]).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["-1e+300", "0", "1", "1e+300"]
+    assert np.diff(stairs(axes)[1].edges).tolist() == [1.0, 1.0, 1.0]
+    near = replace(AGE, edges=np.array([1e16, 1e16 + 2, 1e16 + 4, 1e16 + 6]))
+    (axes,) = drawn([Column("m", (near,))], ["age"]).axes
+    names = [text.get_text() for text in axes.get_xticklabels()]
+    assert names == ["1e+16", "1.0000000000000006e+16"]
+
+
+def test_values_that_no_axis_shows_are_drawn_in_a_unit():
+    shape = replace(AGE, values=AGE.values * 1e200, released=AGE.values * 1e200)
+    (axes,) = drawn([Column("m", (shape,), "target")], ["age"]).axes
+    assert axes.get_ylabel() == "target / 1e+199"
+    np.testing.assert_allclose(stairs(axes)[1].values, 10 * AGE.values[:3])
 
 
 def test_a_feature_that_one_model_lacks_leaves_its_panel_empty():

@@ -11,10 +11,11 @@ from markupsafe import Markup
 
 from dprepro.report.curves import Panel, build_panels
 from dprepro.report.figures import draw, looks_of
-from dprepro.report.page.svg import inline, legible
-from dprepro.report.shapes import Column, column_of, select_features
+from dprepro.report.page.svg import inline
+from dprepro.report.shapes import Column, column_of, left_out, most_important, select_features
 from dprepro.report.shapes import draw as draw_shapes
 from dprepro.report.tables import ResultTable
+from dprepro.report.text import legible, shortened
 
 MODELS = "models"
 """The folder below the results' that holds saved models."""
@@ -23,6 +24,10 @@ MODELS = "models"
 _WIDTH = 4.7
 _HEIGHT = 3.1
 _LEGEND_ROW = 0.19
+# Of one dataset. Each panel of a saved model takes some ten thousand characters.
+_MOST_FEATURES = 12
+_MOST_MODELS = 6
+_LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,12 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class FigureGroup:
-    """Figures of one kind. `text` says how to read them."""
+    """Figures of one kind. `text` says how to read them, `notes` what is not among them."""
 
     title: str
     text: str
     figures: tuple[PageFigure, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,14 +73,26 @@ def curves(sources: FigureSources) -> FigureGroup:
 
 
 def shapes(sources: FigureSources) -> FigureGroup:
-    """Draw the models saved under `MODELS`: their numeric features, or all where none is."""
+    """Draw the models saved under `MODELS`: their numeric features, or all where none is.
+
+    Of many features and models of a dataset, the most important and the most private are drawn.
+    """
     text = (
         "What saved models add up, feature by feature. Bands are two standard deviations of the "
         "noise of boosting, grey bars the density of the training rows. Mind the scales: each "
         "panel has its own."
     )
     paths = sorted((sources.folder / MODELS).glob("*.json"))
-    return FigureGroup("Shape functions", text, tuple(_shapes(paths)))
+    figures: list[PageFigure] = []
+    notes: list[str] = []
+    for number, (dataset, columns) in enumerate(_saved(paths).items()):
+        shown = columns[-_MOST_MODELS:]
+        numeric = any(s.edges is not None for column in shown for s in column.shapes)
+        there = select_features(shown, numeric=numeric)
+        features = most_important(shown, there, _MOST_FEATURES)
+        figures += _shapes(number, dataset, shown, features)
+        notes += _left_out(dataset, columns, features, there)
+    return FigureGroup("Shape functions", text, tuple(figures), tuple(notes))
 
 
 PROVIDERS: tuple[Provider, ...] = (curves, shapes)
@@ -100,14 +118,26 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
             yield PageFigure(caption, svg, table.paper, panel.dataset, notes=panel.notes)
 
 
-def _shapes(paths: Sequence[Path]) -> Iterator[PageFigure]:
-    for number, (dataset, columns) in enumerate(_saved(paths).items()):
-        numeric = any(s.edges is not None for column in columns for s in column.shapes)
-        for position, feature in enumerate(select_features(columns, numeric=numeric)):
-            caption = f"{feature} on {dataset}: " + ", ".join(column.title for column in columns)
-            figure = draw_shapes(columns, [feature])
-            svg = inline(figure, f"s{number}-{position}-", caption)
-            yield PageFigure(caption, svg, None, dataset, is_wide=len(columns) > 1)
+def _shapes(
+    number: int, dataset: str, columns: Sequence[Column], features: Sequence[str]
+) -> Iterator[PageFigure]:
+    for position, feature in enumerate(features):
+        titles = ", ".join(column.title for column in columns)
+        caption = f"{shortened(feature, _LONGEST_NAME)} on {dataset}: {titles}"
+        svg = inline(draw_shapes(columns, [feature]), f"s{number}-{position}-", caption)
+        yield PageFigure(caption, svg, None, dataset, is_wide=len(columns) > 1)
+
+
+def _left_out(
+    dataset: str, columns: Sequence[Column], features: Sequence[str], there: Sequence[str]
+) -> Iterator[str]:
+    if len(columns) > _MOST_MODELS:
+        yield (
+            f"{dataset}: the {_MOST_MODELS} most private of {len(columns)} saved models are drawn; "
+            "`dprepro plot shapes --model FILE` draws any other."
+        )
+    if note := left_out(len(features), len(there)):
+        yield f"{dataset}: {note}."
 
 
 def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
@@ -121,7 +151,9 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
         model = load_model(path)
         task = model.origin_.get("task")
         task = task if isinstance(task, Mapping) else {}
-        dataset, label = (str(task.get(key, path.stem)) for key in ("dataset", "label"))
+        dataset, label = (
+            shortened(str(task.get(key, path.stem)), _LONGEST_NAME) for key in ("dataset", "label")
+        )
         epsilon = model.ledger_.epsilon if hasattr(model, "ledger_") else math.inf
         title = label if math.isinf(epsilon) else f"{label}, ε={epsilon:g}"
         found.append((-epsilon, dataset, column_of(legible(title), model)))

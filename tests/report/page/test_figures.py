@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -38,6 +39,34 @@ def test_numeric_functions_of_saved_models_stand_side_by_side_by_dataset(tmp_pat
     assert figure.caption == "x & y on adult: DP-EBM, ε=4, DP-EBM, ε=0.5"
     assert (figure.dataset, figure.is_wide) == ("adult", True)
     assert figure.svg.count("x &amp; y</text>") == 2
+
+
+def test_a_wide_model_gets_its_most_important_features_and_the_rest_is_counted(tmp_path):
+    bins = {"missing": False, "missing_bin": None, "labels": ["a", "b"], "counts": [1.0, 1.0]}
+    bins |= {"noise": None, "kind": "numeric", "lower": 0.0, "upper": 2.0, "cuts": [1.0]}
+    save(tmp_path, "m", (NUMBER,), {"task": {"dataset": "x" * 10**5, "label": "y" * 10**5}})
+    path = tmp_path / MODELS / "m.json"
+    file = json.loads(path.read_text())
+    features = [{**bins, "name": f"f{k}", "values": [-float(k), float(k)]} for k in range(500)]
+    path.write_text(json.dumps({**file, "features": features}))
+    (group,) = groups(tmp_path)
+    assert [figure.caption.split()[0] for figure in group.figures] == [
+        f"f{k}" for k in range(499, 487, -1)
+    ]
+    assert "12 of 500 features" in group.notes[0]
+    assert "--feature" in group.notes[0]
+    assert len(group.figures[0].caption) < 300
+
+
+def test_of_many_saved_models_the_most_private_are_drawn(tmp_path):
+    task = {"dataset": "adult", "label": "DP-EBM"}
+    for epsilon in range(1, 9):
+        save(tmp_path, f"m{epsilon}", (NUMBER,), {"task": task}, epsilon=float(epsilon))
+    (group,) = groups(tmp_path)
+    (figure,) = group.figures
+    assert figure.caption.count("DP-EBM") == 6
+    assert figure.caption.endswith("ε=1")
+    assert "6 most private of 8" in group.notes[0]
 
 
 @pytest.mark.parametrize("origin", [{}, {"task": None}, {"task": "<b>"}])
