@@ -150,7 +150,7 @@ def _finder(categories: Sequence[str]) -> Callable[[object], int]:
 
     def find(value: object) -> int:
         # A column of integers turns into floats when a value is missing somewhere.
-        if isinstance(value, Real) and not isinstance(value, bool):
+        if not isinstance(value, (str, bool)) and isinstance(value, Real):
             return by_number.get(_as_number(value), -1)
         return by_text.get(str(value), -1)
 
