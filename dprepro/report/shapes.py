@@ -107,7 +107,7 @@ def left_out(drawn: int, there: int) -> str:
         return ""
     return (
         f"{drawn} of {there} features are drawn, those whose functions vary most over the rows; "
-        "--feature NAME of `dprepro plot shapes` draws any other"
+        "dprepro plot shapes --feature NAME draws any other"
     )
 
 
@@ -161,8 +161,8 @@ def draw(columns: Sequence[Column], features: Sequence[str], same_scale: bool = 
         axes.set_title(plain(shortened(column.title, _LONGEST_NAME)), fontsize=10)
     keys = _keys([shape for column in columns for shape in column.shapes if shape.name in features])
     figure.legend(
-        handles=keys, loc="outside lower center", ncols=min(len(keys), 2 * n_columns),
-        frameon=False, fontsize=8,
+        handles=keys, loc="outside lower center",
+        ncols=min(len(keys), 2 * n_columns if n_columns > 1 else 1), frameon=False, fontsize=8,
     )  # fmt: skip
     return figure
 

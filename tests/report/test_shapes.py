@@ -122,6 +122,9 @@ def test_a_wide_band_does_not_flatten_the_function():
 def test_nothing_is_cut_off_and_panels_do_not_overlap():
     figure = drawn([PLAIN, PRIVATE, PRIVATE], ["age", "work $/h"])
     boxes = [axes.get_tightbbox() for axes in figure.axes]
+    for shown in (figure, drawn([PRIVATE], ["age"])):
+        legend = shown.legends[0].get_window_extent()
+        assert shown.bbox.x0 <= legend.x0 < legend.x1 <= shown.bbox.x1
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
     assert not any(figure.legends[0].get_window_extent().overlaps(box) for box in boxes)
 

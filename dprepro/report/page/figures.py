@@ -134,7 +134,7 @@ def _left_out(
     if len(columns) > _MOST_MODELS:
         yield (
             f"{dataset}: the {_MOST_MODELS} most private of {len(columns)} saved models are drawn; "
-            "`dprepro plot shapes --model FILE` draws any other."
+            "dprepro plot shapes --model FILE draws any other."
         )
     if note := left_out(len(features), len(there)):
         yield f"{dataset}: {note}."
