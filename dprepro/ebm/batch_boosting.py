@@ -1,10 +1,11 @@
 """Boosting in few, large steps: one noisy histogram of residuals for each feature and epoch.
 
-A step asks for the sums of clipped residuals in all bins of a feature and adds noise that it is
-given. The rest is post-processing: the sums over the curvature are a Newton step, which is averaged
-with what earlier epochs saw and smoothed by its known noise. Any step size is thus right for any
-epsilon and number of rows: what cannot be told from noise is shrunk away, and an average of many
-noisy looks is as good as one look with the budget of all.
+A step asks for the sums of clipped residuals in all bins of a feature, for labels those of their
+curvature too, and adds noise that it is given. The rest is post-processing. With what the released
+functions expect of a bin added, the residuals of every epoch tell the same: what the bin's targets
+add up to. Their average over the epochs is as good as one look with the budget of all, and the
+function follows from it by `smooth`: what cannot be told from noise is shrunk away, so that no step
+size has to be chosen for any epsilon or number of rows.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import numpy as np
 from scipy.special import expit
 
 from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
-from dprepro.ebm.smoothing import smooth
+from dprepro.ebm.smoothing import LINEAR, Priors, expected_rates, lookup, priors, smooth
 
 MAGNITUDES = 20
 """Cells for |residual|: half octaves of the target's range, down to a thousandth."""
 
 INTERCEPT_WEIGHT = 0.5
 MAGNITUDE_WEIGHT = 0.2
-"""mu^2 of these two queries of an epoch, where that of a feature's histogram is 1."""
+"""mu^2 of these two queries of an epoch, where that of the mean feature's histogram is 1."""
+
+EVEN_SHARE = 0.25
+"""Of the features' mu^2, that all get alike. The rest goes where functions are large."""
 
 _CLIP_NOISE = 16.0
 _CLIP_BIAS = 0.25
@@ -32,20 +36,20 @@ _CLIP_BIAS = 0.25
 _AVERAGED = 4 / 3
 """Variance of an average whose weights grow evenly, where that of the plain average is 1."""
 
-_SCALES = 2.0 ** np.arange(-8, 4)
+_SCALES = 3.0 ** np.arange(-4, 3)
 """Sizes that a function may have: log odds, or twice the bound of the residuals."""
 
 _PRIOR = {True: 3.0, False: 0.25}
 """Standard deviation a priori of the intercept: log odds (logistic), or the target's range."""
 
-_LEAST_CURVATURE = 2e-4
-"""Logistic: of p (1 - p), so that steps stay finite."""
+_ASTRAY = 0.05
+"""Logistic: share of the rarer label's rows that may lie anywhere between the public bounds."""
 
-_LARGEST_STEP = 2.0
-"""Logistic: log odds that a step may move a bin beyond what noise does. Newton overshoots."""
+_CERTAIN = 2.0
+"""Logistic: deviations by which a curvature must exceed the expected one to be believed."""
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_LARGEST_SHIFT = 3.0
+"""Logistic: log odds by which a level is corrected at once, at most."""
 
 
 @dataclass
@@ -58,48 +62,75 @@ class Function:
         Each row's bin: private.
     counts, uncertainty : float64 (B,)
         Noisy rows a bin, positive, and the standard deviation of the noise in them.
+    extents : float64 (B,)
+        Shares of the public range: a bin's width over that of the bounds, or one over the number of
+        categories.
     ordered
         Whether neighbouring bins are neighbours in value.
     values, deviations : float64 (B,)
         f as it stands, mean zero under `counts`, and its standard deviation a posteriori.
-    seen, noise : float64 (B,)
-        Average of what the steps so far saw, and the variance of the privacy noise in it.
-    variance
-        Of the function's values over the rows.
     """
 
     codes: np.ndarray
     counts: np.ndarray
     uncertainty: np.ndarray
+    extents: np.ndarray
     ordered: bool
 
     def __post_init__(self) -> None:
-        self.values, self.seen, self.noise, self.deviations = np.zeros((4, self.counts.size))
-        self.variance = 0.0
+        self.values, self.deviations = np.zeros((2, self.counts.size))
+        self._answers = np.zeros((4, self.counts.size))
+        self._weight = self._variance = 0.0
+
+    def remember(
+        self, answers: np.ndarray, expected: np.ndarray, weight: float, deviation: float
+    ) -> None:
+        """Add to the averages what a step was told, and what was expected for one row a bin.
+
+        Both are float64 (2, B): residuals or targets, and curvatures; `deviation` is the noise in
+        every answer.
+        """
+        self._weight += weight
+        self._variance += (weight * deviation) ** 2
+        self._answers += weight * np.concatenate([answers, expected])
+
+    def averages(self) -> tuple[np.ndarray, float]:
+        """Return residuals, curvatures and the two expectations (4, B), and the variance of noise.
+
+        The variance is that of the first two.
+        """
+        return self._answers / self._weight, self._variance / self._weight**2
 
     def move(self, values: np.ndarray) -> np.ndarray:
         """Set the values and return their change, float32 (B,)."""
         change = (values - self.values).astype(np.float32)
         self.values = values
-        mean = _average(values, self.counts)
-        self.variance = _average((values - mean) ** 2, self.counts)
         return change
 
+    def spread(self) -> float:
+        """Return the variance of the function's values over the rows."""
+        return mean((self.values - mean(self.values, self.counts)) ** 2, self.counts)
 
-def _average(values: np.ndarray, weights: np.ndarray) -> float:
+
+def mean(values: np.ndarray, weights: np.ndarray) -> float:
     """Do what ``np.average`` does, in a tenth of its time on a few dozen values."""
     return float((values * weights).sum() / weights.sum())
 
 
 def query_shares(n_features: int, *, logistic: bool) -> tuple[float, float, float]:
-    """Return the shares of an epoch's mu^2: a feature's, the intercept's, the magnitudes'.
+    """Return the shares of an epoch's mu^2: all features', the intercept's, the magnitudes'.
 
     Gaussian queries of mu_1, mu_2, ... make one of mu^2 = mu_1^2 + mu_2^2 + ... together, whether
     they are asked at once or one after another: an epoch is one mechanism in the ledger.
     """
     magnitude = 0.0 if logistic else MAGNITUDE_WEIGHT
     total = n_features + INTERCEPT_WEIGHT + magnitude
-    return 1 / total, INTERCEPT_WEIGHT / total, magnitude / total
+    return n_features / total, INTERCEPT_WEIGHT / total, magnitude / total
+
+
+def answer_sensitivity(bound: float, *, logistic: bool) -> float:
+    """Return the L2 sensitivity of `residual_sums`: c, for labels c sqrt(1 + (1 - c)^2)."""
+    return bound * math.sqrt(1 + (1 - bound) ** 2) if logistic else bound
 
 
 class BatchBooster:
@@ -134,24 +165,22 @@ class BatchBooster:
         self.rows = rows
         self.functions = functions
         self.targets = targets
+        none = np.zeros(targets.size, np.uint8)
         self.intercept = Function(
-            np.zeros(targets.size, np.uint8), np.array([rows]), np.zeros(1), ordered=False
-        )
+            none, np.array([rows]), np.zeros(1), np.ones(1), ordered=False
+        )  # fmt: skip
         self.intercept.values[:] = start
-        shares = query_shares(len(functions), logistic=logistic)
-        self._feature_noise, self._intercept_noise, self._magnitude_noise = (
-            deviation / math.sqrt(share) if share > 0 else math.inf for share in shares
-        )
+        self.shares = query_shares(len(functions), logistic=logistic)
         self._deviation = deviation
         self._scores = np.full(targets.size, start, dtype=np.float32)
-        self._pending = (self.intercept.codes, np.zeros(1, np.float32))
+        self._pending = (none, np.zeros(1, np.float32))
         self.bound = 1.0
-        self._spread = 0.25
+        self._mean_square = 0.25
 
     def noise_size(self) -> int:
         """Return how many numbers of noise an epoch takes."""
-        bins = sum(function.counts.size for function in self.functions)
-        return 1 + bins + (0 if self.logistic else MAGNITUDES)
+        bins = 1 + sum(function.counts.size for function in self.functions)
+        return 2 * bins if self.logistic else bins + MAGNITUDES
 
     def learn(self, noise: np.ndarray) -> None:
         """Ask every query once an epoch; `noise` is float64 (epochs, `noise_size`)."""
@@ -160,17 +189,36 @@ class BatchBooster:
             self._epoch(number, noise[number])
 
     def _epoch(self, number: int, noise: np.ndarray) -> None:
-        weight = 2.0 / (number + 2.0)
-        own, noise = noise[:1], noise[1:]
         if self.logistic:
             self.bound = self._largest_residual()
         else:
             self._set_bound(noise[:MAGNITUDES])
             noise = noise[MAGNITUDES:]
-        self._step_intercept(weight, own)
-        ends = np.cumsum([function.counts.size for function in self.functions])[:-1]
-        for function, added in zip(self.functions, np.split(noise, ends), strict=True):
-            self._step(function, weight, added)
+        asked = [self.intercept, *self.functions]
+        answers = 2 if self.logistic else 1
+        ends = answers * np.cumsum([function.counts.size for function in asked])[:-1]
+        shares = [self.shares[1], *self._feature_shares()]
+        for function, share, added in zip(asked, shares, np.split(noise, ends), strict=True):
+            # Later epochs count more: the other functions are closer to what they will be.
+            self._step(function, share, (number + 1) * share, added.reshape(answers, -1))
+
+    def _feature_shares(self) -> list[float]:
+        """Return each feature's share of the epoch's mu^2: a part alike, the rest by size.
+
+        The size is the root mean square a posteriori of what has been released, so that the shares
+        are fixed before the epoch asks anything: they add up to the same in every epoch.
+        """
+        sizes = np.array(
+            [
+                math.sqrt(function.spread() + mean(function.deviations**2, function.counts))
+                for function in self.functions
+            ]
+        )
+        if not sizes.any():
+            sizes[:] = 1.0
+        even = EVEN_SHARE / max(sizes.size, 1)
+        shares = even + (1 - EVEN_SHARE) * sizes / sizes.sum()
+        return list(self.shares[0] * shares)
 
     # --- bounds ---------------------------------------------------------------------------------
 
@@ -183,16 +231,16 @@ class BatchBooster:
 
     def _set_bound(self, noise: np.ndarray) -> None:
         """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""
-        scale = self._magnitude_noise / self._deviation
+        scale = 1 / math.sqrt(self.shares[2])
         exact = magnitude_counts(self._scores, self.targets, *self._pending, MAGNITUDES)
         self._pending = (self._pending[0], np.zeros_like(self._pending[1]))
         noisy = exact + scale * noise
         edges = 2.0 ** (-np.arange(1, MAGNITUDES + 1) / 2)
         self.bound = self._best_bound(noisy, edges)
         middles = np.minimum(edges * 2**0.25, self.bound)
-        sure = np.where(noisy > 2 * self._magnitude_noise, noisy, 0.0)
+        sure = np.where(noisy > 2 * scale * self._deviation, noisy, 0.0)
         least = self.bound**2 / 30
-        self._spread = (
+        self._mean_square = (
             max(float(sure @ middles**2 / sure.sum()), least) if sure.any() else self.bound**2 / 8
         )
 
@@ -205,74 +253,89 @@ class BatchBooster:
         """
         above = np.clip(edges[:, None] * 2**0.25 - edges, 0.0, None)
         bias = np.maximum(noisy @ above, 0.0) / self.rows
-        one = self._feature_noise**2 * _AVERAGED / self._epochs
-        noise = _CLIP_NOISE * len(self.functions) * one / self.rows**2
+        queries = max(len(self.functions), 1)
+        one = self._deviation**2 * queries / self.shares[0] if self.functions else 0.0
+        noise = _CLIP_NOISE * queries * one * _AVERAGED / self._epochs / self.rows**2
         return min(0.5, float(edges[np.argmin(_CLIP_BIAS * bias**2 + noise * edges**2)]))
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def _sums(self, function: Function) -> np.ndarray:
-        bound = np.float32(self.bound)
-        if float(bound) > self.bound:
-            bound = np.nextafter(bound, np.float32(0))
+    def _sums(self, function: Function, bound: float) -> np.ndarray:
+        single = np.float32(bound)
+        if float(single) > bound:
+            single = np.nextafter(single, np.float32(0))
         sums = residual_sums(
             self._scores, self.targets, *self._pending, function.codes, function.counts.size,
-            bound, self.logistic,
+            single, self.logistic,
         )  # fmt: skip
         return np.asarray(sums)
 
-    def _move(self, function: Function, values: np.ndarray) -> None:
+    def _ask(self, function: Function, share: float, noise: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return noisy sums (2, B) and the deviation of the noise in each."""
+        # Clipped residuals make a median of the intercept, which targets with two peaks are far
+        # from. It is a single query: the noise that clipping would spare it is little.
+        whole = function is self.intercept and not self.logistic
+        bound = max(self.bound, 0.5) if whole else self.bound
+        scale = answer_sensitivity(bound, logistic=self.logistic) / math.sqrt(share)
+        sums = self._sums(function, bound)
+        sums[: len(noise)] += scale * noise
+        return sums, scale * self._deviation
+
+    def _step(self, function: Function, share: float, weight: float, noise: np.ndarray) -> None:
+        """Ask for a function's residuals, and set it to what all answers so far say."""
+        table = self._table(function)
+        now = lookup(table, function.values)
+        answers, deviation = self._ask(function, share, noise)
+        function.remember(answers, now, weight, deviation)
+        (residuals, curvatures, expected, slopes), variance = function.averages()
+        # A count too high makes steps too small, which others follow; too low, too large ones.
+        counts = function.counts + function.uncertainty
+        if self.logistic:
+            # Where features go together, rows are not spread as the table takes them to be.
+            sure = curvatures - _CERTAIN * math.sqrt(variance)
+            counts = counts * np.maximum(sure / (counts * slopes), 1.0)
+        totals = residuals + counts * expected
+        curvature = counts * now[1]
+        variances = variance + curvature * (1.0 if self.logistic else self._mean_square)
+        if function is not self.intercept:
+            gap = totals - counts * now[0] if self.logistic else totals
+            level = mean(gap / curvature, curvature**2 / variances)
+            if self.logistic:
+                level = min(max(level, -_LARGEST_SHIFT), _LARGEST_SHIFT)
+            totals = totals - curvature * level  # the level is the intercept's
+        values, spreads = smooth(
+            totals, variances, counts, table, self._priors(function), function.values
+        )
+        function.deviations = np.sqrt(np.maximum(spreads, 0.0))
+        if function is not self.intercept:
+            values = values - mean(values, function.counts)
         self._pending = (function.codes, function.move(values))
 
-    def _step_intercept(self, weight: float, noise: np.ndarray) -> None:
-        own, scale = self.intercept, self.bound * self._intercept_noise
-        sums = self._sums(own) + scale / self._deviation * noise
-        curvature = self._curvature(own)
-        change = np.clip(sums / curvature, -1.0, 1.0)
-        _remember(own, own.values + change, (scale / curvature) ** 2, weight)
-        prior = _PRIOR[self.logistic] ** 2
-        self._move(own, own.seen * prior / (prior + own.noise))
-
-    def _step(self, function: Function, weight: float, noise: np.ndarray) -> None:
-        """See a feature's residuals, and take what is left of them after smoothing."""
-        scale = self.bound * self._feature_noise
-        sums = self._sums(function) + scale / self._deviation * noise
-        curvature = self._curvature(function)
-        sampling = (1.0 if self.logistic else self._spread) / curvature
-        added = (scale / curvature) ** 2
-        change = sums / curvature
-        if self.logistic:
-            largest = _LARGEST_STEP + 2 * np.sqrt(added + sampling)
-            change = np.clip(change, -largest, largest)
-        # The level is the intercept's.
-        change -= _average(change, curvature)
-        _remember(function, function.values + change, added, weight)
-        variances = function.noise + sampling
-        centred = function.seen - _average(function.seen, 1 / variances)
-        scales = _SCALES * (1.0 if self.logistic else 2 * self.bound)
-        values, spreads = smooth(centred, variances, scales, ordered=function.ordered)
-        function.deviations = np.sqrt(np.maximum(spreads, 0.0))
-        self._move(function, values - _average(values, function.counts))
-
-    def _curvature(self, function: Function) -> np.ndarray:
-        """Return the expected second derivative of the loss by each bin's value, float64 (B,).
-
-        Regression: the rows. Logistic: rows times the mean of p (1 - p), if the other functions'
-        sum is normal with the variance that it has where features are independent. A step
-        that is too small for the real curvature is followed by another; one more than twice too
-        large would be outdone by the next, and so on. Hence one deviation on top of the counts.
-        """
-        counts = function.counts + function.uncertainty
+    def _table(self, function: Function) -> np.ndarray:
         if not self.logistic:
-            return counts
-        score = self.intercept.values[0] + (0.0 if function is self.intercept else function.values)
-        others = sum(f.variance for f in self.functions if f is not function)
-        p = expit(np.atleast_1d(score)[:, None] + math.sqrt(others) * _NODES)
-        mean = (p * (1 - p)) @ _WEIGHTS
-        return np.asarray(counts * np.maximum(mean, _LEAST_CURVATURE))
+            return LINEAR
+        intercept = 0.0 if function is self.intercept else float(self.intercept.values[0])
+        others = sum(other.spread() for other in self.functions if other is not function)
+        return expected_rates(intercept, math.sqrt(others))
 
+    def _priors(self, function: Function) -> Priors:
+        centres = np.zeros((1, function.counts.size))
+        if function is self.intercept:
+            return priors(np.array([_PRIOR[self.logistic]]), centres, ordered=False)
+        scales = _SCALES * (1.0 if self.logistic else 2 * self.bound)
+        if self.logistic:
+            centres = np.stack([centres[0], self._strangeness(function)])
+        return priors(scales, centres, ordered=function.ordered)
 
-def _remember(function: Function, saw: np.ndarray, added: np.ndarray, weight: float) -> None:
-    """Average what this step saw with what was seen before; keep account of the noise in it."""
-    function.seen = (1 - weight) * function.seen + weight * saw
-    function.noise = (1 - weight) ** 2 * function.noise + weight**2 * added
+    def _strangeness(self, function: Function) -> np.ndarray:
+        """Return log odds if some rows, half of them of either label, lie anywhere in the range.
+
+        Where hardly any row lies, a label is then as likely as not, which is far from the mean
+        where labels are rare: fraud is strange. Which of both, this or no effect, is expected of
+        a function, its evidence decides. Rows astray are twice `_ASTRAY` of the rarer label's.
+        """
+        p = float(np.clip(expit(self.intercept.values[0]), 1e-6, 1 - 1e-6))
+        astray = 2 * _ASTRAY * min(p, 1 - p) * self.rows * function.extents
+        rates = (function.counts * p + astray / 2) / (function.counts + astray)
+        odds = np.log(rates / (1 - rates))
+        return odds - mean(odds, function.counts)

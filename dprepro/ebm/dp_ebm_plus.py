@@ -14,7 +14,7 @@ from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegr
 from dprepro.ebm.batch_boosting import BatchBooster, Function
 from dprepro.ebm.binning import FeatureBins, recode
 from dprepro.ebm.editing import check_directions, make_all_monotone
-from dprepro.ebm.fine_grid import fine_cells, merge_fine
+from dprepro.ebm.fine_grid import cell_extents, fine_cells, merge_fine
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
 from dprepro.ebm.validation import check_integer
 from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
@@ -74,8 +74,9 @@ class _DPEBMPlus(AdditiveModel):
         )
         noise = source.gaussian(
             (self.n_epochs, booster.noise_size()),
-            releases="an epoch: sums of clipped residuals for each bin of each feature and for all "
-            "rows, in units of the bound"
+            releases="an epoch: sums of clipped residuals"
+            + (" and of their curvatures" if logistic else "")
+            + " for each bin of each feature and for all rows, in units of their sensitivity"
             + ("" if logistic else "; counts of residuals by size")
             + "; weighted so that together they have sensitivity 1",
             noise_multiplier=multiplier,
@@ -154,7 +155,8 @@ class _DPEBMPlus(AdditiveModel):
             cells_of_bin = np.bincount(bin_of_cell, minlength=bins.n_bins)
             ordered = isinstance(feature, NumericFeature)
             uncertainty = deviation * np.sqrt(cells_of_bin)
-            functions.append(Function(codes, bin_counts, uncertainty, ordered=ordered))
+            extents = np.bincount(bin_of_cell, cell_extents(feature), bins.n_bins)
+            functions.append(Function(codes, bin_counts, uncertainty, extents, ordered=ordered))
         return functions
 
     def _mu(self, share: float) -> float:
@@ -172,7 +174,8 @@ class _DPEBMPlus(AdditiveModel):
             assumed_public=[
                 "names, types and number of features",
                 *(["bounds, categories and target range or labels"] if domain.is_public else []),
-                "that two rows at least are there, and both labels of a classification",
+                "that two rows at least are there"
+                + ("" if domain.is_public else ", and both labels of a classification"),
             ],
         )
 
@@ -191,7 +194,7 @@ class _DPEBMPlus(AdditiveModel):
 class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     """Differentially private additive model for binary labels, more accurate than DP-EBM.
 
-    Not so where a label is rarer than about a percent: see ``docs/dp-ebm-plus.md``.
+    How much, and where not: ``docs/dp-ebm-plus.md``.
 
     Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. The number
     of rows is used as released only. With mu = mu(epsilon, delta), every release is Gaussian with
@@ -204,13 +207,17 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
        is clipped to [-c, c] and goes into one bin, so a query has sensitivity c, and c follows from
        what is released. For labels, c bounds |y - sigmoid(F)| for every row there could be, so that
-       hardly any is clipped. For numbers, c comes from a noisy histogram of |y - F|, to which a
-       row adds 1 in one cell, itself a query of the epoch. Query q has a fixed share s_q of the
-       epoch's mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)) and the shares add up
-       to 1. Features whose cells all merged into one bin are not asked.
+       hardly any is clipped, and the same query sums the curvatures p (1 - p), |r| (1 - |r|) for a
+       residual r: a row's part has the norm |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2), at
+       most 1, so that the second answer is nearly free. For numbers, c comes from a noisy histogram
+       of |y - F|, to which a row adds 1 in one cell, itself a query of the epoch. Query q has a
+       share s_q of the epoch's mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
+       shares are fixed when the epoch begins, from what is released, and add up to 1, so that every
+       epoch is mu_e-GDP whatever came before. Features whose cells all merged into one bin are
+       not asked.
 
-    Everything else is post-processing: merging cells by the noise in them, Newton steps averaged
-    over the epochs, smoothing of functions by empirical Bayes (`batch_boosting`, `smoothing`).
+    Everything else is post-processing: merging cells by the noise in them, averaging answers over
+    the epochs, smoothing of functions by empirical Bayes (`batch_boosting`, `smoothing`).
 
     Parameters
     ----------
@@ -263,7 +270,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     def fit(self, X: Any, y: Any) -> DPEBMPlusClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         frame = read_frame(self, X, reset=True)
-        labels = self._read_labels(frame, y)
+        labels = self._read_labels(frame, y, self.domain)
         self._check_parameters()
         domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
         functions, intercept = self._train(frame, labels, domain, logistic=True)

@@ -8,7 +8,14 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature, category_codes
+from dprepro.data.domain import (
+    CategoricalFeature,
+    Feature,
+    NumericFeature,
+    category_codes,
+    refuse_missing,
+    refuse_unseen,
+)
 from dprepro.ebm.binning import MISSING, OTHER, FeatureBins, numeric_bins, numeric_values
 
 _EVEN_CELLS = 128
@@ -51,6 +58,21 @@ def grid_edges(feature: NumericFeature) -> np.ndarray:
     return edges[np.append(True, np.diff(edges) > 1e-9 * (upper - lower))]
 
 
+def cell_extents(feature: Feature) -> np.ndarray:
+    """Return each cell's share of the public range, float64 (cells,), as `fine_cells` counts them.
+
+    A cell's width over that of the bounds; one over the number of categories; 0 for missing values.
+    """
+    if isinstance(feature, CategoricalFeature):
+        categories = len(feature.categories)
+        return np.append(np.full(categories, 1 / max(categories, 1)), 0.0)
+    width = feature.upper - feature.lower
+    if width == 0:
+        return np.array([1.0, 0.0])
+    edges = np.concatenate([[feature.lower], grid_edges(feature), [feature.upper]])
+    return np.append(np.diff(edges / width), 0.0)
+
+
 def fine_cells(column: pd.Series, feature: Feature) -> tuple[np.ndarray, np.ndarray]:
     """Sort rows into public cells; as `dprepro.ebm.binning.histogram`, on `grid_edges`.
 
@@ -67,21 +89,12 @@ def fine_cells(column: pd.Series, feature: Feature) -> tuple[np.ndarray, np.ndar
         On a category outside the domain, or a missing value where the domain allows none.
     """
     missing = column.isna().to_numpy()
-    if missing.any() and not feature.missing:
-        raise ValueError(
-            f"feature {feature.name!r} has {missing.sum()} missing values (NaN) and its domain "
-            "allows none: fill them in, or declare it: missing=True (on a card `missing: true`)"
-        )
+    refuse_missing(feature, missing)
     if isinstance(feature, NumericFeature):
         edges = grid_edges(feature)
         return _count_cells(_cells(numeric_values(column), edges), edges.size + 2)
     codes = category_codes(column, feature.categories)
-    unseen = (codes < 0) & ~missing
-    if unseen.any():
-        raise ValueError(
-            f"feature {feature.name!r}: category {column[unseen].iloc[0]!r} is not in its domain; "
-            f"allowed: {', '.join(map(repr, feature.categories))}"
-        )
+    refuse_unseen(feature, (codes < 0) & ~missing)
     cells = np.where(codes < 0, len(feature.categories), codes).astype(np.uint16)
     return _count_cells(cells, len(feature.categories) + 1)
 

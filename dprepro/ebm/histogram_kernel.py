@@ -1,4 +1,4 @@
-"""One pass over the rows: apply a function's change, sum clipped residuals per bin."""
+"""One pass over the rows: apply a function's change, sum residuals and curvatures per bin."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[n
 
 @njit(nogil=True, cache=True)
 def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic):  # type: ignore[no-untyped-def]
-    """Add ``change[last]`` to the scores in place and sum residuals per bin of `codes`.
+    """Add ``change[last]`` to the scores in place; sum residuals and curvatures per bin of `codes`.
 
-    A row adds its residual, clipped to [-bound, bound], to exactly one sum: the vector of sums has
-    L2 sensitivity `bound` whatever the scores are, up to float32 rounding of the residuals.
+    A row adds its residual r, clipped to |r| <= c = `bound`, and for labels |r| (1 - |r|), which is
+    p (1 - p) where r is not clipped, to one bin. Its part has the norm |r| sqrt(1 + (1 - |r|)^2),
+    which rises with |r|: for numbers the sums have L2 sensitivity c, for labels
+    c sqrt(1 + (1 - c)^2), whatever the scores are, up to float32 rounding of the residuals.
 
     Parameters
     ----------
@@ -41,9 +43,10 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
 
     Returns
     -------
-    float64 (n_bins,)
+    float64 (2, n_bins)
+        Sums of residuals, sums of curvatures; zeros instead of the latter for numbers.
     """
-    sums = np.zeros((_LANES, n_bins))
+    sums = np.zeros((2, _LANES, n_bins))
     buffer = np.empty(_BLOCK, np.float32)
     for start in range(0, scores.size, _BLOCK):
         stop = min(start + _BLOCK, scores.size)
@@ -52,8 +55,12 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
             block[i] += change[last[start + i]]
         _clipped_residuals(block, targets[start:stop], logistic, bound, buffer)
         for i in range(block.size):
-            sums[i % _LANES, codes[start + i]] += buffer[i]
-    return sums.sum(axis=0)
+            sums[0, i % _LANES, codes[start + i]] += buffer[i]
+        if logistic:
+            for i in range(block.size):
+                size = abs(buffer[i])
+                sums[1, i % _LANES, codes[start + i]] += size * (np.float32(1.0) - size)
+    return sums.sum(axis=1)
 
 
 @njit(nogil=True, cache=True)
