@@ -6,7 +6,7 @@ import pytest
 
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.ebm.binning import OTHER
-from dprepro.ebm.fine_grid import fine_cells, grid_edges, merge_fine
+from dprepro.ebm.fine_grid import cell_extents, fine_cells, grid_edges, merge_fine
 
 BOUNDS = [(0, 1e5), (-3, 1e4), (-1e4, 0), (17, 90), (1, 1e6), (-1e6, -1), (5, 5), (-1e-9, 1e9)]
 
@@ -25,6 +25,33 @@ def test_bounds_of_many_orders_of_magnitude_get_cells_in_each():
         assert ((edges >= 10.0**decade) & (edges < 10.0 ** (decade + 1))).sum() >= 11
     assert edges[0] == pytest.approx(1.0)
     assert 0.0 in grid_edges(NumericFeature("x", -3, 1e4))
+
+
+@pytest.mark.parametrize("missing", [True, False])
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_extents_of_cells_are_their_widths_and_make_up_the_range(bounds, missing):
+    feature = NumericFeature("x", *bounds, missing=missing)
+    extents, edges = cell_extents(feature), grid_edges(feature)
+    assert extents.sum() == pytest.approx(1)
+    assert extents[-1] == 0
+    widths = np.diff(edges) / max(bounds[1] - bounds[0], 1)
+    np.testing.assert_allclose(extents[1 : edges.size], widths, rtol=1e-6)
+    column = pd.Series(np.linspace(*bounds, 100_001), name="x")
+    _, counts = fine_cells(column, feature)
+    assert extents.size == counts.size
+    np.testing.assert_allclose(extents, counts / 100_001, atol=2e-5)
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_extents_of_categories_are_alike(missing):
+    feature = CategoricalFeature("x", ("a", "b", "c", "d"), missing=missing)
+    assert cell_extents(feature).tolist() == [0.25, 0.25, 0.25, 0.25, 0.0]
+    assert fine_cells(pd.Series(["a"], name="x"), feature)[1].size == 5
+
+
+def test_extents_of_ranges_that_a_float_hardly_holds_are_finite():
+    for bounds in ((-1e308, 0.5e308), (0, 1.7e308), (0, 1e-320)):
+        assert cell_extents(NumericFeature("x", *bounds)).sum() == pytest.approx(1)
 
 
 def features():
@@ -92,5 +119,5 @@ def test_rare_categories_join_and_thousands_fit_into_a_byte():
 def test_what_the_domain_rules_out_is_refused():
     with pytest.raises(ValueError, match="not in its domain; allowed: 'a', 'b'"):
         fine_cells(pd.Series(["a", "z"], name="x"), CategoricalFeature("x", ("a", "b")))
-    with pytest.raises(ValueError, match="1 missing values"):
+    with pytest.raises(ValueError, match=r"'x' has missing values .* allows none"):
         fine_cells(pd.Series([1.0, np.nan], name="x"), NumericFeature("x", 0, 2))
