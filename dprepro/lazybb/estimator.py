@@ -80,7 +80,8 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         Also set ``edges_``, ``margins_`` and, in ``figures_``, ``rademacher_bound`` (for "1r"; see
         `lazybb.rademacher` for when it proves something). The ledger lists them as unpaid.
     domain : Domain or None
-        What the columns were made from: its observed parts are unpaid. None: they are public.
+        What the columns were made from, and the labels; its observed parts are unpaid. None: the
+        columns are public.
     random_state : int or None
         None draws noise from the operating system. An integer makes the fit repeatable, for
         experiments only: the ledger says so.
@@ -110,7 +111,8 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        On parameters out of range, entries other than 0 and 1, or other than two classes.
+        On parameters out of range, entries other than 0 and 1, or labels that the domain rules out;
+        without a public domain on other than two classes.
 
     Examples
     --------
@@ -160,10 +162,14 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> LazyBBClassifier:
-        """Fit to X of 0 and 1, (n, d), and y (n,) with two distinct labels."""
+        """Fit to X of 0 and 1, (n, d), and y (n,), the domain's labels or their codes.
+
+        Without a public domain both labels have to occur.
+        """
         forget_fit(self)
         literals = self._read(X, reset=True)
-        self.classes_, labels = read_labels(self, pd.DataFrame(index=range(literals.rows)), y)
+        rows = pd.DataFrame(index=range(literals.rows))
+        self.classes_, labels = read_labels(self, rows, y, self.domain)
         self._check_parameters()
         source = None
         if is_private(self.epsilon):

@@ -75,8 +75,8 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        On parameters out of range, more teachers than rows, a budget below one label, or other than
-        two classes.
+        On parameters out of range, more teachers than rows, a budget below one label, or values and
+        labels that the domain rules out; without a public domain on other than two classes.
     """
 
     classes_: np.ndarray
@@ -107,9 +107,12 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> DPBagClassifier:
-        """Fit to X (n, K) and y (n,) with two distinct labels."""
+        """Fit to X (n, K) and y (n,), the domain's labels or their codes.
+
+        Without a public domain both labels have to occur.
+        """
         frame = read_frame(self, X, reset=True)
-        self.classes_, codes = read_labels(self, frame, y)
+        self.classes_, codes = read_labels(self, frame, y, self.domain)
         self._check_parameters()
         domain = resolve_domain(self, frame, self.classes_[codes.astype(int)], "binary")
         self.domain_, self._encoder = domain, UnitNormEncoder(domain)

@@ -107,7 +107,8 @@ def test_what_cannot_be_done_says_what_to_do(params, message):
 
 def test_labels_keep_their_names_and_one_label_alone_is_constant():
     X, y = rows()
-    model = build(limit=1).fit(X, np.where(y == 1, "yes", "no"))
+    domain = Domain(DOMAIN.features, ("no", "yes"))
+    model = build(limit=1, domain=domain).fit(X, np.where(y == 1, "yes", "no"))
     assert set(model.predict(X)) <= {"yes", "no"}
     assert len(set(model.predict(X))) == 1
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
