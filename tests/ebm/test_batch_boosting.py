@@ -5,85 +5,245 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import expit
 
 from dprepro.ebm.batch_boosting import MAGNITUDES, BatchBooster, Function, query_shares
-from dprepro.ebm.histogram_kernel import magnitude_counts
 
 LOGISTIC = pytest.mark.parametrize("logistic", [True, False])
+COUNTS = np.array([700.0, 40.0, 5.0])
 
 
-def booster(codes, targets, *, logistic, bins=3, deviation=1e-3, start=0.0):
+def booster(codes, targets, *, logistic, counts=None, deviation=1e-3, start=0.0):
+    bins = 3
     functions = [
         Function(
             code.astype(np.uint8),
-            np.bincount(code, minlength=bins) + 0.5,
+            np.bincount(code, minlength=bins) + 0.5 if counts is None else counts,
             np.zeros(bins),
+            np.full(bins, 1 / bins),
             ordered=False,
         )
         for code in codes
     ]
+    rows = float(max(len(targets), 1)) if counts is None else counts.sum()
     return BatchBooster(
-        targets.astype(np.float32), functions, rows=float(max(len(targets), 1)), start=start,
+        targets.astype(np.float32), functions, rows=rows, start=start,
         deviation=deviation, logistic=logistic,
     )  # fmt: skip
 
 
-@LOGISTIC
-@pytest.mark.parametrize("features", [1, 14, 300])
-def test_the_shares_of_an_epoch_add_up(features, logistic):
-    feature, intercept, magnitude = query_shares(features, logistic=logistic)
-    assert features * feature + intercept + magnitude == pytest.approx(1.0)
-    assert (magnitude == 0) == logistic
+def settle(learner):
+    """Let the scores follow the last function that has moved."""
+    learner._sums(learner.intercept, 1.0)
+    learner._pending = (learner.intercept.codes, np.zeros(1, np.float32))
 
 
-def answers(codes, targets, state, *, logistic, bound):
-    """Return all queries of an epoch in one released state, weighted as they are in the ledger."""
-    learner = booster(codes, targets, logistic=logistic, start=state[0])
-    for function, values in zip(learner.functions, state[1:], strict=True):
-        learner._move(function, np.array(values))
-        learner._sums(learner.intercept)
-    shares = query_shares(len(codes), logistic=logistic)
+def in_state(codes, targets, state, *, logistic):
+    """Return a learner that has released functions: the same for every table."""
+    start, values, deviations, bound = state
+    learner = booster(codes, targets, logistic=logistic, counts=COUNTS, start=start)
+    for function, f, deviation in zip(learner.functions, values, deviations, strict=True):
+        function.deviations = deviation
+        learner._pending = (function.codes, function.move(f))
+        settle(learner)
     learner.bound = learner._largest_residual() if logistic else bound
-    asked = [learner._sums(learner.intercept) / learner.bound * math.sqrt(shares[1])]
-    for function in learner.functions:
-        asked.append(learner._sums(function) / learner.bound * math.sqrt(shares[0]))
-    if not logistic:
-        counts = magnitude_counts(learner._scores, learner.targets, *learner._pending, MAGNITUDES)
-        asked.append(counts * math.sqrt(shares[2]))
-    return np.concatenate(asked)
+    return learner
+
+
+def some_state(rng, features=2):
+    values, deviations = rng.normal(0, 3, (features, 3)), rng.gamma(0.5, 2, (features, 3))
+    return float(rng.normal(0, 2)), values, deviations, float(rng.choice([0.02, 0.2, 0.5]))
+
+
+# --- sensitivity --------------------------------------------------------------------------------
 
 
 @LOGISTIC
-def test_no_row_moves_the_queries_of_an_epoch_by_more_than_one(logistic):
+@pytest.mark.parametrize("features", [0, 1, 14, 300])
+def test_the_shares_of_an_epoch_add_up(features, logistic):
+    all_features, intercept, magnitude = query_shares(features, logistic=logistic)
+    assert all_features + intercept + magnitude == pytest.approx(1.0)
+    assert (magnitude == 0) == logistic
+    assert (all_features == 0) == (features == 0)
+
+
+SIZES = st.floats(0, 1e6) | st.just(0.0)
+
+
+@LOGISTIC
+@given(st.lists(st.tuples(SIZES, SIZES, st.floats(0, 1e3)), max_size=6))
+def test_the_shares_of_an_epoch_add_up_in_any_state(logistic, sizes):
+    learner = booster(np.zeros((len(sizes), 1), int), np.zeros(1), logistic=logistic)
+    for function, (first, second, deviation) in zip(learner.functions, sizes, strict=True):
+        function.values[:] = first, second, 0.0
+        function.deviations = np.full(3, deviation)
+    shares = learner._feature_shares()
+    assert len(shares) == len(sizes)
+    assert sum(shares) + learner.shares[1] + learner.shares[2] == pytest.approx(1, abs=1e-12)
+    assert all(share > 0 for share in shares)
+
+
+@LOGISTIC
+def test_shares_follow_what_is_released_and_nothing_else(logistic):
+    rng = np.random.default_rng(0)
+    state = some_state(rng)
+    shares = [
+        in_state(
+            rng.integers(0, 3, (2, rows)), rng.random(rows) - 0.5, state, logistic=logistic
+        )._feature_shares()
+        for rows in (1, 7, 400)
+    ]
+    assert shares[0] == shares[1] == shares[2]
+    larger = (state[0], state[1] * [[3.0], [1.0]], state[2], state[3])
+    grown = in_state(np.zeros((2, 1), int), np.zeros(1), larger, logistic=logistic)
+    assert grown._feature_shares()[0] > shares[0][0]
+
+
+@LOGISTIC
+def test_every_epoch_spends_its_shares_though_functions_grow_within_it(logistic, monkeypatch):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (2, 500))
+    targets = (codes[0] == 1) * 1.0 - (not logistic) * 0.5
+    learner, asked = booster(codes, targets, logistic=logistic), []
+    ask = learner._ask
+
+    def watch_ask(function, share, noise):
+        asked.append(share)
+        return ask(function, share, noise)
+
+    monkeypatch.setattr(learner, "_ask", watch_ask)
+    learner.learn(rng.normal(0, 1e-3, (5, learner.noise_size())))
+    spent = np.reshape(asked, (5, 3))
+    np.testing.assert_allclose(spent.sum(axis=1) + learner.shares[2], 1.0, rtol=1e-12)
+    assert spent[0, 1] == spent[0, 2]
+    assert spent[-1, 1] > 2 * spent[-1, 2]
+
+
+def magnitudes(learner, noise):
+    """Return the histogram of |residual| with noise, as the bound is chosen from it."""
+    seen = []
+    learner._best_bound = lambda noisy, edges: seen.append(noisy) or learner.bound
+    learner._set_bound(noise)
+    return seen[0]
+
+
+def weighted_answers(learner):
+    """Return all answers of an epoch, each over the noise that a draw of one adds to it."""
+    shares, found = [learner.shares[1], *learner._feature_shares()], []
+    for function, share in zip([learner.intercept, *learner.functions], shares, strict=True):
+        none = np.zeros((2 if learner.logistic else 1, function.counts.size))
+        exact = learner._ask(function, share, none)[0][: len(none)]
+        noisy = learner._ask(function, share, none + 1)[0][: len(none)]
+        found.append((exact / (noisy - exact)).ravel())
+    if not learner.logistic:
+        exact = magnitudes(learner, np.zeros(MAGNITUDES))
+        found.append(exact / (magnitudes(learner, np.ones(MAGNITUDES)) - exact))
+    return np.concatenate(found)
+
+
+@LOGISTIC
+def test_no_row_moves_the_answers_of_an_epoch_by_more_than_one(logistic):
     """Brute force: every possible extra row, in many released states, on top of some rows."""
-    rng, largest = np.random.default_rng(0), 0.0
+    rng, moves = np.random.default_rng(0), []
     codes, targets = rng.integers(0, 3, (2, 2)), np.array([0.0, 1.0]) - (not logistic) / 2
     extremes = (0.0, 1.0) if logistic else (-0.5, 0.0, 0.5)
-    for _ in range(10):
-        state = [float(rng.normal(0, 2)), *rng.normal(0, 3, (2, 3))]
-        asked = answers(codes, targets, state, logistic=logistic, bound=0.2)
+    for _ in range(20):
+        state = some_state(rng)
+        answers = weighted_answers(in_state(codes, targets, state, logistic=logistic))
         for a, b, target in itertools.product(range(3), range(3), extremes):
             more = np.column_stack([codes, [a, b]]), np.append(targets, target)
-            moved = answers(*more, state, logistic=logistic, bound=0.2) - asked
-            largest = max(largest, float(np.linalg.norm(moved)))
-    assert 0.99 < largest <= 1 + 1e-6
+            moved = weighted_answers(in_state(*more, state, logistic=logistic)) - answers
+            moves.append(np.linalg.norm(moved))
+    assert 0.99 < max(moves) <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("bound", [0.1, 0.3, 0.7, 2**-4.5, 0.5])
+def test_bounds_are_rounded_down_to_the_kernels_precision(bound):
+    learner = booster(np.zeros((1, 1), int), np.array([0.5]), logistic=False, start=-1.0)
+    assert bound * (1 - 1e-6) < learner._sums(learner.functions[0], bound)[0, 0] <= bound
+
+
+def test_residuals_of_labels_are_bounded_by_the_released_functions():
+    learner = booster(np.array([[0, 1], [1, 2]]), np.array([0, 1]), logistic=True, start=0.3)
+    learner.functions[0].values[:] = [-1.0, 0.5, 0.2]
+    learner.functions[1].values[:] = [0.0, 2.0, -0.5]
+    assert learner._largest_residual() == pytest.approx(expit(0.3 + 0.5 + 2.0))
+    learner.functions[0].values[0] = -9.0
+    assert learner._largest_residual() == pytest.approx(expit(-0.3 + 9.0 + 0.5))
+
+
+# --- noise --------------------------------------------------------------------------------------
+
+
+def watched(learner, monkeypatch):
+    """Record the exact sums of every step with their bound, and what is remembered of them."""
+    exact, told = [], []
+    sums, remember = learner._sums, Function.remember
+
+    def watch_sums(function, bound):
+        exact.append((bound, sums(function, bound)))
+        return exact[-1][1].copy()
+
+    def watch_remember(function, answers, expected, weight, deviation):
+        told.append((answers.copy(), deviation))
+        remember(function, answers, expected, weight, deviation)
+
+    monkeypatch.setattr(learner, "_sums", watch_sums)
+    monkeypatch.setattr(Function, "remember", watch_remember)
+    return exact, told
 
 
 @LOGISTIC
-def test_every_query_gets_the_noise_of_its_share(logistic, monkeypatch):
+def test_every_answer_has_its_own_noise_and_enough_of_it(logistic, monkeypatch):
+    """The difference from the exact sums is the draw, over its share and times its sensitivity."""
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, 3, (2, 400))
-    learner = booster(codes, np.zeros(400), logistic=logistic, deviation=7.0)
-    monkeypatch.setattr(learner, "_sums", lambda f: np.zeros(f.counts.size))
-    unit = np.full(learner.noise_size(), 7.0)
-    share = query_shares(2, logistic=logistic)[0]
-    learner.functions[0].values[:] = learner.intercept.values[:] = 0.0
-    learner.bound = 0.25
-    before = learner._curvature(learner.functions[0])
-    learner._step(learner.functions[0], 1.0, unit[:3])
-    expected = (0.25 * 7.0 / math.sqrt(share) / before) ** 2
-    np.testing.assert_allclose(learner.functions[0].noise, expected)
+    state = some_state(rng)
+    targets = rng.integers(0, 2, 50) - (not logistic) / 2
+    learner = in_state(rng.integers(0, 3, (2, 50)), targets, state, logistic=logistic)
+    learner._deviation, learner._epochs = 7.0, 1
+    shares = [learner.shares[1], *learner._feature_shares()]
+    assert max(shares[1:]) > 1.2 * min(shares[1:])
+    exact, told = watched(learner, monkeypatch)
+    noise = rng.normal(0, 7, learner.noise_size())
+    learner._epoch(0, noise)
+    rest, answers = noise[0 if logistic else MAGNITUDES :], 2 if logistic else 1
+    for (bound, sums), (noisy, deviation), share, bins in zip(
+        exact, told, shares, (1, 3, 3), strict=True
+    ):
+        own, rest = np.split(rest, [answers * bins])
+        scale = bound * (math.sqrt(1 + (1 - bound) ** 2) if logistic else 1) / math.sqrt(share)
+        added = scale * np.vstack([own.reshape(answers, bins), np.zeros((2 - answers, bins))])
+        np.testing.assert_allclose(noisy - sums, added, atol=1e-9)
+        assert deviation == pytest.approx(7 * scale)
+    assert rest.size == 0
+
+
+def test_the_histogram_of_magnitudes_has_its_noise():
+    rng = np.random.default_rng(0)
+    learner = in_state(np.zeros((2, 9), int), rng.random(9) - 0.5, some_state(rng), logistic=False)
+    noise = rng.normal(0, 7, MAGNITUDES)
+    added = magnitudes(learner, noise) - magnitudes(learner, np.zeros(MAGNITUDES))
+    np.testing.assert_allclose(added, noise / math.sqrt(query_shares(2, logistic=False)[2]))
+
+
+def test_nothing_but_the_noisy_histogram_says_how_large_residuals_are():
+    """With noise that cancels the counts, all that is left of them is what there always is."""
+    found = []
+    for spread in (0.01, 0.1, 0.4):
+        targets = np.random.default_rng(0).uniform(-spread, spread, 40)
+        learner = booster(np.zeros((1, 40), int), targets, logistic=False, counts=COUNTS)
+        learner._epochs = 1
+        counts = magnitudes(learner, np.zeros(MAGNITUDES))
+        del learner._best_bound
+        learner._set_bound(-counts * math.sqrt(learner.shares[2]))
+        found.append((learner.bound, learner._mean_square))
+    assert found[0] == pytest.approx(found[1])
+    assert found[0] == pytest.approx(found[2])
+
+
+# --- learning -----------------------------------------------------------------------------------
 
 
 def test_it_learns_an_additive_function():
@@ -99,24 +259,28 @@ def test_it_learns_an_additive_function():
     assert np.abs(fitted - targets).max() < 0.01
 
 
-def test_it_learns_log_odds():
+@pytest.mark.parametrize(("alike", "within"), [(0.0, 0.12), (0.6, 0.25)])
+def test_it_learns_log_odds(alike, within):
+    """Also of features that go together, which takes more epochs: early answers are off."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (2, 40_000))
+    codes[1] = np.where(rng.random(40_000) < alike, codes[0], codes[1])
     f, g = np.array([-1.5, 0.0, 1.5]), np.array([1.0, -1.0, 0.0])
     odds = f[codes[0]] + g[codes[1]] - 1
     targets = (rng.random(40_000) < expit(odds)).astype(float)
     learner = booster(codes, targets, logistic=True)
     learner.learn(rng.normal(0, 1e-3, (16, learner.noise_size())))
     for function, truth in zip(learner.functions, (f, g), strict=True):
-        np.testing.assert_allclose(function.values, truth - truth.mean(), atol=0.12)
+        np.testing.assert_allclose(function.values, truth - truth.mean(), atol=within)
     assert learner.intercept.values[0] == pytest.approx(-1, abs=0.1)
 
 
-def test_residuals_of_labels_are_bounded_by_the_released_functions():
-    learner = booster(np.array([[0, 1], [1, 2]]), np.array([0, 1]), logistic=True, start=0.3)
-    learner.functions[0].values[:] = [-1.0, 0.5, 0.2]
-    learner.functions[1].values[:] = [0.0, 2.0, -0.5]
-    assert learner._largest_residual() == pytest.approx(expit(0.3 + 0.5 + 2.0))
+def test_the_intercept_of_two_peaks_is_their_mean_though_residuals_are_clipped():
+    targets = np.repeat([-0.2, 0.25], [3500, 1500])
+    learner = booster(np.zeros((1, 5000), int), targets, logistic=False, deviation=400.0)
+    learner.learn(np.zeros((16, learner.noise_size())))
+    assert learner.bound < 0.2
+    assert learner.intercept.values[0] == pytest.approx(targets.mean(), abs=0.005)
 
 
 def test_little_noise_clips_little_and_much_noise_clips_much():
@@ -130,3 +294,37 @@ def test_little_noise_clips_little_and_much_noise_clips_much():
         bounds.append(learner.bound)
     assert 0.5 >= bounds[0] > bounds[1] > bounds[2]
     assert bounds[0] > 0.12
+
+
+# --- what is expected where hardly any row lies ---------------------------------------------------
+
+
+def strangeness(start, counts, extents=(0.1, 0.1, 0.8)):
+    learner = booster(np.zeros((1, 1), int), np.zeros(1), logistic=True, start=start)
+    learner.rows = counts.sum()
+    function = learner.functions[0]
+    function.counts, function.extents = counts, np.array(extents)
+    return learner._strangeness(function)
+
+
+def test_labels_that_are_as_likely_as_not_are_so_everywhere():
+    np.testing.assert_allclose(strangeness(0.0, COUNTS), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", [-9.0, -5.0, -2.0])
+@pytest.mark.parametrize("counts", [COUNTS, 1000 * COUNTS[::-1]])
+def test_where_few_rows_lie_the_rarer_label_is_likelier(start, counts):
+    rare, common = strangeness(start, counts), strangeness(-start, counts)
+    np.testing.assert_allclose(common, -rare, atol=1e-9)
+    emptiest = np.argmin(counts / [0.1, 0.1, 0.8])
+    assert rare.argmax() == emptiest
+    assert rare[emptiest] > 0.05
+    assert rare[counts.argmax()] < 0
+    assert rare @ counts == pytest.approx(0, abs=1e-9 * counts.sum())
+    assert (rare + start < 0.5).all()
+
+
+def test_a_bin_without_extent_is_no_stranger_for_its_few_rows():
+    """Missing values have none: nothing lies astray there."""
+    centre = strangeness(-5.0, COUNTS, extents=(0.5, 0.5, 0.0))
+    assert centre[2] < centre[0] < centre[1]

@@ -1,0 +1,183 @@
+"""Nothing but what was released decides a DP-EBM+: not even how many rows there are.
+
+A table and the same table with one row more are fitted with answers out of which the row's own part
+is taken: every noisy answer is then the same. Whatever still differs was read without being paid
+for.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm import DPEBMPlusClassifier, DPEBMPlusRegressor, batch_boosting, dp_ebm_plus
+from dprepro.ebm.batch_boosting import BatchBooster
+from dprepro.ebm.fine_grid import fine_cells, merge_fine
+from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
+from dprepro.privacy.mechanisms import NoiseSource
+
+FEATURES = (
+    NumericFeature("x", 0, 1, missing=True),
+    NumericFeature("z", -5, 1000),
+    CategoricalFeature("c", ("a", "b", "d")),
+)
+ROWS = 12
+TARGETS = {"labels": ("0", "1"), "numbers": (-2.0, 4.0)}
+LAST_TARGET = {"labels": 0.5, "numbers": (3.13 - 1) / 6}
+"""Of the row more, in the unit that is summed."""
+
+
+def table():
+    """Return rows of which the last is the one more, and both kinds of targets."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "x": np.append(rng.random(ROWS), np.nan),
+            "z": np.append(rng.normal(size=ROWS), 1.3),
+            "c": np.append(rng.choice(["a", "b"], ROWS), "d"),
+        }
+    )
+    y = np.append((X["z"][:ROWS] > 0) * 1.0, 1.0)
+    return X, {"labels": y.astype(int), "numbers": 3 * y + 0.1 * X["z"].to_numpy()}
+
+
+def own_histograms():
+    last = table()[0].iloc[-1:]
+    return np.concatenate([fine_cells(last[f.name].infer_objects(), f)[1] for f in FEATURES])
+
+
+def cancelling_source(kind):
+    """Return a source whose noise takes the last row out of the totals and the histograms."""
+
+    class CancellingSource(NoiseSource):
+        def gaussian(self, shape, *, releases, **parameters):
+            noise = super().gaussian(shape, releases=releases, **parameters)
+            if releases.startswith("number of rows"):
+                return noise - [1.0, LAST_TARGET[kind]]
+            return noise - own_histograms() if releases.startswith("rows per cell") else noise
+
+    return CancellingSource
+
+
+def cancelling_sums(scores, targets, last, change, codes, n_bins, bound, logistic):
+    """Sum over all rows, and take out what the last one adds."""
+    sums = residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
+    alone = [part[-1:].copy() for part in (scores, targets, last)]
+    return sums - residual_sums(*alone, np.zeros_like(change), codes[-1:], n_bins, bound, logistic)
+
+
+def cancelling_counts(scores, targets, last, change, n_cells):
+    """Count all rows, and take out the last one."""
+    counts = magnitude_counts(scores, targets, last, change, n_cells)
+    alone = [part[-1:].copy() for part in (scores, targets, last)]
+    return counts - magnitude_counts(*alone, np.zeros_like(change), n_cells)
+
+
+PARTS = ("totals and histograms", "residuals", "magnitudes")
+
+
+def cancel(patch, kind, parts=PARTS):
+    if PARTS[0] in parts:
+        patch.setattr(dp_ebm_plus, "NoiseSource", cancelling_source(kind))
+    if PARTS[1] in parts:
+        patch.setattr(batch_boosting, "residual_sums", cancelling_sums)
+    if PARTS[2] in parts:
+        patch.setattr(batch_boosting, "magnitude_counts", cancelling_counts)
+
+
+def pair(kind, seed, monkeypatch, parts=PARTS):
+    """Return what is published of the fits without and with the row whose part is cancelled."""
+    X, targets = table()
+    estimator = DPEBMPlusClassifier if kind == "labels" else DPEBMPlusRegressor
+    model = estimator(200.0, n_epochs=6, domain=Domain(FEATURES, TARGETS[kind]), random_state=seed)
+    without = published(model.fit(X[:-1], targets[kind][:-1]))
+    with monkeypatch.context() as patch:
+        cancel(patch, kind, parts)
+        return without, published(model.fit(X, targets[kind]))
+
+
+def published(model):
+    return {
+        "ledger": model.ledger_.summary(),
+        "bins": [(bins.labels, bins.missing_bin) for bins in model.bins_],
+        "numbers": [
+            np.concatenate([bins.cuts for bins in model.bins_]),
+            np.concatenate([bins.groups for bins in model.bins_]),
+            np.concatenate(model.bin_counts_),
+            np.concatenate(model.shape_noise_),
+            np.append(np.concatenate(model.shape_functions_), model.intercept_),
+        ],
+    }
+
+
+def close(one, other):
+    return one.shape == other.shape and np.allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+def same(one, other):
+    return (
+        one["ledger"] == other["ledger"]
+        and one["bins"] == other["bins"]
+        and all(map(close, one["numbers"], other["numbers"]))
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_with_the_same_answers_a_row_more_gives_the_same_model(kind, seed, monkeypatch):
+    one, other = pair(kind, seed, monkeypatch)
+    assert same(one, other)
+    assert len(one["numbers"][2]) > 3
+    assert np.abs(one["numbers"][4]).max() > 0.05
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"), [*(("numbers", part) for part in PARTS), *(("labels", p) for p in PARTS[:2])]
+)
+def test_a_row_that_is_not_cancelled_is_noticed(kind, left, monkeypatch):
+    parts = [part for part in PARTS if part != left]
+    assert not all(same(*pair(kind, seed, monkeypatch, parts)) for seed in range(6))
+
+
+def exact_in_boosting(monkeypatch):
+    def exact(targets, functions, rows, **others):
+        return BatchBooster(targets, functions, rows=float(targets.size), **others)
+
+    monkeypatch.setattr(dp_ebm_plus, "BatchBooster", exact)
+
+
+def exact_in_merging(monkeypatch):
+    fit_rows = []
+    merge = DPEBMPlusClassifier._merge
+
+    def remember(self, domain, cells, noisy, deviation, rows):
+        fit_rows.append(float(cells[0].size))
+        return merge(self, domain, cells, noisy, deviation, rows)
+
+    def exact(feature, noisy, deviation, rows):
+        return merge_fine(feature, noisy, deviation, fit_rows[-1])
+
+    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", remember)
+    monkeypatch.setattr(dp_ebm_plus, "merge_fine", exact)
+
+
+def exact_in_clipping(monkeypatch):
+    def exact(self, noisy, edges):
+        return 0.5 if self.targets.size > ROWS else 0.25
+
+    monkeypatch.setattr(BatchBooster, "_best_bound", exact)
+
+
+@pytest.mark.parametrize(
+    ("kind", "leak"),
+    [
+        ("labels", exact_in_boosting),
+        ("numbers", exact_in_boosting),
+        ("labels", exact_in_merging),
+        ("numbers", exact_in_merging),
+        ("numbers", exact_in_clipping),
+    ],
+)
+def test_an_exact_number_of_rows_would_be_noticed(kind, leak, monkeypatch):
+    leak(monkeypatch)
+    assert not all(same(*pair(kind, seed, monkeypatch)) for seed in range(6))
