@@ -32,10 +32,13 @@ class JournalContents:
         One dict a run that added something, oldest first.
     records
         In the order written; of several with one key only the last.
+    computed_in
+        By the key of a record's task the environment that precedes it; nothing where none does.
     """
 
     environments: list[dict[str, Any]]
     records: list[Record]
+    computed_in: dict[str, dict[str, Any]]
 
 
 def read_journal(path: Path) -> JournalContents:
@@ -55,6 +58,7 @@ def read_journal(path: Path) -> JournalContents:
     lines = _whole_lines(raw, path)
     environments: list[dict[str, Any]] = []
     records: dict[str, Record] = {}
+    computed_in: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(lines, start=1):
         fields = _parse(line, path, number)
         if fields["kind"] == "environment":
@@ -64,7 +68,9 @@ def read_journal(path: Path) -> JournalContents:
             # Last place too, so that the order tells which of two settings came later.
             records.pop(key, None)
             records[key] = record
-    return JournalContents(environments, list(records.values()))
+            if environments:
+                computed_in[key] = environments[-1]
+    return JournalContents(environments, list(records.values()), computed_in)
 
 
 class Journal:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import JournalWarning, read_journal
+from dprepro.experiment.journal import JournalContents, JournalWarning, read_journal
 from dprepro.experiment.record import Record, Task
 
 
@@ -32,41 +31,24 @@ def finished_elsewhere(path: Path, tasks: Collection[Task]) -> list[dict[str, An
                 contents = read_journal(neighbour)
         except DpreproError:
             continue
-        found = [r for r in contents.records if r.status == "ok" and r.task.key in wanted]
-        taken = _with_environments(neighbour, found) if found else []
+        taken = list(_taken(contents, neighbour.stem, wanted))
         entries += taken
         wanted -= {entry.task.key for entry in taken if isinstance(entry, Record)}
     return entries
 
 
-def _with_environments(journal: Path, records: list[Record]) -> list[dict[str, Any] | Record]:
-    """Return the records in their order, each environment before those that it holds for."""
-    environments = _environments(journal)
-    entries: list[dict[str, Any] | Record] = []
+def _taken(
+    contents: JournalContents, journal: str, wanted: Collection[str]
+) -> Iterator[dict[str, Any] | Record]:
+    """Yield the finished records wanted, each environment before those that it holds for."""
     last: dict[str, Any] | None = None
-    for record in records:
-        environment = environments.get(record.task.key)
-        if environment is None:
+    for record in contents.records:
+        key = record.task.key
+        environment = contents.computed_in.get(key)
+        if environment is None or record.status != "ok" or key not in wanted:
             continue
         if environment is not last:
             # What the neighbour took over itself was computed for the journal named there.
-            entries.append({"taken_from": journal.stem, **environment})
+            yield {"taken_from": journal, **environment}
             last = environment
-        entries.append(record)
-    return entries
-
-
-def _environments(journal: Path) -> dict[str, dict[str, Any]]:
-    """Return by task key the environment that stands before a task's last record."""
-    found: dict[str, dict[str, Any]] = {}
-    current: dict[str, Any] | None = None
-    for line in journal.read_bytes().split(b"\n")[:-1]:
-        try:
-            fields = json.loads(line)
-        except ValueError:
-            continue  # torn by a crash; `read_journal` has dropped it, too
-        if fields["kind"] == "environment":
-            current = fields
-        elif current is not None:
-            found[Task.from_json(fields["task"]).key] = current
-    return found
+        yield record

@@ -48,6 +48,16 @@ def test_a_later_run_adds_and_the_later_record_of_a_key_wins(path: Path) -> None
     assert contents.records == [_record(1), _record(0, auc=0.9)]
 
 
+def test_each_record_knows_the_environment_that_precedes_it(tmp_path: Path) -> None:
+    later = {**ENVIRONMENT, "python": "4"}
+    written = [_record(0), _record(1), ENVIRONMENT, _record(1), _record(2), later, _record(2)]
+    with Journal(tmp_path / "x.jsonl") as journal:
+        for entry in written:
+            journal.append(entry)
+    computed_in = read_journal(tmp_path / "x.jsonl").computed_in
+    assert computed_in == {_record(1).task.key: ENVIRONMENT, _record(2).task.key: later}
+
+
 @pytest.mark.parametrize(
     "tail", [b'{"kind":"rec', b"{", b"\x00" * 40, b"\x00" * 40 + b"\n", b"1.5"]
 )
