@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.data.domain import category_codes, is_categorical
+from dprepro.data.domain import CategoricalFeature, Domain, Feature, category_codes
 from dprepro.ebm.inputs import read_frame, read_labels, read_targets
 from dprepro.ebm.validation import check_integer
 from dprepro.privacy.ledger import Ledger
@@ -46,10 +46,10 @@ class ToyBins:
     categories: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, column: pd.Series, max_bins: int) -> ToyBins:
-        """Return quantile bins, at most `max_bins`, or one bin a category; read from the rows."""
-        if is_categorical(column):
-            return cls(None, tuple(sorted(map(str, column.dropna().unique()))))
+    def of(cls, column: pd.Series, feature: Feature, max_bins: int) -> ToyBins:
+        """Return one bin a category, or quantile bins, at most `max_bins`, read from the rows."""
+        if isinstance(feature, CategoricalFeature):
+            return cls(None, feature.categories)
         return cls(np.unique(np.quantile(_numbers(column), np.linspace(0, 1, max_bins + 1))))
 
     @property
@@ -107,7 +107,11 @@ class _ToyDPEBM(BaseEstimator):
             self.epsilon, self.delta, ZERO_OUT, unpaid=list(UNPAID), gaps=list(GAPS)
         )
         source = NoiseSource(self.ledger_, self.random_state)
-        self.bins_ = [ToyBins.of(frame[name], self.max_bins) for name in frame.columns]
+        features = Domain.observe(frame, targets, "regression").features
+        self.bins_ = [
+            ToyBins.of(frame[name], feature, self.max_bins)
+            for name, feature in zip(frame.columns, features, strict=True)
+        ]
         codes = [b.encode(frame[name]) for b, name in zip(self.bins_, frame.columns, strict=True)]
         rows = [np.bincount(c, minlength=b.count) for c, b in zip(codes, self.bins_, strict=True)]
         noise = [

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import expit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dprepro.data.domain import NumericFeature
 from dprepro.ebm.toy import ToyBins, ToyDPEBMClassifier, ToyDPEBMRegressor
 
 NOISELESS = {"epsilon": 1e9, "random_state": 0}
@@ -54,7 +55,8 @@ def test_without_noise_every_bin_moves_by_its_mean_residual():
 
 def test_numeric_bins_are_quantiles_and_hold_the_ends():
     column = pd.Series([1.0, 2, 2, 2, 3, 4, 5, 9], name="x")
-    bins = ToyBins.of(column, 4)
+    feature = NumericFeature("x", 1, 9)
+    bins = ToyBins.of(column, feature, 4)
     np.testing.assert_array_equal(
         bins.edges, np.unique(np.quantile(column, [0, 0.25, 0.5, 0.75, 1]))
     )
@@ -64,7 +66,7 @@ def test_numeric_bins_are_quantiles_and_hold_the_ends():
         bins.count - 1,
         bins.count - 1,
     ]
-    assert ToyBins.of(pd.Series([3.0, 3.0]), 4).count == 1
+    assert ToyBins.of(pd.Series([3.0, 3.0]), feature, 4).count == 1
     with pytest.raises(ValueError, match="'x' has missing values"):
         bins.encode(pd.Series([1.0, np.nan], name="x"))
 
@@ -78,6 +80,14 @@ def test_unseen_and_missing_categories_add_nothing():
     expected = model.predict(X) - model.shapes_[1][model.bins_[1].encode(X["c"])]
     np.testing.assert_allclose(model.predict(other), expected)
     np.testing.assert_allclose(model.predict(X.assign(c=None)), expected)
+
+
+def test_equal_values_of_other_types_are_categories_of_their_own():
+    X = frame().assign(c=pd.Series([1, True, "1", None] * 75, dtype=object))
+    y = (X["c"].map(str) == "True").to_numpy() * 10.0
+    model = ToyDPEBMRegressor(**NOISELESS, n_epochs=200, learning_rate=0.3, sigmoid=False).fit(X, y)
+    assert model.bins_[1].categories == ("1", "True")
+    np.testing.assert_allclose(model.predict(X), y, atol=0.1)
 
 
 def test_the_noise_is_what_the_slides_say():
