@@ -180,7 +180,9 @@ class _DPEBM(AdditiveModel):
             adjacency=self.adjacency,
             unpaid=list(domain.observed),
             assumed_public=[
-                *(["number of rows"] if self.adjacency != ADD_REMOVE else []),
+                "number of rows"
+                if self.adjacency != ADD_REMOVE
+                else "that two rows at least are there",
                 "names, types and number of features",
                 *(["bounds, categories and target range or labels"] if domain.is_public else []),
             ],

@@ -1,5 +1,7 @@
 """Under add/remove-one nothing but what was released decides a DP-EBM: not even how many rows.
 
+That two are there is the exception, which the ledger names.
+
 A table and the same table with one row more are fitted with noise that cancels the row: every noisy
 histogram and leaf sum is then the same. Whatever still differs was read without being paid for.
 """
@@ -114,6 +116,24 @@ def same(one, other):
 @pytest.mark.parametrize("kind", ["labels", "numbers"])
 def test_with_the_same_answers_a_row_more_gives_the_same_model(kind, seed, monkeypatch):
     assert same(*pair(kind, "add/remove-one", seed, monkeypatch))
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "named"),
+    [
+        ("add/remove-one", "that two rows at least are there"),
+        ("zero-out", "number of rows"),
+        ("replace-one", "number of rows"),
+    ],
+)
+def test_what_is_read_of_the_number_of_rows_is_named_as_public(adjacency, named):
+    X, targets = table()
+    domain = Domain(FEATURES, ("0", "1"))
+    model = DPEBMClassifier(adjacency=adjacency, n_epochs=1, domain=domain)
+    assumed = model.fit(X[:2], targets["labels"][:2]).ledger_.assumed_public
+    assert [text for text in assumed if "rows" in text] == [named]
+    with pytest.raises(ValueError, match="too few rows: a minimum of 2"):
+        model.fit(X[:1], targets["labels"][:1])
 
 
 @pytest.mark.parametrize("kind", ["labels", "numbers"])
