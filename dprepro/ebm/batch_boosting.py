@@ -16,11 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from dprepro.ebm.clipping import MAGNITUDES, best_bound, likely_sizes
 from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
 from dprepro.ebm.smoothing import LINEAR, Priors, expected_rates, lookup, priors, smooth
-
-MAGNITUDES = 20
-"""Cells for |residual|: half octaves of the target's range, down to a thousandth."""
 
 INTERCEPT_WEIGHT = 0.5
 MAGNITUDE_WEIGHT = 0.2
@@ -28,10 +26,6 @@ MAGNITUDE_WEIGHT = 0.2
 
 EVEN_SHARE = 0.25
 """Of the features' mu^2, that all get alike. The rest goes where functions are large."""
-
-_CLIP_NOISE = 16.0
-_CLIP_BIAS = 0.25
-"""Regression, for `_best_bound`: squares of the bins a feature, and of how uneven residuals are."""
 
 _AVERAGED = 4 / 3
 """Variance of an average whose weights grow evenly, where that of the plain average is 1."""
@@ -42,7 +36,7 @@ _SCALES = 3.0 ** np.arange(-4, 3)
 _PRIOR = {True: 3.0, False: 0.25}
 """Standard deviation a priori of the intercept: log odds (logistic), or the target's range."""
 
-_ASTRAY = 0.05
+_ASTRAY = 0.1
 """Logistic: share of the rarer label's rows that may lie anywhere between the public bounds."""
 
 _CERTAIN = 2.0
@@ -146,6 +140,8 @@ class BatchBooster:
         How many rows there are, about.
     start
         First value of the intercept.
+    typical
+        Deviation that numbers have around their mean, about; labels do not need it.
     deviation
         Noise of an epoch as a whole: standard deviation of a query of sensitivity 1 that
         has all of the epoch's mu^2.
@@ -158,6 +154,7 @@ class BatchBooster:
         *,
         rows: float,
         start: float,
+        typical: float,
         deviation: float,
         logistic: bool,
     ) -> None:
@@ -165,6 +162,7 @@ class BatchBooster:
         self.rows = rows
         self.functions = functions
         self.targets = targets
+        self.typical = typical
         none = np.zeros(targets.size, np.uint8)
         self.intercept = Function(
             none, np.array([rows]), np.zeros(1), np.ones(1), ordered=False
@@ -234,29 +232,13 @@ class BatchBooster:
         scale = 1 / math.sqrt(self.shares[2])
         exact = magnitude_counts(self._scores, self.targets, *self._pending, MAGNITUDES)
         self._pending = (self._pending[0], np.zeros_like(self._pending[1]))
-        noisy = exact + scale * noise
-        edges = 2.0 ** (-np.arange(1, MAGNITUDES + 1) / 2)
-        self.bound = self._best_bound(noisy, edges)
-        middles = np.minimum(edges * 2**0.25, self.bound)
-        sure = np.where(noisy > 2 * scale * self._deviation, noisy, 0.0)
-        least = self.bound**2 / 30
-        self._mean_square = (
-            max(float(sure @ middles**2 / sure.sum()), least) if sure.any() else self.bound**2 / 8
-        )
-
-    def _best_bound(self, noisy: np.ndarray, edges: np.ndarray) -> float:
-        """Return the edge at which noise and what clipping takes away are least together.
-
-        Clipping at c moves a mean of residuals by at most E(|r| - c)+, and by less the more even
-        the two sides are. The noise in all features' means is c times that of a query, averaged
-        over the epochs, times the bins over the rows.
-        """
-        above = np.clip(edges[:, None] * 2**0.25 - edges, 0.0, None)
-        bias = np.maximum(noisy @ above, 0.0) / self.rows
-        queries = max(len(self.functions), 1)
-        one = self._deviation**2 * queries / self.shares[0] if self.functions else 0.0
-        noise = _CLIP_NOISE * queries * one * _AVERAGED / self._epochs / self.rows**2
-        return min(0.5, float(edges[np.argmin(_CLIP_BIAS * bias**2 + noise * edges**2)]))
+        deviation = scale * self._deviation
+        sizes, square = likely_sizes(exact + scale * noise, deviation, self.rows, self.typical)
+        queries = len(self.functions)
+        step = self._deviation * math.sqrt(queries / self.shares[0]) if queries else 0.0
+        whole = step * math.sqrt(queries * _AVERAGED / self._epochs)
+        self.bound = best_bound(sizes, self.rows, whole)
+        self._mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
 
     # --- steps ----------------------------------------------------------------------------------
 

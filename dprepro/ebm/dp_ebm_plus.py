@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
@@ -30,6 +31,22 @@ from dprepro.privacy.sensitivity import (
 START_SHARE = 0.01
 BINNING_SHARE = 0.12
 """Shares of mu^2: number of rows and sum of targets; histograms. The rest goes to the epochs."""
+
+
+_EXPECTED = 4.0
+"""Rows of the rarer label that a numeric bin is to hold: fewer tell nothing of it."""
+
+_SPREAD = 0.2
+"""Deviation of targets a priori, in units of their range."""
+
+
+def typical_deviation(variance: float, noise: float) -> float:
+    """Return the deviation of targets given their noisy variance and the deviation of its noise.
+
+    A priori the variance is `_SPREAD` squared, give or take as much again.
+    """
+    trust = _SPREAD**4 / (_SPREAD**4 + noise**2)
+    return math.sqrt(max(trust * variance + (1 - trust) * _SPREAD**2, 1e-4))
 
 
 class _DPEBMPlus(AdditiveModel):
@@ -64,14 +81,16 @@ class _DPEBMPlus(AdditiveModel):
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
         source = NoiseSource(self.ledger_, self.random_state)
-        rows, start = self._release_totals(source, targets, logistic)
+        rows, start, typical = self._release_totals(source, targets, logistic)
         cells, noisy, deviation = self._release_histograms(source, frame, domain)
-        functions = self._merge(domain, cells, noisy, deviation, rows)
+        fewest = _EXPECTED / expit(-abs(start)) if logistic else 0.0
+        functions = self._merge(domain, cells, noisy, deviation, rows, fewest)
         wide = [function for function in functions if function.counts.size > 1]
         multiplier = math.sqrt(self.n_epochs) / self._mu(1 - START_SHARE - BINNING_SHARE)
         booster = BatchBooster(
-            targets, wide, rows=rows, start=start, deviation=multiplier, logistic=logistic
-        )
+            targets, wide, rows=rows, start=start, typical=typical, deviation=multiplier,
+            logistic=logistic,
+        )  # fmt: skip
         noise = source.gaussian(
             (self.n_epochs, booster.noise_size()),
             releases="an epoch: sums of clipped residuals"
@@ -89,29 +108,34 @@ class _DPEBMPlus(AdditiveModel):
 
     def _release_totals(
         self, source: NoiseSource, targets: np.ndarray, logistic: bool
-    ) -> tuple[float, float]:
-        """Return about how many rows there are, and where the intercept starts.
+    ) -> tuple[float, float, float]:
+        """Return about how many rows there are, where the intercept starts, and how targets spread.
 
-        A row adds (1, t) with |t| <= 1/2 to the pair (n, sum of t): sensitivity sqrt(5/4).
+        A row adds (1, t, t^2) with |t| <= 1/2 to the number of rows and the sums of t and t^2:
+        sensitivity sqrt(1 + 1/4 + 1/16). The last is not asked for labels: sqrt(1 + 1/4).
         """
         centred = targets.astype(np.float64) - (0.5 if logistic else 0.0)
+        powers = 1 if logistic else 2
         noise = source.gaussian(
-            (2,),
-            releases="number of rows, and sum of the targets in units of their range, centred",
+            (1 + powers,),
+            releases="number of rows, and sum of the targets in units of their range, centred"
+            + ("" if logistic else ", and of their squares"),
             noise_multiplier=1 / self._mu(START_SHARE),
-            sensitivity=Sensitivity(math.sqrt(1.25), 1.0),
+            sensitivity=Sensitivity(math.sqrt(sum(0.25**k for k in range(powers + 1))), 1.0),
             uses=1,
             budget=self._budget(START_SHARE),
         )
         deviation = source.ledger.entries[-1].scale
         rows = max(len(targets) + noise[0], deviation, 10.0)
         total = centred.sum() + noise[1]
-        if not logistic:
-            # A mean that is lost in the noise is that of the range: 1/4 is its deviation a priori.
-            return rows, float(total / rows / (1 + (deviation / rows / 0.25) ** 2))
-        least = max(min(0.5, deviation / rows), 1e-4)
-        share = min(max(total / rows + 0.5, least), 1 - least)
-        return rows, math.log(share / (1 - share))
+        if logistic:
+            least = max(min(0.5, deviation / rows), 1e-4)
+            share = min(max(total / rows + 0.5, least), 1 - least)
+            return rows, math.log(share / (1 - share)), 0.5
+        # A mean that is lost in the noise is that of the range: 1/4 is its deviation a priori.
+        average = float(total / rows / (1 + (deviation / rows / 0.25) ** 2))
+        square = (centred**2).sum() + noise[2]
+        return rows, average, typical_deviation(square / rows - average**2, deviation / rows)
 
     def _release_histograms(
         self, source: NoiseSource, frame: pd.DataFrame, domain: Domain
@@ -141,13 +165,14 @@ class _DPEBMPlus(AdditiveModel):
         noisy: list[np.ndarray],
         deviation: float,
         rows: float,
+        fewest: float,
     ) -> list[Function]:
         """Set ``bins_`` and ``bin_counts_``; return a function of zeros for each feature."""
         self.bins_: list[FeatureBins] = []
         self.bin_counts_: list[np.ndarray] = []
         functions = []
         for feature, own, counts in zip(domain.features, cells, noisy, strict=True):
-            bins, bin_counts, bin_of_cell = merge_fine(feature, counts, deviation, rows)
+            bins, bin_counts, bin_of_cell = merge_fine(feature, counts, deviation, rows, fewest)
             codes = np.empty(own.size, dtype=np.uint8)
             recode(own, bin_of_cell, np.arange(own.size), codes)
             self.bins_.append(bins)
@@ -201,7 +226,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     noise over sensitivity 1/mu_j, whatever was released before, and the mu_j^2 add up to mu^2, so
     the composition is mu-GDP (Theorems 4 and 5 of Nori et al. 2021, after Dong, Roth, Su 2019):
 
-    1. The pair (number of rows, sum of centred targets): a row adds (1, t), |t| <= 1/2.
+    1. Number of rows and sum of centred targets, for numbers that of their squares too: a row adds
+       (1, t) or (1, t, t^2), |t| <= 1/2.
     2. Counts per cell of a public grid for each feature (`fine_grid`): a row adds 1 to one cell of
        each of the K histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual

@@ -123,7 +123,7 @@ def _cells(values, edges):  # type: ignore[no-untyped-def]
 
 
 def merge_fine(
-    feature: Feature, noisy: np.ndarray, deviation: float, rows: float
+    feature: Feature, noisy: np.ndarray, deviation: float, rows: float, fewest: float = 0.0
 ) -> tuple[FeatureBins, np.ndarray, np.ndarray]:
     """Merge noisy cells into bins, by the noise in them. Post-processing: reads no data.
 
@@ -142,6 +142,8 @@ def merge_fine(
         Standard deviation of the noise in each.
     rows
         How many rows there are, about.
+    fewest
+        Rows that a numeric bin is to hold whatever the noise, unless they are over a twelfth.
 
     Returns
     -------
@@ -151,7 +153,7 @@ def merge_fine(
     if isinstance(feature, CategoricalFeature):
         bins, bin_of_cell = _merge_categories(feature, noisy, min(deviation, rows / _COARSEST))
     else:
-        bins, bin_of_cell = _merge_numeric(feature, noisy, deviation, rows)
+        bins, bin_of_cell = _merge_numeric(feature, noisy, deviation, rows, fewest)
     counted = noisy.copy()
     if not feature.missing:
         counted[-1] = 0.0
@@ -163,9 +165,11 @@ def merge_fine(
 
 
 def _merge_numeric(
-    feature: NumericFeature, noisy: np.ndarray, deviation: float, rows: float
+    feature: NumericFeature, noisy: np.ndarray, deviation: float, rows: float, fewest: float
 ) -> tuple[FeatureBins, np.ndarray]:
-    bin_of_cell = _merge_neighbours(noisy[:-1], _SEEN * deviation, rows / _FINEST, rows / _COARSEST)
+    most = rows / _COARSEST
+    least = min(max(rows / _FINEST, fewest), most)
+    bin_of_cell = _merge_neighbours(noisy[:-1], _SEEN * deviation, least, most)
     cuts = grid_edges(feature)[np.diff(bin_of_cell) > 0]
     if not feature.missing:
         missing_bin = -1

@@ -1,0 +1,69 @@
+"""Where to clip residuals of numbers, from noisy counts of their sizes. Pure post-processing."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import erf
+
+MAGNITUDES = 20
+"""Cells for |residual|: half octaves of the target's range, down to a thousandth."""
+
+EDGES = 2.0 ** (-np.arange(1, MAGNITUDES + 1) / 2)
+"""Lower edges of the cells; the first also counts what is larger, the last what is smaller."""
+
+_HALF_CELL = 2**0.25
+
+_LARGEST = 0.5
+"""Clipping never lets more than half the target's range through."""
+
+_BINS = 16.0
+_UNEVEN = 0.25
+"""Squares of the bins that a feature has, and of how uneven residuals are to both sides, about."""
+
+
+def likely_sizes(
+    noisy: np.ndarray, deviation: float, rows: float, typical: float
+) -> tuple[np.ndarray, float]:
+    """Return rows a cell a posteriori, float64 (20,), and the mean square of residuals.
+
+    A priori residuals are normal with deviation `typical`, and as many lie in a cell as that says,
+    give or take as many again: counts that are lost in their noise say little.
+
+    Parameters
+    ----------
+    noisy : float64 (20,)
+        Noisy counts of |residual|.
+    deviation
+        Of the noise in each.
+    """
+    upper = np.append(np.inf, EDGES[:-1])
+    lower = np.append(EDGES[:-1], 0.0)
+    expected = rows * np.maximum(_within(upper / typical) - _within(lower / typical), 1e-9)
+    trust = expected**2 / (expected**2 + deviation**2)
+    sizes = np.maximum(trust * noisy + (1 - trust) * expected, 0.0)
+    middles = EDGES * _HALF_CELL
+    return sizes, float(sizes @ middles**2 / max(sizes.sum(), 1e-9))
+
+
+def _within(z: np.ndarray) -> np.ndarray:
+    """Return the probability that a standard normal number is at most z from 0."""
+    return np.asarray(erf(z / np.sqrt(2)))
+
+
+def best_bound(sizes: np.ndarray, rows: float, noise: float) -> float:
+    """Return the edge at which noise and what clipping takes away are least together.
+
+    Clipping at c moves a mean of residuals by at most E(|r| - c)+, and by less the more even
+    the two sides are.
+
+    Parameters
+    ----------
+    sizes : float64 (20,)
+        Rows by |residual|.
+    noise
+        Deviation of the noise in the sum over a bin, for c = 1, from all features and epochs.
+    """
+    above = np.clip(EDGES[:, None] * _HALF_CELL - EDGES, 0.0, None)
+    bias = sizes @ above / rows
+    error = _UNEVEN * bias**2 + _BINS * (noise / rows * EDGES) ** 2
+    return min(_LARGEST, float(EDGES[np.argmin(error)]))
