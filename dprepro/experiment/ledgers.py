@@ -15,6 +15,7 @@ from dprepro.data.card import Card, load_card
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.drawing import draw_features
 from dprepro.data.encode import ENCODINGS
+from dprepro.data.places import file_candidates
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
@@ -51,29 +52,54 @@ def planned_ledgers(
     Raises
     ------
     DpreproError
-        If the card gives no public domain to draw from, or on what `plan` and `narrow` refuse.
+        If the card gives no public domain to draw from (the message says whether its rows can be
+        had, but none is read), or on what `plan` and `narrow` refuse.
     """
     card = load_card(config.card)
-    domain = _domain(card, config.name)
+    domain = _domain(card, config.name, data_dir)
     chosen = narrow(plan(config, data_dir), splits=1, methods=methods, epsilons=epsilons)
     tasks = [p.task for p in chosen if not p.skip]
     rows = round((card.expect.rows or _ROWS) * (1 - config.held_out))
     return list(_fit_all(tasks, domain, card.task, rows))
 
 
-def _domain(card: Card, config: str) -> Domain:
+def _domain(card: Card, config: str, data_dir: Path | None) -> Domain:
     """Return the card's domain; of labels that it does not name only their number matters here."""
     target: tuple[float, float] | tuple[str, ...] | None = card.target_bounds
     if card.task != "regression":
         unnamed = ["other", card.positive] if card.positive is not None else []
         target = tuple(card.labels or unnamed)
     if not card.features or not target:
-        raise DpreproError(
-            f"the card of {card.name} gives no public domain, so no ledger can be had without its "
-            "rows; add `features` (and `labels` for more than two classes) to the card, or run "
-            f"`dprepro run {config}`: the journal holds the ledgers"
-        )
+        raise _no_domain(card, config, data_dir)
     return Domain(tuple(f.named(name) for name, f in card.features.items()), target)
+
+
+def _no_domain(card: Card, config: str, data_dir: Path | None) -> DpreproError:
+    reason, first = "", ""
+    if places := _where_rows_are_missing(card, data_dir):
+        reason = (
+            f", and these are not here: {card.title or card.name}. The card names no download, and "
+            f"there is no file at {' or '.join(map(str, places))}"
+        )
+        first = "put the file there and "
+    return DpreproError(
+        f"the card of {card.name} gives no public domain, so no ledger can be had without its "
+        f"rows{reason}; add `features` (and `labels` for more than two classes) to the card, "
+        f"or {first}run `dprepro run {config}`: the journal holds the ledgers"
+    )
+
+
+def _where_rows_are_missing(card: Card, data_dir: Path | None) -> list[Path]:
+    """Return where the card's only sources, local files, could lie; empty if there are others."""
+    files = [part.file for source in card.sources for part in source.files]
+    places = [
+        place
+        for file in files
+        if file is not None
+        for place in file_candidates(file, card.folder, data_dir)
+    ]
+    here = None in files or any(place.is_file() for place in places)
+    return [] if here else places
 
 
 def _fit_all(

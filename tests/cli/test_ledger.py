@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from dprepro.cli import app
+from dprepro.cli import app, main
 
 
 def run(*arguments):
@@ -46,6 +46,37 @@ def test_samples_and_the_moments_accountant_are_shown():
     found, *_ = json.loads(run("mnist", "--method", "dp-llm", "--epsilon", "2", "--json"))
     assert found["entries"][0]["sampling"] == pytest.approx(500 / 60_000)
     assert found["moments_epsilon"] == pytest.approx(1.93, abs=0.005)
+
+
+def refused(config, folder, monkeypatch, capsys):
+    """Return the message of a command that ends with exit code 2."""
+    monkeypatch.setattr("sys.argv", ["dprepro", "ledger", config, "--data-dir", str(folder)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ")
+    assert "Traceback" not in message
+    return message
+
+
+def test_rows_that_nobody_offers_are_said_to_be_missing(tmp_path, monkeypatch, capsys):
+    place = tmp_path / "henan" / "henan.csv"
+    message = refused("henan", tmp_path, monkeypatch, capsys)
+    assert "Henan Renmin Hospital records (not public any more)" in message
+    assert f"there is no file at {place}" in message
+    assert "put the file there and run `dprepro run henan`" in message
+    place.parent.mkdir()
+    place.write_text("disease\n")  # whoever has it: no row of it is read
+    message = refused("henan", tmp_path, monkeypatch, capsys)
+    assert "no file at" not in message
+    assert "card, or run `dprepro run henan`: the journal holds the ledgers" in message
+
+
+def test_rows_with_a_stand_in_are_not_said_to_be_missing(tmp_path, monkeypatch, capsys):
+    message = refused("healthcare", tmp_path, monkeypatch, capsys)
+    assert "no file at" not in message
+    assert "card, or run `dprepro run healthcare`" in message
 
 
 def test_help_has_an_example():
