@@ -24,10 +24,11 @@ from dprepro.data import load
 from dprepro.data.dataset import Dataset
 from dprepro.ebm import batch_boosting, dp_ebm_plus, fine_grid
 from dprepro.ebm.batch_boosting import BatchBooster, Function
+from dprepro.ebm.smoothing import Priors, priors
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
 
-DATASETS = ("adult", "telco", "cal-housing")
+DATASETS = ("adult", "telco", "credit", "cal-housing")
 EPSILONS = (0.1, 1.0, 8.0)
 DELTA = 1e-6
 
@@ -44,12 +45,17 @@ def even_cells(feature: Any) -> np.ndarray:
     return np.linspace(feature.lower, feature.upper, fine_grid._EVEN_CELLS + 1)[1:-1]
 
 
-def unsmoothed(values: np.ndarray, variances: np.ndarray, *_: Any, **__: Any) -> Any:
-    return values, variances
+def unsmoothed(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
+    return priors(scales[-1:], centres[:1], ordered=False)
 
 
-def forgetful(function: Function, saw: np.ndarray, added: np.ndarray, weight: float) -> None:
-    function.seen, function.noise = saw, added
+def forgetful(function: Function, *args: Any) -> None:
+    function._answers[:] = 0.0
+    function._weight = function._variance = 0.0
+    remember(function, *args)
+
+
+remember = Function.remember
 
 
 def all_at_once(self: BatchBooster, number: int, noise: np.ndarray) -> None:
@@ -57,21 +63,26 @@ def all_at_once(self: BatchBooster, number: int, noise: np.ndarray) -> None:
     asked: dict[int, np.ndarray] = {}
     sums, steps = BatchBooster._sums, BatchBooster._step
 
-    def ahead(own: BatchBooster, function: Function) -> np.ndarray:
+    def ahead(own: BatchBooster, function: Function, bound: float) -> np.ndarray:
         if not asked and function is not own.intercept:
             for other in own.functions:
-                asked[id(other)] = sums(own, other)
+                asked[id(other)] = sums(own, other, bound)
                 own._pending = (other.codes, np.zeros_like(other.values, dtype=np.float32))
-        return asked[id(function)] if id(function) in asked else sums(own, function)
+        return asked[id(function)] if id(function) in asked else sums(own, function, bound)
 
-    def damped(own: BatchBooster, function: Function, weight: float, added: np.ndarray) -> None:
+    def damped(
+        own: BatchBooster, function: Function, share: float, weight: float, added: np.ndarray
+    ) -> None:
+        if function is own.intercept:
+            return steps(own, function, share, weight, added)
         # Together the steps of K features overshoot where features go together.
         before, pending = function.values, own._pending
-        steps(own, function, weight, added)
+        steps(own, function, share, weight, added)
         moved = before + (function.values - before) / np.sqrt(len(own.functions))
         function.values = before
         own._pending = pending
         own._scores += function.move(moved)[function.codes]
+        return None
 
     with (
         mock.patch.object(BatchBooster, "_sums", ahead),
@@ -81,11 +92,6 @@ def all_at_once(self: BatchBooster, number: int, noise: np.ndarray) -> None:
 
 
 whole_epoch = BatchBooster._epoch
-curvature = BatchBooster._curvature
-
-
-def quarter(self: BatchBooster, function: Function) -> np.ndarray:
-    return function.counts / 4 if self.logistic else curvature(self, function)
 
 
 def face_value(self: Function) -> None:
@@ -107,15 +113,20 @@ VARIANTS: dict[str, Variant] = {
     "1.6 % of mu^2 for bins": lambda: setting(
         mock.patch.object(dp_ebm_plus, "BINNING_SHARE", 0.016)
     ),
-    "no smoothing": lambda: setting(mock.patch.object(batch_boosting, "smooth", unsmoothed)),
-    "no averaging": lambda: setting(mock.patch.object(batch_boosting, "_remember", forgetful)),
-    "curvature n/4": lambda: setting(mock.patch.object(BatchBooster, "_curvature", quarter)),
+    "bins whatever the labels": lambda: setting(mock.patch.object(dp_ebm_plus, "_EXPECTED", 0.0)),
+    "hardly any smoothing": lambda: setting(
+        mock.patch.object(batch_boosting, "priors", unsmoothed)
+    ),
+    "no averaging": lambda: setting(mock.patch.object(Function, "remember", forgetful)),
+    "curvature as expected": lambda: setting(mock.patch.object(batch_boosting, "_CERTAIN", np.inf)),
+    "no rows astray": lambda: setting(mock.patch.object(batch_boosting, "_ASTRAY", 0.0)),
+    "even budget": lambda: setting(mock.patch.object(batch_boosting, "EVEN_SHARE", 1.0)),
     "counts at face value": lambda: setting(
         mock.patch.object(Function, "__post_init__", face_value)
     ),
     "sensitivity 1, clipping at R/2": lambda: setting(
         mock.patch.object(BatchBooster, "_largest_residual", return_value=1.0),
-        mock.patch.object(BatchBooster, "_best_bound", return_value=0.5),
+        mock.patch.object(batch_boosting, "best_bound", return_value=0.5),
     ),
     "all features at once": lambda: setting(mock.patch.object(BatchBooster, "_epoch", all_at_once)),
     "4 epochs": lambda: setting(),
