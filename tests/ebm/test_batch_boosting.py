@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
-from dprepro.ebm.batch_boosting import MAGNITUDES, BatchBooster, Function, query_shares
+from dprepro.ebm.batch_boosting import BatchBooster, Function, query_shares
+from dprepro.ebm.clipping import MAGNITUDES, likely_sizes
+from dprepro.ebm.histogram_kernel import magnitude_counts
 
 LOGISTIC = pytest.mark.parametrize("logistic", [True, False])
 COUNTS = np.array([700.0, 40.0, 5.0])
@@ -29,7 +31,7 @@ def booster(codes, targets, *, logistic, counts=None, deviation=1e-3, start=0.0)
     ]
     rows = float(max(len(targets), 1)) if counts is None else counts.sum()
     return BatchBooster(
-        targets.astype(np.float32), functions, rows=rows, start=start,
+        targets.astype(np.float32), functions, rows=rows, start=start, typical=0.2,
         deviation=deviation, logistic=logistic,
     )  # fmt: skip
 
@@ -121,12 +123,13 @@ def test_every_epoch_spends_its_shares_though_functions_grow_within_it(logistic,
     assert spent[-1, 1] > 2 * spent[-1, 2]
 
 
-def magnitudes(learner, noise):
-    """Return the histogram of |residual| with noise, as the bound is chosen from it."""
-    seen = []
-    learner._best_bound = lambda noisy, edges: seen.append(noisy) or learner.bound
-    learner._set_bound(noise)
-    return seen[0]
+def magnitudes(learner):
+    """Return the exact histogram of |residual|, and what its noise of one draw adds to a count."""
+    none = np.zeros_like(learner._pending[1])
+    counts = magnitude_counts(
+        learner._scores, learner.targets, learner._pending[0], none, MAGNITUDES
+    )
+    return counts, 1 / math.sqrt(learner.shares[2])
 
 
 def weighted_answers(learner):
@@ -138,8 +141,8 @@ def weighted_answers(learner):
         noisy = learner._ask(function, share, none + 1)[0][: len(none)]
         found.append((exact / (noisy - exact)).ravel())
     if not learner.logistic:
-        exact = magnitudes(learner, np.zeros(MAGNITUDES))
-        found.append(exact / (magnitudes(learner, np.ones(MAGNITUDES)) - exact))
+        counts, scale = magnitudes(learner)
+        found.append(counts / scale)
     return np.concatenate(found)
 
 
@@ -220,27 +223,21 @@ def test_every_answer_has_its_own_noise_and_enough_of_it(logistic, monkeypatch):
     assert rest.size == 0
 
 
-def test_the_histogram_of_magnitudes_has_its_noise():
-    rng = np.random.default_rng(0)
-    learner = in_state(np.zeros((2, 9), int), rng.random(9) - 0.5, some_state(rng), logistic=False)
-    noise = rng.normal(0, 7, MAGNITUDES)
-    added = magnitudes(learner, noise) - magnitudes(learner, np.zeros(MAGNITUDES))
-    np.testing.assert_allclose(added, noise / math.sqrt(query_shares(2, logistic=False)[2]))
-
-
 def test_nothing_but_the_noisy_histogram_says_how_large_residuals_are():
-    """With noise that cancels the counts, all that is left of them is what there always is."""
-    found = []
-    for spread in (0.01, 0.1, 0.4):
+    """Noise that cancels the counts of a table, and puts others there, hides it altogether."""
+    noisy = {low: np.where(np.arange(MAGNITUDES) == low, 745.0, 0.0) for low in (3, 9)}
+    found = {low: [] for low in noisy}
+    for low, spread in itertools.product(noisy, (0.01, 0.1, 0.4)):
         targets = np.random.default_rng(0).uniform(-spread, spread, 40)
         learner = booster(np.zeros((1, 40), int), targets, logistic=False, counts=COUNTS)
         learner._epochs = 1
-        counts = magnitudes(learner, np.zeros(MAGNITUDES))
-        del learner._best_bound
-        learner._set_bound(-counts * math.sqrt(learner.shares[2]))
-        found.append((learner.bound, learner._mean_square))
-    assert found[0] == pytest.approx(found[1])
-    assert found[0] == pytest.approx(found[2])
+        counts, scale = magnitudes(learner)
+        learner._set_bound((noisy[low] - counts) / scale)
+        found[low].append((learner.bound, learner._mean_square))
+    for answers in found.values():
+        np.testing.assert_allclose(answers[1:], answers[:1] * 2)
+    assert found[3][0][0] > found[9][0][0]
+    assert found[3][0][1] > found[9][0][1]
 
 
 # --- learning -----------------------------------------------------------------------------------
@@ -294,6 +291,17 @@ def test_little_noise_clips_little_and_much_noise_clips_much():
         bounds.append(learner.bound)
     assert 0.5 >= bounds[0] > bounds[1] > bounds[2]
     assert bounds[0] > 0.12
+
+
+def test_counts_that_are_lost_in_noise_leave_what_the_targets_make_likely():
+    cells = np.where(np.arange(MAGNITUDES) == 8, 1000.0, 0.0)
+    sizes, square = likely_sizes(cells, 1e-6, 1000.0, 0.2)
+    np.testing.assert_allclose(sizes, cells, atol=1e-3)
+    assert square == pytest.approx(2.0**-8.5, rel=1e-3)
+    sizes, square = likely_sizes(cells, 1e9, 1000.0, 0.2)
+    assert sizes.sum() == pytest.approx(1000)
+    assert square == pytest.approx(0.2**2, rel=0.05)
+    assert sizes[:5].sum() == pytest.approx(2000 * ndtr(-(2**-2.5) / 0.2))
 
 
 # --- what is expected where hardly any row lies ---------------------------------------------------

@@ -118,6 +118,14 @@ def test_nothing_but_the_noisy_totals_says_how_many_rows_there_are(logistic):
     assert found[0][1] == pytest.approx(start)
 
 
+def test_a_variance_that_is_lost_in_noise_is_what_is_expected_of_any_table():
+    found = [dp_ebm_plus.typical_deviation(0.01, noise) for noise in (0.0, 1e-5, 0.04, 1e3)]
+    assert found == sorted(found)
+    assert found[0] == pytest.approx(0.1)
+    assert found[3] == pytest.approx(0.2, rel=1e-6)
+    assert dp_ebm_plus.typical_deviation(-5.0, 1.0) > 0
+
+
 @pytest.mark.parametrize("logistic", [True, False])
 def test_the_totals_move_by_no_more_than_they_are_charged_for(logistic):
     """Brute force over targets: a row adds its powers, from 0 on."""

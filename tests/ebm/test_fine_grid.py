@@ -104,6 +104,18 @@ def test_less_noise_buys_finer_bins():
     assert sizes[0] > sizes[1] > sizes[2] >= 8
 
 
+def test_a_bin_holds_the_fewest_rows_asked_for_but_never_more_than_a_twelfth():
+    feature = NumericFeature("x", 0, 1000)
+    values = pd.Series(np.random.default_rng(0).exponential(50, 20_000), name="x")
+    noisy = fine_cells(values, feature)[1].astype(float)
+    for fewest, least in ((0.0, 80), (500.0, 500), (1e9, 20_000 / 12)):
+        bins, counts, _ = merge_fine(feature, noisy, 0.1, 20_000.0, fewest)
+        assert counts.min() >= least
+        assert bins.n_bins > 6
+    plain, _, _ = merge_fine(feature, noisy, 0.1, 20_000.0)
+    assert plain.n_bins > 2 * merge_fine(feature, noisy, 0.1, 20_000.0, 500.0)[0].n_bins
+
+
 def test_rare_categories_join_and_thousands_fit_into_a_byte():
     feature = CategoricalFeature("x", ("a", "b", "c"))
     bins, counts, _ = merge_fine(feature, np.array([90.0, 80.0, 1.0, 0.0]), 5.0, 171.0)

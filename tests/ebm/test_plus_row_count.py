@@ -12,7 +12,7 @@ import pytest
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMPlusClassifier, DPEBMPlusRegressor, batch_boosting, dp_ebm_plus
 from dprepro.ebm.batch_boosting import BatchBooster
-from dprepro.ebm.fine_grid import fine_cells, merge_fine
+from dprepro.ebm.fine_grid import fine_cells
 from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
 from dprepro.privacy.mechanisms import NoiseSource
 
@@ -53,7 +53,7 @@ def cancelling_source(kind):
         def gaussian(self, shape, *, releases, **parameters):
             noise = super().gaussian(shape, releases=releases, **parameters)
             if releases.startswith("number of rows"):
-                return noise - [1.0, LAST_TARGET[kind]]
+                return noise - np.power(LAST_TARGET[kind], np.arange(shape[0]))
             return noise - own_histograms() if releases.startswith("rows per cell") else noise
 
     return CancellingSource
@@ -147,25 +147,23 @@ def exact_in_boosting(monkeypatch):
 
 
 def exact_in_merging(monkeypatch):
-    fit_rows = []
-    merge = DPEBMPlusClassifier._merge
+    merge = dp_ebm_plus._DPEBMPlus._merge
 
-    def remember(self, domain, cells, noisy, deviation, rows):
-        fit_rows.append(float(cells[0].size))
-        return merge(self, domain, cells, noisy, deviation, rows)
+    def exact(self, domain, cells, noisy, deviation, rows, *rest):
+        return merge(self, domain, cells, noisy, deviation, float(cells[0].size), *rest)
 
-    def exact(feature, noisy, deviation, rows):
-        return merge_fine(feature, noisy, deviation, fit_rows[-1])
-
-    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", remember)
-    monkeypatch.setattr(dp_ebm_plus, "merge_fine", exact)
+    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", exact)
 
 
 def exact_in_clipping(monkeypatch):
-    def exact(self, noisy, edges):
-        return 0.5 if self.targets.size > ROWS else 0.25
+    set_bound = BatchBooster._set_bound
 
-    monkeypatch.setattr(BatchBooster, "_best_bound", exact)
+    def exact(self, noise):
+        set_bound(self, noise)
+        if self.targets.size > ROWS:
+            self.bound *= 0.9
+
+    monkeypatch.setattr(BatchBooster, "_set_bound", exact)
 
 
 @pytest.mark.parametrize(
