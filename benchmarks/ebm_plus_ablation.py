@@ -142,9 +142,8 @@ def fit(name: str, dataset: Dataset, rows: np.ndarray, epsilon: float, seed: int
     params = {"n_epochs": int(name.split()[0])} if name.endswith("epochs") else {}
     assert dataset.domain is not None
     model = get(method).build(Setting(dataset.task, epsilon, DELTA, dataset.domain, seed), **params)
-    y = dataset.y[rows].astype(str) if dataset.task == "binary" else dataset.y[rows]
     with VARIANTS[name]():
-        return model.fit(dataset.X.iloc[rows].reset_index(drop=True), y)
+        return model.fit(dataset.X.iloc[rows].reset_index(drop=True), dataset.y[rows])
 
 
 def measure(name: str, dataset: Dataset, epsilon: float, split: int) -> tuple[float, float]:
