@@ -39,6 +39,9 @@ _PRIOR = {True: 3.0, False: 0.25}
 _ASTRAY = 0.1
 """Logistic: share of the rarer label's rows that may lie anywhere between the public bounds."""
 
+_UNCLIPPED = 3.0
+"""Regression: deviations of the targets within which the intercept's residuals are not clipped."""
+
 _CERTAIN = 2.0
 """Logistic: deviations by which a curvature must exceed the expected one to be believed."""
 
@@ -254,10 +257,11 @@ class BatchBooster:
 
     def _ask(self, function: Function, share: float, noise: np.ndarray) -> tuple[np.ndarray, float]:
         """Return noisy sums (2, B) and the deviation of the noise in each."""
-        # Clipped residuals make a median of the intercept, which targets with two peaks are far
-        # from. It is a single query: the noise that clipping would spare it is little.
-        whole = function is self.intercept and not self.logistic
-        bound = max(self.bound, 0.5) if whole else self.bound
+        bound = self.bound
+        if function is self.intercept and not self.logistic:
+            # Clipped residuals make a median of the intercept, which targets with two peaks are far
+            # from; and noise in this one query is little.
+            bound = min(0.5, max(bound, _UNCLIPPED * self.typical))
         scale = answer_sensitivity(bound, logistic=self.logistic) / math.sqrt(share)
         sums = self._sums(function, bound)
         sums[: len(noise)] += scale * noise

@@ -177,7 +177,8 @@ class _DPEBMPlus(AdditiveModel):
             recode(own, bin_of_cell, np.arange(own.size), codes)
             self.bins_.append(bins)
             self.bin_counts_.append(bin_counts)
-            cells_of_bin = np.bincount(bin_of_cell, minlength=bins.n_bins)
+            used = bin_of_cell if feature.missing else bin_of_cell[:-1]
+            cells_of_bin = np.bincount(used, minlength=bins.n_bins)
             ordered = isinstance(feature, NumericFeature)
             uncertainty = deviation * np.sqrt(cells_of_bin)
             extents = np.bincount(bin_of_cell, cell_extents(feature), bins.n_bins)

@@ -37,25 +37,28 @@ def grid_edges(feature: NumericFeature) -> np.ndarray:
 
     128 cells of equal width, overlaid where the public bounds span orders of magnitude with 12 a
     decade: five decades down from the larger bound towards 0 and 0 itself where it is within the
-    bounds (both signs), from bound to bound where they are positive and a decade apart. Only the
-    bounds are read. A value x lies in cell ``sum(edges <= x)``.
+    bounds (both signs), from bound to bound where both have one sign and are a decade apart. Edges
+    nearer to each other than a billionth of the range are one. Only the bounds are read. A value x
+    lies in cell ``sum(edges <= x)``.
     """
     lower, upper = feature.lower, feature.upper
     if lower == upper:
         return np.empty(0)
-    parts = [np.linspace(lower, upper, _EVEN_CELLS + 1)[1:-1]]
+    # Not a difference of the bounds, which could overflow.
+    parts = np.arange(1, _EVEN_CELLS) / _EVEN_CELLS
+    found = [lower * (1 - parts) + upper * parts]
     steps = np.arange(_DECADES * _CELLS_PER_DECADE + 1) / _CELLS_PER_DECADE
     if lower <= 0 <= upper:
-        parts += [bound * 10.0**-steps for bound in (lower, upper) if bound != 0] + [np.zeros(1)]
-    elif lower > 0 and upper / lower > 10:
-        cells = math.ceil(_CELLS_PER_DECADE * math.log10(upper / lower))
-        parts.append(lower * (upper / lower) ** (np.arange(1, cells) / cells))
-    elif upper < 0 and lower / upper > 10:
-        cells = math.ceil(_CELLS_PER_DECADE * math.log10(lower / upper))
-        parts.append(upper * (lower / upper) ** (np.arange(1, cells) / cells))
-    edges = np.unique(np.concatenate(parts))
+        found += [bound * 10.0**-steps for bound in (lower, upper) if bound != 0] + [np.zeros(1)]
+    else:
+        decades = abs(math.log10(abs(upper)) - math.log10(abs(lower)))
+        if decades > 1:
+            cells = math.ceil(_CELLS_PER_DECADE * decades)
+            found.append(np.geomspace(lower, upper, cells + 1)[1:-1])
+    edges = np.unique(np.concatenate(found))
     edges = edges[(edges > lower) & (edges < upper)]
-    return edges[np.append(True, np.diff(edges) > 1e-9 * (upper - lower))]
+    apart = np.diff(edges / 2) > 1e-9 * (upper / 2 - lower / 2)
+    return edges[np.append(np.ones(min(edges.size, 1), dtype=bool), apart)]
 
 
 def cell_extents(feature: Feature) -> np.ndarray:
@@ -66,11 +69,9 @@ def cell_extents(feature: Feature) -> np.ndarray:
     if isinstance(feature, CategoricalFeature):
         categories = len(feature.categories)
         return np.append(np.full(categories, 1 / max(categories, 1)), 0.0)
-    width = feature.upper - feature.lower
-    if width == 0:
-        return np.array([1.0, 0.0])
-    edges = np.concatenate([[feature.lower], grid_edges(feature), [feature.upper]])
-    return np.append(np.diff(edges / width), 0.0)
+    edges = np.concatenate([[feature.lower], grid_edges(feature), [feature.upper]]) / 2
+    width = edges[-1] - edges[0]
+    return np.append(np.diff(edges) / width if width > 0 else np.ones(1), 0.0)
 
 
 def fine_cells(column: pd.Series, feature: Feature) -> tuple[np.ndarray, np.ndarray]:
@@ -154,14 +155,15 @@ def merge_fine(
         bins, bin_of_cell = _merge_categories(feature, noisy, min(deviation, rows / _COARSEST))
     else:
         bins, bin_of_cell = _merge_numeric(feature, noisy, deviation, rows, fewest)
-    counted = noisy.copy()
-    if not feature.missing:
-        counted[-1] = 0.0
-    counts = np.bincount(bin_of_cell, weights=counted, minlength=bins.n_bins)
-    cells = np.bincount(bin_of_cell, minlength=bins.n_bins)
+    # The cell of missing values is empty, and known to be, where the domain allows none.
+    used = slice(None) if feature.missing else slice(-1)
+    counts = np.bincount(bin_of_cell[used], weights=noisy[used], minlength=bins.n_bins)
+    cells = np.bincount(bin_of_cell[used], minlength=bins.n_bins)
     # A count lost in the noise is as likely half a deviation as anything, and never above average.
     least = np.minimum(deviation * np.sqrt(cells) / 2, rows / bins.n_bins / 4)
-    return bins, np.maximum(counts, least), bin_of_cell.astype(np.uint8)
+    counts = np.maximum(counts, least)
+    # Bins end where noise lifts them over a threshold: together they count too many rows.
+    return bins, counts * (rows / counts.sum()), bin_of_cell.astype(np.uint8)
 
 
 def _merge_numeric(

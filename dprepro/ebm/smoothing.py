@@ -50,7 +50,7 @@ class Priors:
 def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     """Return models of every scale s around every centre: independent and, if `ordered`, walks.
 
-    `scales` is float64 (S,), positive; `centres` float64 (C, B).
+    `scales` is float64 (S,), positive and rising; `centres` float64 (C, B).
     """
     kinds = (True, False) if ordered and centres.shape[1] > 2 else (False,)
     found = [(s * s, walk, centre) for centre in centres for walk in kinds for s in scales]
@@ -144,7 +144,7 @@ def _average(t, v, counts, table, variances, walks, centres, start):  # type: ig
     f = start.copy()
     for k in range(models):
         # A scale's mode is near that of the scale before it.
-        if k == 0 or walks[k] != walks[k - 1]:
+        if k == 0 or variances[k] < variances[k - 1]:
             f = start - centres[k]
         evidence[k] = _mode(
             t, v, counts, table, variances[k], walks[k], centres[k], f, spreads[k]
