@@ -227,9 +227,11 @@ def test_nothing_but_the_noisy_histogram_says_how_large_residuals_are():
     """Noise that cancels the counts of a table, and puts others there, hides it altogether."""
     noisy = {low: np.where(np.arange(MAGNITUDES) == low, 745.0, 0.0) for low in (3, 9)}
     found = {low: [] for low in noisy}
-    for low, spread in itertools.product(noisy, (0.01, 0.1, 0.4)):
-        targets = np.random.default_rng(0).uniform(-spread, spread, 40)
-        learner = booster(np.zeros((1, 40), int), targets, logistic=False, counts=COUNTS)
+    for low, (spread, rows) in itertools.product(noisy, ((0.01, 40), (0.1, 7), (0.4, 900))):
+        targets = np.random.default_rng(0).uniform(-spread, spread, rows)
+        learner = booster(
+            np.zeros((1, rows), int), targets, logistic=False, counts=COUNTS, deviation=10.0
+        )
         learner._epochs = 1
         counts, scale = magnitudes(learner)
         learner._set_bound((noisy[low] - counts) / scale)
