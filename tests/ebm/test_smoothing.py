@@ -121,6 +121,8 @@ def test_beyond_the_table_rates_are_finite_and_slopes_positive():
         rates, slopes = lookup(expected_rates(intercept, 1.0), values)
         np.testing.assert_allclose(rates, [0, 0, 0, 1, 1, 1], atol=1e-4)
         assert ((slopes > 0) & (slopes < 1e-4)).all()
+    # 1 - sigmoid is 0 here, which nothing may be divided by.
+    assert (lookup(expected_rates(40.0, 0.0), values)[1] > 0).all()
 
 
 # --- posteriors of log odds ---------------------------------------------------------------------
