@@ -261,7 +261,7 @@ class BatchBooster:
         if function is self.intercept and not self.logistic:
             # Clipped residuals make a median of the intercept, which targets with two peaks are far
             # from; and noise in this one query is little.
-            bound = min(0.5, max(bound, _UNCLIPPED * self.typical))
+            bound = min(1.0, max(bound, _UNCLIPPED * self.typical))
         scale = answer_sensitivity(bound, logistic=self.logistic) / math.sqrt(share)
         sums = self._sums(function, bound)
         sums[: len(noise)] += scale * noise

@@ -41,7 +41,7 @@ _SPREAD = 0.2
 
 
 def typical_deviation(variance: float, noise: float) -> float:
-    """Return the deviation of targets given their noisy variance and the deviation of its noise.
+    """Return the deviation of targets given their noisy variance and the noise in it.
 
     A priori the variance is `_SPREAD` squared, give or take as much again.
     """
@@ -88,8 +88,8 @@ class _DPEBMPlus(AdditiveModel):
         wide = [function for function in functions if function.counts.size > 1]
         multiplier = math.sqrt(self.n_epochs) / self._mu(1 - START_SHARE - BINNING_SHARE)
         booster = BatchBooster(
-            targets, wide, rows=rows, start=start, typical=typical, deviation=multiplier,
-            logistic=logistic,
+            targets, wide, rows=rows, start=start, typical=typical,
+            deviation=multiplier, logistic=logistic,
         )  # fmt: skip
         noise = source.gaussian(
             (self.n_epochs, booster.noise_size()),
@@ -251,7 +251,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     epsilon, delta : float
         The budget.
     n_epochs : int
-        E. The averages make the model insensitive to it: more epochs cost time, not accuracy.
+        E. The noise in their average is the same for any E; more tell features better apart.
     monotone : dict of str or None
         As `DPEBMClassifier`: numeric features to make "increasing" or "decreasing" after the fit.
     domain : Domain
