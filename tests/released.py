@@ -1,0 +1,29 @@
+"""What a fitted additive model publishes, to compare whole models."""
+
+from typing import Any
+
+import numpy as np
+
+
+def published(model: Any) -> dict[str, Any]:
+    return {
+        "ledger": model.ledger_.summary(),
+        "bins": [(bins.labels, bins.missing_bin) for bins in model.bins_],
+        "numbers": [
+            np.concatenate([bins.cuts for bins in model.bins_]),
+            np.concatenate([bins.groups for bins in model.bins_]),
+            np.concatenate(model.bin_counts_),
+            np.concatenate(model.shape_noise_),
+            np.append(np.concatenate(model.shape_functions_), model.intercept_),
+        ],
+    }
+
+
+def same(one: dict[str, Any], other: dict[str, Any], atol: float) -> bool:
+    """Say whether two models as `published` returns them agree."""
+    pairs = zip(one["numbers"], other["numbers"], strict=True)
+    return (
+        one["ledger"] == other["ledger"]
+        and one["bins"] == other["bins"]
+        and all(a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=atol) for a, b in pairs)
+    )
