@@ -1,8 +1,25 @@
-"""What a fitted additive model publishes, to compare whole models."""
+"""What a fitted additive model publishes, to compare models of tables that differ in one row."""
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
+
+ROWS = 12
+
+
+def table() -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """Return `ROWS` rows and one more, the last, and both kinds of targets."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "x": np.append(rng.random(ROWS), np.nan),
+            "z": np.append(rng.normal(size=ROWS), 1.3),
+            "c": np.append(rng.choice(["a", "b"], ROWS), "d"),
+        }
+    )
+    y = np.append((X["z"][:ROWS] > 0) * 1.0, 1.0)
+    return X, {"labels": y.astype(int), "numbers": 3 * y + 0.1 * X["z"].to_numpy()}
 
 
 def published(model: Any) -> dict[str, Any]:

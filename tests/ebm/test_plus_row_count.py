@@ -6,7 +6,6 @@ for.
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
@@ -15,7 +14,7 @@ from dprepro.ebm.batch_boosting import BatchBooster
 from dprepro.ebm.fine_grid import fine_cells
 from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
 from dprepro.privacy.mechanisms import NoiseSource
-from tests.released import published, same
+from tests.released import ROWS, published, same, table
 
 ATOL = 1e-4
 
@@ -24,24 +23,9 @@ FEATURES = (
     NumericFeature("z", -5, 1000),
     CategoricalFeature("c", ("a", "b", "d")),
 )
-ROWS = 12
 TARGETS = {"labels": ("0", "1"), "numbers": (-2.0, 4.0)}
 LAST_TARGET = {"labels": 0.5, "numbers": (3.13 - 1) / 6}
 """Of the row more, in the unit that is summed."""
-
-
-def table():
-    """Return rows of which the last is the one more, and both kinds of targets."""
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {
-            "x": np.append(rng.random(ROWS), np.nan),
-            "z": np.append(rng.normal(size=ROWS), 1.3),
-            "c": np.append(rng.choice(["a", "b"], ROWS), "d"),
-        }
-    )
-    y = np.append((X["z"][:ROWS] > 0) * 1.0, 1.0)
-    return X, {"labels": y.astype(int), "numbers": 3 * y + 0.1 * X["z"].to_numpy()}
 
 
 def own_histograms():

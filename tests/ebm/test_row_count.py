@@ -7,7 +7,6 @@ histogram and leaf sum is then the same. Whatever still differs was read without
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import expit
 
@@ -16,7 +15,7 @@ from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, dp_ebm
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.kernel import boost
 from dprepro.privacy.mechanisms import NoiseSource
-from tests.released import published, same
+from tests.released import ROWS, published, same, table
 
 ATOL = 1e-5
 
@@ -25,22 +24,7 @@ FEATURES = (
     NumericFeature("z", -5, 5),
     CategoricalFeature("c", ("a", "b", "d")),
 )
-ROWS = 12
 MAX_BINS = 8
-
-
-def table():
-    """Return rows of which the last is the one more, and both kinds of targets."""
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {
-            "x": np.append(rng.random(ROWS), np.nan),
-            "z": np.append(rng.normal(size=ROWS), 1.3),
-            "c": np.append(rng.choice(["a", "b"], ROWS), "d"),
-        }
-    )
-    y = np.append((X["z"][:ROWS] > 0) * 1.0, 1.0)
-    return X, {"labels": y.astype(int), "numbers": 3 * y + 0.1 * X["z"].to_numpy()}
 
 
 class CancellingSource(NoiseSource):
