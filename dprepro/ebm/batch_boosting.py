@@ -240,7 +240,7 @@ class BatchBooster:
         queries = len(self.functions)
         step = self._deviation * math.sqrt(queries / self.shares[0]) if queries else 0.0
         whole = step * math.sqrt(queries * _AVERAGED / self._epochs)
-        self.bound = best_bound(sizes, self.rows, whole)
+        self.bound = best_bound(sizes, whole)
         self._mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
 
     # --- steps ----------------------------------------------------------------------------------

@@ -50,10 +50,10 @@ def _within(z: np.ndarray) -> np.ndarray:
     return np.asarray(erf(z / np.sqrt(2)))
 
 
-def best_bound(sizes: np.ndarray, rows: float, noise: float) -> float:
+def best_bound(sizes: np.ndarray, noise: float) -> float:
     """Return the edge at which noise and what clipping takes away are least together.
 
-    Clipping at c moves a mean of residuals by at most E(|r| - c)+, and by less the more even
+    Clipping at c moves a sum of residuals by at most that of (|r| - c)+, and by less the more even
     the two sides are.
 
     Parameters
@@ -64,6 +64,6 @@ def best_bound(sizes: np.ndarray, rows: float, noise: float) -> float:
         Deviation of the noise in the sum over a bin, for c = 1, from all features and epochs.
     """
     above = np.clip(EDGES[:, None] * _HALF_CELL - EDGES, 0.0, None)
-    bias = sizes @ above / rows
-    error = _UNEVEN * bias**2 + _BINS * (noise / rows * EDGES) ** 2
+    bias = sizes @ above
+    error = _UNEVEN * bias**2 + _BINS * (noise * EDGES) ** 2
     return min(_LARGEST, float(EDGES[np.argmin(error)]))
