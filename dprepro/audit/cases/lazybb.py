@@ -35,7 +35,12 @@ def against_the_odds(setting: Setting) -> Case:
     a no for a yes changes m by 2: the probability of the rare answer changes by almost e^epsilon.
     One round over equal weights spends all the budget.
     """
-    return _against(setting, {} if setting.method == "dp-one-rule" else _ONE_ROUND)
+    return _against(setting, _ONE_ROUND)
+
+
+def against_the_odds_of_a_rule(setting: Setting) -> Case:
+    """Return the same pair for a learner that has no rounds."""
+    return _against(setting, {})
 
 
 def against_the_odds_of_labels(setting: Setting) -> Case:
@@ -158,7 +163,7 @@ class _Vote:
 
 
 CASES = {
-    "dp-one-rule": against_the_odds,
+    "dp-one-rule": against_the_odds_of_a_rule,
     "lazybb-1r": against_the_odds,
     "lazybb-1r-approx": against_the_odds,
     "lazybb-topdown": against_the_odds_of_labels,
