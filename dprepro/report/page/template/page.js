@@ -104,6 +104,9 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   form.addEventListener("change", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(filter));
+  form.querySelector("button").addEventListener("click", () => {
+    form.reset();
+    filter();
+  });
   filter();
 });
