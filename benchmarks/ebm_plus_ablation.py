@@ -45,6 +45,13 @@ def even_cells(feature: Any) -> np.ndarray:
     return np.linspace(feature.lower, feature.upper, fine_grid._EVEN_CELLS + 1)[1:-1]
 
 
+def ungrouped_deviations(
+    feature: Any, bin_of_cell: np.ndarray, n_bins: int, deviation: float
+) -> np.ndarray:
+    used = bin_of_cell if feature.missing else bin_of_cell[:-1]
+    return deviation * np.sqrt(np.bincount(used, minlength=n_bins))
+
+
 def unsmoothed(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     return priors(scales[-1:], centres[:1], ordered=False)
 
@@ -107,11 +114,18 @@ VARIANTS: dict[str, Variant] = {
         mock.patch.object(fine_grid, "grid_edges", even_cells)
     ),
     "bins of n/32 rows": lambda: setting(
-        mock.patch.object(fine_grid, "_SEEN", np.inf),
+        mock.patch.object(dp_ebm_plus, "_SEEN", dict.fromkeys((True, False), np.inf)),
         mock.patch.object(fine_grid, "_COARSEST", 32),
     ),
+    "cells without groups": lambda: setting(
+        mock.patch.object(dp_ebm_plus, "exact_answers", lambda _, counts: counts.astype(float)),
+        mock.patch.object(dp_ebm_plus, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
+        mock.patch.object(dp_ebm_plus, "sum_deviations", ungrouped_deviations),
+        mock.patch.object(fine_grid, "sum_deviations", ungrouped_deviations),
+        mock.patch.object(fine_grid, "variance_steps", lambda cells: np.ones((cells, cells + 1))),
+    ),
     "1.6 % of mu^2 for bins": lambda: setting(
-        mock.patch.object(dp_ebm_plus, "BINNING_SHARE", 0.016)
+        mock.patch.object(dp_ebm_plus, "BINNING_SHARE", dict.fromkeys((True, False), 0.016))
     ),
     "bins whatever the labels": lambda: setting(mock.patch.object(dp_ebm_plus, "_EXPECTED", 0.0)),
     "hardly any smoothing": lambda: setting(

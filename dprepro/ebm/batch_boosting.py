@@ -45,6 +45,9 @@ _UNCLIPPED = 3.0
 _CERTAIN = 2.0
 """Logistic: deviations by which a curvature must exceed the expected one to be believed."""
 
+_CAUTION = 0.5
+"""Deviations of noise by which rows are taken to be more than their count says."""
+
 _LARGEST_SHIFT = 3.0
 """Logistic: log odds by which a level is corrected at once, at most."""
 
@@ -275,7 +278,7 @@ class BatchBooster:
         function.remember(answers, now, weight, deviation)
         (residuals, curvatures, expected, slopes), variance = function.averages()
         # A count too high makes steps too small, which others follow; too low, too large ones.
-        counts = function.counts + function.uncertainty
+        counts = function.counts + _CAUTION * function.uncertainty
         if self.logistic:
             # Where features go together, rows are not spread as the table takes them to be.
             sure = curvatures - _CERTAIN * math.sqrt(variance)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import erf
 
@@ -19,6 +21,19 @@ _LARGEST = 0.5
 _BINS = 16.0
 _UNEVEN = 0.25
 """Squares of the bins that a feature has, and of how uneven residuals are to both sides, about."""
+
+
+_SPREAD = 0.2
+"""Deviation of targets a priori, in units of their range."""
+
+
+def typical_deviation(variance: float, noise: float) -> float:
+    """Return the deviation of targets given their noisy variance and the noise in it.
+
+    A priori the variance is `_SPREAD` squared, give or take as much again.
+    """
+    trust = _SPREAD**4 / (_SPREAD**4 + noise**2)
+    return math.sqrt(max(trust * variance + (1 - trust) * _SPREAD**2, 1e-4))
 
 
 def likely_sizes(

@@ -14,8 +14,10 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.ebm.batch_boosting import BatchBooster, Function
 from dprepro.ebm.binning import FeatureBins, recode
+from dprepro.ebm.clipping import typical_deviation
 from dprepro.ebm.editing import check_directions, make_all_monotone
 from dprepro.ebm.fine_grid import cell_extents, fine_cells, merge_fine
+from dprepro.ebm.grouped_counts import GROUP, agreeing_counts, exact_answers, sum_deviations
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
 from dprepro.ebm.validation import check_integer
 from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
@@ -29,24 +31,15 @@ from dprepro.privacy.sensitivity import (
 )
 
 START_SHARE = 0.01
-BINNING_SHARE = 0.12
-"""Shares of mu^2: number of rows and sum of targets; histograms. The rest goes to the epochs."""
+BINNING_SHARE = {True: 0.12, False: 0.2}
+"""Shares of mu^2: number of rows and sum of targets; histograms, for labels (True) or numbers. The
+rest goes to the epochs."""
 
+_SEEN = {True: 3.0, False: 2.0}
+"""Deviations of noise that a numeric bin is to hold, for labels (True) and for numbers."""
 
 _EXPECTED = 4.0
 """Rows of the rarer label that a numeric bin is to hold: fewer tell nothing of it."""
-
-_SPREAD = 0.2
-"""Deviation of targets a priori, in units of their range."""
-
-
-def typical_deviation(variance: float, noise: float) -> float:
-    """Return the deviation of targets given their noisy variance and the noise in it.
-
-    A priori the variance is `_SPREAD` squared, give or take as much again.
-    """
-    trust = _SPREAD**4 / (_SPREAD**4 + noise**2)
-    return math.sqrt(max(trust * variance + (1 - trust) * _SPREAD**2, 1e-4))
 
 
 class _DPEBMPlus(AdditiveModel):
@@ -82,11 +75,12 @@ class _DPEBMPlus(AdditiveModel):
         self.ledger_ = self._open_ledger(domain)
         source = NoiseSource(self.ledger_, self.random_state)
         rows, start, typical = self._release_totals(source, targets, logistic)
-        cells, noisy, deviation = self._release_histograms(source, frame, domain)
+        histograms = self._release_histograms(source, frame, domain, BINNING_SHARE[logistic])
         fewest = _EXPECTED / expit(-abs(start)) if logistic else 0.0
-        functions = self._merge(domain, cells, noisy, deviation, rows, fewest)
+        functions = self._merge(domain, *histograms, rows, _SEEN[logistic], fewest)
         wide = [function for function in functions if function.counts.size > 1]
-        multiplier = math.sqrt(self.n_epochs) / self._mu(1 - START_SHARE - BINNING_SHARE)
+        share = 1 - START_SHARE - BINNING_SHARE[logistic]
+        multiplier = math.sqrt(self.n_epochs) / self._mu(share)
         booster = BatchBooster(
             targets, wide, rows=rows, start=start, typical=typical,
             deviation=multiplier, logistic=logistic,
@@ -101,7 +95,7 @@ class _DPEBMPlus(AdditiveModel):
             noise_multiplier=multiplier,
             sensitivity=leaf_sum_sensitivity(ADD_REMOVE, 1.0),
             uses=self.n_epochs,
-            budget=self._budget(1 - START_SHARE - BINNING_SHARE),
+            budget=self._budget(share),
         )
         booster.learn(noise)
         return functions, float(booster.intercept.values[0])
@@ -138,25 +132,27 @@ class _DPEBMPlus(AdditiveModel):
         return rows, average, typical_deviation(square / rows - average**2, deviation / rows)
 
     def _release_histograms(
-        self, source: NoiseSource, frame: pd.DataFrame, domain: Domain
+        self, source: NoiseSource, frame: pd.DataFrame, domain: Domain, share: float
     ) -> tuple[list[np.ndarray], list[np.ndarray], float]:
-        """Return each row's cell, noisy counts of each feature's cells, and the noise in each."""
-        found = [
-            fine_cells(frame[name], feature)
-            for name, feature in zip(frame.columns, domain.features, strict=True)
-        ]
-        sizes = [counts.size for _, counts in found]
+        """Return each row's cell, each feature's noisy `exact_answers`, and the noise in each."""
+        cells, exact = [], []
+        for name, feature in zip(frame.columns, domain.features, strict=True):
+            own, counts = fine_cells(frame[name], feature)
+            cells.append(own)
+            exact.append(exact_answers(feature, counts))
+        sizes = [answers.size for answers in exact]
         noise = source.gaussian(
             (sum(sizes),),
-            releases="rows per cell of each feature's histogram",
-            noise_multiplier=math.sqrt(len(found)) / self._mu(BINNING_SHARE),
+            releases="rows per cell of each feature's histogram, for numbers also per group of "
+            f"{GROUP} cells, over sqrt(2) then",
+            noise_multiplier=math.sqrt(len(cells)) / self._mu(share),
             sensitivity=histogram_sensitivity(ADD_REMOVE),
-            uses=len(found),
-            budget=self._budget(BINNING_SHARE),
+            uses=len(cells),
+            budget=self._budget(share),
         )
         parts = np.split(noise, np.cumsum(sizes)[:-1])
-        noisy = [counts + added for (_, counts), added in zip(found, parts, strict=True)]
-        return [cells for cells, _ in found], noisy, source.ledger.entries[-1].scale
+        noisy = [answers + added for answers, added in zip(exact, parts, strict=True)]
+        return cells, noisy, source.ledger.entries[-1].scale
 
     def _merge(
         self,
@@ -165,23 +161,25 @@ class _DPEBMPlus(AdditiveModel):
         noisy: list[np.ndarray],
         deviation: float,
         rows: float,
+        seen: float,
         fewest: float,
     ) -> list[Function]:
         """Set ``bins_`` and ``bin_counts_``; return a function of zeros for each feature."""
         self.bins_: list[FeatureBins] = []
         self.bin_counts_: list[np.ndarray] = []
         functions = []
-        for feature, own, counts in zip(domain.features, cells, noisy, strict=True):
-            bins, bin_counts, bin_of_cell = merge_fine(feature, counts, deviation, rows, fewest)
+        for feature, own, answers in zip(domain.features, cells, noisy, strict=True):
+            counts, error = agreeing_counts(feature, answers, deviation)
+            bins, bin_counts, bin_of_cell = merge_fine(
+                feature, counts, error, rows, seen=seen, fewest=fewest
+            )
             codes = np.empty(own.size, dtype=np.uint8)
             recode(own, bin_of_cell, np.arange(own.size), codes)
             self.bins_.append(bins)
             self.bin_counts_.append(bin_counts)
-            used = bin_of_cell if feature.missing else bin_of_cell[:-1]
-            cells_of_bin = np.bincount(used, minlength=bins.n_bins)
-            ordered = isinstance(feature, NumericFeature)
-            uncertainty = deviation * np.sqrt(cells_of_bin)
+            uncertainty = sum_deviations(feature, bin_of_cell, bins.n_bins, error)
             extents = np.bincount(bin_of_cell, cell_extents(feature), bins.n_bins)
+            ordered = isinstance(feature, NumericFeature)
             functions.append(Function(codes, bin_counts, uncertainty, extents, ordered=ordered))
         return functions
 
@@ -229,8 +227,9 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
     1. Number of rows and sum of centred targets, for numbers that of their squares too: a row adds
        (1, t) or (1, t, t^2), |t| <= 1/2.
-    2. Counts per cell of a public grid for each feature (`fine_grid`): a row adds 1 to one cell of
-       each of the K histograms.
+    2. Counts per cell of a public grid for each feature (`fine_grid`), for numbers also per group
+       of neighbouring cells (`grouped_counts`): a row adds a vector of norm 1 at most to each of
+       the K histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
        is clipped to [-c, c] and goes into one bin, so a query has sensitivity c, and c follows from
        what is released. For labels, c bounds |y - sigmoid(F)| for every row there could be, so that

@@ -17,6 +17,7 @@ from dprepro.data.domain import (
     refuse_unseen,
 )
 from dprepro.ebm.binning import MISSING, OTHER, FeatureBins, numeric_bins, numeric_values
+from dprepro.ebm.grouped_counts import sum_deviations, variance_steps
 
 _EVEN_CELLS = 128
 _DECADES = 5
@@ -28,8 +29,8 @@ _FINEST = 250
 _COARSEST = 12
 """A numeric bin that holds one in so many of all rows is closed, whatever the noise."""
 
-_SEEN = 4.0
-"""Deviations of noise above which a bin is taken to be there."""
+_MISSING_SEEN = 4.0
+"""Deviations of noise above which missing values are taken to be there."""
 
 
 def grid_edges(feature: NumericFeature) -> np.ndarray:
@@ -124,12 +125,18 @@ def _cells(values, edges):  # type: ignore[no-untyped-def]
 
 
 def merge_fine(
-    feature: Feature, noisy: np.ndarray, deviation: float, rows: float, fewest: float = 0.0
+    feature: Feature,
+    noisy: np.ndarray,
+    deviation: float,
+    rows: float,
+    *,
+    seen: float,
+    fewest: float = 0.0,
 ) -> tuple[FeatureBins, np.ndarray, np.ndarray]:
     """Merge noisy cells into bins, by the noise in them. Post-processing: reads no data.
 
     Numeric: cells join from left to right until a bin holds
-    four deviations of the noise of its cells, so that more budget buys finer bins; or a twelfth
+    `seen` deviations of the noise of its cells, so that more budget buys finer bins; or a twelfth
     of the rows if that is less, so that little budget still buys a few. Categorical: a category
     below one deviation (or that share, if smaller) joins one "other" bin. Missing values, where the
     domain allows them, count as one more category; those of a numeric feature join its
@@ -137,12 +144,13 @@ def merge_fine(
 
     Parameters
     ----------
-    noisy : float64 (cells,)
-        Noisy counts; the last one is of missing values.
-    deviation
-        Standard deviation of the noise in each.
+    noisy, deviation
+        Noisy counts, float64 (cells,), the last one of missing values, and the noise in each, as
+        `dprepro.ebm.grouped_counts.agreeing_counts` returns them.
     rows
         How many rows there are, about.
+    seen
+        Deviations of noise above which a numeric bin is taken to be there.
     fewest
         Rows that a numeric bin is to hold whatever the noise, unless they are over a twelfth.
 
@@ -154,28 +162,34 @@ def merge_fine(
     if isinstance(feature, CategoricalFeature):
         bins, bin_of_cell = _merge_categories(feature, noisy, min(deviation, rows / _COARSEST))
     else:
-        bins, bin_of_cell = _merge_numeric(feature, noisy, deviation, rows, fewest)
+        bins, bin_of_cell = _merge_numeric(feature, noisy, deviation, rows, seen, fewest)
     # The cell of missing values is empty, and known to be, where the domain allows none.
     used = slice(None) if feature.missing else slice(-1)
     counts = np.bincount(bin_of_cell[used], weights=noisy[used], minlength=bins.n_bins)
-    cells = np.bincount(bin_of_cell[used], minlength=bins.n_bins)
+    uncertainty = sum_deviations(feature, bin_of_cell, bins.n_bins, deviation)
     # A count lost in the noise is as likely half a deviation as anything, and never above average.
-    least = np.minimum(deviation * np.sqrt(cells) / 2, rows / bins.n_bins / 4)
+    least = np.minimum(uncertainty / 2, rows / bins.n_bins / 4)
     counts = np.maximum(counts, least)
     # Bins end where noise lifts them over a threshold: together they count too many rows.
     return bins, counts * (rows / counts.sum()), bin_of_cell.astype(np.uint8)
 
 
 def _merge_numeric(
-    feature: NumericFeature, noisy: np.ndarray, deviation: float, rows: float, fewest: float
+    feature: NumericFeature,
+    noisy: np.ndarray,
+    deviation: float,
+    rows: float,
+    seen: float,
+    fewest: float,
 ) -> tuple[FeatureBins, np.ndarray]:
     most = rows / _COARSEST
     least = min(max(rows / _FINEST, fewest), most)
-    bin_of_cell = _merge_neighbours(noisy[:-1], _SEEN * deviation, least, most)
+    steps = variance_steps(noisy.size - 1)
+    bin_of_cell = _merge_neighbours(noisy[:-1], steps, seen * deviation, least, most)
     cuts = grid_edges(feature)[np.diff(bin_of_cell) > 0]
     if not feature.missing:
         missing_bin = -1
-    elif noisy[-1] >= _SEEN * deviation:
+    elif noisy[-1] >= _MISSING_SEEN * deviation:
         missing_bin = cuts.size + 1
     else:
         missing_bin = int(np.bincount(bin_of_cell, weights=noisy[:-1]).argmax())
@@ -184,16 +198,19 @@ def _merge_numeric(
 
 
 @njit(nogil=True, cache=True)
-def _merge_neighbours(counts, seen, least, most):  # type: ignore[no-untyped-def]
+def _merge_neighbours(counts, steps, seen, least, most):  # type: ignore[no-untyped-def]
     bins = np.zeros(counts.size, np.int64)
-    current, weight, cells = 0, 0.0, 0
+    current, weight, variance, together = 0, 0.0, 0.0, 0
     for i in range(counts.size):
+        if i % steps.shape[1] == 0:
+            together = 0
         bins[i] = current
         weight += counts[i]
-        cells += 1
-        if weight >= max(min(seen * math.sqrt(cells), most), least):
-            current, weight, cells = current + 1, 0.0, 0
-    if cells > 0 and current > 0:
+        variance += steps[i, together]
+        together += 1
+        if weight >= max(min(seen * math.sqrt(variance), most), least):
+            current, weight, variance, together = current + 1, 0.0, 0.0, 0
+    if current > 0:
         bins[bins == current] = current - 1
     return bins
 

@@ -17,7 +17,9 @@ from dprepro.ebm import (
     dp_ebm_plus,
 )
 from dprepro.ebm.batch_boosting import BatchBooster
+from dprepro.ebm.clipping import typical_deviation
 from dprepro.ebm.fine_grid import fine_cells
+from dprepro.ebm.grouped_counts import exact_answers
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 
@@ -119,11 +121,11 @@ def test_nothing_but_the_noisy_totals_says_how_many_rows_there_are(logistic):
 
 
 def test_a_variance_that_is_lost_in_noise_is_what_is_expected_of_any_table():
-    found = [dp_ebm_plus.typical_deviation(0.01, noise) for noise in (0.0, 1e-5, 0.04, 1e3)]
+    found = [typical_deviation(0.01, noise) for noise in (0.0, 1e-5, 0.04, 1e3)]
     assert found == sorted(found)
     assert found[0] == pytest.approx(0.1)
     assert found[3] == pytest.approx(0.2, rel=1e-6)
-    assert dp_ebm_plus.typical_deviation(-5.0, 1.0) > 0
+    assert typical_deviation(-5.0, 1.0) > 0
 
 
 @pytest.mark.parametrize("logistic", [True, False])
@@ -140,10 +142,11 @@ def test_the_totals_move_by_no_more_than_they_are_charged_for(logistic):
 
 def test_histograms_are_told_with_noise_and_no_row_is_twice_in_one():
     X, _, _ = table(300)
-    exact = np.concatenate([fine_cells(X[f.name], f)[1] for f in FEATURES])
+    exact = np.concatenate([exact_answers(f, fine_cells(X[f.name], f)[1]) for f in FEATURES])
     source = replacing(lambda exact: 7.0 + np.arange(exact.size))
     source.exact = exact
-    _, noisy, deviation = DPEBMPlusClassifier(domain=DOMAIN)._release_histograms(source, X, DOMAIN)
+    model = DPEBMPlusClassifier(domain=DOMAIN)
+    _, noisy, deviation = model._release_histograms(source, X, DOMAIN, 0.12)
     np.testing.assert_allclose(np.concatenate(noisy), 7.0 + np.arange(exact.size))
     (entry,) = source.ledger.entries
     assert (deviation, entry.uses, entry.sensitivity) == (entry.scale, 3, 1.0)
@@ -165,10 +168,11 @@ def test_the_epochs_get_the_noise_that_is_drawn_for_them(n_epochs, monkeypatch):
 
     monkeypatch.setattr(dp_ebm_plus, "BatchBooster", Watched)
     X, labels, y = table()
-    for model in (
-        DPEBMPlusClassifier(n_epochs=n_epochs, domain=DOMAIN, random_state=0).fit(X, labels),
-        DPEBMPlusRegressor(n_epochs=n_epochs, domain=RANGE, random_state=0).fit(X, y),
+    for estimator, targets, domain in (
+        (DPEBMPlusClassifier, labels, DOMAIN),
+        (DPEBMPlusRegressor, y, RANGE),
     ):
+        model = estimator(n_epochs=n_epochs, domain=domain, random_state=0).fit(X, targets)
         entry = model.ledger_.entries[2]
         # A row moves an epoch's answers, over their weights, by one: see test_batch_boosting.
         assert (entry.uses, entry.sensitivity) == (n_epochs, 1.0)

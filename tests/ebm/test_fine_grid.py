@@ -104,7 +104,7 @@ def test_rows_are_encoded_as_their_cells_were_merged(feature, deviation):
     values = column(feature, 4000)
     cells, counts = fine_cells(values, feature)
     noisy = counts + np.random.default_rng(1).normal(0, deviation, counts.size)
-    bins, bin_counts, bin_of_cell = merge_fine(feature, noisy, deviation, 4000.0)
+    bins, bin_counts, bin_of_cell = merge_fine(feature, noisy, deviation, 4000.0, seen=4.0)
     np.testing.assert_array_equal(bins.encode(values), bin_of_cell[cells])
     assert bin_counts.shape == (bins.n_bins,)
     assert (bin_counts > 0).all()
@@ -117,7 +117,7 @@ def test_less_noise_buys_finer_bins():
     sizes = []
     for deviation in (1.0, 30.0, 300.0):
         noisy = counts + np.random.default_rng(1).normal(0, deviation, counts.size)
-        sizes.append(merge_fine(feature, noisy, deviation, 20_000.0)[0].n_bins)
+        sizes.append(merge_fine(feature, noisy, deviation, 20_000.0, seen=4.0)[0].n_bins)
     assert sizes[0] > sizes[1] > sizes[2] >= 8
 
 
@@ -128,10 +128,10 @@ def test_counts_of_bins_add_up_to_the_rows_though_bins_end_where_noise_is_high(f
     values = column(feature, 4000)
     _, counts = fine_cells(values if missing else values.dropna(), feature)
     noisy = counts + np.random.default_rng(1).normal(0, 30, counts.size)
-    bin_counts = merge_fine(feature, noisy, 30.0, 3900.0)[1]
+    bin_counts = merge_fine(feature, noisy, 30.0, 3900.0, seen=4.0)[1]
     assert bin_counts.sum() == pytest.approx(3900)
     changed = noisy + np.append(np.zeros(counts.size - 1), 500.0)
-    changed_counts = merge_fine(feature, changed, 30.0, 3900.0)[1]
+    changed_counts = merge_fine(feature, changed, 30.0, 3900.0, seen=4.0)[1]
     if not missing:  # What is known to be empty counts for nothing.
         np.testing.assert_array_equal(changed_counts, bin_counts)
 
@@ -141,21 +141,24 @@ def test_a_bin_holds_the_fewest_rows_asked_for_but_never_more_than_a_twelfth():
     values = pd.Series(np.random.default_rng(0).exponential(50, 20_000), name="x")
     noisy = fine_cells(values, feature)[1].astype(float)
     for fewest, least in ((0.0, 80), (500.0, 500), (1e9, 20_000 / 12)):
-        bins, counts, _ = merge_fine(feature, noisy, 0.1, 20_000.0, fewest)
+        bins, counts, _ = merge_fine(feature, noisy, 0.1, 20_000.0, seen=4.0, fewest=fewest)
         assert counts.min() >= least
         assert bins.n_bins > 6
-    plain, _, _ = merge_fine(feature, noisy, 0.1, 20_000.0)
-    assert plain.n_bins > 2 * merge_fine(feature, noisy, 0.1, 20_000.0, 500.0)[0].n_bins
+    plain, some = (
+        merge_fine(feature, noisy, 0.1, 20_000.0, seen=4.0, fewest=fewest)[0].n_bins
+        for fewest in (0.0, 500.0)
+    )
+    assert plain > 2 * some
 
 
 def test_rare_categories_join_and_thousands_fit_into_a_byte():
     feature = CategoricalFeature("x", ("a", "b", "c"))
-    bins, counts, _ = merge_fine(feature, np.array([90.0, 80.0, 1.0, 0.0]), 5.0, 171.0)
+    bins, counts, _ = merge_fine(feature, np.array([90.0, 80.0, 1.0, 0.0]), 5.0, 171.0, seen=4.0)
     assert bins.labels == ("a", "b", OTHER)
     assert counts[0] / counts[1] == pytest.approx(90 / 80)
     many = CategoricalFeature("x", tuple(map(str, range(3000))))
     noisy = np.append(np.arange(3000.0), 0.0)
-    bins, _, bin_of_cell = merge_fine(many, noisy, 0.1, noisy.sum())
+    bins, _, bin_of_cell = merge_fine(many, noisy, 0.1, noisy.sum(), seen=4.0)
     assert bins.n_bins <= 256
     assert bin_of_cell[:2000].min() == bins.n_bins - 1
 

@@ -18,6 +18,8 @@ from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm import batch_boosting, dp_ebm_plus
 from dprepro.ebm.batch_boosting import BatchBooster, Function, answer_sensitivity
 from dprepro.ebm.clipping import MAGNITUDES, likely_sizes
+from dprepro.ebm.fine_grid import cell_extents
+from dprepro.ebm.grouped_counts import exact_answers
 from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
 from dprepro.privacy.ledger import Ledger
 
@@ -203,14 +205,14 @@ def _hearing_totals(release: Callable[..., Any], adversary: _Adversary) -> Calla
 
 
 def _hearing_histograms(release: Callable[..., Any], adversary: _Adversary) -> Callable[..., Any]:
-    def heard(model: Any, source: Any, *table: Any) -> Any:
-        cells, noisy, deviation = release(model, source, *table)
-        for rows, counts in zip(cells, noisy, strict=True):
+    def heard(model: Any, source: Any, frame: pd.DataFrame, domain: Domain, share: float) -> Any:
+        cells, noisy, deviation = release(model, source, frame, domain, share)
+        for feature, rows, answers in zip(domain.features, cells, noisy, strict=True):
             without, part = (
-                np.bincount(rows[who], minlength=counts.size)
+                exact_answers(feature, np.bincount(rows[who], minlength=cell_extents(feature).size))
                 for who in (adversary.others, adversary.twin)
             )
-            adversary.hear(counts, without, part, source.ledger.entries[-1].scale)
+            adversary.hear(answers, without, part, source.ledger.entries[-1].scale)
         return cells, noisy, deviation
 
     return heard
