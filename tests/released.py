@@ -8,17 +8,17 @@ import pandas as pd
 ROWS = 12
 
 
-def table() -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """Return `ROWS` rows and one more, the last, and both kinds of targets."""
+def table(rows: int = ROWS) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """Return some rows and one more, the last, and both kinds of targets."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
         {
-            "x": np.append(rng.random(ROWS), np.nan),
-            "z": np.append(rng.normal(size=ROWS), 1.3),
-            "c": np.append(rng.choice(["a", "b"], ROWS), "d"),
+            "x": np.append(rng.random(rows), np.nan),
+            "z": np.append(rng.normal(size=rows), 1.3),
+            "c": np.append(rng.choice(["a", "b"], rows), "d"),
         }
     )
-    y = np.append((X["z"][:ROWS] > 0) * 1.0, 1.0)
+    y = np.append((X["z"][:rows] > 0) * 1.0, 1.0)
     return X, {"labels": y.astype(int), "numbers": 3 * y + 0.1 * X["z"].to_numpy()}
 
 

@@ -75,9 +75,9 @@ def cancel(patch, kind, parts=PARTS):
         patch.setattr(batch_boosting, "magnitude_counts", cancelling_counts)
 
 
-def pair(kind, seed, monkeypatch, parts=PARTS):
+def pair(kind, seed, monkeypatch, parts=PARTS, rows=ROWS):
     """Return what is published of the fits without and with the row whose part is cancelled."""
-    X, targets = table()
+    X, targets = table(rows)
     estimator = DPEBMPlusClassifier if kind == "labels" else DPEBMPlusRegressor
     model = estimator(200.0, n_epochs=6, domain=Domain(FEATURES, TARGETS[kind]), random_state=seed)
     without = published(model.fit(X[:-1], targets[kind][:-1]))
@@ -119,6 +119,16 @@ def exact_in_merging(monkeypatch):
     monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", exact)
 
 
+def exact_in_fewest(monkeypatch):
+    merge = dp_ebm_plus._DPEBMPlus._merge
+
+    def exact(self, domain, cells, *rest):
+        *rest, fewest = rest
+        return merge(self, domain, cells, *rest, fewest * cells[0].size / MANY)
+
+    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", exact)
+
+
 def exact_in_clipping(monkeypatch):
     set_bound = BatchBooster._set_bound
 
@@ -143,3 +153,15 @@ def exact_in_clipping(monkeypatch):
 def test_an_exact_number_of_rows_would_be_noticed(kind, leak, monkeypatch):
     leak(monkeypatch)
     assert not all(same(*pair(kind, seed, monkeypatch), atol=ATOL) for seed in range(6))
+
+
+MANY = 150
+
+
+@pytest.mark.parametrize("leak", [None, exact_in_fewest])
+def test_nor_does_the_number_of_rows_decide_how_many_a_bin_holds(leak, monkeypatch):
+    """Of few rows a twelfth is fewer than a bin is to hold, and that number hides."""
+    if leak:
+        leak(monkeypatch)
+    agree = [same(*pair("labels", seed, monkeypatch, rows=MANY), atol=ATOL) for seed in range(20)]
+    assert all(agree) == (leak is None)
