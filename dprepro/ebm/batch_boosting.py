@@ -48,6 +48,10 @@ _CERTAIN = 2.0
 _CAUTION = 0.5
 """Deviations of noise by which rows are taken to be more than their count says."""
 
+_STRIDE = {True: 0.5, False: 1.0}
+"""How far a function moves to what is inferred: for labels (True) half way, which averages what was
+inferred in one epoch after another."""
+
 _LARGEST_SHIFT = 3.0
 """Logistic: log odds by which a level is corrected at once, at most."""
 
@@ -297,7 +301,8 @@ class BatchBooster:
         )
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
         if function is not self.intercept:
-            values = values - mean(values, function.counts)
+            inferred = values - mean(values, function.counts)
+            values = function.values + _STRIDE[self.logistic] * (inferred - function.values)
         self._pending = (function.codes, function.move(values))
 
     def _table(self, function: Function) -> np.ndarray:

@@ -228,8 +228,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     1. Number of rows and sum of centred targets, for numbers that of their squares too: a row adds
        (1, t) or (1, t, t^2), |t| <= 1/2.
     2. Counts per cell of a public grid for each feature (`fine_grid`), for numbers also per group
-       of neighbouring cells (`grouped_counts`): a row adds a vector of norm 1 at most to each of
-       the K histograms.
+       of neighbouring cells (`grouped_counts`): a row adds a vector of norm 1 to each of the K
+       histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
        is clipped to [-c, c] and goes into one bin, so a query has sensitivity c, and c follows from
        what is released. For labels, c bounds |y - sigmoid(F)| for every row there could be, so that

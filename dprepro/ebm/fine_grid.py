@@ -17,14 +17,15 @@ from dprepro.data.domain import (
     refuse_unseen,
 )
 from dprepro.ebm.binning import MISSING, OTHER, FeatureBins, numeric_bins, numeric_values
-from dprepro.ebm.grouped_counts import sum_deviations, variance_steps
+from dprepro.ebm.grouped_counts import MISSING_DEVIATION, sum_deviations, variance_steps
 
 _EVEN_CELLS = 128
 _DECADES = 5
 _CELLS_PER_DECADE = 12
 
 _FINEST = 250
-"""No bin aims at fewer rows than this share of all: codes are uint8."""
+"""No bin aims at fewer rows than this share of all. Codes are uint8: more categories are joined; of
+cells a number has 249 at most, and missing values."""
 
 _COARSEST = 12
 """A numeric bin that holds one in so many of all rows is closed, whatever the noise."""
@@ -145,8 +146,8 @@ def merge_fine(
     Parameters
     ----------
     noisy, deviation
-        Noisy counts, float64 (cells,), the last one of missing values, and the noise in each, as
-        `dprepro.ebm.grouped_counts.agreeing_counts` returns them.
+        Noisy counts, float64 (cells,), the last one of missing values, and the noise that each
+        had, as `dprepro.ebm.grouped_counts.agreeing_counts` returns them.
     rows
         How many rows there are, about.
     seen
@@ -189,7 +190,7 @@ def _merge_numeric(
     cuts = grid_edges(feature)[np.diff(bin_of_cell) > 0]
     if not feature.missing:
         missing_bin = -1
-    elif noisy[-1] >= _MISSING_SEEN * deviation:
+    elif noisy[-1] >= _MISSING_SEEN * MISSING_DEVIATION * deviation:
         missing_bin = cuts.size + 1
     else:
         missing_bin = int(np.bincount(bin_of_cell, weights=noisy[:-1]).argmax())

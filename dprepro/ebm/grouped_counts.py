@@ -1,10 +1,10 @@
 """Histograms in two levels: cells of a number are counted one by one and in groups of neighbours.
 
 The noise of a sum over many cells grows with their number, and a number has many, most of them
-nearly empty. Counts of groups, asked beside those of cells, bound it; what both say of a group is
-made to agree by least squares, which is post-processing. Groups of about 16 serve ranges of one
-number best (Qardaji, Yang and Li 2013, "Understanding hierarchical methods for differentially
-private histograms").
+nearly empty. With counts of groups, asked beside those of cells, it grows with the number of groups
+instead. What both say of a group is made to agree by least squares, which is post-processing.
+Groups of about 16 serve ranges of one number best (Qardaji, Yang and Li 2013, "Understanding
+hierarchical methods for differentially private histograms").
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from dprepro.data.domain import Feature, NumericFeature
 GROUP = 16
 """Cells in a group; the last one may have fewer."""
 
+MISSING_DEVIATION = math.sqrt(0.5)
+"""Noise in the count of a number's missing values, which no group has, where a cell's own has 1."""
+
 
 def exact_answers(feature: Feature, counts: np.ndarray) -> np.ndarray:
     """Return what is asked of a feature, float64 (A,): private until noise is added.
 
-    Of a category its counts. Of a number its counts, then those of groups, all over sqrt(2): a row
-    adds 1 to one cell and, unless its value is missing, 1 to one group. Either way, a row adds a
-    vector of norm 1 at most.
+    Of a category its counts. Of a number its counts, then those of groups, all but that of missing
+    values over sqrt(2): a row adds 1 to one cell and 1 to one group, or 1 to the missing values.
+    Either way, a row adds a vector of norm 1.
 
     Parameters
     ----------
@@ -33,8 +36,8 @@ def exact_answers(feature: Feature, counts: np.ndarray) -> np.ndarray:
     """
     if not isinstance(feature, NumericFeature):
         return counts.astype(np.float64)
-    groups = np.add.reduceat(counts[:-1], np.arange(0, counts.size - 1, GROUP))
-    return np.concatenate([counts, groups]) / math.sqrt(2)
+    cells, missing = counts[:-1] / math.sqrt(2), counts[-1:]
+    return np.concatenate([cells, missing, np.add.reduceat(cells, np.arange(0, cells.size, GROUP))])
 
 
 def agreeing_counts(
@@ -55,17 +58,17 @@ def agreeing_counts(
     Returns
     -------
     counts, deviation
-        The second is the noise in a cell's own count, for `sum_deviations`.
+        The second is the noise that a cell's own count had, for `sum_deviations`.
     """
     if not isinstance(feature, NumericFeature):
         return answers, deviation
     # n cells and their groups are n + ceil(n / GROUP) answers; one more is of missing values.
     cells = (answers.size - 1) * GROUP // (GROUP + 1)
-    counts = math.sqrt(2) * answers[: cells + 1]
+    counts = math.sqrt(2) * answers[:cells]
     group = np.arange(cells) // GROUP
-    gaps = math.sqrt(2) * answers[cells + 1 :] - np.bincount(group, counts[:-1])
-    counts[:-1] += (gaps / (np.bincount(group) + 1))[group]
-    return counts, math.sqrt(2) * deviation
+    gaps = math.sqrt(2) * answers[cells + 1 :] - np.bincount(group, counts)
+    counts += (gaps / (np.bincount(group) + 1))[group]
+    return np.append(counts, answers[cells]), math.sqrt(2) * deviation
 
 
 def variance_steps(cells: int) -> np.ndarray:
@@ -92,10 +95,11 @@ def sum_deviations(
     deviation
         As `agreeing_counts` returns it.
     """
+    is_numeric = isinstance(feature, NumericFeature)
     missing = np.zeros(n_bins)
-    missing[bin_of_cell[-1]] = float(feature.missing)
+    missing[bin_of_cell[-1]] = feature.missing * (MISSING_DEVIATION**2 if is_numeric else 1.0)
     own = bin_of_cell[:-1].astype(np.int64)
-    if not isinstance(feature, NumericFeature):
+    if not is_numeric:
         return deviation * np.sqrt(missing + np.bincount(own, minlength=n_bins))
     group = np.arange(own.size) // GROUP
     members = np.bincount(group)

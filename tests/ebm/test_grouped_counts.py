@@ -27,7 +27,7 @@ def column(feature, rows=50):
 
 
 @pytest.mark.parametrize("feature", [NUMBER, CATEGORY], ids=["numeric", "categorical"])
-def test_a_row_moves_the_answers_by_one_at_most(feature):
+def test_a_row_moves_the_answers_by_one(feature):
     """Brute force: every row of the table in turn is left out."""
     values = column(feature)
     whole = exact_answers(feature, fine_cells(values, feature)[1])
@@ -35,8 +35,7 @@ def test_a_row_moves_the_answers_by_one_at_most(feature):
         np.linalg.norm(whole - exact_answers(feature, fine_cells(values.drop(row), feature)[1]))
         for row in values.index
     ]
-    assert max(moves) == pytest.approx(1.0)
-    assert min(moves) > 0.7
+    np.testing.assert_allclose(moves, 1.0)
 
 
 @pytest.mark.parametrize("cells", [1, 2, GROUP, GROUP + 1, 2 * GROUP, 5 * GROUP + 3])
@@ -59,7 +58,7 @@ def test_counts_of_categories_stay_as_they_are():
 
 @pytest.mark.parametrize("missing", [True, False])
 def test_the_error_of_sums_is_that_of_the_fit(missing):
-    """The covariance of least squares with noise of deviation 2 in each answer is exact."""
+    """Against the covariance of least squares with noise of deviation 2 in each answer."""
     feature = NumericFeature("x", -5, 1000, missing=missing)
     design = np.stack([exact_answers(feature, one) for one in np.eye(CELLS + 1)], axis=1)
     covariance = 4.0 * np.linalg.inv(design.T @ design)
@@ -94,7 +93,7 @@ def test_a_long_stretch_of_cells_is_known_better_than_one_by_one():
 
 
 def test_values_behind_a_stretch_of_empty_cells_get_bins_of_their_own():
-    """What is mostly 0, and else far from it: 7 % of the rows, 35 deviations of a cell's noise."""
+    """What is mostly 0, and else far from it: 7 % of the rows, 25 deviations of a cell's noise."""
     feature = NumericFeature("x", 0, 99_999)
     rng = np.random.default_rng(0)
     values = np.where(rng.random(30_000) < 0.07, rng.choice([5178, 7688, 15_024], 30_000), 0)

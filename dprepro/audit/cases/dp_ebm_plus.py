@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import Case, MethodPair, Setting, Table, categories
-from dprepro.data.domain import CategoricalFeature, Domain
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import batch_boosting, dp_ebm_plus
 from dprepro.ebm.batch_boosting import BatchBooster, Function, answer_sensitivity
 from dprepro.ebm.clipping import MAGNITUDES, likely_sizes
@@ -23,8 +23,11 @@ from dprepro.ebm.grouped_counts import exact_answers
 from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
 from dprepro.privacy.ledger import Ledger
 
-_FEATURES = ("a", "b")
+_CATEGORY, _NUMBER = "a", "b"
 _CATEGORIES = ("few", "many")
+_BOUNDS = (0.0, 1000.0)
+"""Of the number: few rows have the one, many the other."""
+
 _RANGE = (100.0, 101.0)
 _TRIALS = 8000
 
@@ -48,7 +51,7 @@ def many_runs(setting: Setting) -> Case:
 def _pair(setting: Setting, rows: int) -> MethodPair:
     rows = math.ceil(rows * max(1.0, 1 / setting.epsilon))
     binary = setting.task == "binary"
-    features = tuple(CategoricalFeature(name, _CATEGORIES) for name in _FEATURES)
+    features = (CategoricalFeature(_CATEGORY, _CATEGORIES), NumericFeature(_NUMBER, *_BOUNDS))
     return MethodPair(
         setting,
         Domain(features, ("0", "1") if binary else _RANGE),
@@ -59,7 +62,7 @@ def _pair(setting: Setting, rows: int) -> MethodPair:
 
 def _words(pair: MethodPair) -> str:
     binary = pair.setting.task == "binary"
-    rows = (pair.absent[0][_FEATURES[0]] == _CATEGORIES[1]).sum()
+    rows = (pair.absent[0][_CATEGORY] == _CATEGORIES[1]).sum()
     return (
         f"{rows} rows with one {'label' if binary else 'target, the lower bound'}, and one row "
         f"more with the {'other label' if binary else 'upper bound'} or none"
@@ -73,7 +76,8 @@ def _table(rows: int, binary: bool, canary: bool) -> Table:
         y = np.concatenate([np.arange(rows // 2) % 2, np.ones(rows), np.zeros(int(canary))])
     else:
         y = np.repeat(_RANGE, [rows // 2 + rows, int(canary)])
-    return pd.DataFrame(dict.fromkeys(_FEATURES, categories(codes, _CATEGORIES))), y
+    number = np.array(_BOUNDS)[codes]
+    return pd.DataFrame({_CATEGORY: categories(codes, _CATEGORIES), _NUMBER: number}), y
 
 
 def _released(model: Any) -> np.ndarray:
