@@ -42,7 +42,8 @@ def setting(*patches: Any) -> Iterator[None]:
 
 
 def even_cells(feature: Any) -> np.ndarray:
-    return np.linspace(feature.lower, feature.upper, fine_grid._EVEN_CELLS + 1)[1:-1]
+    cells = fine_grid._EVEN_CELLS if feature.lower < feature.upper else 1
+    return np.linspace(feature.lower, feature.upper, cells + 1)[1:-1]
 
 
 def ungrouped_deviations(
@@ -123,6 +124,7 @@ VARIANTS: dict[str, Variant] = {
         mock.patch.object(dp_ebm_plus, "sum_deviations", ungrouped_deviations),
         mock.patch.object(fine_grid, "sum_deviations", ungrouped_deviations),
         mock.patch.object(fine_grid, "variance_steps", lambda cells: np.ones((cells, cells + 1))),
+        mock.patch.object(fine_grid, "MISSING_DEVIATION", 1.0),
     ),
     "1.6 % of mu^2 for bins": lambda: setting(
         mock.patch.object(dp_ebm_plus, "BINNING_SHARE", dict.fromkeys((True, False), 0.016))
@@ -141,6 +143,9 @@ VARIANTS: dict[str, Variant] = {
     "sensitivity 1, clipping at R/2": lambda: setting(
         mock.patch.object(BatchBooster, "_largest_residual", return_value=1.0),
         mock.patch.object(batch_boosting, "best_bound", return_value=0.5),
+    ),
+    "labels in whole steps": lambda: setting(
+        mock.patch.object(batch_boosting, "_STRIDE", dict.fromkeys((True, False), 1.0))
     ),
     "all features at once": lambda: setting(mock.patch.object(BatchBooster, "_epoch", all_at_once)),
     "4 epochs": lambda: setting(),
