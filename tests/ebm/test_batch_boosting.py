@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, ndtr
 
+from dprepro.ebm import batch_boosting
 from dprepro.ebm.batch_boosting import BatchBooster, Function, query_shares
 from dprepro.ebm.clipping import MAGNITUDES, likely_sizes
 from dprepro.ebm.histogram_kernel import magnitude_counts
@@ -256,6 +257,36 @@ def test_it_learns_an_additive_function():
         function.values[code] for function, code in zip(learner.functions, codes, strict=True)
     )
     assert np.abs(fitted - targets).max() < 0.01
+
+
+def test_rows_are_taken_to_be_half_a_deviation_more_than_their_count_says():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([[0, 1, 2]], 200, axis=1).reshape(1, -1)
+    targets = 0.2 * (codes[0] - 1.0) + rng.normal(0, 0.05, 600)
+    found = []
+    for count, uncertainty in ((200.0, 80.0), (240.0, 0.0), (200.0, 0.0)):
+        learner = booster(codes, targets, logistic=False, counts=np.full(3, count))
+        learner.rows = 600.0
+        learner.functions[0].uncertainty[:] = uncertainty
+        learner.learn(np.full((1, learner.noise_size()), 1e-3))
+        found.append(learner.functions[0].values)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4)
+    assert np.abs(found[0] - found[2]).max() > 0.01
+
+
+@pytest.mark.parametrize("logistic", [True, False])
+def test_functions_of_labels_move_half_way_and_those_of_numbers_all_the_way(logistic, monkeypatch):
+    rng = np.random.default_rng(0)
+    codes, targets = rng.integers(0, 3, (1, 600)), rng.integers(0, 2, 600) * 1.0
+    values = []
+    for stride in (None, 1.0):
+        if stride:
+            monkeypatch.setattr(batch_boosting, "_STRIDE", {True: stride, False: stride})
+        learner = booster(codes, targets - (not logistic) * 0.5, logistic=logistic)
+        learner.learn(np.full((1, learner.noise_size()), 1e-3))
+        values.append(learner.functions[0].values)
+    np.testing.assert_allclose(values[0], (0.5 if logistic else 1.0) * values[1])
+    assert np.abs(values[1]).max() > 1e-4
 
 
 @pytest.mark.parametrize(("alike", "epochs", "within"), [(0.0, 16, 0.12), (0.6, 48, 0.25)])

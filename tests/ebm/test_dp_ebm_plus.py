@@ -18,8 +18,8 @@ from dprepro.ebm import (
 )
 from dprepro.ebm.batch_boosting import BatchBooster
 from dprepro.ebm.clipping import typical_deviation
-from dprepro.ebm.fine_grid import fine_cells
-from dprepro.ebm.grouped_counts import exact_answers
+from dprepro.ebm.fine_grid import fine_cells, merge_fine
+from dprepro.ebm.grouped_counts import exact_answers, sum_deviations
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 
@@ -151,6 +151,38 @@ def test_histograms_are_told_with_noise_and_no_row_is_twice_in_one():
     (entry,) = source.ledger.entries
     assert (deviation, entry.uses, entry.sensitivity) == (entry.scale, 3, 1.0)
     assert source.drawn.std() == pytest.approx(entry.scale, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "domain", "seen"),
+    [(DPEBMPlusClassifier, DOMAIN, 3.0), (DPEBMPlusRegressor, RANGE, 2.0)],
+)
+def test_bins_and_booster_are_told_of_the_noise_that_is_there(estimator, domain, seen, monkeypatch):
+    told, functions = [], []
+
+    def merging(feature, counts, error, rows, **rule):
+        told.append((error, rule["seen"]))
+        bins, bin_counts, bin_of_cell = merge_fine(feature, counts, error, rows, **rule)
+        functions.append(sum_deviations(feature, bin_of_cell, bins.n_bins, error))
+        return bins, bin_counts, bin_of_cell
+
+    class Watched(BatchBooster):
+        def __init__(self, targets, functions, **parameters):
+            self.uncertainties = [function.uncertainty for function in functions]
+            boosters.append(self)
+            super().__init__(targets, functions, **parameters)
+
+    boosters = []
+    monkeypatch.setattr(dp_ebm_plus, "merge_fine", merging)
+    monkeypatch.setattr(dp_ebm_plus, "BatchBooster", Watched)
+    X, labels, y = table()
+    model = estimator(domain=domain).fit(X, labels if domain is DOMAIN else y)
+    scale = model.ledger_.entries[1].scale
+    errors = [scale * math.sqrt(2), scale * math.sqrt(2), scale]
+    assert told == [(pytest.approx(error), seen) for error in errors]
+    assert len(functions) == len(boosters[0].uncertainties)
+    for expected, found in zip(functions, boosters[0].uncertainties, strict=True):
+        np.testing.assert_allclose(found, expected)
 
 
 @pytest.mark.parametrize("n_epochs", [4, 16])

@@ -8,7 +8,14 @@ import pytest
 
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.ebm.binning import OTHER
-from dprepro.ebm.fine_grid import cell_extents, fine_cells, grid_edges, merge_fine
+from dprepro.ebm.fine_grid import (
+    _merge_neighbours,
+    cell_extents,
+    fine_cells,
+    grid_edges,
+    merge_fine,
+)
+from dprepro.ebm.grouped_counts import MISSING_DEVIATION, sum_deviations, variance_steps
 
 BOUNDS = [(0, 1e5), (-3, 1e4), (-1e4, 0), (17, 90), (1, 1e6), (-1e6, -1), (5, 5), (-1e-9, 1e9)]
 
@@ -18,7 +25,7 @@ def test_edges_ascend_within_the_bounds(bounds):
     edges = grid_edges(NumericFeature("x", *bounds))
     assert (np.diff(edges) > 0).all()
     assert ((edges > bounds[0]) & (edges < bounds[1])).all()
-    assert edges.size < 300
+    assert edges.size <= 248
 
 
 def test_bounds_of_many_orders_of_magnitude_get_cells_in_each():
@@ -149,6 +156,60 @@ def test_a_bin_holds_the_fewest_rows_asked_for_but_never_more_than_a_twelfth():
         for fewest in (0.0, 500.0)
     )
     assert plain > 2 * some
+
+
+def one_by_one(counts, seen, least, most):
+    """Merge cells by the rule, taking the error of every run from `sum_deviations`."""
+    bins, current, first = np.zeros(counts.size, int), 0, 0
+    for i in range(counts.size):
+        bins[i] = current
+        run = np.ones(counts.size + 1, int)
+        run[first : i + 1] = 0
+        error = sum_deviations(NumericFeature("x", 0, 1), run, 2, 1.0)[0]
+        if counts[first : i + 1].sum() >= max(min(seen * error, most), least):
+            current, first = current + 1, i + 1
+    return np.minimum(bins, max(current - 1, 0))
+
+
+def test_cells_join_until_they_exceed_the_noise_of_their_sum():
+    rng = np.random.default_rng(0)
+    several = 0
+    for _ in range(300):
+        counts = rng.normal(rng.choice([0, 3, 20]), 5, rng.integers(1, 80))
+        rule = rng.uniform(1, 20), rng.uniform(0.1, 5), rng.uniform(5, 200)
+        found = _merge_neighbours(counts, variance_steps(counts.size), *rule)
+        np.testing.assert_array_equal(found, one_by_one(counts, *rule))
+        several += found.max() > 2
+    assert several > 100
+
+
+def test_the_threshold_is_in_units_of_the_noise():
+    """The same cells, all of 100 rows: of how many a bin is made says what it is to exceed."""
+    feature = NumericFeature("x", 1, 9)
+    counts = np.append(np.full(128, 100.0), 0.0)
+    sizes = [
+        merge_fine(feature, counts, 100.0, 12_800.0, seen=seen)[0].n_bins for seen in (1.0, 3.0)
+    ]
+    # 3 sqrt(k - k^2/17) <= k from the sixth cell of a group on; one deviation from the first.
+    assert sizes == [pytest.approx(128, abs=8), pytest.approx(128 / 5.5, abs=4)]
+
+
+@pytest.mark.parametrize(("deviations", "own"), [(3.0, False), (5.0, True)])
+def test_missing_values_get_a_bin_once_four_deviations_are_seen(deviations, own):
+    feature = NumericFeature("x", 0, 1, missing=True)
+    counts = np.full(cell_extents(feature).size, 100.0)
+    counts[-1] = deviations * 10.0 * MISSING_DEVIATION
+    bins, _, _ = merge_fine(feature, counts, 10.0, counts.sum(), seen=3.0)
+    assert (bins.missing_bin == len(bins.labels) - 1) == own
+
+
+def test_a_count_lost_in_the_noise_is_half_a_deviation():
+    feature = CategoricalFeature("x", ("a", "b", "c"))
+    noisy = np.array([900.0, 800.0, -40.0, 0.0])
+    _, counts, _ = merge_fine(feature, noisy, 30.0, 1700.0, seen=3.0)
+    np.testing.assert_allclose(counts / counts[0], [1, 8 / 9, 15 / 900])
+    _, counts, _ = merge_fine(feature, noisy, 600.0, 1700.0, seen=3.0)
+    assert counts[2] / counts[0] == pytest.approx(1700 / 3 / 4 / 900)  # no more than a fourth
 
 
 def test_rare_categories_join_and_thousands_fit_into_a_byte():
