@@ -235,11 +235,20 @@ def _merge_numeric(
 def _merge_categories(
     feature: CategoricalFeature, noisy: np.ndarray, target: float
 ) -> tuple[FeatureBins, np.ndarray]:
-    names = [*feature.categories, *([MISSING] if feature.missing else [])]
-    weights = noisy[: len(names)]
+    weights = noisy[: len(feature.categories) + feature.missing]
     kept = weights >= target
     if kept.any() and not kept.all() and weights[~kept].sum() < target:
         kept[np.flatnonzero(kept)[np.argmin(weights[kept])]] = False
+    return category_bins(feature, kept)
+
+
+def category_bins(feature: CategoricalFeature, kept: np.ndarray) -> tuple[FeatureBins, np.ndarray]:
+    """Return a bin for each category that is kept, bool (categories,), and one for all others.
+
+    Where the domain allows missing values, they count as one more category. The second result is
+    the bin of each cell, int (categories + 1,), the last of missing values.
+    """
+    names = [*feature.categories, *([MISSING] if feature.missing else [])]
     labels = [name for name, keep in zip(names, kept, strict=True) if keep]
     groups = np.where(kept, np.cumsum(kept) - 1, len(labels))
     if len(labels) < len(names) or not names:
@@ -248,7 +257,7 @@ def _merge_categories(
     bins = FeatureBins(
         feature, np.empty(0), groups[: len(feature.categories)], tuple(labels), missing_bin
     )
-    return bins, np.append(groups, 0)[: noisy.size]
+    return bins, np.append(groups, 0)[: len(feature.categories) + 1]
 
 
 def numeric_bins(feature: NumericFeature, cuts: np.ndarray, missing_bin: int) -> FeatureBins:

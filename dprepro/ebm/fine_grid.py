@@ -16,7 +16,7 @@ from dprepro.data.domain import (
     refuse_missing,
     refuse_unseen,
 )
-from dprepro.ebm.binning import MISSING, OTHER, FeatureBins, numeric_bins, numeric_values
+from dprepro.ebm.binning import FeatureBins, category_bins, numeric_bins, numeric_values
 from dprepro.ebm.grouped_counts import MISSING_DEVIATION, sum_deviations, variance_steps
 
 _EVEN_CELLS = 128
@@ -219,17 +219,7 @@ def _merge_neighbours(counts, steps, seen, least, most):  # type: ignore[no-unty
 def _merge_categories(
     feature: CategoricalFeature, noisy: np.ndarray, target: float
 ) -> tuple[FeatureBins, np.ndarray]:
-    names = [*feature.categories, *([MISSING] if feature.missing else [])]
-    weights = noisy[: len(names)]
-    if len(names) > _FINEST:
+    weights = noisy[: len(feature.categories) + feature.missing]
+    if weights.size > _FINEST:
         target = max(target, float(np.sort(weights)[-_FINEST]))
-    kept = weights >= target
-    labels = [name for name, keep in zip(names, kept, strict=True) if keep]
-    groups = np.where(kept, np.cumsum(kept) - 1, len(labels))
-    if len(labels) < len(names) or not names:
-        labels.append(OTHER)
-    missing_bin = int(groups[-1]) if feature.missing else -1
-    bins = FeatureBins(
-        feature, np.empty(0), groups[: len(feature.categories)], tuple(labels), missing_bin
-    )
-    return bins, np.append(groups, 0)[: noisy.size]
+    return category_bins(feature, weights >= target)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import Case, MethodPair, Setting, Table, categories
-from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
 from dprepro.ebm import batch_boosting, dp_ebm_plus
 from dprepro.ebm.batch_boosting import BatchBooster, Function, answer_sensitivity
 from dprepro.ebm.clipping import MAGNITUDES, likely_sizes
@@ -23,10 +23,10 @@ from dprepro.ebm.grouped_counts import exact_answers
 from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
 from dprepro.privacy.ledger import Ledger
 
-_CATEGORY, _NUMBER = "a", "b"
 _CATEGORIES = ("few", "many")
-_BOUNDS = (0.0, 1000.0)
-"""Of the number: few rows have the one, many the other."""
+_CATEGORY, _OTHER = (CategoricalFeature(name, _CATEGORIES) for name in "ab")
+_NUMBER = NumericFeature("b", 0.0, 1000.0)
+"""Few rows hold the lower bound, many the upper one."""
 
 _RANGE = (100.0, 101.0)
 _TRIALS = 8000
@@ -37,7 +37,7 @@ def many_runs(setting: Setting) -> Case:
 
     It contradicts a bin full of equal rows, in every feature at every epoch.
     """
-    pair = _pair(setting, 1000)
+    pair = _pair(setting, 1000, (_CATEGORY, _OTHER))
     return Case(
         subject=setting.method,
         task=setting.task,
@@ -48,36 +48,36 @@ def many_runs(setting: Setting) -> Case:
     )
 
 
-def _pair(setting: Setting, rows: int) -> MethodPair:
+def _pair(setting: Setting, rows: int, features: tuple[Feature, ...]) -> MethodPair:
     rows = math.ceil(rows * max(1.0, 1 / setting.epsilon))
-    binary = setting.task == "binary"
-    features = (CategoricalFeature(_CATEGORY, _CATEGORIES), NumericFeature(_NUMBER, *_BOUNDS))
-    return MethodPair(
-        setting,
-        Domain(features, ("0", "1") if binary else _RANGE),
-        present=_table(rows, binary, canary=True),
-        absent=_table(rows, binary, canary=False),
-    )
+    domain = Domain(features, ("0", "1") if setting.task == "binary" else _RANGE)
+    present, absent = (_table(rows, setting.task, domain, canary) for canary in (True, False))
+    return MethodPair(setting, domain, present=present, absent=absent)
 
 
 def _words(pair: MethodPair) -> str:
     binary = pair.setting.task == "binary"
-    rows = (pair.absent[0][_CATEGORY] == _CATEGORIES[1]).sum()
+    rows = (pair.absent[0][_CATEGORY.name] == _CATEGORIES[1]).sum()
     return (
         f"{rows} rows with one {'label' if binary else 'target, the lower bound'}, and one row "
         f"more with the {'other label' if binary else 'upper bound'} or none"
     )
 
 
-def _table(rows: int, binary: bool, canary: bool) -> Table:
+def _table(rows: int, task: str, domain: Domain, canary: bool) -> Table:
     codes = np.repeat([0, 1], [rows // 2, rows + int(canary)])
-    if binary:
+    if task == "binary":
         # Both labels have to occur in either world.
         y = np.concatenate([np.arange(rows // 2) % 2, np.ones(rows), np.zeros(int(canary))])
     else:
         y = np.repeat(_RANGE, [rows // 2 + rows, int(canary)])
-    number = np.array(_BOUNDS)[codes]
-    return pd.DataFrame({_CATEGORY: categories(codes, _CATEGORIES), _NUMBER: number}), y
+    columns = {
+        feature.name: np.array([feature.lower, feature.upper])[codes]
+        if isinstance(feature, NumericFeature)
+        else categories(codes, _CATEGORIES)
+        for feature in domain.features
+    }
+    return pd.DataFrame(columns), y
 
 
 def _released(model: Any) -> np.ndarray:
@@ -99,7 +99,7 @@ units of what is stated: so little that nothing changes where the noise is there
 
 
 def all_answers(setting: Setting) -> Case:
-    """Return the same pair, of which every noisy answer is seen: what the proof lets be released.
+    """Return such a pair with a number, of which every noisy answer is seen: all that is released.
 
     The adversary knows all rows but the canary, and that it is like the last of them but for its
     target. Given what was released before, it knows of each answer what it is without the canary
@@ -107,7 +107,9 @@ def all_answers(setting: Setting) -> Case:
     the canary, under the noise that the ledger states. With parts of norm m in units of that noise,
     the logarithm is N(-m^2/2, m^2) without the canary and N(m^2/2, m^2) with it: m-GDP.
     """
-    pair = _Overheard(**vars(_pair(setting, _FEW_ROWS)) | {"params": {"n_epochs": _EPOCHS}})
+    pair = _Overheard(
+        **vars(_pair(setting, _FEW_ROWS, (_CATEGORY, _NUMBER))) | {"params": {"n_epochs": _EPOCHS}}
+    )
     return Case(
         subject=f"{setting.method}/answers",
         task=setting.task,
