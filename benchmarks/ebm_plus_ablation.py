@@ -24,7 +24,7 @@ from dprepro.data import load
 from dprepro.data.dataset import Dataset
 from dprepro.ebm import batch_boosting, dp_ebm_plus, fine_grid
 from dprepro.ebm.batch_boosting import BatchBooster, Function
-from dprepro.ebm.smoothing import Priors, priors
+from dprepro.ebm.smoothing import JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
 
@@ -55,6 +55,12 @@ def ungrouped_deviations(
 
 def unsmoothed(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     return priors(scales[-1:], centres[:1], ordered=False)
+
+
+def without_jumps(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
+    models = priors(scales, centres, ordered=ordered)
+    kept = models.kinds != JUMPS
+    return Priors(models.variances[kept], models.kinds[kept], models.centres[kept])
 
 
 def forgetful(function: Function, *args: Any) -> None:
@@ -129,7 +135,14 @@ VARIANTS: dict[str, Variant] = {
     "1.6 % of mu^2 for bins": lambda: setting(
         mock.patch.object(dp_ebm_plus, "BINNING_SHARE", dict.fromkeys((True, False), 0.016))
     ),
-    "bins whatever the labels": lambda: setting(mock.patch.object(dp_ebm_plus, "_EXPECTED", 0.0)),
+    "bins whatever the labels": lambda: setting(
+        mock.patch.object(dp_ebm_plus, "_EXPECTED", 0.0),
+        mock.patch.object(dp_ebm_plus, "_STANDING_OUT", 0.0),
+    ),
+    "bins whatever their labels' noise": lambda: setting(
+        mock.patch.object(dp_ebm_plus, "_STANDING_OUT", 0.0)
+    ),
+    "no jumps": lambda: setting(mock.patch.object(batch_boosting, "priors", without_jumps)),
     "hardly any smoothing": lambda: setting(
         mock.patch.object(batch_boosting, "priors", unsmoothed)
     ),

@@ -38,8 +38,9 @@ rest goes to the epochs."""
 _SEEN = {True: 3.0, False: 2.0}
 """Deviations of noise that a numeric bin is to hold, for labels (True) and for numbers."""
 
-_EXPECTED = 4.0
-"""Rows of the rarer label that a numeric bin is to hold: fewer tell nothing of it."""
+_EXPECTED, _STANDING_OUT = 4.0, 0.5
+"""Rows of the rarer label that a numeric bin is to hold, and deviations of the noise in its sum of
+labels: fewer tell nothing of it."""
 
 
 class _DPEBMPlus(AdditiveModel):
@@ -76,14 +77,14 @@ class _DPEBMPlus(AdditiveModel):
         source = NoiseSource(self.ledger_, self.random_state)
         rows, start, typical = self._release_totals(source, targets, logistic)
         histograms = self._release_histograms(source, frame, domain, BINNING_SHARE[logistic])
-        fewest = _EXPECTED / expit(-abs(start)) if logistic else 0.0
-        functions = self._merge(domain, *histograms, rows, _SEEN[logistic], fewest)
-        wide = [function for function in functions if function.counts.size > 1]
         share = 1 - START_SHARE - BINNING_SHARE[logistic]
+        labels = max(_EXPECTED, _STANDING_OUT * math.sqrt(len(domain.features)) / self._mu(share))
+        fewest = labels / expit(-abs(start)) if logistic else 0.0
+        functions = self._merge(domain, *histograms, rows, _SEEN[logistic], fewest)
         multiplier = math.sqrt(self.n_epochs) / self._mu(share)
         booster = BatchBooster(
-            targets, wide, rows=rows, start=start, typical=typical,
-            deviation=multiplier, logistic=logistic,
+            targets, [function for function in functions if function.counts.size > 1],
+            rows=rows, start=start, typical=typical, deviation=multiplier, logistic=logistic,
         )  # fmt: skip
         noise = source.gaussian(
             (self.n_epochs, booster.noise_size()),

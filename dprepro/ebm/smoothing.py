@@ -11,6 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+INDEPENDENT, WALK, JUMPS = 0, 1, 2
+"""Kinds of models: values that do not depend on each other; a walk of normal steps from bin to bin;
+one of Cauchy steps, most of them small, few large."""
+
 _PULL = 0.3
 """A walk also pulls every value to its centre, this much less than it ties its ends together."""
 
@@ -36,14 +40,16 @@ class Priors:
     Attributes
     ----------
     variances : float64 (M,)
-        s^2. Values are independent with this variance, or a walk whose two ends differ by it.
-    walks : bool (M,)
+        s^2. Values are independent with this variance, or a walk of B - 1 steps whose squared
+        scales add up to it.
+    kinds : int64 (M,)
+        `INDEPENDENT`, `WALK` or `JUMPS`.
     centres : float64 (M, B)
         What the function is expected to be.
     """
 
     variances: np.ndarray
-    walks: np.ndarray
+    kinds: np.ndarray
     centres: np.ndarray
 
 
@@ -52,10 +58,10 @@ def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
 
     `scales` is float64 (S,), positive and rising; `centres` float64 (C, B).
     """
-    kinds = (True, False) if ordered and centres.shape[1] > 2 else (False,)
-    found = [(s * s, walk, centre) for centre in centres for walk in kinds for s in scales]
-    variances, walks, of_model = (list(part) for part in zip(*found, strict=True))
-    return Priors(np.array(variances), np.array(walks), np.array(of_model))
+    chosen = (JUMPS, WALK, INDEPENDENT) if ordered and centres.shape[1] > 2 else (INDEPENDENT,)
+    found = [(s * s, kind, centre) for centre in centres for kind in chosen for s in scales]
+    variances, kinds, of_model = (list(part) for part in zip(*found, strict=True))
+    return Priors(np.array(variances), np.array(kinds), np.array(of_model))
 
 
 def smooth(
@@ -69,10 +75,12 @@ def smooth(
     """Return the posterior mean and variance of f, float64 (B,), given t_b ~ N(n_b g(f_b), v_b).
 
     For each model the mode is found by Gauss and Newton's method, and the posterior taken as normal
-    around it, which is exact for g(f) = f. Models are weighed by their marginal likelihood
-    (Laplace's method), and the answer is their average. A small s shrinks, so that what is lost in
-    the noise becomes the centre. Where g is nearly flat, as for rare labels, a bin must
-    stand out in t itself: noise that would be large log odds if g were a line moves nothing.
+    around it, which is exact for g(f) = f. Of a walk with jumps the ties between bins are those
+    at the mode, where a Cauchy step is worth a normal one of larger variance. Models are weighed by
+    their marginal likelihood (Laplace's method), and the answer is their average. A small s
+    shrinks, so that what is lost in the noise becomes the centre. Where g is nearly flat, as for
+    rare labels, a bin must stand out in t itself: noise that would be large log odds if g were a
+    line moves nothing.
 
     All matrices are tridiagonal: O(B) time for each model and iteration.
 
@@ -90,7 +98,7 @@ def smooth(
         Where the search begins.
     """
     return _average(
-        sums, variances, counts, table, models.variances, models.walks, models.centres, start
+        sums, variances, counts, table, models.variances, models.kinds, models.centres, start
     )  # fmt: skip
 
 
@@ -137,7 +145,7 @@ def _evaluate(values, counts, table, expected, slope):  # type: ignore[no-untype
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _average(t, v, counts, table, variances, walks, centres, start):  # type: ignore[no-untyped-def]
+def _average(t, v, counts, table, variances, kinds, centres, start):  # type: ignore[no-untyped-def]
     models, n_bins = centres.shape
     means, spreads = np.empty((models, n_bins)), np.empty((models, n_bins))
     evidence = np.empty(models)
@@ -147,7 +155,7 @@ def _average(t, v, counts, table, variances, walks, centres, start):  # type: ig
         if k == 0 or variances[k] < variances[k - 1]:
             f = start - centres[k]
         evidence[k] = _mode(
-            t, v, counts, table, variances[k], walks[k], centres[k], f, spreads[k]
+            t, v, counts, table, variances[k], kinds[k], centres[k], f, spreads[k]
         )  # fmt: skip
         means[k] = f + centres[k]
     shares = np.exp(evidence - evidence.max())
@@ -160,7 +168,7 @@ def _average(t, v, counts, table, variances, walks, centres, start):  # type: ig
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _mode(t, v, counts, table, variance, walk, centre, f, spread):  # type: ignore[no-untyped-def]
+def _mode(t, v, counts, table, variance, kind, centre, f, spread):  # type: ignore[no-untyped-def]
     """Move f, measured from the centre, to the mode; fill in variances; return log p(t).
 
     Every iteration is the posterior mean of g's tangent, seen at z = f + (t - n g) / n g' with
@@ -168,12 +176,14 @@ def _mode(t, v, counts, table, variance, walk, centre, f, spread):  # type: igno
     """
     expected, slope, new = np.empty(f.size), np.empty(f.size), np.empty(f.size)
     _evaluate(f + centre, counts, table, expected, slope)
-    value = _misfit(t, v, expected, f, variance, walk)
+    value = _misfit(t, v, expected, f, variance, kind)
+    own = (1.0 if kind == INDEPENDENT else _PULL) / variance
     for _ in range(_ITERATIONS):
-        _posterior(f + (t - expected) / slope, v / slope**2, variance, walk, new, spread)
+        ties = _ties(f, variance, kind)
+        _posterior(f + (t - expected) / slope, v / slope**2, own, ties, new, spread)
         for _ in range(_HALVINGS):
             _evaluate(new + centre, counts, table, expected, slope)
-            after = _misfit(t, v, expected, new, variance, walk)
+            after = _misfit(t, v, expected, new, variance, kind)
             if after <= value:
                 break
             new[:] = (f + new) / 2
@@ -186,49 +196,63 @@ def _mode(t, v, counts, table, variance, walk, centre, f, spread):  # type: igno
             break
     # Seen at the mode itself, z = f: what `_posterior` says of z's fit goes out again.
     precision = slope**2 / v
-    determinants = _posterior(f, 1 / precision, variance, walk, new, spread)
+    determinants = _posterior(f, 1 / precision, own, _ties(f, variance, kind), new, spread)
     return determinants - 0.5 * (precision * new * f).sum() - value
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _misfit(t, v, expected, f, variance, walk):  # type: ignore[no-untyped-def]
+def _ties(f, variance, kind):  # type: ignore[no-untyped-def]
+    """Return the precision of each step, from bin 1 on, and zeros at both ends, (B + 1,).
+
+    -log of a Cauchy density, log(1 + x^2), has the same slope at x as a square of weight
+    1 / (1 + x^2), which nowhere lies below it: going to that square's minimum leads to the mode.
+    """
+    ties = np.zeros(f.size + 1)
+    if kind != INDEPENDENT:
+        for b in range(1, f.size):
+            ties[b] = (f.size - 1) / variance
+            if kind == JUMPS:
+                ties[b] *= 2 / (1 + ties[b] * (f[b] - f[b - 1]) ** 2)
+    return ties
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _misfit(t, v, expected, f, variance, kind):  # type: ignore[no-untyped-def]
     """Return minus the log of likelihood times prior, up to a constant."""
-    tie = (f.size - 1) / variance if walk else 0.0
-    own = (_PULL if walk else 1.0) / variance
+    own = (1.0 if kind == INDEPENDENT else _PULL) / variance
     total = 0.0
     for b in range(f.size):
         total += (t[b] - expected[b]) ** 2 / v[b] + own * f[b] ** 2
-        if b > 0:
-            total += tie * (f[b] - f[b - 1]) ** 2
+        if b > 0 and kind != INDEPENDENT:
+            step = (f.size - 1) / variance * (f[b] - f[b - 1]) ** 2
+            total += step if kind == WALK else 2 * math.log(1 + step)
     return 0.5 * total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _posterior(z, v, variance, walk, mean, spread):  # type: ignore[no-untyped-def]
+def _posterior(z, v, own, ties, mean, spread):  # type: ignore[no-untyped-def]
     """Fill in mean and variances given z ~ N(f, v); return log p(z) up to a constant.
 
-    With prior precision Q and A = Q + diag(1/v): mean = A^-1 z/v, and
+    The prior's precision Q has `own` on its diagonal, and `ties` between neighbours. With
+    A = Q + diag(1/v): mean = A^-1 z/v, and
     log p(z) = (log|Q| - log|A| + (z/v)' A^-1 (z/v)) / 2 + constant. Both determinants are products
     of pivots, from the first bin on (`down`); those from the last one on (`up`) give the diagonal
     of A^-1.
     """
     n_bins = z.size
-    tie = (n_bins - 1) / variance if walk else 0.0
-    own = (_PULL if walk else 1.0) / variance
-    down, up, pivot = np.empty(n_bins), np.empty(n_bins), 0.0
+    down, up, pivot = np.empty(n_bins), np.empty(n_bins), 1.0
     evidence = 0.0
     for b in range(n_bins):
-        ties = tie * ((b > 0) + (b < n_bins - 1))
-        pivot = own + ties - (tie * tie / pivot if b > 0 else 0.0)
-        factor = tie / down[b - 1] if b > 0 else 0.0
-        down[b] = own + ties + 1 / v[b] - factor * tie
+        prior = own + ties[b] + ties[b + 1]
+        pivot = prior - ties[b] * ties[b] / pivot
+        factor = ties[b] / down[b - 1] if b > 0 else 0.0
+        down[b] = prior + 1 / v[b] - factor * ties[b]
         mean[b] = z[b] / v[b] + (factor * mean[b - 1] if b > 0 else 0.0)
         evidence += math.log(pivot / down[b]) + mean[b] * mean[b] / down[b]
     for b in range(n_bins - 1, -1, -1):
-        ties = tie * ((b > 0) + (b < n_bins - 1))
-        full = own + ties + 1 / v[b]
+        full = own + ties[b] + ties[b + 1] + 1 / v[b]
         after = b < n_bins - 1
-        mean[b] = (mean[b] + (tie * mean[b + 1] if after else 0.0)) / down[b]
-        up[b] = full - (tie * tie / up[b + 1] if after else 0.0)
+        mean[b] = (mean[b] + (ties[b + 1] * mean[b + 1] if after else 0.0)) / down[b]
+        up[b] = full - (ties[b + 1] * ties[b + 1] / up[b + 1] if after else 0.0)
         spread[b] = 1 / (down[b] + up[b] - full)
     return 0.5 * evidence

@@ -23,7 +23,7 @@ def _build(setting: Setting, **params: Any) -> Any:
 METHODS = [
     Method(
         name="dp-ebm-plus",
-        version=7,
+        version=8,
         title="DPEBM+",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,

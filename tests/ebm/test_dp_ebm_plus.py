@@ -185,6 +185,36 @@ def test_bins_and_booster_are_told_of_the_noise_that_is_there(estimator, domain,
         np.testing.assert_allclose(found, expected)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "features", "rows"),
+    [
+        # 4 of the rarer label, of which there is one in five; sqrt(3) / mu is 2 at most.
+        (8.0, 3, 20),
+        # Half a deviation of sqrt(K) / (sqrt(0.87) mu), and mu(0.1, 1e-6) is 0.0276.
+        (0.1, 3, 5 * 0.5 * math.sqrt(3 / 0.87) / 0.0276),
+        (0.1, 2, 5 * 0.5 * math.sqrt(2 / 0.87) / 0.0276),
+    ],
+)
+def test_a_bin_of_labels_holds_enough_to_stand_out_from_their_noise(
+    epsilon, features, rows, monkeypatch
+):
+    told = []
+    merge = dp_ebm_plus._DPEBMPlus._merge
+
+    def merging(self, domain, cells, noisy, deviation, total, seen, fewest):
+        told.append(fewest)
+        return merge(self, domain, cells, noisy, deviation, total, seen, fewest)
+
+    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", merging)
+    X, labels, y = table()
+    X, known = X.iloc[:, :features], FEATURES[:features]
+    released = (3000.0, math.log(0.2 / 0.8), 0.5)
+    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_release_totals", lambda *_: released)
+    DPEBMPlusClassifier(epsilon, domain=Domain(known, ("0", "1"))).fit(X, labels)
+    DPEBMPlusRegressor(epsilon, domain=Domain(known, (-5.0, 5.0))).fit(X, y)
+    assert told == [pytest.approx(rows, rel=0.01), 0.0]
+
+
 @pytest.mark.parametrize("n_epochs", [4, 16])
 def test_the_epochs_get_the_noise_that_is_drawn_for_them(n_epochs, monkeypatch):
     seen = {}

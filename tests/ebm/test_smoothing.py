@@ -7,13 +7,28 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import expit
 
-from dprepro.ebm.smoothing import LINEAR, Priors, expected_rates, lookup, priors, smooth
+from dprepro.ebm.smoothing import (
+    INDEPENDENT,
+    JUMPS,
+    LINEAR,
+    WALK,
+    Priors,
+    expected_rates,
+    lookup,
+    priors,
+    smooth,
+)
 
 SCALES = 2.0 ** np.arange(-3, 3)
 
 
-def prior_precision(size, scale, walk):
-    if not walk:
+def without_jumps(models):
+    kept = models.kinds != JUMPS
+    return Priors(models.variances[kept], models.kinds[kept], models.centres[kept])
+
+
+def prior_precision(size, scale, kind):
+    if kind == INDEPENDENT:
         return np.eye(size) / scale**2
     steps = np.diff(np.eye(size), axis=0)
     return ((size - 1) * steps.T @ steps + 0.3 * np.eye(size)) / scale**2
@@ -22,9 +37,9 @@ def prior_precision(size, scale, walk):
 def dense(z, v, centres, ordered):
     """Mean and variance of the mixture of Gaussian posteriors, weighed by N(z; m, Q^-1 + V)."""
     means, squares, evidence = [], [], []
-    walks = (True, False) if ordered and z.size > 2 else (False,)
-    for centre, walk, scale in [(c, w, s) for c in centres for w in walks for s in SCALES]:
-        covariance = np.linalg.inv(prior_precision(z.size, scale, walk))
+    kinds = (WALK, INDEPENDENT) if ordered and z.size > 2 else (INDEPENDENT,)
+    for centre, kind, scale in [(c, k, s) for c in centres for k in kinds for s in SCALES]:
+        covariance = np.linalg.inv(prior_precision(z.size, scale, kind))
         total, gap = covariance + np.diag(v), z - centre
         gain = covariance @ np.linalg.inv(total)
         means.append(centre + gain @ gap)
@@ -45,7 +60,7 @@ def test_of_a_line_it_is_the_average_of_exact_posteriors(size, ordered, n_centre
     variances = rng.uniform(0.01, 2, size) * counts**2
     sums = counts * f + rng.normal(0, np.sqrt(variances))
     centres = np.concatenate([np.zeros((1, size)), rng.normal(size=(n_centres - 1, size))])
-    models = priors(SCALES, centres, ordered=ordered)
+    models = without_jumps(priors(SCALES, centres, ordered=ordered))
     found = smooth(sums, variances, counts, LINEAR, models, rng.normal(size=size))
     expected = dense(sums / counts, variances / counts**2, centres, ordered)
     np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -128,16 +143,20 @@ def test_beyond_the_table_rates_are_finite_and_slopes_positive():
 # --- posteriors of log odds ---------------------------------------------------------------------
 
 
-def one_model(scale, centre, walk=False):
-    return Priors(np.array([scale**2]), np.array([walk]), np.array([centre], dtype=float))
+def one_model(scale, centre, kind=INDEPENDENT):
+    return Priors(np.array([scale**2]), np.array([kind]), np.array([centre], dtype=float))
 
 
 def log_posterior(f, t, v, counts, table, model):
     """Return the log posterior of functions f (functions, B), up to a constant."""
     rates = lookup(table, f.ravel())[0].reshape(f.shape)
     gap = f - model.centres[0]
-    precision = prior_precision(t.size, math.sqrt(model.variances[0]), model.walks[0])
-    prior = np.einsum("ij,jk,ik->i", gap, precision, gap)
+    size, scale, kind = t.size, math.sqrt(model.variances[0]), model.kinds[0]
+    if kind == JUMPS:
+        steps = (size - 1) * np.diff(gap, axis=1) ** 2 / scale**2
+        prior = 2 * np.log1p(steps).sum(axis=1) + 0.3 * (gap**2).sum(axis=1) / scale**2
+    else:
+        prior = np.einsum("ij,jk,ik->i", gap, prior_precision(size, scale, kind), gap)
     return -0.5 * (((t - counts * rates) ** 2 / v).sum(axis=1) + prior)
 
 
@@ -177,7 +196,7 @@ def test_no_point_of_a_grid_is_likelier_than_the_mode(size):
     for number in range(24):
         table = expected_rates(rng.uniform(-5, 2), rng.uniform(0, 1.5))
         centre, scale = rng.normal(size=size) * (number % 2), 3.0 ** rng.integers(-2, 2)
-        model = one_model(scale, centre, walk=number % 3 == 0)
+        model = one_model(scale, centre, kind=(INDEPENDENT, WALK, JUMPS)[number % 3])
         counts, truth = np.exp(rng.uniform(4, 8, size)), centre + rng.normal(0, 0.7, size)
         rates, slopes = lookup(table, truth)
         v = rng.uniform(4, 30) ** 2 + counts * slopes
@@ -186,6 +205,25 @@ def test_no_point_of_a_grid_is_likelier_than_the_mode(size):
         mine = log_posterior(mode[None], t, v, counts, table, model)[0]
         best = log_posterior(grid, t, v, counts, table, model).max()
         assert mine > best - 0.02
+
+
+def step_errors(height, noise, models):
+    """Return the root mean square error over 40 bins, of which the last ten are higher."""
+    truth = np.repeat([0.0, height], [30, 10])
+    ones, found = np.ones(40), []
+    for seed in range(20):
+        z = truth + np.random.default_rng(seed).normal(0, noise, 40)
+        values, _ = smooth(z, noise**2 * ones, ones, LINEAR, models, np.zeros(40))
+        found.append(np.mean((values - truth) ** 2))
+    return math.sqrt(np.mean(found))
+
+
+def test_a_function_that_jumps_once_is_told_from_one_that_drifts():
+    models = priors(3.0 ** np.arange(-4, 3), np.zeros((1, 40)), ordered=True)
+    with_jumps, without = (step_errors(3.0, 0.5, m) for m in (models, without_jumps(models)))
+    assert with_jumps < 0.8 * without
+    nothing, plain = (step_errors(0.0, 0.5, m) for m in (models, without_jumps(models)))
+    assert nothing < 1.1 * plain
 
 
 RARE = -6.0
