@@ -6,7 +6,7 @@ from scipy.special import expit, ndtr
 
 from dprepro.ebm import batch_boosting
 from dprepro.ebm.clipping import MAGNITUDES, likely_sizes
-from tests.ebm.test_batch_boosting import booster
+from tests.ebm.test_batch_boosting import COUNTS, booster
 
 
 def test_it_learns_an_additive_function():
