@@ -119,7 +119,8 @@ def _chosen(
             for n, kind in allowed
             if (n == name or n.startswith(f"{name}/")) and (task in (None, kind) or not kind)
         )
-    return chosen
+    # METHOD names METHOD/CASE, too: who gives both means each once.
+    return list(dict.fromkeys(chosen))
 
 
 def _run_many(

@@ -26,6 +26,14 @@ def test_a_method_is_audited_on_each_of_its_tasks():
     assert "- bin edges of all features" in output
 
 
+def test_a_case_that_is_named_twice_is_audited_once(tmp_path):
+    file = tmp_path / "results.json"
+    twice = ["dp-ebm-plus", "dp-ebm-plus/answers", "--task", "binary", "--output", str(file)]
+    run(*twice, "--trials", "40")
+    subjects = [result["subject"] for result in json.loads(file.read_text())]
+    assert subjects == ["dp-ebm-plus", "dp-ebm-plus/answers"]
+
+
 def test_results_and_picture_are_written(tmp_path):
     output, picture = tmp_path / "new" / "audit.json", tmp_path / "audit.svg"
     run("gaussian", "laplace", "--epsilon", "4", "--trials", "200", "--seed", "1",
