@@ -6,7 +6,8 @@ E epochs on all rows give a sum with noise 1/mu(epsilon, delta), whatever E. E/q
 rate q take as long; each tells the sum over the sample, which stands for 1/q of itself, so that the
 mean of T steps has noise sigma/(q sqrt(T)) and, beside it, the error of sampling. sigma is the
 least that `dp_accounting` lets pass. Prints the second noise over the first: above 1, sampling
-loses, even before its own error.
+loses, even before its own error. The accountant sorts losses into cells and rounds up: at 0.01 most
+of what exceeds 1 is that.
 """
 
 from __future__ import annotations
