@@ -146,7 +146,10 @@ VARIANTS: dict[str, Variant] = {
     "hardly any smoothing": lambda: setting(
         mock.patch.object(batch_boosting, "priors", unsmoothed)
     ),
-    "no averaging": lambda: setting(mock.patch.object(Function, "remember", forgetful)),
+    "no averaging": lambda: setting(
+        mock.patch.object(Function, "remember", forgetful),
+        mock.patch.object(batch_boosting, "_STRIDE", dict.fromkeys((True, False), 1.0)),
+    ),
     "curvature as expected": lambda: setting(mock.patch.object(batch_boosting, "_CERTAIN", np.inf)),
     "no rows astray": lambda: setting(mock.patch.object(batch_boosting, "_ASTRAY", 0.0)),
     "even budget": lambda: setting(mock.patch.object(batch_boosting, "EVEN_SHARE", 1.0)),

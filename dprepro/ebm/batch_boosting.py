@@ -49,8 +49,8 @@ _CAUTION = 0.5
 """Deviations of noise by which rows are taken to be more than their count says."""
 
 _STRIDE = {True: 0.5, False: 1.0}
-"""How far a function moves to what is inferred: for labels (True) half way, which averages what was
-inferred in one epoch after another."""
+"""How far a function moves to what is inferred, after the first epoch: for labels (True) half way,
+which averages what was inferred in one epoch after another."""
 
 _LARGEST_SHIFT = 3.0
 """Logistic: log odds by which a level is corrected at once, at most."""
@@ -184,6 +184,7 @@ class BatchBooster:
         self._pending = (none, np.zeros(1, np.float32))
         self.bound = 1.0
         self._mean_square = 0.25
+        self._is_averaging = False
 
     def noise_size(self) -> int:
         """Return how many numbers of noise an epoch takes."""
@@ -197,6 +198,7 @@ class BatchBooster:
             self._epoch(number, noise[number])
 
     def _epoch(self, number: int, noise: np.ndarray) -> None:
+        self._is_averaging = number > 0
         if self.logistic:
             self.bound = self._largest_residual()
         else:
@@ -302,7 +304,8 @@ class BatchBooster:
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
         if function is not self.intercept:
             inferred = values - mean(values, function.counts)
-            values = function.values + _STRIDE[self.logistic] * (inferred - function.values)
+            stride = _STRIDE[self.logistic] if self._is_averaging else 1.0
+            values = function.values + stride * (inferred - function.values)
         self._pending = (function.codes, function.move(values))
 
     def _table(self, function: Function) -> np.ndarray:

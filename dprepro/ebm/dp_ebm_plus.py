@@ -145,7 +145,7 @@ class _DPEBMPlus(AdditiveModel):
         noise = source.gaussian(
             (sum(sizes),),
             releases="rows per cell of each feature's histogram, for numbers also per group of "
-            f"{GROUP} cells, over sqrt(2) then",
+            f"{GROUP} cells, then over sqrt(2) but for missing values",
             noise_multiplier=math.sqrt(len(cells)) / self._mu(share),
             sensitivity=histogram_sensitivity(ADD_REMOVE),
             uses=len(cells),

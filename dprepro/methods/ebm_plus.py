@@ -23,7 +23,7 @@ def _build(setting: Setting, **params: Any) -> Any:
 METHODS = [
     Method(
         name="dp-ebm-plus",
-        version=8,
+        version=9,
         title="DPEBM+",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 from dprepro.ebm import batch_boosting
+from dprepro.ebm.batch_boosting import Function
 from dprepro.ebm.clipping import MAGNITUDES, likely_sizes
 from tests.ebm.test_batch_boosting import COUNTS, booster
 
@@ -38,18 +39,32 @@ def test_rows_are_taken_to_be_half_a_deviation_more_than_their_count_says():
 
 
 @pytest.mark.parametrize("logistic", [True, False])
-def test_functions_of_labels_move_half_way_and_those_of_numbers_all_the_way(logistic, monkeypatch):
-    rng = np.random.default_rng(0)
-    codes, targets = rng.integers(0, 3, (1, 600)), rng.integers(0, 2, 600) * 1.0
-    values = []
-    for stride in (None, 1.0):
-        if stride:
-            monkeypatch.setattr(batch_boosting, "_STRIDE", {True: stride, False: stride})
-        learner = booster(codes, targets - (not logistic) * 0.5, logistic=logistic)
-        learner.learn(np.full((1, learner.noise_size()), 1e-3))
-        values.append(learner.functions[0].values)
-    np.testing.assert_allclose(values[0], (0.5 if logistic else 1.0) * values[1])
-    assert np.abs(values[1]).max() > 1e-4
+def test_after_the_first_epoch_functions_of_labels_move_half_way(logistic, monkeypatch):
+    inferred, values = [], []
+    smooth, move = batch_boosting.smooth, Function.move
+
+    def inferring(*told):
+        found = smooth(*told)
+        if found[0].size > 1:
+            inferred.append(found[0] - found[0].mean())
+        return found
+
+    def moving(function, new):
+        if new.size > 1:
+            values.append(new)
+        return move(function, new)
+
+    monkeypatch.setattr(batch_boosting, "smooth", inferring)
+    monkeypatch.setattr(Function, "move", moving)
+    codes = np.repeat([[0, 1, 2]], 200, axis=1).reshape(1, -1)
+    targets = np.tile([0.0, 0.0, 1.0, 0.0, 1.0, 1.0], 100)
+    learner = booster(codes, targets - (not logistic) * 0.5, logistic=logistic)
+    learner.learn(np.random.default_rng(0).normal(0, 3, (3, learner.noise_size())))
+    stride = 0.5 if logistic else 1.0
+    np.testing.assert_allclose(values[0], inferred[0], atol=1e-9)
+    for before, after, goal in zip(values, values[1:], inferred[1:], strict=False):
+        assert np.abs(goal - before).max() > 1e-3
+        np.testing.assert_allclose(after, before + stride * (goal - before), atol=1e-9)
 
 
 @pytest.mark.parametrize(("alike", "epochs", "within"), [(0.0, 16, 0.12), (0.6, 48, 0.25)])
