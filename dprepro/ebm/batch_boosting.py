@@ -5,7 +5,7 @@ curvature too, and adds noise that it is given. The rest is post-processing. Wit
 functions expect of a bin added, the residuals of every epoch tell the same: what the bin's targets
 add up to. Their average over the epochs is as good as one look with the budget of all, and the
 function follows from it by `smooth`: what cannot be told from noise is shrunk away, so that no step
-size has to be chosen for any epsilon or number of rows.
+size has to suit epsilon or the number of rows.
 """
 
 from __future__ import annotations
