@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from dprepro.data.describe import Column, Description
 
 _FEW_COLUMNS = 100
+_PRIVATE = (
+    "yes: the card has no checksum of what is loaded, or says `private: true`. The figures here are "
+    "exact functions of the rows: keep them to yourself. `sha256` under each source (what sha256sum "
+    "prints of the file) declares them public"
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in name, or a card's path.")]
 DataDir = Annotated[
@@ -174,6 +179,7 @@ def _facts(description: Description) -> dict[str, str]:
         "rows": _count(description.rows),
         "columns": _count(len(description.columns)),
         "positives": positives,
+        "private": _PRIVATE if description.private else "",
         "source": description.source,
         "sha256": description.sha256,
         "values sha256": description.values_sha256,

@@ -21,6 +21,7 @@ from dprepro.data.card_parts import (
     expand_names,
 )
 from dprepro.data.domain import TaskKind
+from dprepro.data.register import PRIVATE_PREFIX, keyed_digest, token_of
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
@@ -37,6 +38,7 @@ _SUFFIXES: dict[str, FormatKind] = {
     ".pq": "parquet",
     ".svm": "svmlight",
 }
+_SAME_EVERYWHERE = ("sklearn", "synthetic")
 
 
 class Card(Strict):
@@ -44,7 +46,8 @@ class Card(Strict):
 
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
     ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is
-    also a category stays one); ``fill`` gives columns a value for missing ones. With
+    also a category stays one); ``fill`` gives columns a value for missing ones. Without a checksum
+    of all that is loaded, or with ``private: true``, the rows count as private. With
     ``features`` (one entry a column of X, in X's order; ``pixel{1..784}`` stands for 784 columns)
     the card has a public domain. ``test`` says where the donors' own test rows are; experiments
     with ``evaluation: test-set`` use them.
@@ -55,6 +58,7 @@ class Card(Strict):
     task: TaskKind
     target: str
     positive: str | None = None
+    private: bool = False
     labels: list[str] | None = None
     target_bounds: tuple[float, float] | None = None
     file: str | None = None
@@ -176,17 +180,62 @@ class Card(Strict):
             )
         return settings.model_copy(update={"kind": kind})
 
+    @property
+    def is_public(self) -> bool:
+        """Whether the rows are public: the card says which they are, and not that they are private.
+
+        Which they are is said by a checksum of the values or of every file, or by a source that
+        holds the same rows everywhere: scikit-learn, or a stand-in drawn from the card.
+        """
+        if self.private:
+            return False
+        known = [part.sha256 is not None or part.kind in _SAME_EVERYWHERE for _, part in self._parts]
+        return self.expect.values_sha256 is not None or all(known)
+
+    def is_private(self, data_dir: Path | None = None, with_test: bool = False) -> bool:
+        """Whether the rows that would be loaded are private; a stand-in's never are."""
+        if with_test and self.test_card is not None and self.test_card.is_private(data_dir):
+            return True
+        return not (self.is_public or self._is_stood_in_for(data_dir))
+
     def fingerprint(self, data_dir: Path | None = None, with_test: bool = False) -> str:
-        """Return 16 hex digits over all that determines the loaded values and the domain.
+        """Return a name for all that determines the loaded values and the domain.
 
-        `with_test` adds ``+`` and those of the donors' own test rows.
+        `with_test` adds ``+`` and the name of the donors' own test rows. Titles, notes and the
+        order of sources do not count.
 
-        Titles, notes and the order of sources do not count. Where the card has no checksum, the
-        bytes of a local file do, so that an edited file is a new dataset. `SYNTHETIC_PREFIX` comes
-        before them where a stand-in would be loaded.
+        Of public rows it is 16 hex digits of a digest, `SYNTHETIC_PREFIX` before them where a
+        stand-in would be loaded. Of private rows it is `PRIVATE_PREFIX`, 16 hex digits over what
+        the card says, ``-`` and a token, random but equal for equal files on this machine (see
+        `dprepro.data.register`), or ``none`` where no file is there.
+
+        Raises
+        ------
+        DpreproError
+            If the register that private rows need cannot be used.
         """
         if with_test and self.test_card is not None:
             return f"{self.fingerprint(data_dir)}+{self.test_card.fingerprint(data_dir)}"
+        if self.is_private(data_dir):
+            said = [self._said(source, part) for source, part in self._parts]
+            content = self._content(data_dir)
+            token = token_of(content) if content else "none"
+            return f"{PRIVATE_PREFIX}{_short_digest(self._state(said))}-{token}"
+        prefix = SYNTHETIC_PREFIX if self._is_stood_in_for(data_dir) else ""
+        return prefix + _short_digest(self._state(self._values(data_dir)))
+
+    def seal(self, nonce: str, data_dir: Path | None = None, with_test: bool = False) -> str:
+        """Return an HMAC-SHA256, in hex, of all that determines the loaded values and the domain.
+
+        By it two machines see whether they have the same data. `nonce`, its key in hex, is drawn
+        for one comparison and never written down, so that nobody else can check guesses by it.
+        """
+        states = [self._state(self._values(data_dir))]
+        if with_test and self.test_card is not None:
+            states.append(self.test_card._state(self.test_card._values(data_dir)))
+        return keyed_digest(bytes.fromhex(nonce), json.dumps(states, sort_keys=True))
+
+    def _state(self, values: Any) -> dict[str, Any]:
         kept = ("task", "target", "positive", "labels", "target_bounds", "drop", "missing", "fill")
         state: dict[str, Any] = {key: getattr(self, key) for key in kept}
         if self.features is not None:
@@ -194,10 +243,35 @@ class Card(Strict):
             state["features"] = [
                 (k, v.model_dump(exclude_defaults=True)) for k, v in self.features.items()
             ]
-        state["values"] = self.expect.values_sha256 or self._source_state(data_dir)
-        text = json.dumps(state, sort_keys=True, separators=(",", ":"))
-        prefix = SYNTHETIC_PREFIX if self._is_stood_in_for(data_dir) else ""
-        return prefix + hashlib.sha256(text.encode()).hexdigest()[:16]
+        return {**state, "values": values}
+
+    def _values(self, data_dir: Path | None) -> Any:
+        return self.expect.values_sha256 or [
+            [self._file_digest(part, data_dir) or _place(part), *self._reading(source, part)]
+            for source, part in self._parts
+        ]
+
+    def _said(self, source: Source, part: Source) -> list[Any]:
+        """Return what the card says of a file, but for checksums and where a local file lies."""
+        place = part.kind if part.file is not None else _place(part)
+        return [place, *self._reading(source, part)]
+
+    def _reading(self, source: Source, part: Source) -> list[Any]:
+        """Return how a file becomes a table."""
+        has_file = part.kind not in _SAME_EVERYWHERE
+        settings = self.format_of(part).model_dump() if has_file else None
+        return [settings, source.rename, *([] if part.rows is None else [part.rows])]
+
+    def _content(self, data_dir: Path | None) -> str:
+        """Return all that is known of the bytes of the files; empty where nothing is."""
+        files = [self._file_digest(part, data_dir) for _, part in self._parts]
+        digests = [self.expect.values_sha256, *files]
+        return json.dumps(digests) if any(digests) else ""
+
+    @property
+    def _parts(self) -> list[tuple[Source, Source]]:
+        """Every single file, after the source that it is a part of."""
+        return [(source, part) for source in self.sources for part in source.files]
 
     def _is_stood_in_for(self, data_dir: Path | None) -> bool:
         from dprepro.data.places import find_file
@@ -207,19 +281,6 @@ class Card(Strict):
             return False
         return not any(find_file(str(s.file), self.folder, data_dir) for s in private)
 
-    def _source_state(self, data_dir: Path | None) -> list[Any]:
-        state = []
-        for source in self.sources:
-            for part in source.files:
-                unused = {key for key in ("join", "rows") if getattr(part, key) is None}
-                fields = part.model_dump(exclude={"sha256", "format", *unused})
-                has_file = part.kind not in ("sklearn", "synthetic")
-                settings = self.format_of(part).model_dump() if has_file else None
-                digest = self._file_digest(part, data_dir)
-                cut = [] if part.rows is None else [part.rows]
-                state.append([digest or fields, settings, source.rename, *cut])
-        return state
-
     def _file_digest(self, source: Source, data_dir: Path | None) -> str | None:
         from dprepro.data.places import find_file
 
@@ -227,6 +288,16 @@ class Card(Strict):
             return source.sha256
         path = find_file(source.file, self.folder, data_dir)
         return hashlib.sha256(path.read_bytes()).hexdigest() if path else None
+
+
+def _place(source: Source) -> dict[str, Any]:
+    unused = {key for key in ("join", "rows") if getattr(source, key) is None}
+    return source.model_dump(exclude={"sha256", "format", *unused})
+
+
+def _short_digest(state: dict[str, Any]) -> str:
+    text = json.dumps(state, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def card_names() -> list[str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from dprepro.data.card import Card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import CategoricalFeature, Feature
+from dprepro.data.register import PRIVATE_PREFIX
 from dprepro.data.verify import values_digest
 
 
@@ -39,7 +40,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Description:
-    """A dataset in numbers and words. `positives` is None unless the task is binary."""
+    """A dataset in numbers and words. `positives` is None unless the task is binary.
+
+    Digests of private rows are left empty: whoever knows all rows but one finds it by them.
+    """
 
     name: str
     title: str
@@ -50,6 +54,7 @@ class Description:
     rows: int
     columns: list[Column]
     positives: int | None
+    private: bool
     source: str
     sha256: str
     values_sha256: str
@@ -66,7 +71,11 @@ class Description:
 
 
 def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
-    """Return the description of a dataset that was loaded by its card."""
+    """Return the description of a dataset that was loaded by its card.
+
+    `fingerprint` is `Card.fingerprint`: it says whether the rows are private.
+    """
+    private = fingerprint.startswith(PRIVATE_PREFIX)
     public = dataset.domain.features if dataset.domain else [None] * dataset.X.shape[1]
     columns = [
         _column(dataset.X[name], feature)
@@ -83,8 +92,9 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
         columns=columns,
         positives=int((dataset.y == 1).sum()) if card.task == "binary" else None,
         source=dataset.source,
-        sha256=dataset.sha256,
-        values_sha256=values_digest(dataset.X, dataset.y),
+        private=private,
+        sha256="" if private else dataset.sha256,
+        values_sha256="" if private else values_digest(dataset.X, dataset.y),
         fingerprint=fingerprint,
         cleaning_note=card.cleaning_note.strip(),
         domain_note=card.domain_note.strip(),

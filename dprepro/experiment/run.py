@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import secrets
 import signal
 import threading
 import time
@@ -17,6 +18,7 @@ from typing import Any, Literal, Protocol
 
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
+from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.cluster import DaskExecutor
@@ -223,12 +225,17 @@ def _outlook(
 
 def _data_ref(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> DataRef:
     """Return where workers find the dataset, in absolute paths: theirs may be another folder."""
-    card, folder = Path(config.card), options.data_dir
+    path, folder = Path(config.card), options.data_dir
+    with_test = config.evaluation == "test-set"
+    # Drawn for this run, so that what goes over the network checks no guess about private rows.
+    nonce = secrets.token_hex(32)
     return DataRef(
-        card=str(card.resolve()) if card.is_file() else config.card,
+        card=str(path.resolve()) if path.is_file() else config.card,
         data_dir=folder.expanduser().resolve() if folder else None,
         fingerprint=todo[0].data_fingerprint if todo else "",
-        with_test=config.evaluation == "test-set",
+        with_test=with_test,
+        nonce=nonce,
+        seal=load_card(config.card).seal(nonce, folder, with_test) if todo else "",
     )
 
 

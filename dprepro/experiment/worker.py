@@ -38,14 +38,17 @@ Value = TypeVar("Value")
 class DataRef:
     """Where a worker finds the dataset: what to give to `dprepro.data.load`.
 
-    `with_test` asks for the donors' own test rows. `fingerprint`, unless empty, is the card's
-    where the run was planned.
+    `with_test` asks for the donors' own test rows. `fingerprint` tells states of the data apart
+    within one process. `seal`, unless empty, is the card's `Card.seal` where the run was planned,
+    under the random key `nonce`: of one run, and kept in memory only.
     """
 
     card: str
     data_dir: Path | None = None
     fingerprint: str = ""
     with_test: bool = False
+    nonce: str = ""
+    seal: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,11 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
     from threadpoolctl import threadpool_limits
 
     dataset = _dataset(data)
-    here = load_card(data.card).fingerprint(data.data_dir, data.with_test)
-    if data.fingerprint not in ("", here):
+    card = load_card(data.card)
+    if data.seal not in ("", card.seal(data.nonce, data.data_dir, data.with_test)):
         raise DpreproError(
             f"the data of {dataset.name} ({dataset.source}) are not those that the run was "
-            f"planned with (fingerprint {here} instead of {data.fingerprint}); put the same "
-            "files in both places"
+            "planned with; put the same files, and the same card, in both places"
         )
     for name in methods:
         registry.get(name)

@@ -1,0 +1,116 @@
+"""Names for private data that say nothing about them: random tokens in a register of this machine.
+
+A journal has to know whether a task was run on the same rows. A digest of the rows would tell, and
+would tell everybody else too: whoever knows all rows but one tries candidates for it. So the digest
+is keyed with a random key that stays in the register, and what leaves it is a random token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from filelock import FileLock, Timeout
+
+from dprepro.errors import DpreproError
+
+STATE_VARIABLE = "DPREPRO_STATE"
+PRIVATE_PREFIX = "private-"
+"""What the fingerprint of private data begins with."""
+
+_FILE = "private-data.json"
+_NOTE = (
+    "Tells dprepro on this machine whether private data are those of an earlier run. Whoever has "
+    "this file can check guesses about their rows: never release it. Without it, journals of "
+    "private data are not gone on with: their tasks run again."
+)
+_LOCK_SECONDS = 30.0
+_HEX = re.compile(r"[0-9a-f]+")
+
+
+def register_path() -> Path:
+    """Return where the register lies: in ``$DPREPRO_STATE``, else among the user's state files."""
+    given = os.environ.get(STATE_VARIABLE)
+    folder = Path(given).expanduser() if given else platformdirs.user_state_path("dprepro")
+    return folder / _FILE
+
+
+def token_of(content: str) -> str:
+    """Return the token of `content` on this machine: 16 random hex digits, the same every time.
+
+    `content` may be a digest of private rows. The register keeps its HMAC-SHA256 alone, under a
+    random key of its own. It is made on first use, readable by its owner only.
+
+    Raises
+    ------
+    DpreproError
+        If the register cannot be read or written, or is damaged: what to do then.
+    """
+    path = register_path()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
+            state = _read(path)
+            name = keyed_digest(bytes.fromhex(state["key"]), content)
+            if name not in state["tokens"]:
+                state["tokens"][name] = secrets.token_hex(8)
+                _write(path, state)
+    except (OSError, Timeout) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DpreproError(
+            f"cannot use the register of private data, {path}: {reason}. It is needed to go on "
+            f"with a journal of private data: make its folder writable, or set {STATE_VARIABLE} to "
+            "a folder of your own that nobody else can read"
+        ) from error
+    return str(state["tokens"][name])
+
+
+def keyed_digest(key: bytes, content: str) -> str:
+    """Return HMAC-SHA256 of `content` in hex; without the key nobody can check a guess by it."""
+    return hmac.new(key, content.encode(), hashlib.sha256).hexdigest()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {"note": _NOTE, "version": 1, "key": secrets.token_hex(32), "tokens": {}}
+    path.chmod(0o600)
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        sound = (
+            state["version"] == 1
+            and _is_hex(state["key"], 64)
+            and all(_is_hex(k, 64) and _is_hex(v, 16) for k, v in state["tokens"].items())
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        sound = False
+    if not sound:
+        raise DpreproError(
+            f"the register of private data, {path}, is damaged. Put back a copy of it, or move it "
+            "away: a new one is begun, and tasks on private data that are in journals run again"
+        )
+    return dict(state)
+
+
+def _is_hex(text: object, length: int) -> bool:
+    return isinstance(text, str) and len(text) == length and bool(_HEX.fullmatch(text))
+
+
+def _write(path: Path, state: dict[str, Any]) -> None:
+    """Replace the register by one that is whole, and on the disk before it is relied on."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            json.dump(state, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
