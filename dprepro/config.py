@@ -56,6 +56,7 @@ Number = Annotated[FiniteFloat, BeforeValidator(_not_bool)]
 Epsilon = Annotated[Number, Field(gt=0)]
 Epsilons = Annotated[tuple[Epsilon, ...], AfterValidator(_not_empty), AfterValidator(_distinct)]
 Delta = Annotated[Number, Field(ge=0, lt=1)]
+Seed = Annotated[int, Field(ge=0, strict=True)] | None
 
 
 class _Model(BaseModel):
@@ -67,6 +68,19 @@ class Published(_Model):
 
     paper: Text
     table: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)]
+
+
+class TunedOn(_Model):
+    """What `dprepro tune` chose the parameters of a config on; it writes this itself.
+
+    `dataset` is the card's name; the other keys are those of the config that was tuned.
+    """
+
+    dataset: Text
+    evaluation: Evaluation = "random"
+    seed: Seed = 0
+    splits: Annotated[int, Field(ge=1, strict=True)] = 25
+    test_share: Annotated[Number, Field(gt=0, lt=1)] | None = None
 
 
 class MethodEntry(_Model):
@@ -127,6 +141,8 @@ class ExperimentConfig(_Model):
     evaluation
         How test rows are chosen: "random" splits with `test_share` of the rows, "folds" (`splits`
         of them), or the "test-set" of the donors, where splits differ in the methods' seeds alone.
+    tuned_on
+        What `dprepro tune` chose the parameters on; None for parameters fixed beforehand.
     time_limit
         Seconds that one task may take.
     """
@@ -141,7 +157,8 @@ class ExperimentConfig(_Model):
     splits: Annotated[int, Field(ge=1, strict=True)] = 25
     test_share: Annotated[Number, Field(gt=0, lt=1)] = 0.2
     evaluation: Evaluation = "random"
-    seed: Annotated[int, Field(ge=0, strict=True)] | None = 0
+    seed: Seed = 0
+    tuned_on: TunedOn | None = None
     published: Published | None = None
     time_limit: Annotated[Number, Field(gt=0)] = 3600.0
 
@@ -332,4 +349,6 @@ def _allowed_keys(parent: tuple[str | int, ...]) -> list[str]:
             return list(MethodEntry.model_fields)
         case ("published",):
             return list(Published.model_fields)
+        case ("tuned_on",):
+            return list(TunedOn.model_fields)
     return [*ExperimentConfig.model_fields, "include"]

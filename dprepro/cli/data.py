@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _FEW_COLUMNS = 100
 _PRIVATE = (
-    "yes: the card has no checksum of what is loaded, or says `private: true`. The figures here are "
-    "exact functions of the rows: keep them to yourself. `sha256` under each source (what sha256sum "
-    "prints of the file) declares them public"
+    "yes: the card has no checksum of what is loaded, or says `private: true`. The figures here "
+    "are exact functions of the rows: keep them to yourself. `sha256` under each source (what "
+    "sha256sum prints of its file) declares the rows public"
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in name, or a card's path.")]

@@ -32,26 +32,48 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
     method: Annotated[str, typer.Option(help="The method, by name or label.")],
     epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
-    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
+    split: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Fit to this split's training rows only, to score the model on the others."
+        ),
+    ] = None,
     data_dir: DataFolder = None,
 ) -> None:
-    """Fit one additive model of a config and save it as JSON.
+    """Fit one additive model of a config to all rows, and save it as JSON.
 
     The file holds the shape functions, the edits, the ledger and how to predict without this
     package. With `seed: null` in the config the noise comes from the operating system, as a model
-    for release needs it.
+    for release needs it. Which rows a --split of private data has trained on is kept beside the
+    file, in a file that is not for release.
 
     Example: dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json
     """
     from dprepro.config import load_config
-    from dprepro.ebm.model_file import save_model
     from dprepro.experiment.fitting import choose_one, describe, fit_model
+    from dprepro.experiment.origin import save_fitted
 
     experiment = load_config(config)
-    task = choose_one(experiment, method, epsilon, split, data_dir)
-    model = fit_model(experiment, task, data_dir)
-    save_model(model, output, {"config": experiment.name, "task": task.to_json()})
-    typer.echo(f"{output}: {describe(task)} on {task.dataset}, split {split}")
+    task = choose_one(experiment, method, epsilon, split or 0, data_dir)
+    model = fit_model(experiment, task, data_dir, all_rows=split is None)
+    notes = save_fitted(model, experiment.name, task, output, all_rows=split is None)
+    rows = "all rows" if split is None else f"split {split}"
+    typer.echo(f"{output}: {describe(task)} on {task.dataset}, {rows}")
+    typer.echo(_promise(model, task.is_private))
+    if notes is not None:
+        typer.echo(f"{notes}: which rows those are; not for release")
+
+
+def _promise(model: AdditiveModel, is_private: bool) -> str:
+    ledger: Any = getattr(model, "ledger_", None)
+    if ledger is None:
+        advice = ": the file is not private, keep it to yourself" if is_private else ""
+        return f"fitted without privacy{advice}"
+    from dprepro.experiment.circumstances import SPLIT
+    from dprepro.report.ledgers import verdict
+
+    of_split = f" (taken as public: {SPLIT})" if SPLIT in ledger.assumed_public else ""
+    return f"{verdict(ledger)}{of_split}"
 
 
 def edit(
@@ -145,7 +167,7 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     data_dir: DataFolder = None,
 ) -> None:
-    """Score a saved model on the test rows that belong to its training rows.
+    """Score a saved model on the test rows that belong to its training rows: one of `fit --split`.
 
     An edited model is shown beside what it was as released. Scores are exact: on private rows they
     are a release that no ledger counts.
@@ -157,12 +179,12 @@ def score(
     from dprepro.ebm.editing import undo
     from dprepro.ebm.model_file import load_model, model_from_json, model_to_json
     from dprepro.experiment.fitting import score_held_out
+    from dprepro.experiment.origin import trained_on
     from dprepro.report import models as render
 
     loaded = load_model(model)
     experiment = load_config(config)
-    task = loaded.origin_.get("task")
-    trained = task if isinstance(task, dict) else {}
+    trained = trained_on(loaded.origin_, model)
     scores = {"model": score_held_out(loaded, trained, experiment, data_dir)}
     if loaded.edits_:
         released = model_from_json(model_to_json(loaded))

@@ -71,6 +71,13 @@ def run(
             min=0.001, help="Seconds that one task may take.", show_default="the config's"
         ),
     ] = None,
+    allow_tuned_splits: Annotated[
+        bool,
+        typer.Option(
+            "--allow-tuned-splits",
+            help="Score a config of `dprepro tune` on the splits that chose its parameters.",
+        ),
+    ] = False,
     profile: Annotated[
         bool, typer.Option("--profile", help="Show where the time went, by method.")
     ] = False,
@@ -103,6 +110,7 @@ def run(
         results=results,
         data_dir=data_dir,
         time_limit=time_limit,
+        allow_tuned_splits=allow_tuned_splits,
     )
     console = Console()
     failed, errors = 0, []

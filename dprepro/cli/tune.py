@@ -40,6 +40,7 @@ def tune(
     from dprepro.cli.journals import console
     from dprepro.cli.run import run_one
     from dprepro.config import load_config
+    from dprepro.data.card import load_card
     from dprepro.experiment.run import Options
     from dprepro.report.results import Plan, read_results
     from dprepro.report.tuning import NOT_PAID, check_tunable, choose, tuned_config
@@ -58,5 +59,6 @@ def tune(
             choice.label, f"{choice.epsilon:g}", best, f"{choice.mean:.4f}", str(choice.tried)
         )
     terminal.print(table)
-    output.write_text(tuned_config(experiment, choices))
+    dataset = load_card(experiment.card).name
+    output.write_text(tuned_config(experiment, choices, dataset))
     typer.echo(f"{NOT_PAID}\n{output}")

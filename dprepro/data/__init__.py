@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 SYNTHETIC_PREFIX = "synthetic-"
 """What the fingerprint of a stand-in begins with, so that no result hides what it was made of."""
 
+PRIVATE_PREFIX = "private-"
+"""What the fingerprint of private rows begins with; see `dprepro.data.register`."""
+
 
 def load(
     name_or_path: str | Path,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
-from dprepro.data import SYNTHETIC_PREFIX
+from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 from dprepro.data.card_parts import (
     Expect,
     FeatureDomain,
@@ -21,7 +21,7 @@ from dprepro.data.card_parts import (
     expand_names,
 )
 from dprepro.data.domain import TaskKind
-from dprepro.data.register import PRIVATE_PREFIX, keyed_digest, token_of
+from dprepro.data.register import keyed_digest, token_of
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
@@ -189,7 +189,9 @@ class Card(Strict):
         """
         if self.private:
             return False
-        known = [part.sha256 is not None or part.kind in _SAME_EVERYWHERE for _, part in self._parts]
+        known = [
+            part.sha256 is not None or part.kind in _SAME_EVERYWHERE for _, part in self._parts
+        ]
         return self.expect.values_sha256 is not None or all(known)
 
     def is_private(self, data_dir: Path | None = None, with_test: bool = False) -> bool:

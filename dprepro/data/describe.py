@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dprepro.data import PRIVATE_PREFIX
 from dprepro.data.card import Card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import CategoricalFeature, Feature
-from dprepro.data.register import PRIVATE_PREFIX
 from dprepro.data.verify import values_digest
 
 

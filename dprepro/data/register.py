@@ -22,9 +22,6 @@ from filelock import FileLock, Timeout
 from dprepro.errors import DpreproError
 
 STATE_VARIABLE = "DPREPRO_STATE"
-PRIVATE_PREFIX = "private-"
-"""What the fingerprint of private data begins with."""
-
 _FILE = "private-data.json"
 _NOTE = (
     "Tells dprepro on this machine whether private data are those of an earlier run. Whoever has "
@@ -61,7 +58,7 @@ def token_of(content: str) -> str:
             name = keyed_digest(bytes.fromhex(state["key"]), content)
             if name not in state["tokens"]:
                 state["tokens"][name] = secrets.token_hex(8)
-                _write(path, state)
+                write_own(path, json.dumps(state, indent=1) + "\n")
     except (OSError, Timeout) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DpreproError(
@@ -102,13 +99,13 @@ def _is_hex(text: object, length: int) -> bool:
     return isinstance(text, str) and len(text) == length and bool(_HEX.fullmatch(text))
 
 
-def _write(path: Path, state: dict[str, Any]) -> None:
-    """Replace the register by one that is whole, and on the disk before it is relied on."""
+def write_own(path: Path, text: str) -> None:
+    """Write a file that its owner alone can read; it appears whole, and on the disk. OSError."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
-            json.dump(state, file, indent=1)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)

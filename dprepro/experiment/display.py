@@ -214,6 +214,12 @@ def notes(summary: Summary, journal: Path) -> Iterable[str]:
             f"{summary.stale} record(s) of the journal belong to settings that the config no "
             "longer has; --fresh begins a new journal and keeps the old one as .bak"
         )
+    if summary.tally.is_private:
+        yield (
+            "PRIVATE DATA: the journal holds exact scores of private rows, which no epsilon "
+            "covers: keep it to yourself. `dprepro fit` writes models to release, and says whether "
+            "their guarantee holds"
+        )
     kept = sum(summary.tally.statuses.values()) - summary.ran
     yield (
         f"{summary.ran} task(s) run in {duration(summary.wall_seconds)}, "

@@ -13,7 +13,7 @@ from dprepro.ebm.additive import AdditiveModel
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
-from dprepro.experiment.worker import DataRef, fit_task, score_on_test_rows
+from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, score_on_test_rows
 
 # What decides which rows train and which test.
 _ROWS = ("dataset", "seed", "split", "test_share", "evaluation", "data_fingerprint")
@@ -83,8 +83,10 @@ def _level(epsilons: Sequence[float], task: Task) -> int:
     return epsilons.index(task.epsilon) if task.epsilon in epsilons else 0
 
 
-def fit_model(config: ExperimentConfig, task: Task, data_dir: Path | None = None) -> AdditiveModel:
-    """Return the additive model of a task, as a run fits it.
+def fit_model(
+    config: ExperimentConfig, task: Task, data_dir: Path | None = None, all_rows: bool = False
+) -> AdditiveModel:
+    """Return the additive model of a task, as a run fits it; or fitted to all rows.
 
     Raises
     ------
@@ -94,7 +96,8 @@ def fit_model(config: ExperimentConfig, task: Task, data_dir: Path | None = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = fit_task(task, _data(config, task, data_dir))
+            fit = fit_all_rows if all_rows else fit_task
+            model = fit(task, _data(config, task, data_dir))
     except ValueError as error:
         raise DpreproError(f"{describe(task)}: {error}") from error
     if not isinstance(model, AdditiveModel):

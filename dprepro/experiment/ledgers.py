@@ -17,6 +17,7 @@ from dprepro.data.drawing import draw_features
 from dprepro.data.encode import ENCODINGS
 from dprepro.data.places import file_candidates
 from dprepro.errors import DpreproError
+from dprepro.experiment.circumstances import note_circumstances
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
@@ -120,6 +121,7 @@ def _fit_all(
                 model.plan_ledger(rows)
             else:
                 model.fit(ENCODINGS[method.encoding](known).transform(X), y)
+            note_circumstances(model, task)
         yield PlannedLedger(task, model.ledger_)
 
 

@@ -10,9 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dprepro.config import Evaluation
-from dprepro.data import SYNTHETIC_PREFIX
+from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 
 Status = Literal["ok", "failed", "skipped"]
+
+_EXACT: Mapping[str, tuple[str, ...]] = {
+    "ok": (
+        "metrics: scores on test rows, and what the method says of its own fit",
+        "seconds: how long it took",
+    ),
+    "failed": ("status and message: that and how it failed",),
+}
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,8 @@ class Task:
     `epsilon` is ``inf`` and `delta` 0.0 for non-private methods. `seed` is the config's seed
     (None: the operating system's entropy); the task's own seed derives from it. `evaluation` is
     how test rows are chosen (see `dprepro.experiment.splits`); `test_share` is then 1 / number of
-    folds, or 0 for the donors' own test set, the same in every split.
+    folds, or 0 for the donors' own test set, the same in every split. `tuned`: the config's
+    parameters were chosen by `dprepro tune` on rows of this dataset.
     """
 
     dataset: str
@@ -38,6 +47,7 @@ class Task:
     method_version: int
     data_fingerprint: str
     evaluation: Evaluation = "random"
+    tuned: bool = False
 
     @property
     def key(self) -> str:
@@ -50,12 +60,20 @@ class Task:
         """Whether it ran on a stand-in for data that nobody released."""
         return self.data_fingerprint.startswith(SYNTHETIC_PREFIX)
 
+    @property
+    def is_private(self) -> bool:
+        """Whether it ran on private rows, the donors' own test rows included."""
+        parts = self.data_fingerprint.split("+")
+        return any(part.startswith(PRIVATE_PREFIX) for part in parts)
+
     def to_json(self) -> dict[str, Any]:
         """Return a dict that strict JSON can hold: an infinite epsilon becomes None."""
         fields = dict(vars(self))  # `asdict` copies deeply, which costs most of reading a journal
         fields["params"] = dict(self.params)
         if self.evaluation == "random":
             del fields["evaluation"]  # so that keys from before there was a choice stay valid
+        if not self.tuned:
+            del fields["tuned"]  # the same
         fields["epsilon"] = None if math.isinf(self.epsilon) else self.epsilon
         return fields
 
@@ -83,6 +101,9 @@ class Record:
         `Ledger.summary()` of the fitted estimator; None for non-private methods.
     message
         The error (failed) or the reason (skipped), else empty.
+    exact
+        In words, what of it is an exact function of private rows, which no epsilon covers; empty
+        for public data.
     """
 
     task: Task
@@ -92,8 +113,13 @@ class Record:
     ledger: Mapping[str, Any] | None = None
     message: str = ""
 
+    @property
+    def exact(self) -> tuple[str, ...]:  # noqa: D102 - see the class
+        return _EXACT.get(self.status, ()) if self.task.is_private else ()
+
     def to_json(self) -> dict[str, Any]:
-        """Return one journal line as a dict."""
+        """Return one journal line as a dict; ``exact`` is in it where there is something to say."""
+        named = {"exact": list(self.exact)} if self.exact else {}
         return {
             "kind": "record",
             "key": self.task.key,
@@ -103,6 +129,7 @@ class Record:
             "seconds": {k: round(v, 4) for k, v in self.seconds.items()},
             "ledger": self.ledger,
             "message": self.message,
+            **named,
         }
 
     @classmethod

@@ -21,6 +21,7 @@ from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment import environment
+from dprepro.experiment.circumstances import check_tuned_splits
 from dprepro.experiment.cluster import DaskExecutor
 from dprepro.experiment.executors import Executor, TimeLimitError, WorkerDiedError
 from dprepro.experiment.journal import Journal, read_journal
@@ -54,6 +55,8 @@ class Options:
         Run failed tasks again.
     time_limit
         Seconds that one task may take; None means the config's.
+    allow_tuned_splits
+        Score a tuned config on the very splits that its parameters were chosen by.
     """
 
     executor: Literal["local", "dask"] = "local"
@@ -67,6 +70,7 @@ class Options:
     results: Path = Path("results")
     data_dir: Path | None = None
     time_limit: float | None = None
+    allow_tuned_splits: bool = False
 
     def __post_init__(self) -> None:
         if (self.executor == "dask") != (self.address is not None):
@@ -181,6 +185,8 @@ def _plans(
 ) -> tuple[list[PlannedTask], list[PlannedTask]]:
     """Return the config's plan, and the part of it that is asked for."""
     planned = plan(config, options.data_dir)
+    if not options.allow_tuned_splits:
+        check_tuned_splits(config, planned[0].task.dataset)
     return planned, narrow(planned, options.splits, options.methods, options.epsilons)
 
 

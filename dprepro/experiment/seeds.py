@@ -9,15 +9,18 @@ import numpy as np
 from dprepro.experiment.record import Task
 
 
-def task_seed(task: Task) -> int | None:
+def task_seed(task: Task, all_rows: bool = False) -> int | None:
     """Return the estimator's seed (uint32), or None when the config's seed is null.
 
     It derives from (config seed, dataset, split, method, epsilon). Parameters do not enter, so
-    that variants of one method meet the same random numbers.
+    that variants of one method meet the same random numbers. A fit to `all_rows` has noise of its
+    own, whatever the task's split.
     """
     if task.seed is None:
         return None
     parts = [f"dataset {task.dataset}", f"method {task.method}", f"epsilon {float(task.epsilon)!r}"]
+    if all_rows:
+        return int(_sequence(task.seed, 0, [*parts, "all rows"]).generate_state(1)[0])
     return int(_sequence(task.seed, task.split, parts).generate_state(1)[0])
 
 

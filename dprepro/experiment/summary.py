@@ -31,6 +31,8 @@ class Tally:
         By (label, phase), summed wall time.
     is_synthetic
         Whether any record is of a synthetic stand-in.
+    is_private
+        Whether any record holds exact functions of private rows.
     """
 
     metric: str
@@ -39,12 +41,14 @@ class Tally:
     problems: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     seconds: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
     is_synthetic: bool = False
+    is_private: bool = False
 
     def add(self, record: Record) -> None:
         """Count one record."""
         task = record.task
         self.statuses[record.status] += 1
         self.is_synthetic |= task.is_synthetic
+        self.is_private |= bool(record.exact)
         if record.status == "ok":
             self.values.setdefault((task.label, task.epsilon), []).append(
                 record.metrics[self.metric]

@@ -19,9 +19,10 @@ from dprepro.config import Evaluation
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
-from dprepro.data.domain import Domain
+from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DpreproError
+from dprepro.experiment.circumstances import note_circumstances
 from dprepro.experiment.metrics import score
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
@@ -121,9 +122,32 @@ def _run(task: Task, data: DataRef) -> Record:
 def fit_task(task: Task, data: DataRef) -> Any:
     """Return the task's estimator, fitted on its training rows. Raises what the method raises."""
     rows = rows_of(task, data)
-    setting = Setting(_dataset(data).task, task.epsilon, task.delta, rows.domain, task_seed(task))
+    seed = task_seed(task)
+    estimator = _fit(task, _dataset(data).task, rows.X_train, rows.y_train, rows.domain, seed)
+    note_circumstances(estimator, task)
+    return estimator
+
+
+def fit_all_rows(task: Task, data: DataRef) -> Any:
+    """Return the task's estimator, fitted on all rows but the donors' own test rows.
+
+    Its noise is that of no split. Raises what the method raises.
+    """
+    dataset = _dataset(data)
+    domain = _domain(dataset, task.dataset, task.domain, dataset.X, dataset.y)
+    X = ENCODINGS[registry.get(task.method).encoding](domain).transform(dataset.X)
+    seed = task_seed(task, all_rows=True)
+    estimator = _fit(task, dataset.task, X, dataset.y, domain, seed)
+    note_circumstances(estimator, task, all_rows=True)
+    return estimator
+
+
+def _fit(
+    task: Task, kind: TaskKind, X: Any, y: np.ndarray, domain: Domain, seed: int | None
+) -> Any:
+    setting = Setting(kind, task.epsilon, task.delta, domain, seed)
     estimator = registry.get(task.method).build(setting, **task.params)
-    estimator.fit(rows.X_train, rows.y_train)
+    estimator.fit(X, y)
     return estimator
 
 
@@ -184,12 +208,17 @@ def _split(data: DataRef, key: _SplitKey) -> _Split:
     X_train, y_train, X_test, y_test = _parts(dataset, key)
     if dataset.task != "regression" and len(np.unique(y_train)) < 2:
         raise ValueError(f"the training rows of split {key.split} hold one class only")
-    domain = dataset.domain
-    if key.domain == "observed":
-        domain = Domain.observe(X_train, y_train, dataset.task)
-    if domain is None:
-        raise ValueError(f"the card of {key.dataset} gives no public domain")
+    domain = _domain(dataset, key.dataset, key.domain, X_train, y_train)
     return _Split(X_train, y_train, X_test, y_test, domain)
+
+
+def _domain(dataset: Dataset, name: str, kind: str, X: pd.DataFrame, y: np.ndarray) -> Domain:
+    """Return the card's domain, or that of the training rows X and y where `kind` says so."""
+    if kind == "observed":
+        return Domain.observe(X, y, dataset.task)
+    if dataset.domain is None:
+        raise ValueError(f"the card of {name} gives no public domain")
+    return dataset.domain
 
 
 def _parts(

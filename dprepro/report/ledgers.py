@@ -109,6 +109,17 @@ def describe(ledger: Ledger, of: str) -> Group:
     return Group(*parts)
 
 
+def verdict(ledger: Ledger) -> str:
+    """Return in a line what one ledger promises, and whether and why not that holds."""
+    promise = f"{_promise(ledger)}, {ledger.adjacency} neighbours"
+    if ledger.holds:
+        return f"{promise}: the ledger says that this guarantee holds"
+    reasons = [*ledger.unpaid, *ledger.gaps]
+    if not ledger.within_budget:
+        reasons.append(f"it spends epsilon {_number(ledger.verify())}")
+    return f"{promise}: the ledger says that this guarantee does not hold: {'; '.join(reasons)}"
+
+
 def _by_moments(ledger: Ledger) -> float | None:
     """Return what the moments accountant states; None unless there is one release, on samples."""
     if len(ledger.entries) != 1 or ledger.entries[0].sampling == 1:

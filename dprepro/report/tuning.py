@@ -46,6 +46,11 @@ def check_tunable(config: ExperimentConfig) -> None:
     DpreproError
         As said.
     """
+    if config.tuned_on is not None:
+        raise DpreproError(
+            f"{config.where('tuned_on')}: this config is tuned already. Put all grids into the "
+            "config that it was tuned from: a second choice would hide the first"
+        )
     if not any(entry.grid for entry in config.methods):
         raise DpreproError(
             f"{config.where('methods')}: no method has a `grid` to choose from; give one, such as "
@@ -76,9 +81,19 @@ def choose(config: ExperimentConfig, results: Results) -> list[Choice]:
     ]
 
 
-def tuned_config(config: ExperimentConfig, choices: Sequence[Choice]) -> str:
-    """Return the text of a config with `by_epsilon`, or `params`, in the place of every grid."""
+def tuned_config(config: ExperimentConfig, choices: Sequence[Choice], dataset: str) -> str:
+    """Return the text of a config with `by_epsilon`, or `params`, in the place of every grid.
+
+    It says under `tuned_on` what the choices were made on; `dataset` is the name of the card.
+    """
     values = config.model_dump(mode="json", exclude_defaults=True)
+    values["tuned_on"] = {
+        "dataset": dataset,
+        "evaluation": config.evaluation,
+        "seed": config.seed,
+        "splits": config.splits,
+        "test_share": config.test_share if config.evaluation == "random" else None,
+    }
     values["methods"] = [_entry(entry, choices) for entry in config.methods]
     text = yaml.safe_dump(values, sort_keys=False, width=100, allow_unicode=True)
     return f"# {NOT_PAID}\n{text}"

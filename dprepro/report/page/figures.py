@@ -149,7 +149,7 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
     found = []
     for path in paths:
         model = load_model(path)
-        task = model.origin_.get("task")
+        task = model.origin_.get("task", model.origin_)  # that of all rows names no task
         task = task if isinstance(task, Mapping) else {}
         dataset, label = (
             shortened(str(task.get(key, path.stem)), _LONGEST_NAME) for key in ("dataset", "label")

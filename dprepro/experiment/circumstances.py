@@ -1,0 +1,57 @@
+"""What a ledger has to say that its estimator cannot know: how parameters and rows were chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dprepro.config import ExperimentConfig
+from dprepro.errors import DpreproError
+from dprepro.experiment.record import Task
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.sensitivity import ADD_REMOVE
+
+TUNED = "parameters: `dprepro tune` chose those of the config by results on these rows"
+SPLIT = (
+    "which rows of the file train: add/remove-one holds for the table of training rows alone, "
+    "since with one row more in the file another split of all the others is drawn"
+)
+
+
+def note_circumstances(estimator: Any, task: Task, all_rows: bool = False) -> None:
+    """Add to a fitted estimator's ledger, if it keeps one, how parameters and rows were chosen.
+
+    Parameters that were tuned are an unpaid read. That a split trains is no read of its training
+    rows, for which every promise is made; but which rows these are follows from the number of rows
+    in the file, and only add/remove-one protects that: hence an assumption.
+    """
+    ledger = getattr(estimator, "ledger_", None)
+    if not isinstance(ledger, Ledger):
+        return
+    if task.tuned:
+        ledger.unpaid.append(TUNED)
+    drawn = not all_rows and task.evaluation != "test-set"
+    if drawn and ledger.adjacency == ADD_REMOVE:
+        ledger.assumed_public.append(SPLIT)
+
+
+def check_tuned_splits(config: ExperimentConfig, dataset: str) -> None:
+    """Refuse to score a tuned config on the splits that its parameters were chosen by.
+
+    `dataset` is the card's name. The donors' own test rows chose nothing. Splits and folds of one
+    seed come from the same permutations, and a null seed draws those of seed 0.
+
+    Raises
+    ------
+    DpreproError
+        As said, with what to do.
+    """
+    tuned = config.tuned_on
+    if tuned is None or tuned.dataset != dataset or config.evaluation == "test-set":
+        return
+    if (tuned.seed or 0) == (config.seed or 0):
+        null = " (as a null seed draws them, too)" if None in (tuned.seed, config.seed) else ""
+        raise DpreproError(
+            f"{config.where('tuned_on')}: the parameters were chosen by their scores on splits of "
+            f"seed {tuned.seed or 0}{null}, so scores on these splits are too good. Give the "
+            "config another `seed`, or run it all the same with --allow-tuned-splits"
+        )
