@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import pytest
+
+from dprepro.config import ExperimentConfig, load_config
+from dprepro.errors import DpreproError
+from dprepro.experiment.circumstances import (
+    SPLIT,
+    TUNED,
+    check_tuned_splits,
+    note_circumstances,
+)
+from dprepro.experiment.fitting import choose_tasks, fit_model
+from dprepro.experiment.ledgers import planned_ledgers
+from dprepro.experiment.plan import plan
+from dprepro.experiment.run import Options, look_ahead
+from dprepro.experiment.worker import DataRef, run_task
+from dprepro.privacy.ledger import Ledger
+from tests.lab import Lab
+
+FITTED = {"method": "dp-ebm-plus", "params": {"n_epochs": 2}}
+TUNED_ON = {"dataset": "tiny", "evaluation": "folds", "seed": 7, "splits": 3}
+
+
+def config(lab: Lab, **keys: object) -> ExperimentConfig:
+    return load_config(
+        lab.config(**{"methods": [FITTED], "epsilons": [4], "domain": "public", **keys})
+    )
+
+
+def test_a_ledger_of_a_split_says_what_add_remove_one_holds_for(lab: Lab) -> None:
+    experiment = config(lab, seed=None)
+    [task] = choose_tasks(experiment)
+    split = fit_model(experiment, task).ledger_
+    assert split.assumed_public.count(SPLIT) == 1
+    assert split.holds
+    assert SPLIT not in fit_model(experiment, task, all_rows=True).ledger_.assumed_public
+    [planned] = planned_ledgers(experiment)
+    assert SPLIT in planned.ledger.assumed_public
+
+
+@pytest.mark.parametrize("evaluation", ["random", "folds"])
+@pytest.mark.parametrize(
+    ("adjacency", "named"), [("add/remove-one", True), ("zero-out", False), ("replace-one", False)]
+)
+def test_only_a_private_number_of_rows_is_given_away_by_the_split(
+    lab: Lab, adjacency: str, named: bool, evaluation: str
+) -> None:
+    task = plan(config(lab, evaluation=evaluation))[0].task
+
+    class Model:
+        ledger_ = Ledger(1.0, 0.0, adjacency)
+
+    note_circumstances(Model(), task)
+    assert (SPLIT in Model.ledger_.assumed_public) == named
+
+
+def test_the_donors_split_depends_on_no_number_of_rows(lab: Lab) -> None:
+    rows = (lab.folder / "tiny.csv").read_text().splitlines()
+    (lab.folder / "tests.csv").write_text("\n".join(rows[:31]) + "\n")
+    card = lab.folder / "tiny.yaml"
+    card.write_text(card.read_text() + "test: {sources: [{file: tests.csv}]}\n")
+    experiment = config(lab, evaluation="test-set")
+    [task] = choose_tasks(experiment)
+    assert SPLIT not in fit_model(experiment, task).ledger_.assumed_public
+
+
+@pytest.mark.parametrize("all_rows", [False, True])
+def test_tuned_parameters_are_unpaid_with_a_fresh_seed_too(lab: Lab, all_rows: bool) -> None:
+    experiment = config(lab, seed=None, tuned_on=TUNED_ON)
+    [task] = choose_tasks(experiment)
+    ledger = fit_model(experiment, task, all_rows=all_rows).ledger_
+    assert ledger.unpaid == [TUNED]
+    assert not ledger.holds
+    [planned] = planned_ledgers(experiment)
+    assert (planned.ledger.unpaid, planned.ledger.holds) == ([TUNED], False)
+
+
+def test_records_of_a_tuned_config_say_so(lab: Lab) -> None:
+    experiment = config(lab, seed=None, tuned_on=TUNED_ON)
+    task = plan(experiment)[0].task
+    record = run_task(task, DataRef(experiment.card))
+    assert record.ledger is not None
+    assert (record.ledger["unpaid"], record.ledger["holds"]) == ([TUNED], False)
+
+
+def test_keys_of_tuned_configs_alone_change(lab: Lab) -> None:
+    plain, tuned, elsewhere = (
+        plan(config(lab, tuned_on=tuned_on))[0].task
+        for tuned_on in (None, TUNED_ON, {**TUNED_ON, "dataset": "other"})
+    )
+    assert "tuned" not in plain.to_json()
+    assert tuned.to_json() == {**plain.to_json(), "tuned": True}
+    assert type(plain).from_json(tuned.to_json()) == tuned
+    assert tuned.key != plain.key
+    assert elsewhere.key == plain.key
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"evaluation": "folds", "splits": 5},
+        {"splits": 1},
+        {"seed": None, "tuned_on": {**TUNED_ON, "seed": 0}},
+        {"seed": 0, "tuned_on": {**TUNED_ON, "seed": None}},
+    ],
+)
+def test_splits_that_chose_the_parameters_do_not_score_them(lab: Lab, keys: dict) -> None:
+    experiment = config(lab, **{"tuned_on": TUNED_ON, **keys})
+    options = Options(results=lab.results)
+    with pytest.raises(DpreproError, match=r"tuned_on: .*another `seed`.*--allow-tuned-splits"):
+        look_ahead(experiment, options)
+    allowed = Options(results=lab.results, allow_tuned_splits=True)
+    assert look_ahead(experiment, allowed).todo
+
+
+@pytest.mark.parametrize(
+    ("keys", "dataset"),
+    [
+        ({}, "other"),
+        ({"seed": 8}, "tiny"),
+        ({"seed": None}, "tiny"),
+        ({"evaluation": "test-set"}, "tiny"),
+        ({"tuned_on": None}, "tiny"),
+    ],
+)
+def test_other_rows_or_splits_are_free(lab: Lab, keys: dict, dataset: str) -> None:
+    check_tuned_splits(config(lab, **{"tuned_on": TUNED_ON, **keys}), dataset)

@@ -1,0 +1,192 @@
+"""What is meant for release says nothing of private rows but what its ledger lists."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.data import load
+from dprepro.data.card import _short_digest, load_card
+from dprepro.data.verify import values_digest
+from dprepro.privacy import mechanisms
+from dprepro.privacy.ledger import Ledger
+from tests.private_table import ROWS, SEED, Row, csv_of, rows_of, write_table
+
+METHODS = ("dp-ebm-gdp", "dp-ebm-joint", "dp-ebm-sound", "dp-ebm-plus")
+TASKS = ("binary", "regression")
+# What the ledgers of additive models list: noisy histograms (and the bins that follow from them),
+# and noisy sums of residuals (and the functions that follow from them).
+RELEASED = {"labels", "missing_bin", "cuts", "groups", "counts", "values", "noise"}
+
+
+def dprepro(*arguments: object) -> str:
+    outcome = CliRunner().invoke(app, list(map(str, arguments)))
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+def fit(config: Path, method: str, *options: object) -> bytes:
+    """Return the model file that the command line writes."""
+    path = config.with_name("model.json")
+    dprepro("fit", config, "--method", method, "--epsilon", 1, "--output", path, *options)
+    return path.read_bytes()
+
+
+def fix_noise(monkeypatch: pytest.MonkeyPatch, factor: float = 1.0) -> None:
+    """Make every fit draw the same noise, times `factor`, while it believes it to be fresh."""
+
+    class Fixed(mechanisms.NoiseSource):
+        def __init__(self, ledger: Ledger, seed: object) -> None:
+            super().__init__(ledger, None)
+            ledger.note_seed(seed)
+            self.generator = np.random.default_rng(3)
+            self.public_generator = np.random.default_rng(4)
+
+        def gaussian(self, shape: tuple[int, ...], **parameters: Any) -> np.ndarray:
+            return factor * super().gaussian(shape, **parameters)
+
+    for module in ("dp_ebm", "dp_ebm_plus"):
+        monkeypatch.setattr(f"dprepro.ebm.{module}.NoiseSource", Fixed)
+
+
+def neighbours(task: str) -> dict[str, list[Row]]:
+    """Return tables that differ from `rows_of` in one row: one more, one less, one exchanged."""
+    rows = rows_of(task)
+    other = ("99.999", "", "c", {"binary": "yes", "regression": "4"}[task])
+    return {"one more": [*rows, other], "one less": rows[:-1], "exchanged": [*rows[:-1], other]}
+
+
+def without_releases(model: bytes) -> str:
+    values = json.loads(model)
+    del values["intercept"]
+    for feature in values["features"]:
+        for name in RELEASED:
+            feature.pop(name, None)
+    return json.dumps(values)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("method", METHODS)
+def test_model_files_of_neighbours_differ_in_nothing_but_releases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, task: str
+) -> None:
+    fix_noise(monkeypatch)
+    model = fit(write_table(tmp_path, task, rows_of(task), methods=[method]), method)
+    assert json.loads(model)["ledger"]["unpaid"] == []
+    for rows in neighbours(task).values():
+        other = fit(write_table(tmp_path, task, rows, methods=[method]), method)
+        assert other != model  # one row does show, in what is paid for
+        assert without_releases(other) == without_releases(model)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("method", METHODS)
+def test_model_files_of_neighbours_are_equal_where_noise_hides_the_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, task: str
+) -> None:
+    """No digit of a float64 is left for a row: then no byte of the file may differ."""
+    fix_noise(monkeypatch, factor=2.0**80)
+    model = fit(write_table(tmp_path, task, rows_of(task), methods=[method]), method)
+    functions = [feature["values"] for feature in json.loads(model)["features"]]
+    assert any(np.ptp(values) > 0 for values in functions)
+    for rows in neighbours(task).values():
+        assert fit(write_table(tmp_path, task, rows, methods=[method]), method) == model
+
+
+@pytest.mark.parametrize("options", [[], ["--split", 1]])
+@pytest.mark.parametrize("seed", [None, SEED])
+def test_no_number_of_rows_seed_split_or_token_stands_in_a_model_file(
+    tmp_path: Path, options: list[object], seed: int | None
+) -> None:
+    config = write_table(tmp_path, "binary", rows_of("binary"), seed=seed)
+    text = fit(config, "dp-ebm-plus", *options).decode()
+    counts = {n for rows in (ROWS, ROWS - 1, ROWS + 1) for n in (rows, rows // 5, rows - rows // 5)}
+    told = {float(n) for n in counts | {SEED, ROWS // 5 + 1}}
+    assert not [leaf for leaf in leaves(json.loads(text)) if leaf in told]
+    assert str(SEED) not in text
+    fingerprint = load_card(tmp_path / "patients.yaml").fingerprint()
+    assert fingerprint.startswith("private-")
+    assert not [part for part in fingerprint.split("-")[1:] if part in text]
+    origin = json.loads(text)["origin"]
+    assert set(origin) == {
+        "config", "dataset", "method", "label", "params", "epsilon", "delta", "domain",
+        "method_version", "rows",
+    }  # fmt: skip
+    assert origin["rows"] == ("of one split" if options else "all")
+
+
+def leaves(values: Any) -> Iterator[Any]:
+    if isinstance(values, dict):
+        values = list(values.values())
+    if isinstance(values, list):
+        for inner in values:
+            yield from leaves(inner)
+    else:
+        yield values
+
+
+def digests_of_candidates(folder: Path, place: int) -> list[set[str]]:
+    """Return, for every row that could stand at `place`, all digests that we know of."""
+    rows, card = rows_of("binary"), load_card(folder / "patients.yaml")
+    X, y = (lambda d: (d.X, d.y))(load(folder / "patients.yaml"))
+    [[_, *reading]] = card._values(None)
+    found = []
+    for k, candidate in enumerate(rows):
+        content = hashlib.sha256(csv_of([*rows[:place], candidate, *rows[place + 1 :]])).hexdigest()
+        order = np.arange(len(rows))
+        order[place] = k
+        values = values_digest(X.iloc[order], y[order])
+        states = [card._state(values), card._state([[content, *reading]])]
+        found.append({content, values, *map(_short_digest, states), content[:16], values[:16]})
+    return found
+
+
+def matches(text: str, candidates: list[set[str]]) -> list[int]:
+    return [k for k, digests in enumerate(candidates) if any(digest in text for digest in digests)]
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+def test_who_knows_all_rows_but_one_finds_nothing_to_match(tmp_path: Path, checksum: bool) -> None:
+    """A table with a checksum in its card is public: there the attack finds the row."""
+    rows, place = rows_of("binary"), 137
+    known = f"sources: [{{file: patients.csv, sha256: {hashlib.sha256(csv_of(rows)).hexdigest()}}}]"
+    config = write_table(tmp_path, "binary", rows, card=known if checksum else "", splits=1)
+    if checksum:
+        card = tmp_path / "patients.yaml"
+        card.write_text(card.read_text().replace("file: patients.csv\ntarget", "target", 1))
+    models = fit(config, "dp-ebm-plus"), fit(config, "dp-ebm-plus", "--split", 0)
+    dprepro("run", config, "--results", tmp_path / "results", "--jobs", 1)
+    journal = (tmp_path / "results" / "study.jsonl").read_text()
+    candidates = digests_of_candidates(tmp_path, place)
+    assert len(set(map(frozenset, candidates))) == ROWS
+    released, of_split = (model.decode() for model in models)
+    assert matches(released, candidates) == []
+    assert matches(of_split, candidates) == ([place] if checksum else [])
+    assert matches(journal, candidates) == ([place] if checksum else [])
+    if not checksum:
+        notes = (tmp_path / "model.local.json").read_text()
+        assert matches(notes, candidates) == []
+
+
+def test_a_journal_of_private_rows_names_what_no_epsilon_covers(tmp_path: Path) -> None:
+    config = write_table(tmp_path, "binary", rows_of("binary"), splits=1, methods=[
+        "dp-ebm-plus", "ebm", {"method": "dp-ebm-plus", "label": "bad", "params": {"n_epochs": 1}},
+    ])  # fmt: skip
+    output = dprepro("run", config, "--results", tmp_path, "--jobs", 1)
+    assert "PRIVATE DATA: the journal holds exact scores" in output
+    lines = [json.loads(line) for line in (tmp_path / "study.jsonl").open()]
+    records = [line for line in lines if line["kind"] == "record"]
+    assert len(records) == 3
+    for record in records:
+        assert record["exact"][0].startswith("metrics: scores on test rows")
+        assert ROWS not in set(leaves(record))
