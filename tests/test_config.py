@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.config import config_names, load_config, load_experiments
+from dprepro.config import TunedOn, config_names, load_config, load_experiments
 from dprepro.errors import DpreproError
 from dprepro.published.published import FOLDER
 
@@ -91,6 +91,23 @@ def test_what_is_no_mapping_is_told_the_keys(tmp_path: Path, text: str) -> None:
 def test_a_null_seed_is_kept(tmp_path: Path) -> None:
     assert load_config(_write(tmp_path, VALID + "seed: null\n")).seed is None
     assert load_config(_write(tmp_path, VALID)).seed == 0
+
+
+def test_what_a_config_was_tuned_on_is_typed(tmp_path: Path) -> None:
+    text = VALID + "tuned_on: {dataset: adult, evaluation: folds, seed: null, splits: 3}\n"
+    assert load_config(_write(tmp_path, text)).tuned_on == TunedOn(
+        dataset="adult", evaluation="folds", seed=None, splits=3
+    )
+    assert load_config(_write(tmp_path, VALID)).tuned_on is None
+    for wrong, message in (
+        ("{dataset: adult, sed: 1}", r"tuned_on\.sed: unknown key; did you mean 'seed'"),
+        ("{seed: 1}", r"tuned_on\.dataset: missing"),
+        ("{dataset: adult, splits: none}", r"tuned_on\.splits: .*given 'none'"),
+        ("{dataset: adult, evaluation: fold}", r"given 'fold'; did you mean 'folds'"),
+        ("adult", r"tuned_on: a mapping of keys"),
+    ):
+        with pytest.raises(DpreproError, match=message):
+            load_config(_write(tmp_path, VALID + f"tuned_on: {wrong}\n"))
 
 
 def test_a_table_number_may_stand_without_quotes(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
     Raises
     ------
     DpreproError
-        If any differs: what was expected and, unless the rows are private, what was found.
+        If any differs: what was expected and what was found, but for a digest of private rows.
     """
     expect = card.expect
     pairs = [
@@ -48,10 +48,10 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
         ("positives", expect.positives, int((y == 1).sum()) if card.task == "binary" else None),
         ("values_sha256", expect.values_sha256, values_digest(X, y)),
     ]
-    # The number of columns is what the ledgers take as public, as names and types are.
-    shown = {what for what, *_ in pairs} if card.is_public else {"columns"}
+    # Whoever knows all private rows but one finds it by a digest.
+    hidden = set() if card.is_public else {"values_sha256"}
     wrong = [
-        f"{what}: expected {_show(expected)}, found {_show(found) if what in shown else 'other'}"
+        f"{what}: expected {_show(expected)}, found {'others' if what in hidden else _show(found)}"
         for what, expected, found in pairs
         if expected is not None and expected != found
     ]
@@ -59,8 +59,7 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
         low, high = expect.positive_share
         share = float((y == 1).mean())
         if not low <= share <= high:
-            seen = f"{share:.4g}" if card.is_public else "other"
-            wrong.append(f"positive_share: expected {low:.4g} to {high:.4g}, found {seen}")
+            wrong.append(f"positive_share: expected {low:.4g} to {high:.4g}, found {share:.4g}")
     if wrong:
         raise DpreproError(
             f"these are not the values that card {card.name!r} describes ({'; '.join(wrong)})"

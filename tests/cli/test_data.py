@@ -88,6 +88,15 @@ def test_describe_a_table_of_ones_own(card: Path) -> None:
         assert part in output
 
 
+def test_describe_says_whether_rows_are_private_and_shows_no_digest_of_them(card: Path) -> None:
+    output = " ".join(run("describe", str(card)).output.split())
+    assert "private yes: the card has no checksum" in output
+    described = json.loads(run("describe", str(card), "--json").output)
+    assert (described["private"], described["sha256"], described["values_sha256"]) == (True, "", "")
+    assert described["fingerprint"].startswith("private-")
+    assert not json.loads(run("describe", "breast-cancer", "--json").output)["private"]
+
+
 def test_describe_as_json(card: Path) -> None:
     described = json.loads(run("describe", str(card), "--json").output)
     assert described["rows"] == 2

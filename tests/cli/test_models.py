@@ -9,6 +9,9 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.ebm.model_file import load_model
 from dprepro.errors import DpreproError
+from dprepro.experiment.origin import trained_on
+from dprepro.experiment.record import Task
+from tests.conftest import ROOT
 from tests.lab import Lab, lab
 
 __all__ = ["lab"]
@@ -39,8 +42,45 @@ def model(lab: Lab, config: Path) -> Path:
 
 def test_a_saved_model_remembers_where_it_comes_from(model: Path) -> None:
     origin = load_model(model).origin_
-    assert origin["config"] == "lab"
-    assert (origin["task"]["split"], origin["task"]["epsilon"]) == (1, 8.0)
+    assert (origin["config"], origin["epsilon"], origin["rows"]) == ("lab", 8.0, "of one split")
+    notes = json.loads(model.with_name("model.local.json").read_text())
+    assert (notes["task"]["split"], notes["task"]["epsilon"]) == (1, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("method", "seed", "options", "says"),
+    [
+        ("dp-ebm-plus", None, [], "add/remove-one neighbours: the ledger says that this guarantee "
+         "holds"),
+        ("dp-ebm-plus", None, ["--split", 0], "holds (taken as public: which rows of the file"),
+        ("dp-ebm-plus", 7, [], "does not hold: fixed seed"),
+        ("ebm", None, [], "without privacy: the file is not private, keep it to yourself"),
+    ],
+)  # fmt: skip
+def test_fit_says_what_the_ledger_says(
+    lab: Lab, method: str, seed: int | None, options: list[object], says: str
+) -> None:
+    methods = [{"method": "dp-ebm-plus", "params": {"n_epochs": 2}}, "ebm"]
+    config = lab.config(methods=methods, epsilons=[8], seed=seed, domain="public")
+    output = dprepro("fit", config, "--method", method, "-o", lab.folder / "m.json", *options)
+    assert says in output
+    assert ("m.local.json: which rows" in output) == bool(options)
+    assert ("all rows" in output.splitlines()[0]) == (not options)
+
+
+def test_a_model_of_all_rows_has_none_to_score_it(lab: Lab, config: Path) -> None:
+    path = lab.folder / "m.json"
+    dprepro("fit", config, "--method", "dp-ebm-gdp", "--epsilon", 8, "--output", path)
+    with pytest.raises(DpreproError, match="was fitted to all rows: none is held out") as caught:
+        dprepro("score", path, config)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_committed_models_of_splits_are_still_read() -> None:
+    for path in sorted((ROOT / "results" / "models").glob("*.json")):
+        origin = load_model(path).origin_
+        assert trained_on(origin, path) == origin["task"]
+        assert Task.from_json(origin["task"]).to_json() == origin["task"]
 
 
 def test_edits_change_the_file_and_undo_brings_it_back(model: Path) -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.config import load_config
+from dprepro.config import TunedOn, load_config
+from dprepro.errors import DpreproError
 from tests.lab import Lab, lab
 
 __all__ = ["lab"]
@@ -19,3 +20,19 @@ def test_a_tuned_config_can_be_run(lab: Lab) -> None:
     assert "not paid for" in outcome.output
     (entry,) = load_config(tuned).methods
     assert entry.by_epsilon[8.0]["rounds"] in (1, 3)
+    assert load_config(tuned).tuned_on == TunedOn(
+        dataset="tiny", evaluation="folds", seed=7, splits=3
+    )
+
+
+def test_the_splits_that_chose_score_nothing_unless_told(lab: Lab) -> None:
+    tuned_on = {"dataset": "tiny", "evaluation": "folds", "seed": 7, "splits": 3}
+    config = lab.config(methods=["plain"], tuned_on=tuned_on)
+    command = ["run", str(config), "--results", str(lab.results), "--jobs", "1"]
+    refused = CliRunner().invoke(app, command)
+    assert isinstance(refused.exception, DpreproError)
+    assert "--allow-tuned-splits" in str(refused.exception)
+    assert not lab.results.exists()
+    allowed = CliRunner().invoke(app, [*command, "--allow-tuned-splits"])
+    assert allowed.exit_code == 0, allowed.output
+    assert len(lab.records()) == 3

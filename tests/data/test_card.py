@@ -236,6 +236,87 @@ def test_the_fingerprint_says_that_data_are_synthetic_until_the_file_is_there(
     assert not card.fingerprint().startswith(SYNTHETIC_PREFIX)
 
 
+def test_the_fingerprint_of_a_private_file_is_a_token_that_comes_again(
+    make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
+) -> None:
+    card = make_card()
+    assert card.fingerprint().endswith("-none")
+    path = tmp_path / "cards" / "toy.csv"
+    path.write_bytes(toy_csv)
+    whole = card.fingerprint()
+    path.write_bytes(toy_csv + b"9,red,no\n")
+    edited = card.fingerprint()
+    path.write_bytes(toy_csv)
+    assert card.fingerprint() == whole
+    prefix, settings, token = whole.split("-")
+    assert (prefix, len(settings), len(token)) == ("private", 16, 16)
+    assert edited.startswith(f"private-{settings}-")  # of what the card says, not of the rows
+    assert edited != whole
+    assert make_card({"drop": ["age"]}).fingerprint().split("-")[2] == token
+
+
+SHA = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("changes", "private"),
+    [
+        ({}, True),
+        ({"expect": {"rows": 3}}, True),
+        ({"expect": {"values_sha256": SHA}}, False),
+        ({"expect": {"values_sha256": SHA}, "private": "true"}, True),
+        ({"sources": [{"file": "toy.csv", "sha256": SHA}]}, False),
+        ({"sources": [{"file": "toy.csv", "sha256": SHA}], "private": "true"}, True),
+        ({"sources": [{"file": "toy.csv", "sha256": SHA}, {"openml": 3}]}, True),
+        ({"sources": [{"openml": 3}]}, True),
+        ({"sources": [{"sklearn": "iris"}]}, False),
+        ({"sources": [{"pool": [{"file": "a.csv", "sha256": SHA}, {"file": "b.csv"}]}]}, True),
+        ({"labels": ["no", "yes"], "sources": [{"file": "no.csv"}, {"synthetic": SHAPE}]}, False),
+    ],
+)
+def test_rows_are_public_where_the_card_says_which_they_are(
+    make_card: Callable[..., Card], changes: dict[str, Any], private: bool
+) -> None:
+    card = make_card(changes)
+    assert card.is_private() == private
+    assert card.fingerprint().startswith("private-") == private
+
+
+def test_private_test_rows_make_the_whole_private(write_card: Callable[..., Path]) -> None:
+    test = {"sources": [{"file": "test.csv"}]}
+    card = load_card(write_card({"expect": {"values_sha256": SHA}, "test": test}))
+    assert not card.is_private()
+    assert card.is_private(with_test=True)
+    assert "+private-" in card.fingerprint(with_test=True)
+
+
+def test_no_checksum_of_private_rows_enters_their_fingerprint(
+    make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
+) -> None:
+    (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv)
+    found = [
+        make_card({"private": "true", "expect": {"values_sha256": digit * 64}}).fingerprint()
+        for digit in "01"
+    ]
+    settings, tokens = zip(*(name.rsplit("-", 1) for name in found), strict=True)
+    assert len(set(settings)) == 1
+    assert len(set(tokens)) == 2
+
+
+def test_a_seal_tells_whether_two_places_have_the_same_data(
+    make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
+) -> None:
+    path = tmp_path / "cards" / "toy.csv"
+    path.write_bytes(toy_csv)
+    card = make_card()
+    seal = card.seal("00" * 32)
+    assert card.seal("00" * 32) == seal
+    assert card.seal("01" * 32) != seal
+    assert make_card({"drop": ["age"]}).seal("00" * 32) != seal
+    path.write_bytes(toy_csv + b"9,red,no\n")
+    assert card.seal("00" * 32) != seal
+
+
 def test_each_file_of_a_pool_counts_and_so_does_their_order(
     make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
 ) -> None:

@@ -64,9 +64,19 @@ def test_size_origin_and_digests(
     dataset = load(path)
     assert (described.rows, described.positives, described.labels) == (4, 2, ["no", "yes"])
     assert described.source == str(path.with_name("toy.csv"))
+    assert not described.private
     assert described.sha256 == dataset.sha256
     assert described.values_sha256 == values_digest(dataset.X, dataset.y)
     assert (described.licence, described.citation) == ("none", "me")
+
+
+def test_digests_of_private_rows_are_left_out(write_card: WriteCard, toy_csv: bytes) -> None:
+    path = write_card()
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    card = load_card(path)
+    described = describe(load(path), card, card.fingerprint())
+    assert described.private
+    assert (described.sha256, described.values_sha256) == ("", "")
 
 
 def test_json_round_trip(write_card: WriteCard, description: Callable[[Path], Description]) -> None:

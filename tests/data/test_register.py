@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_used_is_told_with_what_to_do(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "file"))
-    with pytest.raises(DpreproError, match="cannot use the register .* set DPREPRO_STATE"):
+    with pytest.raises(DpreproError, match=r"cannot use the register .* set DPREPRO_STATE"):
         token_of("rows")
 
 

@@ -94,6 +94,13 @@ def test_what_differs_is_said(
     assert "'toy'" in str(caught.value)
 
 
+def test_a_digest_of_private_rows_is_not_told(make_card: Callable[..., Card]) -> None:
+    card = make_card({"private": "true", "expect": {"values_sha256": "0" * 64}})
+    with pytest.raises(DpreproError, match=r"values_sha256: expected 0+, found others") as caught:
+        check_expectations(frame(), Y, card)
+    assert values_digest(frame(), Y) not in str(caught.value)
+
+
 def test_a_share_of_positives_that_is_known_as_printed(make_card: Callable[..., Card]) -> None:
     check_expectations(frame(), Y, make_card({"expect": {"positive_share": [0.66, 0.67]}}))
     with pytest.raises(DpreproError, match=r"positive_share: expected 0.1 to 0.2, found 0.6667"):

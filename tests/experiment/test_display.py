@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from dprepro.config import ExperimentConfig, load_config
-from dprepro.data import SYNTHETIC_PREFIX
+from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 from dprepro.experiment.display import (
     LiveDisplay,
     PlainDisplay,
@@ -232,3 +232,13 @@ def test_synthetic_data_show_above_and_below_the_table(config: ExperimentConfig)
     assert not any(
         "SYNTHETIC" in n for n in notes(Summary("lab", _tally(*RECORDS), 4, 1.0), Path())
     )
+
+
+def test_private_data_show_below_the_table(config: ExperimentConfig) -> None:
+    private = [
+        replace(r, task=replace(r.task, data_fingerprint=f"{PRIVATE_PREFIX}f-g")) for r in RECORDS
+    ]
+    lines = list(notes(Summary("lab", _tally(*private), 4, 1.0), Path("lab.jsonl")))
+    assert any(line.startswith("PRIVATE DATA: the journal holds exact scores") for line in lines)
+    others = notes(Summary("lab", _tally(*RECORDS), 4, 1.0), Path())
+    assert not any("PRIVATE" in line for line in others)

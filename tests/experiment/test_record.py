@@ -24,6 +24,7 @@ CHANGES: dict[str, Any] = {
     "method_version": 2,
     "data_fingerprint": "g",
     "evaluation": "folds",
+    "tuned": True,
 }
 
 
@@ -51,3 +52,22 @@ def test_a_record_survives_strict_json(epsilon: float, status: Any) -> None:
     )
     text = json.dumps(record.to_json(), allow_nan=False)
     assert Record.from_json(json.loads(text)) == record
+
+
+@pytest.mark.parametrize("fingerprint", ["private-0-1", "0+private-0-1", "private-0-1+0"])
+def test_a_record_of_private_rows_names_what_of_it_is_exact(fingerprint: str) -> None:
+    task = replace(TASK, data_fingerprint=fingerprint)
+    assert task.is_private
+    for status, named in (("ok", "metrics: "), ("failed", "status and message: ")):
+        record = Record(task, status, metrics={"auc": 0.5})
+        assert record.to_json()["exact"] == list(record.exact)
+        assert record.exact[0].startswith(named)
+        assert Record.from_json(record.to_json()) == record
+    assert "exact" not in Record(task, "skipped").to_json()
+
+
+def test_of_public_rows_a_record_is_what_it_was() -> None:
+    for fingerprint in ("g", "synthetic-g", "g+h"):
+        record = Record(replace(TASK, data_fingerprint=fingerprint), "ok")
+        assert "exact" not in record.to_json()
+        assert not record.task.is_private

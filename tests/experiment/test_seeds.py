@@ -53,6 +53,13 @@ def test_what_a_seed_does_not_depend_on(change: dict[str, object]) -> None:
     assert task_seed(replace(TASK, **change)) == task_seed(TASK)
 
 
+def test_a_fit_to_all_rows_has_noise_of_its_own() -> None:
+    seeds = {task_seed(replace(TASK, split=split), all_rows=True) for split in range(3)}
+    assert len(seeds) == 1
+    assert not seeds & {task_seed(replace(TASK, split=split)) for split in range(3)}
+    assert task_seed(replace(TASK, seed=None), all_rows=True) is None
+
+
 def test_equal_epsilons_of_different_types_share_a_seed() -> None:
     assert task_seed(replace(TASK, epsilon=1)) == task_seed(TASK)
 

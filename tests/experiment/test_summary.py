@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.data import SYNTHETIC_PREFIX
+from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
 from dprepro.experiment.summary import Summary, Tally
 from tests.experiment.test_record import TASK
@@ -61,3 +61,12 @@ def test_one_synthetic_record_marks_the_whole() -> None:
     made_up = replace(TASK, data_fingerprint=f"{SYNTHETIC_PREFIX}abc")
     tally.add(Record(made_up, "ok", metrics={"auc": 0.5}))
     assert tally.is_synthetic
+    assert not tally.is_private
+
+
+def test_records_of_private_rows_are_noticed_unless_nothing_was_read() -> None:
+    private = replace(TASK, data_fingerprint=f"{PRIVATE_PREFIX}abc-def")
+    for status, noticed in (("skipped", False), ("failed", True), ("ok", True)):
+        tally = Tally("auc")
+        tally.add(Record(private, status, metrics={"auc": 0.5}))  # type: ignore[arg-type]
+        assert tally.is_private == noticed

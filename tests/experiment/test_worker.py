@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.config import load_config
 from dprepro.data import load
+from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record, Task
@@ -130,12 +131,27 @@ def test_warm_up_leaves_nothing_to_load(lab: Lab, tmp_path: Path) -> None:
 
 def test_warm_up_refuses_other_data_than_planned(lab: Lab) -> None:
     task, data = _task(lab)
-    data = replace(data, fingerprint=task.data_fingerprint)
+    nonce = "0f" * 32
+    data = replace(data, nonce=nonce, seal=load_card(data.card).seal(nonce))
+    assert task.is_private
     warm_up(data, ["noisy", "plain"])
     with (lab.folder / "tiny.csv").open("a") as file:
         file.write("0.5,u,yes\n")
-    with pytest.raises(DpreproError, match=rf"data of tiny .* instead of {data.fingerprint}"):
+    with pytest.raises(DpreproError, match=r"data of tiny .* are not those that the run was"):
         warm_up(data)
+
+
+def test_a_worker_needs_no_register_to_see_whether_it_has_the_same_data(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, data = _task(lab)
+    monkeypatch.setenv("DPREPRO_STATE", str(lab.folder / "tiny.csv" / "no folder"))
+    with pytest.raises(DpreproError, match="cannot use the register"):
+        load_card(data.card).fingerprint()
+    nonce = "0f" * 32
+    warm_up(replace(data, nonce=nonce, seal=load_card(data.card).seal(nonce)))
+    with pytest.raises(DpreproError, match="are not those that the run was planned with"):
+        warm_up(replace(data, nonce="0e" * 32, seal=load_card(data.card).seal(nonce)))
 
 
 def test_warm_up_refuses_where_a_method_is_missing(lab: Lab) -> None:

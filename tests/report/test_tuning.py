@@ -1,9 +1,10 @@
 import math
+import re
 
 import pytest
 import yaml
 
-from dprepro.config import load_config
+from dprepro.config import TunedOn, load_config
 from dprepro.errors import DpreproError
 from dprepro.report.results import Plan, read_results
 from dprepro.report.tuning import check_tunable, choose, tuned_config
@@ -58,7 +59,7 @@ def test_the_best_setting_wins_at_each_epsilon_and_the_first_of_equals(config, t
 
 
 def test_the_tuned_config_runs_the_winners_and_says_what_is_not_paid(config, tmp_path):
-    text = tuned_config(config, choose(config, results(tmp_path)))
+    text = tuned_config(config, choose(config, results(tmp_path)), "adult")
     assert "not paid for" in text.splitlines()[0]
     path = tmp_path / "tuned.yaml"
     path.write_text(text)
@@ -68,6 +69,22 @@ def test_the_tuned_config_runs_the_winners_and_says_what_is_not_paid(config, tmp
     assert second.params == {"rounds": 3}
     assert third.method == "dp-one-rule"
     assert yaml.safe_load(text)["evaluation"] == "folds"
+
+
+@pytest.mark.parametrize(
+    ("keys", "test_share"),
+    [("evaluation: folds", None), ("", 0.2), ("test_share: 0.3\nseed: null", 0.3)],
+)
+def test_the_tuned_config_says_what_it_was_tuned_on(tmp_path, keys, test_share):
+    path = tmp_path / "tried.yaml"
+    path.write_text(CONFIG.replace("evaluation: folds", keys))
+    config = load_config(path)
+    path.write_text(tuned_config(config, choose(config, results(tmp_path)), "adult"))
+    seed = None if "null" in keys else 0
+    evaluation = "folds" if "folds" in keys else "random"
+    assert load_config(path).tuned_on == TunedOn(
+        dataset="adult", evaluation=evaluation, seed=seed, splits=2, test_share=test_share
+    )
 
 
 def test_an_unfinished_setting_stops_the_choice(config, tmp_path):
@@ -80,6 +97,9 @@ def test_what_cannot_be_tuned_is_refused(config, tmp_path):
     path.write_text(CONFIG.replace("evaluation: folds", "evaluation: test-set"))
     with pytest.raises(DpreproError, match="tune with `evaluation: folds`"):
         check_tunable(load_config(path))
-    path.write_text(tuned_config(config, choose(config, results(tmp_path))))
+    path.write_text(CONFIG + "tuned_on: {dataset: adult}\n")
+    with pytest.raises(DpreproError, match="tuned_on: this config is tuned already"):
+        check_tunable(load_config(path))
+    path.write_text(re.sub(r"(, |\n    )grid: {.*?}", "", CONFIG))
     with pytest.raises(DpreproError, match="no method has a `grid`"):
         check_tunable(load_config(path))

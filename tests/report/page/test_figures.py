@@ -41,6 +41,13 @@ def test_numeric_functions_of_saved_models_stand_side_by_side_by_dataset(tmp_pat
     assert figure.svg.count("x &amp; y</text>") == 2
 
 
+def test_a_model_of_all_rows_is_named_by_its_dataset_too(tmp_path):
+    origin = {"config": "mine", "dataset": "shop", "label": "ours", "rows": "all"}
+    save(tmp_path, "m", (NUMBER,), origin)
+    (group,) = groups(tmp_path)
+    assert group.figures[0].caption == "x & y on shop: ours, ε=1"
+
+
 def test_a_wide_model_gets_its_most_important_features_and_the_rest_is_counted(tmp_path):
     bins = {"missing": False, "missing_bin": None, "labels": ["a", "b"], "counts": [1.0, 1.0]}
     bins |= {"noise": None, "kind": "numeric", "lower": 0.0, "upper": 2.0, "cuts": [1.0]}
