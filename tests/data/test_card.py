@@ -293,11 +293,11 @@ def test_private_test_rows_make_the_whole_private(write_card: Callable[..., Path
 def test_no_checksum_of_private_rows_enters_their_fingerprint(
     make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
 ) -> None:
-    (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv)
-    found = [
-        make_card({"private": "true", "expect": {"values_sha256": digit * 64}}).fingerprint()
-        for digit in "01"
+    cards = [
+        make_card({"private": "true", "expect": {"values_sha256": digit * 64}}) for digit in "01"
     ]
+    (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv)
+    found = [card.fingerprint() for card in cards]
     settings, tokens = zip(*(name.rsplit("-", 1) for name in found), strict=True)
     assert len(set(settings)) == 1
     assert len(set(tokens)) == 2
@@ -306,9 +306,9 @@ def test_no_checksum_of_private_rows_enters_their_fingerprint(
 def test_a_seal_tells_whether_two_places_have_the_same_data(
     make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
 ) -> None:
+    card = make_card()
     path = tmp_path / "cards" / "toy.csv"
     path.write_bytes(toy_csv)
-    card = make_card()
     seal = card.seal("00" * 32)
     assert card.seal("00" * 32) == seal
     assert card.seal("01" * 32) != seal
