@@ -13,9 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
+from dprepro.config import load_config
 from dprepro.data import load
 from dprepro.data.card import _short_digest, load_card
 from dprepro.data.verify import values_digest
+from dprepro.experiment.run import Options, look_ahead
 from dprepro.privacy import mechanisms
 from dprepro.privacy.ledger import Ledger
 from tests.private_table import ROWS, SEED, Row, csv_of, rows_of, write_table
@@ -190,3 +192,23 @@ def test_a_journal_of_private_rows_names_what_no_epsilon_covers(tmp_path: Path) 
     for record in records:
         assert record["exact"][0].startswith("metrics: scores on test rows")
         assert ROWS not in set(leaves(record))
+
+
+def test_a_run_on_private_rows_goes_on_while_rows_and_register_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of("binary")
+    config = write_table(tmp_path, "binary", rows, seed=1)
+    dprepro("run", config, "--results", tmp_path / "results", "--jobs", 1)
+
+    def left() -> int:
+        options = Options(results=tmp_path / "results")
+        return len(look_ahead(load_config(config), options).todo)
+
+    assert left() == 0
+    (tmp_path / "patients.csv").write_bytes(csv_of(rows[:-1]))
+    assert left() == 2
+    (tmp_path / "patients.csv").write_bytes(csv_of(rows))
+    assert left() == 0
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "another register"))
+    assert left() == 2

@@ -274,6 +274,8 @@ class _View:
         cells = self._cells([dataset])
         if any(cell.task.is_synthetic for cell in cells):
             title = f"{title} (SYNTHETIC data)"
+        if any(cell.task.is_private for cell in cells):
+            title = f"{title} (PRIVATE rows: exact scores, not for release)"
         decimals = self._decimals(dataset, cells)
         epsilons = {cell.task.epsilon for cell in cells}
         epsilons |= {v.published.epsilon for v in self.verdicts if v.published.dataset == dataset}

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.data import SYNTHETIC_PREFIX
+from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 from dprepro.errors import DpreproError
 from dprepro.published.document import load_documents
 from dprepro.report.results import ResultCell, Results
@@ -211,6 +211,13 @@ def test_synthetic_data_are_named_in_the_heading_and_never_judged():
     assert [e.result.mean("auc") for e in shown] == [pytest.approx(0.8)]
     verdicts = {e.verdict.verdict for row in table.groups[1].rows for e in row if e.verdict}
     assert verdicts == {Verdict.IMPOSSIBLE}
+
+
+def test_private_rows_are_named_in_the_heading():
+    private = measured(0.8, dataset="healthcare", data_fingerprint=f"{PRIVATE_PREFIX}abc-def")
+    public, mine = only_table(private, *ADULT).groups
+    assert public.title == "Adult-Income"
+    assert mine.title == "Healthcare (PRIVATE rows: exact scores, not for release)"
 
 
 def test_results_that_answer_to_another_document_stay_out():
