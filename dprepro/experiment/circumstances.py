@@ -38,7 +38,8 @@ def check_tuned_splits(config: ExperimentConfig, dataset: str) -> None:
     """Refuse to score a tuned config on the splits that its parameters were chosen by.
 
     `dataset` is the card's name. The donors' own test rows chose nothing. Splits and folds of one
-    seed come from the same permutations, and a null seed draws those of seed 0.
+    seed come from the same permutations, a null seed draws those of seed 0, and every run begins
+    with split 0: so the seed decides.
 
     Raises
     ------

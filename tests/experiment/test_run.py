@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dprepro.config import ExperimentConfig, load_config
+from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment import run as run_module
 from dprepro.experiment.journal import read_journal
@@ -296,3 +297,23 @@ def test_workers_are_told_absolute_paths(lab: Lab, monkeypatch: pytest.MonkeyPat
     assert (data.card, data.data_dir) == (str(lab.folder / "tiny.yaml"), lab.folder)
     assert methods == ["noisy", "plain"]
     assert {r["task"]["data_fingerprint"] for r in lab.records().values()} == {data.fingerprint}
+
+
+@pytest.mark.usefixtures("in_process")
+def test_workers_are_told_by_a_seal_of_this_run_which_data_are_meant(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    make = run_module._data_ref
+    monkeypatch.setattr(
+        run_module, "_data_ref", lambda *given: told.append(make(*given)) or told[-1]
+    )
+    for name in ("one", "two"):
+        config = load_config(lab.config(name, methods=["plain"]))
+        run(config, Options(results=lab.results / name), Watch())
+    first, second = told
+    assert first.seal == load_card(first.card).seal(first.nonce)
+    assert len(first.nonce) == 64
+    assert (first.nonce, first.seal) != (second.nonce, second.seal)
+    written = "".join(path.read_text() for path in lab.results.rglob("*.jsonl"))
+    assert not any(text in written for data in told for text in (data.nonce, data.seal))
