@@ -174,8 +174,10 @@ def score(
 
     Example: dprepro score model.json adult
     """
+    from dprepro.cli import private
     from dprepro.cli.journals import console
     from dprepro.config import load_config
+    from dprepro.data import says_private
     from dprepro.ebm.editing import undo
     from dprepro.ebm.model_file import load_model, model_from_json, model_to_json
     from dprepro.experiment.fitting import score_held_out
@@ -185,6 +187,7 @@ def score(
     loaded = load_model(model)
     experiment = load_config(config)
     trained = trained_on(loaded.origin_, model)
+    private.warn(says_private(str(trained.get("data_fingerprint"))), "these are exact scores")
     scores = {"model": score_held_out(loaded, trained, experiment, data_dir)}
     if loaded.edits_:
         released = model_from_json(model_to_json(loaded))

@@ -33,6 +33,7 @@ def filters(
 
     Example: dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7
     """
+    from dprepro.cli import private
     from dprepro.config import load_config
     from dprepro.experiment.explaining import explain
     from dprepro.experiment.fitting import choose_tasks
@@ -41,6 +42,7 @@ def filters(
 
     experiment = load_config(config)
     tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir)
+    private.warn(tasks[0].is_private, "the picture shows held-out rows")
     found = explain(experiment, tasks, row or [0, 1], top, data_dir)
     endings = endings_of(format)
     for path in save_figures({name: draw(found)}, output, endings):

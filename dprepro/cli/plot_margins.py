@@ -26,6 +26,7 @@ def margins(
 
     Example: dprepro plot margins lazybb-figure1 --epsilon 1
     """
+    from dprepro.cli import private
     from dprepro.config import load_config
     from dprepro.experiment.fitting import choose_one
     from dprepro.experiment.voting import run_boosting
@@ -37,6 +38,7 @@ def margins(
         choose_one(experiment, method, epsilon, split, data_dir)
         for split in range(min(fits or experiment.splits, experiment.splits))
     ]
+    private.warn(tasks[0].is_private, "the picture shows exact advantages and margins")
     figure = draw(run_boosting(experiment, tasks, data_dir))
     endings = endings_of(format)
     for path in save_figures({name: figure}, output, endings):

@@ -31,6 +31,7 @@ def votes(
     """
     from rich.table import Table
 
+    from dprepro.cli import private
     from dprepro.cli.journals import console
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
@@ -46,4 +47,5 @@ def votes(
     for row in model.votes_.itertuples():
         table.add_row(f"{row.votes:+d}", str(row.feature), str(row.value))
     console().print(table)
+    private.warn(task.is_private, "the accuracy is exact")
     typer.echo(f"accuracy {metrics['accuracy']:.3f} on the test rows of split {split}")

@@ -15,6 +15,11 @@ PRIVATE_PREFIX = "private-"
 """What the fingerprint of private rows begins with; see `dprepro.data.register`."""
 
 
+def says_private(fingerprint: str) -> bool:
+    """Whether a card's fingerprint is of private rows, the donors' own test rows included."""
+    return any(part.startswith(PRIVATE_PREFIX) for part in fingerprint.split("+"))
+
+
 def load(
     name_or_path: str | Path,
     data_dir: Path | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.data import PRIVATE_PREFIX
+from dprepro.data import says_private
 from dprepro.data.card import Card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import CategoricalFeature, Feature
@@ -75,7 +75,7 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
 
     `fingerprint` is `Card.fingerprint`: it says whether the rows are private.
     """
-    private = fingerprint.startswith(PRIVATE_PREFIX)
+    private = says_private(fingerprint)
     public = dataset.domain.features if dataset.domain else [None] * dataset.X.shape[1]
     columns = [
         _column(dataset.X[name], feature)

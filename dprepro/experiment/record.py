@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dprepro.config import Evaluation
-from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
+from dprepro.data import SYNTHETIC_PREFIX, says_private
 
 Status = Literal["ok", "failed", "skipped"]
 
@@ -63,8 +63,7 @@ class Task:
     @property
     def is_private(self) -> bool:
         """Whether it ran on private rows, the donors' own test rows included."""
-        parts = self.data_fingerprint.split("+")
-        return any(part.startswith(PRIVATE_PREFIX) for part in parts)
+        return says_private(self.data_fingerprint)
 
     def to_json(self) -> dict[str, Any]:
         """Return a dict that strict JSON can hold: an infinite epsilon becomes None."""

@@ -24,7 +24,7 @@ def dprepro(*arguments: object) -> str:
     if outcome.exception and not isinstance(outcome.exception, SystemExit):
         raise outcome.exception
     assert outcome.exit_code == 0, outcome.output
-    return outcome.output
+    return outcome.stdout
 
 
 @pytest.fixture
@@ -118,6 +118,8 @@ def test_an_edited_model_is_scored_beside_the_released_one(model: Path, config: 
     assert both["as released"] == released["model"]
     assert both["model"]["auc"] < released["model"]["auc"]
     assert "as released" in dprepro("score", model, config)
+    outcome = CliRunner().invoke(app, ["score", str(model), str(config)])
+    assert outcome.stderr.startswith("PRIVATE DATA: these are exact scores")
 
 
 def test_shapes_of_methods_and_of_files_are_drawn(model: Path, config: Path) -> None:
