@@ -3,11 +3,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dprepro.data.card import load_card
 from dprepro.experiment.record import Record, Task
+from tests.conftest import ROOT
 
 TASK = Task("d", "m", "l", {"b": 1, "a": [1, 2]}, 1.0, 1e-6, 0, 1, "observed", 0.2, 1, "f")
 CHANGES: dict[str, Any] = {
@@ -71,3 +74,27 @@ def test_of_public_rows_a_record_is_what_it_was() -> None:
         record = Record(replace(TASK, data_fingerprint=fingerprint), "ok")
         assert "exact" not in record.to_json()
         assert not record.task.is_private
+
+
+def committed_records() -> list[dict[str, Any]]:
+    """Return the last record of every journal of our own."""
+    lines = [path.read_text().splitlines() for path in sorted((ROOT / "results").glob("*.jsonl"))]
+    records = ([line for line in found if '"kind":"record"' in line][-1:] for found in lines)
+    return [json.loads(line) for last in records for line in last]
+
+
+def test_committed_records_keep_their_keys_and_their_text() -> None:
+    found = committed_records()
+    assert len(found) > 20
+    for line in found:
+        record = Record.from_json(line)
+        assert (record.task.key, record.to_json()) == (line["key"], line)
+
+
+def test_the_fingerprints_of_public_data_are_those_of_the_committed_records(
+    tmp_path: Path,
+) -> None:
+    for task in (Record.from_json(line).task for line in committed_records()):
+        with_test = task.evaluation == "test-set"
+        # In a folder without files, where the private card has its stand-in.
+        assert load_card(task.dataset).fingerprint(tmp_path, with_test) == task.data_fingerprint
