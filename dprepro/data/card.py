@@ -46,7 +46,9 @@ class Card(Strict):
     ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is
     also a category stays one); ``fill`` gives columns a value for missing ones. With
     ``features`` (one entry a column of X, in X's order; ``pixel{1..784}`` stands for 784 columns)
-    the card has a public domain. ``test`` says where the donors' own test rows are; experiments
+    the card has a public domain. That needs ``target_bounds`` for regression and ``labels`` for
+    more than two classes; of two classes that ``labels`` does not name, the one that is not
+    ``positive`` is called "not" and its name. ``test`` says where the donors' own test rows are; experiments
     with ``evaluation: test-set`` use them.
     """
 
@@ -121,7 +123,17 @@ class Card(Strict):
                 raise ValueError(f"a binary task has two labels, given {self.labels}")
             if self.positive not in self.labels:
                 raise ValueError(f"`positive` {self.positive!r} is not one of {self.labels}")
-        if self.features and self.task == "regression" and self.target_bounds is None:
+        if self.task == "multiclass" and self.labels is not None:
+            if len(set(self.labels)) != len(self.labels) or len(self.labels) < 2:
+                raise ValueError(
+                    f"`labels` must be two or more different labels, given {self.labels}"
+                )
+        if self.features is not None and self.task == "multiclass" and self.labels is None:
+            raise ValueError(
+                "a public domain needs `labels`, the list of all labels of the target: which ones "
+                "occur is for the rows to know. Add `labels: [...]`, or leave `features` out"
+            )
+        if self.features is not None and self.task == "regression" and self.target_bounds is None:
             raise ValueError("a public domain needs `target_bounds: [lower, upper]` of the target")
 
     def _check_columns(self) -> None:
@@ -133,6 +145,28 @@ class Card(Strict):
             return
         for name in set(self.fill) - set(features):
             raise ValueError(f"`fill` names {name!r}, no feature{nearest(name, list(features))}")
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the rows are public: all are downloads, parts of libraries, or have a checksum.
+
+        Messages about any other rows quote none of their values, and do not count them.
+        """
+        parts = [part for source in self.sources for part in source.files]
+        by_checksum = self.expect.values_sha256 is not None
+        return by_checksum or all(part.kind != "file" or part.sha256 for part in parts)
+
+    @property
+    def public_target(self) -> tuple[float, float] | tuple[str, ...] | None:
+        """What is public of the target: its bounds, or its labels by their codes.
+
+        Of two classes the positive one comes last. None where the card does not say.
+        """
+        if self.task == "regression":
+            return self.target_bounds
+        if self.labels is not None:
+            return tuple(sorted(self.labels, key=lambda label: label == self.positive))
+        return None if self.positive is None else (f"not {self.positive}", self.positive)
 
     @property
     def folder(self) -> Path | None:

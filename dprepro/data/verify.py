@@ -39,7 +39,7 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
     Raises
     ------
     DpreproError
-        If any differs: what was expected and what was found.
+        If any differs: what was expected and, of published rows, what was found.
     """
     expect = card.expect
     pairs = [
@@ -49,7 +49,7 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
         ("values_sha256", expect.values_sha256, values_digest(X, y)),
     ]
     wrong = [
-        f"{what}: expected {_show(expected)}, found {_show(found)}"
+        (f"{what}: expected {_show(expected)}", _show(found))
         for what, expected, found in pairs
         if expected is not None and expected != found
     ]
@@ -57,10 +57,13 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
         low, high = expect.positive_share
         share = float((y == 1).mean())
         if not low <= share <= high:
-            wrong.append(f"positive_share: expected {low:.4g} to {high:.4g}, found {share:.4g}")
+            wrong.append((f"positive_share: expected {low:.4g} to {high:.4g}", f"{share:.4g}"))
     if wrong:
+        # How many rows a private table has, and how many are positive, is private too.
+        shown = card.is_published
+        said = [f"{expected}, found {found if shown else 'another'}" for expected, found in wrong]
         raise DpreproError(
-            f"these are not the values that card {card.name!r} describes ({'; '.join(wrong)})"
+            f"these are not the values that card {card.name!r} describes ({'; '.join(said)})"
         )
 
 

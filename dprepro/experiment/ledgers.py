@@ -64,11 +64,8 @@ def planned_ledgers(
 
 
 def _domain(card: Card, config: str, data_dir: Path | None) -> Domain:
-    """Return the card's domain; of labels that it does not name only their number matters here."""
-    target: tuple[float, float] | tuple[str, ...] | None = card.target_bounds
-    if card.task != "regression":
-        unnamed = ["other", card.positive] if card.positive is not None else []
-        target = tuple(card.labels or unnamed)
+    """Return the card's domain."""
+    target = card.public_target
     if not card.features or not target:
         raise _no_domain(card, config, data_dir)
     return Domain(tuple(f.named(name) for name, f in card.features.items()), target)

@@ -218,8 +218,13 @@ def _encoded(key: _SplitKey, data: DataRef, encoding: str) -> Encoded:
         X_test=encoder.transform(split.X_test),
         y_test=split.y_test,
         domain=split.domain,
-        n_classes=0 if dataset.task == "regression" else int(dataset.y.max()) + 1,
+        n_classes=0 if dataset.task == "regression" else _n_classes(dataset),
     )
+
+
+def _n_classes(dataset: Dataset) -> int:
+    """Return the number of labels: the domain's, whether or not each occurs, or of those found."""
+    return int(dataset.y.max()) + 1 if dataset.domain is None else len(dataset.domain.target)
 
 
 def _timed(action: Callable[[], Value]) -> tuple[Value, float]:
