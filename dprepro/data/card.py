@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,6 +119,12 @@ class Card(Strict):
             raise ValueError("`labels` is for classification; the task is regression")
         if self.task != "regression" and self.target_bounds is not None:
             raise ValueError(f"`target_bounds` is for regression; the task is {self.task}")
+        if self.target_bounds is not None:
+            lower, upper = self.target_bounds
+            if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+                raise ValueError(
+                    f"`target_bounds` must be finite with lower < upper, given [{lower}, {upper}]"
+                )
         if self.task == "binary" and self.labels is not None:
             if len(set(self.labels)) != 2 or len(self.labels) != 2:
                 raise ValueError(f"a binary task has two labels, given {self.labels}")
