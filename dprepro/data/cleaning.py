@@ -14,6 +14,7 @@ from dprepro.data.domain import Domain, is_categorical
 from dprepro.data.formats import ColumnKind, not_numeric
 from dprepro.errors import DpreproError, nearest
 
+
 def column_kinds(card: Card, source: Source) -> dict[str, ColumnKind]:
     """Return what the card knows of the columns, by their names in this source."""
     kinds: dict[str, ColumnKind] = {

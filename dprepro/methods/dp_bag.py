@@ -253,6 +253,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         reference="Jordon, Yoon, van der Schaar 2019, by the authors' code, every vote charged",
         build=_build(inputs),
         takes_epsilon=True,
+        keeps_ledger=True,
         defaults=defaults_of(
             DPBagClassifier, "inputs", "epsilon", "delta", "domain", "random_state"
         ),

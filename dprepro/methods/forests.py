@@ -154,6 +154,7 @@ METHODS = [
         reference="Fletcher, Islam 2017, with permute-and-flip, as in diffprivlib 0.6.6",
         build=_build_private,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="one-hot",
         defaults=defaults_of(DPRandomForest, "epsilon", "domain", "random_state"),
     ),

@@ -207,6 +207,7 @@ METHODS = [
         reference="Zhang et al. 2012, as in diffprivlib 0.6.6, on columns scaled to [-1, 1]",
         build=_build_private_fair,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="symmetric",
     ),
     Method(

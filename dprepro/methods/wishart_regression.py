@@ -148,6 +148,7 @@ METHODS = [
         reference="Sheffet 2015; Imtiaz, Sarwate 2016; as diffprivlib 0.3 with its defaults",
         build=_build,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="one-hot",
     )
 ]

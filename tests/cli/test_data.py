@@ -10,7 +10,6 @@ from dprepro.cli import app
 from dprepro.data.loading import UnavailableError
 from dprepro.errors import DpreproError
 
-
 README = Path(__file__).parents[2] / "README.md"
 
 

@@ -157,7 +157,10 @@ def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: Ma
         ({"positive": "maybe"}, "the card's `positive` 'maybe', and does not"),
         ({"positive": "yess"}, "['y'].unique() shows its labels"),
         ({"target": "colour", "positive": "red", "missing": []}, "must hold two labels"),
-        ({"labels": ["yes", "never"]}, "column 'y' holds what is not among the card's categories. Allowed: never, yes"),
+        (
+            {"labels": ["yes", "never"]},
+            "column 'y' holds what is not among the card's categories. Allowed: never, yes",
+        ),
         ({"drop": ["agee"]}, "did you mean 'age'?"),
         ({"drop": ["age", "colour"]}, "no column is left"),
         ({"fill": {"aeg": "0"}}, "`fill` names 'aeg'"),
@@ -165,8 +168,14 @@ def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: Ma
         ({"fill": {"colour": "pink"}}, "'pink' is not one of its categories"),
         ({"features": {"age": FEATURES["age"]}}, "column 'colour' is not on the card"),
         ({"features": {**FEATURES, "size": {"numeric": [0, 1]}}}, "`features` names 'size'"),
-        ({"features": {**FEATURES, "colour": {"numeric": [0, 1]}}}, "column 'colour' is numeric on the card"),
-        ({"features": {**FEATURES, "colour": {"categories": ["reed", "blue"]}}}, "Allowed: reed, blue"),
+        (
+            {"features": {**FEATURES, "colour": {"numeric": [0, 1]}}},
+            "column 'colour' is numeric on the card",
+        ),
+        (
+            {"features": {**FEATURES, "colour": {"categories": ["reed", "blue"]}}},
+            "Allowed: reed, blue",
+        ),
     ],
 )
 def test_what_does_not_fit_the_card_is_named(
