@@ -49,8 +49,8 @@ class Card(Strict):
     ``features`` (one entry a column of X, in X's order; ``pixel{1..784}`` stands for 784 columns)
     the card has a public domain. That needs ``target_bounds`` for regression and ``labels`` for
     more than two classes; of two classes that ``labels`` does not name, the one that is not
-    ``positive`` is called "not" and its name. ``test`` says where the donors' own test rows are; experiments
-    with ``evaluation: test-set`` use them.
+    ``positive`` is called "not" and its name. ``test`` says where the donors' own test rows are;
+    experiments with ``evaluation: test-set`` use them.
     """
 
     name: CardName
@@ -130,11 +130,8 @@ class Card(Strict):
                 raise ValueError(f"a binary task has two labels, given {self.labels}")
             if self.positive not in self.labels:
                 raise ValueError(f"`positive` {self.positive!r} is not one of {self.labels}")
-        if self.task == "multiclass" and self.labels is not None:
-            if len(set(self.labels)) != len(self.labels) or len(self.labels) < 2:
-                raise ValueError(
-                    f"`labels` must be two or more different labels, given {self.labels}"
-                )
+        if self.labels is not None and not 2 <= len(set(self.labels)) == len(self.labels):
+            raise ValueError(f"`labels` must be two or more different labels, given {self.labels}")
         if self.features is not None and self.task == "multiclass" and self.labels is None:
             raise ValueError(
                 "a public domain needs `labels`, the list of all labels of the target: which ones "

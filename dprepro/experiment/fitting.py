@@ -10,7 +10,7 @@ from typing import Any
 
 from dprepro.config import ExperimentConfig
 from dprepro.ebm.additive import AdditiveModel
-from dprepro.errors import DpreproError
+from dprepro.errors import DpreproError, publishable
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, fit_task, score_on_test_rows
@@ -96,7 +96,7 @@ def fit_model(config: ExperimentConfig, task: Task, data_dir: Path | None = None
             warnings.simplefilter("ignore")
             model = fit_task(task, _data(config, task, data_dir))
     except ValueError as error:
-        raise DpreproError(f"{describe(task)}: {error}") from error
+        raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
     if not isinstance(model, AdditiveModel):
         raise DpreproError(
             f"{task.method} has no shape functions to keep or to draw: "
@@ -148,7 +148,9 @@ def score_held_out(
     try:
         return score_on_test_rows(model, task, _data(config, task, data_dir), encoding="frame")
     except ValueError as error:
-        raise DpreproError(f"the model does not fit the rows of {task.dataset}: {error}") from error
+        raise DpreproError(
+            f"the model does not fit the rows of {task.dataset}: {publishable(error)}"
+        ) from error
 
 
 def _data(config: ExperimentConfig, task: Task, data_dir: Path | None) -> DataRef:
