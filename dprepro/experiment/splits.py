@@ -33,7 +33,7 @@ def split_rows(
     """
     n_test = math.ceil(n * test_share)
     if not 0 < n_test < n:
-        raise ValueError(f"too few rows for test_share {test_share}: one part would be empty")
+        raise ValueError(f"too few rows for test_share {test_share}: one part is empty")
     order = split_generator(seed, dataset, split).permutation(n)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
