@@ -15,6 +15,7 @@ from sklearn.tree._tree import Tree
 
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
+from dprepro.ebm.inputs import values_withheld
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -127,7 +128,8 @@ class DPRandomForest(DiffprivlibForest):
         self.ledger_.note_seed(self.random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiffprivlibCompatibilityWarning)
-            super().fit(X, y)
+            with values_withheld():
+                super().fit(X, y)
         return self
 
 
