@@ -12,6 +12,7 @@ import numpy as np
 from dprepro.audit.case import Case
 from dprepro.audit.distinguisher import Bound, learn
 from dprepro.audit.trials import run_trials
+from dprepro.errors import DpreproError
 from dprepro.privacy.audit import (
     CONFIDENCE,
     Form,
@@ -20,11 +21,15 @@ from dprepro.privacy.audit import (
     mu_lower_bound,
 )
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.ledger import TOLERANCE, UNVERIFIED, Ledger
 
 # Among hundreds of thresholds the best one was lucky too. Asking for more confidence than in the
 # end favours thresholds that many runs speak for.
 _TRAINING_CONFIDENCE = 0.999
+
+
+class UnverifiedError(DpreproError):
+    """The method keeps no ledger."""
 
 
 class Verdict(str, Enum):
@@ -123,10 +128,16 @@ def judge(lower_bound: float, epsilon: float, true_epsilon: float) -> Verdict:
 def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> AuditResult:
     """Run a case, learn from the first half of the runs and bound epsilon from the second.
 
-    Parameters and errors are those of `run_trials`.
+    Parameters and errors are those of `run_trials`; `UnverifiedError` if the method keeps no
+    ledger.
     """
     started = time.perf_counter()
-    ledger = case.fit(True, seed).ledger_
+    ledger = getattr(case.fit(True, seed), "ledger_", None)
+    if not isinstance(ledger, Ledger):
+        raise UnverifiedError(
+            f"{case.subject}: {UNVERIFIED}. Until then there is no guarantee to hold its outputs "
+            "against"
+        )
     runs = run_trials(case, trials, jobs=jobs, seed=seed)
     training, held_out = runs.halves()
     gaussian = is_gaussian(ledger)

@@ -11,9 +11,7 @@ import typer
 from rich.console import Console
 
 from dprepro import __version__
-from dprepro.errors import DpreproError
-
-DEBUG_VARIABLE = "DPREPRO_DEBUG"
+from dprepro.errors import DEBUG_VARIABLE, DpreproError, publishable
 
 app = typer.Typer(
     name="dprepro",
@@ -65,7 +63,7 @@ def main() -> None:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         Console(stderr=True, highlight=False).print(
-            f"[bold red]internal error:[/] {type(error).__name__}: {_escape(str(error))}\n"
+            f"[bold red]internal error:[/] {type(error).__name__}: {_escape(publishable(error))}\n"
             f"This is a bug in dprepro. Run again with {DEBUG_VARIABLE}=1 for the traceback.",
             soft_wrap=True,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -77,7 +77,9 @@ def audit(
     if one_run:
         results = [_run_once(name, kind, epsilon, delta, seed) for name, kind in chosen]
     else:
-        many = [_run_many(n, kind, epsilon, delta, trials, jobs, seed) for n, kind in chosen]
+        many = _audited(
+            chosen, lambda n, kind: _run_many(n, kind, epsilon, delta, trials, jobs, seed)
+        )
         if picture is not None:
             write_picture(many, picture)
         results = [*many]
@@ -87,6 +89,27 @@ def audit(
     Console(highlight=False).print(render(results), soft_wrap=True)
     if any(result.unexplained for result in results):
         raise typer.Exit(1)
+
+
+def _audited(
+    chosen: Sequence[tuple[str, TaskKind | None]],
+    run: Callable[[str, TaskKind | None], AuditResult],
+) -> list[AuditResult]:
+    """Return the results; methods without a ledger get a line, and are an error by themselves."""
+    from dprepro.audit.result import UnverifiedError
+
+    results: list[AuditResult] = []
+    errors: list[UnverifiedError] = []
+    for name, kind in chosen:
+        try:
+            results.append(run(name, kind))
+        except UnverifiedError as error:
+            errors.append(error)
+    if not results and errors:
+        raise errors[0]
+    for text in dict.fromkeys(map(str, errors)):
+        Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
+    return results
 
 
 def _check_files(output: Path | None, picture: Path | None, one_run: bool) -> None:

@@ -185,11 +185,21 @@ def _facts(description: Description) -> dict[str, str]:
         "values sha256": description.values_sha256,
         "fingerprint": description.fingerprint,
         "cleaning": description.cleaning_note,
-        "public domain": description.domain_note or "none: run it with `domain: observed`",
+        "public domain": _domain(description),
         "licence": description.licence,
         "citation": description.citation,
         "url": description.url,
     }
+
+
+def _domain(description: Description) -> str:
+    if not description.has_public_domain:
+        none = "none: run it with `domain: observed`"
+        return f"{none}. {description.domain_note}" if description.domain_note else none
+    return description.domain_note or (
+        "what the card says of each feature, below, and of the target; it gives no reasons "
+        "(`domain_note`)"
+    )
 
 
 def _public(public: list[float] | list[str] | None) -> str:

@@ -45,6 +45,7 @@ def _as_dict(method: Method) -> dict[str, object]:
         "title": method.title,
         "tasks": sorted(method.tasks),
         "guarantee": method.guarantee.value,
+        "unverified": method.is_unverified,
         "adjacency": method.adjacency,
         "assumes": list(method.assumes),
         "reference": method.reference,
@@ -58,9 +59,13 @@ def _overview(chosen: list[Method]) -> Group:
 
 
 def _block(method: Method) -> list[RenderableType]:
+    from dprepro.privacy.ledger import UNVERIFIED
+
     promise = f"guarantee {method.guarantee.value}"
     if method.adjacency:
         promise += f", neighbours {method.adjacency}"
+    if method.is_unverified:
+        promise += f"; {UNVERIFIED}"
     lines = [promise, *(f"- {text}" for text in method.assumes), method.reference]
     return [
         f"[bold]{method.name}[/]  {escape(method.title)} ({', '.join(sorted(method.tasks))})",

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, category_codes
+from dprepro.data.domain import (
+    CategoricalFeature,
+    Domain,
+    NumericFeature,
+    category_codes,
+    numbers_of,
+)
 
 BINS = 10
 """Intervals of equal width that the bounds of a number are cut into."""
@@ -46,7 +52,7 @@ def _codes(
     """Return the position of each row's true column, -1 for none, and the number of columns."""
     if isinstance(feature, CategoricalFeature):
         return category_codes(column, feature.categories), len(feature.categories)
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = numbers_of(column)
     cuts = _edges(feature)[1:-1]
     return np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right")), BINS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,8 +50,10 @@ class Card(Strict):
     also a category stays one); ``fill`` gives columns a value for missing ones. Without a checksum
     of all that is loaded, or with ``private: true``, the rows count as private. With
     ``features`` (one entry a column of X, in X's order; ``pixel{1..784}`` stands for 784 columns)
-    the card has a public domain. ``test`` says where the donors' own test rows are; experiments
-    with ``evaluation: test-set`` use them.
+    the card has a public domain. That needs ``target_bounds`` for regression and ``labels`` for
+    more than two classes; of two classes that ``labels`` does not name, the one that is not
+    ``positive`` is called "not" and its name. ``test`` says where the donors' own test rows are;
+    experiments with ``evaluation: test-set`` use them.
     """
 
     name: CardName
@@ -120,12 +123,25 @@ class Card(Strict):
             raise ValueError("`labels` is for classification; the task is regression")
         if self.task != "regression" and self.target_bounds is not None:
             raise ValueError(f"`target_bounds` is for regression; the task is {self.task}")
+        if self.target_bounds is not None:
+            lower, upper = self.target_bounds
+            if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+                raise ValueError(
+                    f"`target_bounds` must be finite with lower < upper, given [{lower}, {upper}]"
+                )
         if self.task == "binary" and self.labels is not None:
             if len(set(self.labels)) != 2 or len(self.labels) != 2:
                 raise ValueError(f"a binary task has two labels, given {self.labels}")
             if self.positive not in self.labels:
                 raise ValueError(f"`positive` {self.positive!r} is not one of {self.labels}")
-        if self.features and self.task == "regression" and self.target_bounds is None:
+        if self.labels is not None and not 2 <= len(set(self.labels)) == len(self.labels):
+            raise ValueError(f"`labels` must be two or more different labels, given {self.labels}")
+        if self.features is not None and self.task == "multiclass" and self.labels is None:
+            raise ValueError(
+                "a public domain needs `labels`, the list of all labels of the target: which ones "
+                "occur is for the rows to know. Add `labels: [...]`, or leave `features` out"
+            )
+        if self.features is not None and self.task == "regression" and self.target_bounds is None:
             raise ValueError("a public domain needs `target_bounds: [lower, upper]` of the target")
 
     def _check_columns(self) -> None:
@@ -137,6 +153,18 @@ class Card(Strict):
             return
         for name in set(self.fill) - set(features):
             raise ValueError(f"`fill` names {name!r}, no feature{nearest(name, list(features))}")
+
+    @property
+    def public_target(self) -> tuple[float, float] | tuple[str, ...] | None:
+        """What is public of the target: its bounds, or its labels by their codes.
+
+        Of two classes the positive one comes last. None where the card does not say.
+        """
+        if self.task == "regression":
+            return self.target_bounds
+        if self.labels is not None:
+            return tuple(sorted(self.labels, key=lambda label: label == self.positive))
+        return None if self.positive is None else (f"not {self.positive}", self.positive)
 
     @property
     def folder(self) -> Path | None:

@@ -11,10 +11,8 @@ import pandas as pd
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Source
 from dprepro.data.domain import Domain, is_categorical
-from dprepro.data.formats import ColumnKind
+from dprepro.data.formats import ColumnKind, not_numeric
 from dprepro.errors import DpreproError, nearest
-
-_SHOWN = 5
 
 
 def column_kinds(card: Card, source: Source) -> dict[str, ColumnKind]:
@@ -33,28 +31,43 @@ def clean(
 ) -> tuple[pd.DataFrame, np.ndarray, Domain | None]:
     """Return X of shape (n, K), y of shape (n,) and the domain, as `Dataset` describes them.
 
+    With a public domain nothing but the card decides about types, categories, labels and codes.
+
     Raises
     ------
     DpreproError
-        If a column, label or category is not what the card says; the message names it.
+        If a column, label or category is not what the card says. The message names the column and
+        the rule; what the rows hold it does not quote, nor how many they are.
     """
     table = table.rename(columns=source.rename)
     if card.target not in table.columns:
-        if table.shape[1] == 1:
-            raise DpreproError(
-                f"no target column {card.target!r}: the only column is {table.columns[0]!r}. If "
-                'another sign than the comma parts the fields, say so: `format: {separator: ";"}`'
-            )
-        raise DpreproError(
-            f"no target column {card.target!r}{nearest(card.target, list(table.columns)) or '.'} "
-            f"The columns are: {', '.join(table.columns)}"
-        )
+        raise DpreproError(_no_target(table, card))
     y, target = _target(table[card.target], card)
     X = _features(table, _feature_names(table, card), card)
     if card.features is None:
         return X, y, None
     features = tuple(feature.named(name) for name, feature in card.features.items())
     return X, y, Domain(features, target)
+
+
+def _no_target(table: pd.DataFrame, card: Card) -> str:
+    """Return what to do; the columns are named only where one of the card's own is among them.
+
+    Else the first line could be a row, of a file without a header.
+    """
+    names = [str(name) for name in table.columns]
+    said = f"no target column {card.target!r}"
+    if set(names) & {*(card.features or {}), *card.drop, *card.fill}:
+        return f"{said}{nearest(card.target, names) or '.'} The columns are: {', '.join(names)}"
+    if len(names) == 1:
+        return (
+            f"{said}: there is one column only, of another name. If another sign than the comma "
+            'parts the fields, say so: `format: {separator: ";"}`'
+        )
+    return (
+        f"{said} among {len(names)} columns of other names. The first line of the file should "
+        "hold the names; if it is a row, say so: `format: {header: false, columns: [...]}`"
+    )
 
 
 def _features(table: pd.DataFrame, names: list[str], card: Card) -> pd.DataFrame:
@@ -74,28 +87,38 @@ def _target(
         missing = np.isnan(y)
         target: tuple[float, float] | tuple[str, ...] = card.target_bounds or ()
     else:
-        labels = _labels(column, card)
-        y = _as_categorical(column, labels, card.missing).codes.astype(np.int64)
+        y, target = _codes(column, card)
         missing = y < 0
-        target = tuple(labels)
     if missing.any():
         raise DpreproError(
-            f"target {card.target!r} is missing in {missing.sum():,} of {len(y):,} rows; "
-            "remove these rows from the file"
+            f"target {card.target!r} is missing in some rows; remove these from the file: those "
+            f"with nothing there, or with a text that the card lists under `missing`. "
+            f"{_look(card.target, 'unique()')} shows which texts occur"
         )
     return y, target
 
 
-def _labels(column: pd.Series, card: Card) -> list[str]:
-    """Return the card's labels, or those that occur; the positive one last."""
-    labels = card.labels or [*_as_categorical(column, None, card.missing).categories]
-    if card.task == "binary" and (len(labels) != 2 or card.positive not in labels):
-        hint = "" if card.positive in labels else nearest(str(card.positive), labels)
+def _codes(column: pd.Series, card: Card) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return int64 codes (n,), -1 for missing, and the labels by their codes."""
+    named = card.public_target
+    if card.labels is not None:
+        values = _as_categorical(column, list(map(str, named or ())), card.missing)
+        return values.codes.astype(np.int64), tuple(values.categories)
+    values = _as_categorical(column, None, card.missing)
+    found = [*values.categories]
+    if card.task != "binary":
+        return values.codes.astype(np.int64), tuple(found)
+    others = [label for label in found if label != card.positive]
+    # A public domain has both labels whether or not both occur.
+    fits = len(others) <= 1 if card.features is not None else len(others) == 1 < len(found)
+    if not fits:
         raise DpreproError(
             f"target {card.target!r} must hold two labels, one of them the card's `positive` "
-            f"{card.positive!r}{hint or '.'} It holds {len(labels)}: {_list(labels)}"
+            f"{card.positive!r}, and does not; {_look(card.target, 'unique()')} shows its labels"
         )
-    return sorted(labels, key=lambda label: label == card.positive)
+    codes = np.array([int(label == card.positive) for label in found] + [-1], dtype=np.int64)
+    target = tuple(map(str, named or ())) if card.features is not None else (*others, found[-1])
+    return codes[values.codes], target
 
 
 def _feature_names(table: pd.DataFrame, card: Card) -> list[str]:
@@ -149,11 +172,8 @@ def _numeric(
     if is_categorical(column) and not pd.api.types.is_bool_dtype(column.dtype):
         column = _parse_numbers(column, name, missing)
     column = column.astype("float64")
-    infinite = int(np.isinf(column.to_numpy()).sum())
-    if infinite:
-        raise DpreproError(
-            f"column {name!r} has {infinite:,} infinite values; replace them in the file"
-        )
+    if np.isinf(column.to_numpy()).any():
+        raise DpreproError(f"column {name!r} has infinite values; replace them in the file")
     if fill is None:
         return column
     try:
@@ -166,16 +186,8 @@ def _parse_numbers(column: pd.Series, name: str, missing: Collection[str]) -> pd
     codes, texts = _distinct(column)
     blank = np.array([text in missing for text in texts], dtype=bool)
     values = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=float)
-    wrong = [
-        text
-        for text, value, ok in zip(texts, values, blank, strict=True)
-        if not ok and np.isnan(value)
-    ]
-    if wrong:
-        raise DpreproError(
-            f"column {name!r} is numeric on the card but holds {_list(wrong)}; if that stands for "
-            "a missing value, list it under `missing`"
-        )
+    if (np.isnan(values) & ~blank).any():
+        raise DpreproError(not_numeric(name))
     return pd.Series(np.append(np.where(blank, np.nan, values), np.nan)[codes], name=name)
 
 
@@ -186,11 +198,10 @@ def _as_categorical(
     if categories is None:
         categories = sorted({text for text in texts if text not in missing})
     position = {category: code for code, category in enumerate(categories)}
-    unknown = [text for text in texts if text not in position and text not in missing]
-    if unknown:
+    if any(text not in position and text not in missing for text in texts):
         raise DpreproError(
-            f"column {column.name!r} holds {_list(unknown)}, not among the card's categories"
-            f"{nearest(unknown[0], list(categories)) or '.'} Allowed: {', '.join(categories)}"
+            f"column {column.name!r} holds what is not among the card's categories. Allowed: "
+            f"{', '.join(categories)}. {_look(str(column.name), 'unique()')} shows what it holds"
         )
     of_text = np.array([position.get(text, -1) for text in texts] + [-1], dtype=np.int64)
     dtype: pd.CategoricalDtype = pd.CategoricalDtype(list(categories))
@@ -212,6 +223,5 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def _list(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return ", ".join(map(repr, texts[:_SHOWN])) + more
+def _look(name: str, how: str) -> str:
+    return f"pandas.read_csv(FILE)[{name!r}].{how}"

@@ -43,6 +43,8 @@ class Description:
     """A dataset in numbers and words. `positives` is None unless the task is binary.
 
     Digests of private rows are left empty: whoever knows all rows but one finds it by them.
+    `labels` and `target_bounds` are what the card says of the target, with the positive label last,
+    or None. `has_public_domain` says whether it can be run with ``domain: public``.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Description:
     target: str
     labels: list[str] | None
     target_bounds: list[float] | None
+    has_public_domain: bool
     rows: int
     columns: list[Column]
     positives: int | None
@@ -86,8 +89,9 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
         title=card.title,
         task=card.task,
         target=card.target,
-        labels=list(card.labels) if card.labels else None,
+        labels=_labels(card),
         target_bounds=list(card.target_bounds) if card.target_bounds else None,
+        has_public_domain=dataset.domain is not None,
         rows=len(dataset.X),
         columns=columns,
         positives=int((dataset.y == 1).sum()) if card.task == "binary" else None,
@@ -102,6 +106,13 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
         citation=card.citation.strip(),
         url=card.url,
     )
+
+
+def _labels(card: Card) -> list[str] | None:
+    """Return the labels that the card names or, with its `features`, implies."""
+    if card.task == "regression" or (card.labels is None and card.features is None):
+        return None
+    return [str(label) for label in card.public_target or ()]
 
 
 def _column(column: pd.Series, feature: Feature | None) -> Column:

@@ -165,6 +165,23 @@ def _as_number(value: Any) -> float:
         return float("nan")
 
 
+def numbers_of(column: pd.Series) -> np.ndarray:
+    """Return a numeric feature's column as float64 (n,), NaN where a value is missing.
+
+    Raises
+    ------
+    ValueError
+        If it holds what is no number; the message names the feature and quotes no value.
+    """
+    try:
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError):
+        raise ValueError(
+            f"feature {column.name!r} is numeric in the domain but holds something else: "
+            f"pd.to_numeric(X[{column.name!r}], errors='coerce') is NaN in those rows"
+        ) from None
+
+
 def refuse_missing(feature: Feature, missing: np.ndarray) -> None:
     """Raise ValueError if values are missing, bool (n,), where the domain allows none.
 

@@ -11,7 +11,13 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.boolean import BooleanEncoder
-from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, category_codes
+from dprepro.data.domain import (
+    CategoricalFeature,
+    Domain,
+    NumericFeature,
+    category_codes,
+    numbers_of,
+)
 
 _BLOCK = 4096
 
@@ -59,7 +65,7 @@ class OneHotEncoder:
     ) -> np.ndarray:
         if isinstance(feature, CategoricalFeature):
             return _indicators(column, feature)
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = numbers_of(column)
         if np.isnan(values).any():
             raise ValueError(
                 f"feature {feature.name!r} has missing values, which this method cannot take: "
@@ -172,7 +178,7 @@ class CategoryEncoder:
         self, column: pd.Series, feature: NumericFeature | CategoricalFeature
     ) -> np.ndarray | pd.api.extensions.ExtensionArray:
         if isinstance(feature, NumericFeature):
-            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+            return numbers_of(column)
         codes = category_codes(column, feature.categories)
         return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(feature.categories)))
 
@@ -222,7 +228,7 @@ def _scaled(column: pd.Series, feature: NumericFeature, lowest: float) -> np.nda
 
     Missing becomes the midpoint; a feature whose bounds coincide says nothing and becomes 0.
     """
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = numbers_of(column)
     width = feature.upper - feature.lower
     if width == 0:
         return np.zeros((len(values), 1))

@@ -26,6 +26,8 @@ ColumnKind = Literal["numeric", "text"]
 _ENCODING_ADVICE = "save the file as UTF-8, or say on the card: `format: {encoding: latin-1}`"
 _GZIP = b"\x1f\x8b"
 _DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+# How arrow says in which column a number could not be read; what follows quotes the value.
+_CONVERSION = re.compile(r"In CSV column #(\d+): CSV conversion error to double")
 # What the quick csv reader cannot take for ARFF: a second kind of quote, a quote after a blank.
 _AWKWARD_ARFF = re.compile(rb'"|,[ \t]+\'')
 
@@ -95,13 +97,38 @@ def read_table(
     try:
         table = read(data, settings, kinds, missing)
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        advice = f"; {_ENCODING_ADVICE}" if "UTF8" in str(error) else ""
-        raise DpreproError(f"not valid {settings.kind}: {error}{advice}") from error
+        raise DpreproError(f"not valid {settings.kind}: {_problem(error)}") from error
     table.columns = [str(name).strip() for name in table.columns]
-    repeated = table.columns[table.columns.duplicated()].unique()
-    if len(repeated):
-        raise DpreproError(f"column names repeat: {', '.join(repeated)}; rename them in the file")
+    if not table.columns.is_unique:
+        repeated = np.flatnonzero(table.columns.duplicated(keep=False)) + 1
+        raise DpreproError(
+            f"column names repeat: those of columns {', '.join(map(str, repeated))}; rename them "
+            "in the file. If its first line is a row, say so: "
+            "`format: {header: false, columns: [...]}`"
+        )
     return table
+
+
+def not_numeric(name: str) -> str:
+    """Return what to say of a numeric column that holds text, which is not quoted."""
+    return (
+        f"column {name!r} is numeric on the card but holds text; if that stands for a missing "
+        "value, list it under `missing`. "
+        f"pandas.to_numeric(pandas.read_csv(FILE)[{name!r}], errors='coerce') is NaN in those rows"
+    )
+
+
+def _problem(error: Exception) -> str:
+    """Return what a parser found without the row, or the value, that it quotes."""
+    text = str(error)
+    if "UTF8" in text or isinstance(error, UnicodeDecodeError):
+        return f"its bytes are no text of the encoding expected; {_ENCODING_ADVICE}"
+    # Of "Row #17: Expected 2 columns, got 1: secret,row" what lies between row and colon.
+    lengths = re.search(r"Expected \d+ columns, got \d+", text)
+    if lengths:
+        return f"{lengths[0]} in some line; every line needs as many fields as the header"
+    known = ("Empty CSV file", "Parquet magic bytes not found", "Parquet file size is 0 bytes")
+    return next((k for k in known if k in text), f"the parser gave up ({type(error).__name__})")
 
 
 def _read_csv(
@@ -130,17 +157,23 @@ def _arrow_csv(
 ) -> pd.DataFrame:
     types = {"numeric": pa.float64(), "text": pa.dictionary(pa.int32(), pa.string())}
     names = column_names or _header(data, encoding, parse)
-    table = pa.csv.read_csv(
-        pa.BufferReader(data),
-        read_options=pa.csv.ReadOptions(
-            column_names=names, skip_rows=0 if column_names else 1, encoding=encoding
-        ),
-        parse_options=parse,
-        convert_options=pa.csv.ConvertOptions(
-            column_types={n: types[kinds[n.strip()]] for n in names if n.strip() in kinds},
-            null_values=[blank + text for text in missing for blank in ("", " ")],
-        ),
-    )
+    try:
+        table = pa.csv.read_csv(
+            pa.BufferReader(data),
+            read_options=pa.csv.ReadOptions(
+                column_names=names, skip_rows=0 if column_names else 1, encoding=encoding
+            ),
+            parse_options=parse,
+            convert_options=pa.csv.ConvertOptions(
+                column_types={n: types[kinds[n.strip()]] for n in names if n.strip() in kinds},
+                null_values=[blank + text for text in missing for blank in ("", " ")],
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        found = _CONVERSION.search(str(error))
+        if found is None:
+            raise
+        raise DpreproError(not_numeric(names[int(found[1])].strip())) from error
     for field in table.schema:
         if pa.types.is_binary(field.type):  # what arrow makes of bytes that are no text
             raise DpreproError(f"column {field.name!r} is not {encoding} text; {_ENCODING_ADVICE}")
@@ -200,7 +233,10 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
     try:
         content: dict[str, Any] = arff.loads(data.decode(encoding))
     except arff.ArffException as error:
-        raise DpreproError(f"not valid arff: {error}") from error
+        rule = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
+        raise DpreproError(f"not valid arff: {rule} in its header or in some line") from error
+    except UnicodeDecodeError as error:
+        raise DpreproError(f"not valid arff: {_problem(error)}") from error
     return content
 
 
@@ -221,7 +257,10 @@ def _read_svmlight(
             io.BytesIO(data), n_features=len(names) - 1, zero_based=False
         )
     except ValueError as error:
-        raise DpreproError(f"not valid svmlight with {len(names) - 1} features: {error}") from error
+        raise DpreproError(
+            f"not valid svmlight with {len(names) - 1} features: every line is a label, then "
+            f"INDEX:VALUE with an INDEX from 1 to {len(names) - 1}, and some line is not"
+        ) from error
     table = pd.DataFrame(features.toarray(), columns=names[1:])
     table.insert(0, names[0], label)
     return table

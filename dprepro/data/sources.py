@@ -71,9 +71,10 @@ def _pooled(parts: list[RawTable]) -> RawTable:
     first = parts[0]
     for part in parts[1:]:
         if list(part.table.columns) != list(first.table.columns):
+            # Names are not quoted: of a file without a header they are its first row.
             raise DpreproError(
-                f"{part.origin}: its columns are {', '.join(part.table.columns)}, but those of "
-                f"{first.origin} are {', '.join(first.table.columns)}; pooled files must agree"
+                f"{part.origin}: its columns are not those of {first.origin}, in name, number or "
+                "order; pooled files must agree. Compare their first lines"
             )
     return _combined(pd.concat([part.table for part in parts], ignore_index=True), parts)
 
@@ -83,8 +84,8 @@ def _joined(parts: list[RawTable]) -> RawTable:
     for part in parts[1:]:
         if len(part.table) != len(first.table):
             raise DpreproError(
-                f"{part.origin} has {len(part.table):,} rows, but {first.origin} has "
-                f"{len(first.table):,}; joined files must agree"
+                f"{part.origin} has another number of rows than {first.origin}; joined files "
+                "must agree"
             )
     return _combined(pd.concat([part.table for part in parts], axis=1), parts)
 

@@ -279,7 +279,7 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
         lower, upper = (float(bound) for bound in domain.target)
         if not upper > lower:
             raise ValueError(
-                f"the target's range is [{lower}, {upper}]: with more than n_samples=1 distinct "
+                "the target's range is empty or not finite: with more than n_samples=1 distinct "
                 "value or public target bounds there is something to learn"
             )
         targets = 2.0 * (np.clip(y, lower, upper) - lower) / (upper - lower) - 1.0

@@ -311,7 +311,7 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
         width = upper - lower
         if not width > 0:
             raise ValueError(
-                f"the target's range is [{lower}, {upper}]: with more than n_samples=1 distinct "
+                "the target's range is empty or not finite: with more than n_samples=1 distinct "
                 "value or public target bounds there is something to learn"
             )
         sound = self.sensitivity == "sound"

@@ -331,7 +331,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         width, middle = upper - lower, (lower + upper) / 2
         if not (0 < width < math.inf and math.isfinite(middle)):
             raise ValueError(
-                f"the target's range is [{lower}, {upper}]: with more than n_samples=1 distinct "
+                "the target's range is empty or not finite: with more than n_samples=1 distinct "
                 "value or public target bounds there is something to learn"
             )
         # Clipped again, since the division rounds: a target beyond 1/2 would cost more than paid.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,11 +22,19 @@ from dprepro.data.domain import Domain, TaskKind, is_categorical
 
 # Errors of numpy and scikit-learn that quote private values or count rows, and what to say instead.
 _QUOTING = {
+    "inconsistent numbers of samples": (
+        "X and y have inconsistent numbers of samples: y needs one value a row"
+    ),
+    "This solver needs samples of at least 2 classes": (
+        "y must hold samples of at least 2 classes, but it holds one class"
+    ),
     "could not convert": "an array must hold numbers, but it holds text: pass a DataFrame",
     "Complex data not supported": "Complex data not supported, only real numbers",
     "Expected 2D array": "Expected 2D array. Reshape your data: rows by features",
     "should be a 1d array": "should be a 1d array, one value a row",
 }
+# Those that name the fault and nothing of the rows.
+_HARMLESS = re.compile(r"Input \S.* contains (NaN|infinity)|Unknown label type: [a-z-]+\. Maybe")
 
 
 class PrivacyWarning(UserWarning):
@@ -60,28 +71,42 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
         )
     for name in X.columns:
         if not is_categorical(X[name]):
-            assert_all_finite(
-                X[name].to_numpy(dtype=float, na_value=np.nan), allow_nan=True, input_name=str(name)
-            )
+            values = X[name].to_numpy(dtype=float, na_value=np.nan)
+            with values_withheld():
+                assert_all_finite(values, allow_nan=True, input_name=str(name))
     return X
 
 
 def _read_array(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
-    try:
+    with values_withheld("X"):
         array: np.ndarray = validate_data(
             model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan",
             ensure_min_samples=2 if reset else 1,
         )  # fmt: skip
-    except ValueError as error:
-        raise _without_values(error, "X") from None
     return array
+
+
+def checked(model: BaseEstimator, *arrays: Any, **settings: Any) -> Any:
+    """Return what scikit-learn's `validate_data` returns; its errors quote no value here."""
+    with values_withheld():
+        return validate_data(model, *arrays, **settings)
+
+
+@contextmanager
+def values_withheld(name: str = "X or y") -> Iterator[None]:
+    """Let errors of libraries pass without the values, and the numbers of rows, in their texts."""
+    try:
+        yield
+    except ValueError as error:
+        raise _without_values(error, name) from None
 
 
 def _without_values(error: ValueError, name: str) -> ValueError:
     for quoting, plain in _QUOTING.items():
         if quoting in str(error):
             return ValueError(f"{name}: {plain}")
-    return error
+    # A new error, since a journal keeps what this package says itself, and that alone.
+    return ValueError(str(error)) if _HARMLESS.match(str(error)) else error
 
 
 def read_labels(
@@ -123,13 +148,13 @@ def _public_classes(model: BaseEstimator, domain: Domain, y: np.ndarray) -> np.n
 
 
 def _observed_classes(model: BaseEstimator, y: np.ndarray) -> np.ndarray:
-    check_classification_targets(y)
+    with values_withheld("y"):
+        check_classification_targets(y)
     classes = np.unique(y)
     if classes.size != 2:
         raise ValueError(
             f"{type(model).__name__}: Only binary classification is supported and y must hold "
-            f"both labels, but it holds {classes.size} "
-            f"{'class' if classes.size == 1 else 'classes'}"
+            f"both labels, but it holds {'1 class' if classes.size == 1 else 'more classes'}"
         )
     return classes
 
@@ -195,7 +220,8 @@ def _check_target(domain: Domain, task: TaskKind) -> None:
     if not fits:
         needed = "bounds (lower, upper)" if task == "regression" else "two labels (strings)"
         raise ValueError(
-            f"the domain's target must be {needed} for a {task} task, got {domain.target!r}"
+            f"the domain's target must be {needed} for a {task} task"
+            + (f", got {domain.target!r}" if domain.is_public else "")
         )
 
 
@@ -204,13 +230,12 @@ def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
         raise ValueError(
             f"{type(model).__name__} requires y to be passed, but the target y is None."
         )
-    try:
+    with values_withheld("y"):
         y = column_or_1d(y, warn=True)
-    except ValueError as error:
-        raise _without_values(error, "y") from None
     if len(y) != len(frame):  # scikit-learn would say how many rows there are
         raise ValueError("X and y have inconsistent numbers of samples: y needs one value a row")
     if pd.isna(y).any():
         raise ValueError("Input y contains NaN: drop these rows or fill in their target")
-    assert_all_finite(y, input_name="y")
+    with values_withheld("y"):
+        assert_all_finite(y, input_name="y")
     return np.asarray(y)

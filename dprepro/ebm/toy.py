@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.data.domain import CategoricalFeature, Domain, Feature, category_codes
+from dprepro.data.domain import CategoricalFeature, Domain, Feature, category_codes, numbers_of
 from dprepro.ebm.inputs import read_frame, read_labels, read_targets
 from dprepro.ebm.validation import check_integer
 from dprepro.privacy.ledger import Ledger
@@ -65,7 +65,7 @@ class ToyBins:
 
 
 def _numbers(column: pd.Series) -> np.ndarray:
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = numbers_of(column)
     if np.isnan(values).any():
         raise ValueError(
             f"feature {column.name!r} has missing values (NaN), which the toy DP-EBM cannot take: "

@@ -50,7 +50,7 @@ def explain(
     size = len(held_out.y_test)
     for row in rows:
         if not 0 <= row < size:
-            raise DpreproError(f"no held-out row {row}: there are rows 0 to {size - 1}")
+            raise DpreproError(f"no held-out row {row}: rows count from 0, and there are fewer")
     inputs = held_out.X_test[list(rows)]
     labels = held_out.domain.target
     models = []

@@ -10,7 +10,7 @@ from typing import Any
 
 from dprepro.config import ExperimentConfig
 from dprepro.ebm.additive import AdditiveModel
-from dprepro.errors import DpreproError
+from dprepro.errors import DpreproError, publishable
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, score_on_test_rows
@@ -99,7 +99,7 @@ def fit_model(
             fit = fit_all_rows if all_rows else fit_task
             model = fit(task, _data(config, task, data_dir))
     except ValueError as error:
-        raise DpreproError(f"{describe(task)}: {error}") from error
+        raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
     if not isinstance(model, AdditiveModel):
         raise DpreproError(
             f"{task.method} has no shape functions to keep or to draw: "
@@ -151,7 +151,9 @@ def score_held_out(
     try:
         return score_on_test_rows(model, task, _data(config, task, data_dir), encoding="frame")
     except ValueError as error:
-        raise DpreproError(f"the model does not fit the rows of {task.dataset}: {error}") from error
+        raise DpreproError(
+            f"the model does not fit the rows of {task.dataset}: {publishable(error)}"
+        ) from error
 
 
 def _data(config: ExperimentConfig, task: Task, data_dir: Path | None) -> DataRef:

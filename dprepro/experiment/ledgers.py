@@ -23,7 +23,7 @@ from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.methods import registry
 from dprepro.methods.registry import Setting
-from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.ledger import UNVERIFIED, Ledger
 
 # Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
 _ROWS = 400
@@ -31,10 +31,10 @@ _ROWS = 400
 
 @dataclass(frozen=True)
 class PlannedLedger:
-    """The ledger that a task of a config would leave."""
+    """The ledger that a task of a config would leave; None if its method keeps none."""
 
     task: Task
-    ledger: Ledger
+    ledger: Ledger | None
 
 
 def planned_ledgers(
@@ -45,6 +45,8 @@ def planned_ledgers(
 ) -> list[PlannedLedger]:
     """Return the ledger of every private method of a config at every epsilon.
 
+    A method that keeps none is unverified: its ledger is None.
+
     Each comes from a real fit, on rows drawn at random from the public domain of the card: noise
     and sensitivities depend on the features and the settings, not on the private rows. Where they
     depend on the number of rows, which the card states, the model plans its ledger for it
@@ -54,22 +56,23 @@ def planned_ledgers(
     ------
     DpreproError
         If the card gives no public domain to draw from (the message says whether its rows can be
-        had, but none is read), or on what `plan` and `narrow` refuse.
+        had, but none is read), if no method keeps a ledger, or on what `plan` and `narrow` refuse.
     """
     card = load_card(config.card)
     domain = _domain(card, config.name, data_dir)
     chosen = narrow(plan(config, data_dir), splits=1, methods=methods, epsilons=epsilons)
     tasks = [p.task for p in chosen if not p.skip]
     rows = round((card.expect.rows or _ROWS) * (1 - config.held_out))
-    return list(_fit_all(tasks, domain, card.task, rows))
+    found = list(_fit_all(tasks, domain, card.task, rows))
+    if found and all(planned.ledger is None for planned in found):
+        names = ", ".join(dict.fromkeys(planned.task.method for planned in found))
+        raise DpreproError(f"{names}: {UNVERIFIED}")
+    return found
 
 
 def _domain(card: Card, config: str, data_dir: Path | None) -> Domain:
-    """Return the card's domain; of labels that it does not name only their number matters here."""
-    target: tuple[float, float] | tuple[str, ...] | None = card.target_bounds
-    if card.task != "regression":
-        unnamed = ["other", card.positive] if card.positive is not None else []
-        target = tuple(card.labels or unnamed)
+    """Return the card's domain."""
+    target = card.public_target
     if not card.features or not target:
         raise _no_domain(card, config, data_dir)
     return Domain(tuple(f.named(name) for name, f in card.features.items()), target)
@@ -122,7 +125,8 @@ def _fit_all(
             else:
                 model.fit(ENCODINGS[method.encoding](known).transform(X), y)
             note_circumstances(model, task)
-        yield PlannedLedger(task, model.ledger_)
+        ledger = getattr(model, "ledger_", None)
+        yield PlannedLedger(task, ledger if isinstance(ledger, Ledger) else None)
 
 
 def draw_rows(

@@ -68,7 +68,7 @@ def _classification(
     probabilities = _probabilities(estimator, X, n_classes)
     if task == "binary":
         if len(np.unique(y)) < 2:
-            raise ValueError(f"the test rows hold one class only ({y[0]}): AUC is undefined")
+            raise ValueError("the test rows hold one class only: AUC is undefined")
         # Probabilities saturate where scores still differ, hence scores first.
         if hasattr(estimator, "decision_function"):
             ranking = _positive_scores(estimator, X)

@@ -33,7 +33,7 @@ def split_rows(
     """
     n_test = math.ceil(n * test_share)
     if not 0 < n_test < n:
-        raise ValueError(f"cannot split {n} rows with test_share {test_share}: one part is empty")
+        raise ValueError(f"too few rows for test_share {test_share}: one part is empty")
     order = split_generator(seed, dataset, split).permutation(n)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
@@ -54,7 +54,9 @@ def fold_rows(
         If there are fewer rows than folds, fewer than two folds, or no such fold.
     """
     if not (2 <= folds <= n and 0 <= fold < folds):
-        raise ValueError(f"cannot take fold {fold} of {folds} of {n} rows")
+        raise ValueError(
+            f"cannot take fold {fold} of {folds}: too few rows, or there is no such fold"
+        )
     parts = np.array_split(split_generator(seed, dataset, 0).permutation(n), folds)
     train = np.concatenate(parts[:fold] + parts[fold + 1 :])
     return np.sort(train), np.sort(parts[fold])

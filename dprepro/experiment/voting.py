@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dprepro.config import ExperimentConfig
-from dprepro.errors import DpreproError
+from dprepro.errors import DpreproError, publishable
 from dprepro.experiment.fitting import describe
 from dprepro.experiment.pictured import BoostingRuns
 from dprepro.experiment.record import Task
@@ -36,7 +36,7 @@ def fit_vote(
             warnings.simplefilter("ignore")
             model = fit_task(task, data)
     except ValueError as error:
-        raise DpreproError(f"{describe(task)}: {error}") from error
+        raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
     if not isinstance(model, LazyBBClassifier):
         raise DpreproError(
             f"{task.method} is no vote of rules or trees: choose a method such as lazybb-1r"

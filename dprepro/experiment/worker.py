@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import traceback
 import warnings
@@ -21,7 +22,7 @@ from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
-from dprepro.errors import DpreproError
+from dprepro.errors import DEBUG_VARIABLE, DpreproError, publishable
 from dprepro.experiment.circumstances import note_circumstances
 from dprepro.experiment.metrics import score
 from dprepro.experiment.record import Record, Task
@@ -90,8 +91,8 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
 def run_task(task: Task, data: DataRef) -> Record:
     """Fit and score one method on one split.
 
-    Whatever the method raises ends up in the record (status ``failed``); only an interrupt or
-    the death of the process escapes.
+    Whatever the method raises ends up in the record (status ``failed``), as far as it may be
+    published; only an interrupt or the death of the process escapes.
     """
     try:
         with warnings.catch_warnings():
@@ -100,6 +101,8 @@ def run_task(task: Task, data: DataRef) -> Record:
             record = _run(task, data)
         json.dumps(record.to_json(), allow_nan=False)
     except (Exception, SystemExit) as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exception(error)
         return Record(task, "failed", message=_describe(error))
     return record
 
@@ -249,8 +252,13 @@ def _encoded(key: _SplitKey, data: DataRef, encoding: str) -> Encoded:
         X_test=encoder.transform(split.X_test),
         y_test=split.y_test,
         domain=split.domain,
-        n_classes=0 if dataset.task == "regression" else int(dataset.y.max()) + 1,
+        n_classes=0 if dataset.task == "regression" else _n_classes(dataset),
     )
+
+
+def _n_classes(dataset: Dataset) -> int:
+    """Return the number of labels: the domain's, whether or not each occurs, or of those found."""
+    return int(dataset.y.max()) + 1 if dataset.domain is None else len(dataset.domain.target)
 
 
 def _timed(action: Callable[[], Value]) -> tuple[Value, float]:
@@ -260,10 +268,10 @@ def _timed(action: Callable[[], Value]) -> tuple[Value, float]:
 
 
 def _describe(error: BaseException) -> str:
-    """Return the error and where it arose, short, and the same on every machine."""
+    """Return the error and where it arose, short, the same on every machine, without any value."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
     places = " > ".join(
         f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames[-TRACEBACK_FRAMES:]
     )
-    text = f"{type(error).__name__}: {error}".strip()
+    text = f"{type(error).__name__}: {publishable(error)}".strip()
     return f"{text[:MESSAGE_LENGTH]} ({places})" if places else text[:MESSAGE_LENGTH]

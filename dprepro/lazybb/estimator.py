@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.ebm.inputs import forget_fit, read_labels
+from dprepro.ebm.inputs import checked, forget_fit, read_labels
 from dprepro.ebm.validation import check_choice, check_integer, check_number, check_share
 from dprepro.lazybb.boosting import MARGINS, Boosting, Hypothesis, Learner
 from dprepro.lazybb.learners import (
@@ -242,7 +242,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         return topdown_learner(budget, self.splits, self.label_share, rows, source)
 
     def _read(self, X: Any, *, reset: bool) -> Literals:
-        array = validate_data(self, X, reset=reset, ensure_min_samples=2 if reset else 1)
+        array = checked(self, X, reset=reset, ensure_min_samples=2 if reset else 1)
         if not np.isin(array, (0, 1)).all():
             raise ValueError(
                 f"{type(self).__name__} takes Boolean columns, 0 or 1, but X has other values; "

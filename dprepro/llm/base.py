@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from dprepro.ebm.inputs import forget_fit
+from dprepro.ebm.inputs import checked, forget_fit
 from dprepro.ebm.validation import check_integer, check_number, check_share
 from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
 from dprepro.llm.maps import (
@@ -73,7 +73,7 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         `known` are the labels of a domain; None takes those that occur in y.
         """
         forget_fit(self)
-        X, y = validate_data(self, X, y, dtype=np.float32, ensure_min_samples=2)
+        X, y = checked(self, X, y, dtype=np.float32, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_ = np.unique(y) if known is None else _known_classes(y, known)
         if self.classes_.size < 2:
@@ -122,7 +122,7 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
     def _maps(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return s, float32 (n, M, K), and f, float32 (n, K)."""
         check_is_fitted(self)
-        X = self._normalised(validate_data(self, X, reset=False, dtype=np.float32))
+        X = self._normalised(checked(self, X, reset=False, dtype=np.float32))
         filters = np.ascontiguousarray(self.filters_.transpose(1, 0, 2))
         parts = [
             class_scores(
@@ -194,10 +194,9 @@ def _known_classes(y: np.ndarray, known: Sequence[Any]) -> np.ndarray:
     """Return the labels of a domain, sorted, (K,): as strings, or as codes 0..K-1 as y has them."""
     found = np.unique(y)
     classes = np.unique(known) if found.dtype.kind in "OU" else np.arange(len(known))
-    foreign = np.setdiff1d(found, classes)
-    if foreign.size:
+    if np.setdiff1d(found, classes).size:
         raise ValueError(
-            f"y holds {list(foreign[:5])}, but the domain's target has {list(known)}: give these "
-            "labels or their codes 0, 1, ..., or another domain"
+            f"y must hold the domain's labels {', '.join(map(repr, known))} as text, or their "
+            "codes 0, 1, ... as numbers, but it holds something else: np.unique(y) shows what"
         )
     return classes

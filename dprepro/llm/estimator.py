@@ -104,7 +104,7 @@ class DPLLMClassifier(LocallyLinearMaps):
     domain : Domain or None
         The labels, given in y themselves or as codes 0, 1, ..., whichever of them occur; and where
         the inputs' scale comes from: what it was read from ends up in the ledger. None takes the
-        labels that occur for public.
+        labels that occur, which is an unpaid read.
     n_maps, n_projected, inverse_temperature, epochs, batch_size, learning_rate, decay, decay_every,
     projection_sd, centre, spread
         See `LLMClassifier`. `batch_size` is the expected one, L.
@@ -240,8 +240,9 @@ class DPLLMClassifier(LocallyLinearMaps):
         self.ledger_ = self._open_ledger(float(epsilon))
 
     def _open_ledger(self, epsilon: float) -> Ledger:
-        observed = self.domain.observed if self.domain is not None else ()
-        scale = ["bounds and categories"] if self.domain is not None and not observed else []
+        observed = ("labels that occur",) if self.domain is None else self.domain.observed
+        known = [] if self.domain is None else ["labels"]
+        scale = ["bounds and categories"] if not observed else []
         gaps = []
         if self.sampling == "shuffle":
             gaps.append(
@@ -253,7 +254,7 @@ class DPLLMClassifier(LocallyLinearMaps):
             delta=self.delta,
             adjacency=ZERO_OUT,
             unpaid=list(observed),
-            assumed_public=["number of rows", "number of features", "labels", *scale],
+            assumed_public=["number of rows", "number of features", *known, *scale],
             gaps=gaps,
         )
 

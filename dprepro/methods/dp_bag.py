@@ -202,9 +202,7 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
     ) -> np.ndarray:
         """Return the votes for class 1 on each row asked, over partitions, float64 (labels,)."""
         if len(X) < self.teachers:
-            raise ValueError(
-                f"{self.teachers} teachers cannot share {len(X)} rows; take fewer teachers"
-            )
+            raise ValueError(f"too few rows for {self.teachers} teachers; take fewer teachers")
         votes = np.zeros(len(asked))
         for _ in range(self.partitions):
             # Which part a row is in must not depend on the rows, only on their number.
@@ -253,6 +251,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         reference="Jordon, Yoon, van der Schaar 2019, by the authors' code, every vote charged",
         build=_build(inputs),
         takes_epsilon=True,
+        keeps_ledger=True,
         defaults=defaults_of(
             DPBagClassifier, "inputs", "epsilon", "delta", "domain", "random_state"
         ),

@@ -41,6 +41,7 @@ def _method(
         reference=reference,
         build=_build(variant),
         takes_epsilon=True,
+        keeps_ledger=True,
         defaults=defaults_of(DPBoostClassifier, "epsilon", "variant", "domain", "random_state"),
     )
 

@@ -43,6 +43,7 @@ def _private(name: str, title: str, reference: str, *assumes: str, **settings: s
         reference=reference,
         build=_build_private(**settings),
         takes_epsilon=True,
+        keeps_ledger=True,
         defaults=defaults_of(DPEBMClassifier, *excluded) | settings,
     )
 

@@ -32,6 +32,7 @@ METHODS = [
         reference="ours: few, large, smoothed steps on noisy histograms of residuals",
         build=_build,
         takes_epsilon=True,
+        keeps_ledger=True,
         defaults=defaults_of(DPEBMPlusClassifier, "epsilon", "delta", "domain", "random_state"),
     )
 ]

@@ -15,6 +15,7 @@ from sklearn.tree._tree import Tree
 
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
+from dprepro.ebm.inputs import values_withheld
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -127,7 +128,8 @@ class DPRandomForest(DiffprivlibForest):
         self.ledger_.note_seed(self.random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiffprivlibCompatibilityWarning)
-            super().fit(X, y)
+            with values_withheld():
+                super().fit(X, y)
         return self
 
 
@@ -154,6 +156,7 @@ METHODS = [
         reference="Fletcher, Islam 2017, with permute-and-flip, as in diffprivlib 0.6.6",
         build=_build_private,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="one-hot",
         defaults=defaults_of(DPRandomForest, "epsilon", "domain", "random_state"),
     ),

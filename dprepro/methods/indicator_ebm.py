@@ -39,6 +39,7 @@ def _method(composition: str, title: str) -> Method:
         reference="Nori et al. 2021, Algorithm 2, on one-hot categories: more features, more noise",
         build=_build(composition),
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="indicators",
         defaults=defaults | {"composition": composition},
     )

@@ -61,6 +61,7 @@ def _method(
         reference=f"Asadi, Carmosino, Jahanara, Rafiey, Salamatian 2022, {section}",
         build=build,
         takes_epsilon=private,
+        keeps_ledger=private,
         encoding="boolean",
         defaults=defaults,
     )

@@ -14,9 +14,10 @@ from diffprivlib.models.linear_regression import _construct_regression_obj
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain, TaskKind
+from dprepro.ebm.inputs import checked
 from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -38,7 +39,7 @@ class _BoundedLinearRegression(RegressorMixin, BaseEstimator):
         ValueError
             If X or y is not finite, or the target's bounds coincide.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
         lower, upper = self._bounds()
         scaled = np.clip((2 * y - lower - upper) / (upper - lower), -1.0, 1.0)
         self.coef_ = self._solve(np.clip(X, -1.0, 1.0), scaled)
@@ -47,7 +48,7 @@ class _BoundedLinearRegression(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions (n,) in the target's unit, within the target's bounds."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = checked(self, X, reset=False, dtype=np.float64)
         lower, upper = self._bounds()
         scaled = np.clip(X, -1.0, 1.0) @ self.coef_
         return (lower + upper + (upper - lower) * np.clip(scaled, -1.0, 1.0)) / 2
@@ -55,7 +56,7 @@ class _BoundedLinearRegression(RegressorMixin, BaseEstimator):
     def _bounds(self) -> tuple[float, float]:
         lower, upper = (float(bound) for bound in self.domain.target)
         if not lower < upper:
-            raise ValueError(f"target bounds must be lower < upper, got [{lower}, {upper}]")
+            raise ValueError("the target's bounds must be lower < upper, and they coincide")
         return lower, upper
 
     @abstractmethod
@@ -207,6 +208,7 @@ METHODS = [
         reference="Zhang et al. 2012, as in diffprivlib 0.6.6, on columns scaled to [-1, 1]",
         build=_build_private_fair,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="symmetric",
     ),
     Method(

@@ -69,6 +69,7 @@ METHODS = [
         reference=f"{_PAPER}, Algorithm 1, on Poisson samples",
         build=_build_private,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="unit-interval",
         defaults=_defaults(DPLLMClassifier, "epsilon", "delta", "domain", "random_state"),
     ),

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from dprepro.data.domain import Domain, TaskKind
+from dprepro.ebm.inputs import values_withheld
 from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import REPLACE_ONE, Ledger, LedgerEntry
 from dprepro.privacy.objective import ObjectivePerturbation
@@ -64,7 +65,8 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
             # What these two warn of stands in the ledger, where it does not scroll away.
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             warnings.simplefilter("ignore", DiffprivlibCompatibilityWarning)
-            super().fit(X, y)
+            with values_withheld():
+                super().fit(X, y)
         # The library writes the norm that it read over the parameter.
         norm, self.data_norm = self.data_norm, given
         self.ledger_ = self._new_ledger(math.hypot(norm, self.fit_intercept))
@@ -176,6 +178,7 @@ METHODS = [
         reference=_REFERENCE + ", everything left to default",
         build=_build_private,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="one-hot",
         defaults={"C": 1.0, "max_iter": 100},
     ),
@@ -189,6 +192,7 @@ METHODS = [
         reference=_REFERENCE + ", on rows scaled to norm 1 by public bounds",
         build=_build_private_fair,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="unit-norm",
         defaults={"C": 1.0},
     ),

@@ -86,6 +86,9 @@ class Method:
         The method's parameters and their default values, for validation and help.
     requires
         An importable module name of an optional extra, or None.
+    keeps_ledger
+        Whether a fitted estimator has its `dprepro.privacy.ledger.Ledger` as ``ledger_``. Without
+        one nothing says what was spent, and the method counts as unverified.
     """
 
     name: str
@@ -101,6 +104,13 @@ class Method:
     version: int = 1
     defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     requires: str | None = None
+    keeps_ledger: bool = False
+
+    @property
+    def is_unverified(self) -> bool:
+        """Whether it claims a guarantee, or takes a budget, and no ledger backs it."""
+        claims = self.takes_epsilon or self.guarantee is not Guarantee.NONE
+        return claims and not self.keeps_ledger
 
     def effective_epsilons(self, epsilons: Sequence[float]) -> list[float]:
         """Return the epsilons to run: the grid, or ``[inf]`` for a method without a budget."""

@@ -28,6 +28,7 @@ METHODS = [
         reference="Chatziloizos, Zhang, Behaegel 2025, section 7",
         build=_build,
         takes_epsilon=True,
+        keeps_ledger=True,
         defaults=defaults_of(ToyDPEBMClassifier, "epsilon", "delta", "random_state"),
     )
 ]

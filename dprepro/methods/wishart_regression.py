@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
+from dprepro.ebm.inputs import checked
 from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
@@ -71,7 +72,7 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
         ValueError
             If epsilon is not positive and finite, or X or y is not finite.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
         self.ledger_ = self._new_ledger()
         noise = NoiseSource(self.ledger_, self.random_state)
         rows = np.column_stack([X, y])
@@ -84,7 +85,7 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions (n,) in the target's unit."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = checked(self, X, reset=False, dtype=np.float64)
         return X @ self.coef_ + self.intercept_
 
     def _new_ledger(self) -> Ledger:
@@ -148,6 +149,7 @@ METHODS = [
         reference="Sheffet 2015; Imtiaz, Sarwate 2016; as diffprivlib 0.3 with its defaults",
         build=_build,
         takes_epsilon=True,
+        keeps_ledger=True,
         encoding="one-hot",
     )
 ]

@@ -15,6 +15,11 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain
 
+UNVERIFIED = (
+    "unverified: it keeps no ledger, so nothing says what it spends. Give its fitted estimator a "
+    "`ledger_` (dprepro.privacy.ledger.Ledger), and its entry `keeps_ledger=True`"
+)
+"""What is said of a method that takes a budget, or claims a guarantee, and has no ledger."""
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
 

@@ -93,6 +93,11 @@ class CheckReport:
         return [cell for cell in self.verdicts if cell.is_unexplained]
 
     @property
+    def unverified(self) -> list[CellVerdict]:
+        """Cells whose method keeps no ledger: nothing says what they spend."""
+        return [cell for cell in self.verdicts if cell.result and cell.result.is_unverified]
+
+    @property
     def unexplained_claims(self) -> list[ClaimVerdict]:
         """Claims that do not hold, without a reviewed reason."""
         return [claim for claim in self.claims if claim.is_unexplained]

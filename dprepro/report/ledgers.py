@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from dprepro.privacy.ledger import UNVERIFIED
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import moments_epsilon
 
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
 
 def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
-    """Return one ledger in full, JSON-able."""
+    """Return one ledger in full, JSON-able; of an unverified method, that it is."""
     task, ledger = planned.task, planned.ledger
+    place = {"dataset": task.dataset, "method": task.label, "domain": task.domain}
+    if ledger is None:
+        return {**place, "unverified": True, "epsilon": task.epsilon, "delta": task.delta}
     return {
-        "dataset": task.dataset,
-        "method": task.label,
-        "domain": task.domain,
+        **place,
         **ledger.summary(),
         "moments_epsilon": _by_moments(ledger),
         "assumed_public": list(ledger.assumed_public),
@@ -47,18 +49,22 @@ def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
 
 def overview(ledgers: Sequence[PlannedLedger]) -> Group:
     """Return what each method really spends at each epsilon, and why a guarantee does not hold."""
-    levels = sorted({planned.ledger.epsilon for planned in ledgers})
+    levels = sorted({planned.task.epsilon for planned in ledgers})
     table = Table(title="Epsilon really spent, at the stated delta", box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
     table.add_column("neighbours", no_wrap=True)
     for level in levels:
         table.add_column(f"{level:g}", justify="right")
     by_method = {
-        label: {p.ledger.epsilon: p.ledger for p in ledgers if p.task.label == label}
+        label: {p.task.epsilon: p.ledger for p in ledgers if p.task.label == label and p.ledger}
         for label in dict.fromkeys(p.task.label for p in ledgers)
     }
     reasons = []
     for label, found in by_method.items():
+        if not found:
+            table.add_row(label, "?", *("unverified" for _ in levels))
+            reasons.append(f"{label}: {escape(UNVERIFIED)}")
+            continue
         some = next(iter(found.values()))
         spent = {level: ledger.verify() for level, ledger in found.items()}
         table.add_row(label, some.adjacency, *(_at(spent, level) for level in levels))
@@ -78,7 +84,10 @@ def _at(spent: Mapping[float, float], level: float) -> str:
 def detail(planned: PlannedLedger) -> Group:
     """Return one planned ledger in full."""
     task = planned.task
-    return describe(planned.ledger, f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}")
+    of = f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}"
+    if planned.ledger is None:
+        return Group(f"{of}: {escape(UNVERIFIED)}\n")
+    return describe(planned.ledger, of)
 
 
 def describe(ledger: Ledger, of: str) -> Group:

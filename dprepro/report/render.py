@@ -80,6 +80,8 @@ def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
             marks.append(f"{result.splits(metric)}/{entry.planned}{failed}")
     elif result and verdict and verdict.note and verdict.tolerance is not None:
         marks.append(verdict.note)
+    if result and result.is_unverified:
+        marks.append("unverified")
     if style.true_epsilon and result and result.true_epsilon is not None:
         marks.append(f"ε {result.true_epsilon:.3g}")
     printed = verdict.published if verdict else None
@@ -126,6 +128,11 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
         lines.append("[n/m]: only n of m splits finished.")
     if style.true_epsilon:
         lines.append("[ε]: what the guarantee really spends, recomposed from the ledger.")
+    if any(e.result and e.result.is_unverified for e, _ in entries):
+        lines.append(
+            "[unverified]: the method keeps no ledger; nothing says what was really spent, and it "
+            "is never the best of a row."
+        )
     if style.compare:
         symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
         lines.append(f"In brackets the published value and the verdict: {symbols}.")

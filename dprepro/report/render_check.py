@@ -30,6 +30,8 @@ def render_check(report: CheckReport, require_all: bool = False) -> RenderableTy
     if report.unexplained:
         parts.append(_deviations("Deviations without an explanation", report.unexplained))
     parts += [_stale(stale) for stale in report.stale]
+    if report.unverified:
+        parts.append(_unverified(report.unverified))
     if report.claims:
         parts.append(render_claims(report.claims))
     parts += [_stale_claim(claim) for claim in report.stale_claims]
@@ -151,6 +153,14 @@ def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
         place = f"{printed.dataset} {printed.method} {level(printed.epsilon)}"
         places.setdefault(str(cell.explanation), []).append(place)
     return [Text(f"  {', '.join(found)}: {reason}") for reason, found in places.items()]
+
+
+def _unverified(cells: Iterable[CellVerdict]) -> Text:
+    places = ", ".join(str(cell.published) for cell in cells)
+    return Text(
+        f"Unverified, since the method keeps no ledger and nothing says what it spends: {places}.",
+        style="yellow",
+    )
 
 
 def _stale(stale: Stale) -> Text:

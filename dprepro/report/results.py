@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,6 +49,8 @@ class ResultCell:
     true_epsilon
         The epsilon really spent, as the ledger recomposes it (the largest over the splits), or
         None where the records hold none.
+    keeps_ledger
+        Whether every finished split has a ledger; without privacy there is none to keep.
     """
 
     task: Task
@@ -60,6 +63,12 @@ class ResultCell:
     tables: frozenset[tuple[str, str]] = frozenset()
     messages: tuple[str, ...] = ()
     true_epsilon: float | None = None
+    keeps_ledger: bool = True
+
+    @property
+    def is_unverified(self) -> bool:
+        """Whether it stands at a privacy level that no ledger backs."""
+        return math.isfinite(self.task.epsilon) and not self.keeps_ledger
 
     def splits(self, metric: str) -> int:
         """Return the number of finished splits that have this metric."""
@@ -243,6 +252,7 @@ def _cell(entries: Sequence[_Entry]) -> ResultCell:
         tables=frozenset().union(*(entry.tables for entry in entries)),
         messages=tuple(dict.fromkeys(r.message for r in ordered if r.message)),
         true_epsilon=_true_epsilon(finished),
+        keeps_ledger=all(record.ledger is not None for record in finished),
     )
 
 

@@ -58,6 +58,7 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
         "unexplained": len(report.unexplained),
         "tolerances": {metric: asdict(width) for metric, width in report.tolerances.items()},
         "cells": [verdict_row(cell) for cell in report.verdicts],
+        "unverified": [str(cell.published) for cell in report.unverified],
         "unexplained_claims": len(report.unexplained_claims),
         "claims": [claim_row(claim) for claim in report.claims],
         "stale": [
@@ -104,8 +105,11 @@ def rerun_json(report: RerunReport) -> dict[str, Any]:
 def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Row:
     if result is None:
         return dict.fromkeys(
-            ("mean", "sd", "splits", "planned", "failed", "skipped", "delta", "true_epsilon")
-        )
+            (
+                "mean", "sd", "splits", "planned", "failed", "skipped", "delta", "true_epsilon",
+                "unverified",
+            )
+        )  # fmt: skip
     has_values = result.splits(metric) > 0
     return {
         "mean": result.mean(metric) if has_values else None,
@@ -116,6 +120,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Ro
         "skipped": result.skipped,
         "delta": result.task.delta,
         "true_epsilon": result.true_epsilon,
+        "unverified": result.is_unverified,
     }
 
 

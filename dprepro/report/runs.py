@@ -58,6 +58,8 @@ class Spending:
         Distinct reads without paying and holes in the proof, the fixed seed left out.
     is_seeded
         Whether a fixed seed was used, as reproductions do: repeatable, never for release.
+    unverified
+        The stated epsilons at which the method kept no ledger; then there are no `levels`.
     """
 
     dataset: str
@@ -68,11 +70,17 @@ class Spending:
     unpaid: tuple[str, ...]
     gaps: tuple[str, ...]
     is_seeded: bool
+    unverified: tuple[float, ...] = ()
 
     @property
     def largest_share(self) -> float:
-        """The largest spent epsilon in units of the stated one."""
-        return max(level.spent / level.stated for level in self.levels)
+        """The largest spent epsilon in units of the stated one; 0 without a ledger."""
+        return max((level.spent / level.stated for level in self.levels), default=0.0)
+
+    @property
+    def replace_one_share(self) -> float:
+        """The same under replace-one neighbours."""
+        return max((level.replace_one / level.stated for level in self.levels), default=0.0)
 
     @property
     def is_overspent(self) -> bool:
@@ -82,7 +90,7 @@ class Spending:
     @property
     def stands(self) -> bool:
         """Whether the stated guarantee holds, but for a fixed seed."""
-        return not (self.unpaid or self.gaps or self.is_overspent)
+        return not (self.unpaid or self.gaps or self.is_overspent or self.unverified)
 
 
 @dataclass(frozen=True)
@@ -181,6 +189,17 @@ def _spendings(records: Iterable[Record]) -> Iterable[Spending]:
                 by_delta.setdefault(ledger.delta, []).append(ledger)
         for delta, same in by_delta.items():
             yield _spending(dataset, method, delta, same)
+        yield from _unverified(dataset, method, found)
+
+
+def _unverified(dataset: str, method: str, records: Iterable[Record]) -> Iterable[Spending]:
+    by_delta: dict[float, set[float]] = {}
+    for record in records:
+        if record.status == "ok" and record.ledger is None and math.isfinite(record.task.epsilon):
+            by_delta.setdefault(record.task.delta, set()).add(record.task.epsilon)
+    for delta, stated in by_delta.items():
+        levels = tuple(sorted(stated))
+        yield Spending(dataset, method, "", delta, (), (), (), False, unverified=levels)
 
 
 def _spending(

@@ -309,13 +309,15 @@ class _View:
     def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:
         """Mark the best complete means, ties at the printed precision included.
 
-        A row with a single method has no best.
+        A row with a single method has no best, and an unverified one is none.
         """
         name = self.metric.name
         means = {
             entry.label: round(entry.result.mean(name), decimals)
             for entry in row
-            if entry.result and entry.result.is_complete(name, entry.planned)
+            if entry.result
+            and entry.result.is_complete(name, entry.planned)
+            and not entry.result.is_unverified
         }
         if len(means) < 2:
             return tuple(row)

@@ -10,6 +10,8 @@ from dprepro.cli import app
 from dprepro.data.loading import UnavailableError
 from dprepro.errors import DpreproError
 
+README = Path(__file__).parents[2] / "README.md"
+
 
 def run(*args: str) -> Result:
     return CliRunner().invoke(app, ["data", *args], env={"COLUMNS": "200"})
@@ -73,7 +75,7 @@ def test_verify_fails_for_the_one_named_if_absent_or_wrong(card: Path) -> None:
     card.write_text(card.read_text() + "expect: {rows: 3}\n")
     result = run("verify", str(card))
     assert result.exit_code == 1
-    assert "rows: expected 3, found 2" in result.output
+    assert "rows: expected 3, found another" in result.output
 
 
 def test_describe_shows_size_and_what_is_public() -> None:
@@ -107,3 +109,54 @@ def test_an_unknown_name_is_an_error_of_the_users() -> None:
     result = run("describe", "adlut")
     assert isinstance(result.exception, DpreproError)
     assert "did you mean 'adult'?" in str(result.exception)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """The card that README prints, beside a table of its own."""
+    text = README.read_text().split("```yaml\n# shop.yaml\n")[1].split("```")[0]
+    path = tmp_path / "shop.yaml"
+    path.write_text(text)
+    (tmp_path / "shop.csv").write_text("age,city,returned\n20,Bonn,yes\n31,Turin,no\n")
+    return path
+
+
+def test_describe_shows_the_public_domain_of_the_card_in_the_readme(shop: Path) -> None:
+    output = " ".join(run("describe", str(shop)).output.split())
+    assert "none: run it" not in output
+    for part in ("public domain what the card says", "[18, 100]", "Bonn, Lyon, Turin"):
+        assert part in output
+    assert "labels not yes, yes" in output
+    described = json.loads(run("describe", str(shop), "--json").output)
+    assert described["has_public_domain"]
+    assert described["labels"] == ["not yes", "yes"]
+
+
+def test_describe_shows_the_labels_and_the_note_that_a_card_gives(shop: Path) -> None:
+    shop.write_text(shop.read_text() + 'labels: ["no", "yes"]\ndomain_note: by law\n')
+    output = " ".join(run("describe", str(shop)).output.split())
+    assert "labels no, yes" in output
+    assert "public domain by law" in output
+
+
+def test_describe_shows_the_bounds_of_a_target(shop: Path) -> None:
+    text = shop.read_text().replace("target: returned", "target: age\ntarget_bounds: [0, 120]")
+    text = text.replace("task: binary", "task: regression").replace('positive: "yes"\n', "")
+    text = text.replace("age: {numeric: [18, 100]}", 'returned: {categories: ["no", "yes"]}')
+    shop.write_text(text)
+    output = " ".join(run("describe", str(shop)).output.split())
+    assert "target bounds [0, 120]" in output
+    assert "public domain what the card says" in output
+
+
+def test_a_note_makes_no_public_domain(card: Path) -> None:
+    card.write_text(card.read_text() + "domain_note: nobody knows\n")
+    output = " ".join(run("describe", str(card)).output.split())
+    assert "public domain none: run it with `domain: observed`. nobody knows" in output
+
+
+def test_describe_of_a_table_that_is_not_here_says_where_to_put_it(shop: Path) -> None:
+    shop.with_name("shop.csv").unlink()
+    error = run("describe", str(shop)).exception
+    assert isinstance(error, UnavailableError)
+    assert f"put by hand: {shop.with_name('shop.csv')}" in str(error)

@@ -183,7 +183,7 @@ def test_a_users_own_healthcare_file_is_taken_and_checked(tmp_path: Path) -> Non
     assert own.X.columns[0] == "age"
     assert not load_card("healthcare").fingerprint(tmp_path).startswith(SYNTHETIC_PREFIX)
     table.iloc[:-1].to_csv(place, index=False)
-    with pytest.raises(DpreproError, match="rows: expected 14,199, found 14,198"):
+    with pytest.raises(DpreproError, match=r"rows: expected 14,199, found another\)"):
         load("healthcare", tmp_path, online=False)
 
 

@@ -14,6 +14,8 @@ from dprepro.errors import DpreproError
 
 FEATURES: dict[str, Any] = {"age": {"numeric": [0, 100]}, "colour": {"categories": ["red", "blue"]}}
 
+NUMBERS: dict[str, Any] = {"task": "regression"}
+CLASSES: dict[str, Any] = {"task": "multiclass"}
 SHAPE = {"rows": 9, "numeric": 0, "binary": 2, "positives": 3}
 
 
@@ -84,6 +86,14 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
         ({"labels": ["no", "maybe"]}, (), "'yes' is not one of"),
         ({"labels": ["no", "maybe", "yes"]}, (), "two labels"),
         ({"target_bounds": [0, 1]}, (), "`target_bounds` is for regression"),
+        ({**CLASSES, "features": {"x": {"numeric": [0, 1]}}}, ("positive",), "needs `labels`"),
+        *(
+            ({**NUMBERS, "target_bounds": bounds}, ("positive",), "finite with lower < upper")
+            for bounds in ([1, 1], [2, 1], [0, "1e999"])
+        ),
+        ({**CLASSES, "features": {}}, ("positive",), "needs `labels`"),
+        ({**CLASSES, "labels": []}, ("positive",), "two or more different labels, given []"),
+        ({**CLASSES, "labels": ["a", "b", "a"]}, ("positive",), "two or more different labels"),
         ({"task": "regression", "features": FEATURES}, ("positive",), "needs `target_bounds"),
         ({"task": "regression", "labels": ["a"]}, ("positive",), "`labels` is for classification"),
         ({"features": FEATURES, "drop": ["age"]}, (), "both `features` and `drop`"),

@@ -101,10 +101,14 @@ def test_every_float_is_read_to_the_last_bit() -> None:
 @pytest.mark.parametrize(
     ("data", "kinds", "says"),
     [
-        (b"a,b\n1,2\nten,3\n", {"a": "numeric"}, "'ten'"),
+        (
+            b"a,b\n1,2\nten,3\n",
+            {"a": "numeric"},
+            "column 'a' is numeric on the card but holds text",
+        ),
         (b"a,b\n1,2\n3\n", {}, "Expected 2 columns, got 1"),
         (b"", {}, "Empty"),
-        (b"a,a\n1,2\n", {}, "column names repeat: a"),
+        (b"a,a\n1,2\n", {}, "column names repeat: those of columns 1, 2"),
     ],
 )
 def test_csv_that_does_not_fit(data: bytes, kinds: dict[str, Any], says: str) -> None:

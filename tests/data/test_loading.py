@@ -92,7 +92,7 @@ def test_files_of_other_columns_are_not_pooled(write_card: WriteCard, toy_csv: b
     path = write_card({"sources": [{"pool": [{"file": "toy.csv"}, {"file": "more.csv"}]}]})
     path.with_name("toy.csv").write_bytes(toy_csv)
     path.with_name("more.csv").write_bytes(toy_csv.replace(b"age", b"years"))
-    with pytest.raises(DpreproError, match=r"more.csv: its columns are years, colour, y, but"):
+    with pytest.raises(DpreproError, match=r"more.csv: its columns are not those of .*toy.csv"):
         load(path)
 
 
@@ -122,7 +122,7 @@ def test_joined_files_stand_side_by_side(write_card: WriteCard, tmp_path: Path) 
     np.testing.assert_array_equal(dataset.y, [1, 0, 1])
     assert dataset.source.endswith("b.csv")
     (folder / "b.csv").write_bytes(b"label\nyes\n")
-    with pytest.raises(DpreproError, match=r"has 1 rows, but .* has 3; joined files must agree"):
+    with pytest.raises(DpreproError, match=r"b.csv has another number of rows than .*a.csv"):
         load(path)
 
 
@@ -144,7 +144,7 @@ def test_a_wrong_private_file_is_an_error_not_a_reason_to_make_up_data(
     sources = [{"file": "toy.csv"}, {"synthetic": shape}]
     path = write_card({"labels": ["no", "yes"], "sources": sources, "expect": {"rows": 12}})
     path.with_name("toy.csv").write_bytes(toy_csv)
-    with pytest.raises(DpreproError, match="rows: expected 12, found 4"):
+    with pytest.raises(DpreproError, match=r"rows: expected 12, found another\)"):
         load(path)
 
 
@@ -166,7 +166,7 @@ def test_a_wrong_local_file_stops_at_once(
 def test_local_values_that_differ_name_the_file(write_card: WriteCard, toy_csv: bytes) -> None:
     path = write_card({"expect": {"rows": 5}})
     path.with_name("toy.csv").write_bytes(toy_csv)
-    with pytest.raises(DpreproError, match=r"toy.csv: .*rows: expected 5, found 4"):
+    with pytest.raises(DpreproError, match=r"toy.csv: .*rows: expected 5, found another\)"):
         load(path)
 
 
@@ -251,7 +251,7 @@ def test_failed_downloads_are_explained_and_leave_nothing(
         "answers 404",
         "not a whole zip file",
         "wrong checksum",
-        "'maybe'",
+        "must hold two labels",
     )
     for line, source, reason in zip(lines[1:-1], sources, reasons, strict=True):
         assert str(next(iter(source.values()))) in line
@@ -303,5 +303,5 @@ def test_verify_tells_right_wrong_and_absent(
     path.with_name("toy.csv").write_bytes(toy_csv + b"1,red,no\n")
     (check,) = verify_all(names)
     assert check.status == "wrong"
-    assert "expected 4, found 5" in check.message
+    assert "expected 4, found another" in check.message
     assert server.asked == []

@@ -52,7 +52,9 @@ def test_filters_weights_and_attributions_of_the_rows_asked_for(config):
 
 
 def test_what_cannot_be_explained_is_refused(config):
-    with pytest.raises(DpreproError, match="no held-out row 114: there are rows 0 to 113"):
+    with pytest.raises(
+        DpreproError, match="no held-out row 114: rows count from 0, and there are fewer"
+    ):
         explain(config, choose_tasks(config, ["llm"]), [114], top=1)
     with pytest.raises(DpreproError, match="ebm has no filters to draw and no gradients"):
         explain(config, choose_tasks(config, ["ebm"]), [0], top=1)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,11 @@ from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.experiment.splits import split_rows
-from dprepro.experiment.worker import MESSAGE_LENGTH, DataRef, run_task, warm_up
-from tests.lab import Lab
+from dprepro.experiment.worker import MESSAGE_LENGTH, DataRef, rows_of, run_task, warm_up
+from tests.lab import CARD, Lab
+
+ERROR = '__import__("dprepro.errors").errors.DpreproError'
+TOLD = f'{ERROR}("x" * 9999)'
 
 
 def _task(lab: Lab, method: str = "noisy", **keys: object) -> tuple[Task, DataRef]:
@@ -64,20 +68,35 @@ def test_a_null_seed_gives_new_noise_on_the_same_split(lab: Lab) -> None:
 def test_an_error_is_told_short_with_its_place_and_no_folders(lab: Lab) -> None:
     record = _run(lab, "raises")
     assert (record.status, record.metrics, record.ledger) == ("failed", {}, None)
-    assert record.message.startswith("RuntimeError: no luck today (misbehaviour.py:")
+    assert record.message.startswith("RuntimeError: (text withheld, as it can quote rows;")
+    assert re.search(r"\(misbehaviour.py:\d+ fit\)$", record.message)
+    assert "no luck" not in record.message
     assert str(lab.folder) not in record.message
+
+
+def test_the_terminal_shows_an_error_whole_to_who_asks(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(lab, "raises").status == "failed"
+    assert "no luck today" not in capfd.readouterr().err
+    monkeypatch.setenv("DPREPRO_DEBUG", "1")
+    record = _run(lab, "raises")
+    assert "RuntimeError: no luck today" in capfd.readouterr().err
+    assert "no luck" not in record.message
 
 
 def test_a_long_error_is_cut(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
-    plugin.write_text(plugin.read_text().replace('"no luck today"', '"x" * 9999'))
-    assert len(_run(lab, "raises").message) < MESSAGE_LENGTH + 200
+    plugin.write_text(plugin.read_text().replace('RuntimeError("no luck today")', TOLD))
+    record = _run(lab, "raises")
+    assert record.message.startswith("DpreproError: xxx")
+    assert len(record.message) < MESSAGE_LENGTH + 200
 
 
 def test_a_method_that_leaves_python_is_a_failure_like_any_other(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
     plugin.write_text(plugin.read_text().replace('RuntimeError("no luck', 'SystemExit("no luck'))
-    assert _run(lab, "raises").message.startswith("SystemExit: no luck today")
+    assert _run(lab, "raises").message.startswith("SystemExit: (text withheld")
 
 
 def test_a_ledger_that_strict_json_cannot_hold_is_a_failure(lab: Lab) -> None:
@@ -85,7 +104,7 @@ def test_a_ledger_that_strict_json_cannot_hold_is_a_failure(lab: Lab) -> None:
     plugin.write_text(plugin.read_text().replace('"laplace"}', 'float("inf")}'))
     record = _run(lab)
     assert record.status == "failed"
-    assert "not JSON compliant" in record.message
+    assert record.message.startswith("ValueError: (text withheld")
 
 
 @pytest.mark.parametrize(("kind", "categories"), [("public", "uv"), ("observed", "uv")])
@@ -96,7 +115,7 @@ def test_the_domain_is_the_cards_or_that_of_the_training_rows(
     plugin.write_text(
         plugin.read_text().replace(
             "return Noisy(epsilon=setting.epsilon, seed=setting.seed, **params)",
-            'raise RuntimeError(f"{setting.domain.features[0].upper} {setting.domain.is_public}")',
+            f'raise {ERROR}(f"{{setting.domain.features[0].upper}} {{setting.domain.is_public}}")',
         )
     )
     task, data = _task(lab, domain=kind)
@@ -179,3 +198,16 @@ def test_the_donors_test_set_is_scored_whole_and_trains_nothing(lab: Lab) -> Non
     assert hits == pytest.approx([round(h) for h in hits])
     assert metrics[0]["auc"] != metrics[1]["auc"]  # the noise differs, the rows do not
     assert metrics[0]["n_features"] == 2.0
+
+
+def test_the_labels_are_counted_by_the_card_and_not_by_the_rows(lab: Lab) -> None:
+    for labels, counted in (("", 2), ("labels: [u, v, w]\n", 3)):
+        card = lab.folder / "tiny.yaml"
+        text = card.read_text().partition("features:")[0].replace("target: y", "target: b")
+        text = text.replace("task: binary", "task: multiclass").replace('positive: "yes"\n', labels)
+        card.write_text(text + ("drop: [y]\nfeatures: {a: {numeric: [-5, 5]}}\n" if labels else ""))
+        kind = "public" if labels else "observed"
+        config = load_config(lab.config(methods=["llm"], metric="accuracy", domain=kind))
+        task, data = plan(config)[0].task, DataRef(config.card, fingerprint=str(counted))
+        assert rows_of(task, data).n_classes == counted
+        card.write_text(CARD)

@@ -16,6 +16,7 @@ SMALL = {"n_maps": 2, "n_projected": None, "inverse_temperature": 1.0, "learning
 
 
 FEATURES = tuple(NumericFeature(f"x{k}", 0, 1) for k in range(64))
+DIGITS = Domain(FEATURES, tuple("0123456789"))
 
 
 def digits():
@@ -87,7 +88,9 @@ def test_the_noise_of_a_fit_has_the_scale_that_the_ledger_states(projected, monk
 @pytest.mark.parametrize("accountant", ["pld", "moments"])
 def test_the_budget_is_kept_and_the_guarantee_holds(accountant):
     X, y = digits()
-    model = private(epsilon=2.0, delta=1e-5, accountant=accountant, random_state=None).fit(X, y)
+    model = private(
+        epsilon=2.0, delta=1e-5, accountant=accountant, random_state=None, domain=DIGITS
+    ).fit(X, y)
     rate, steps = 100 / len(X), 5 * math.ceil(len(X) / 100)
     assert model.noise_multiplier_ == sampled_sigma(accountant, 2.0, 1e-5, rate=rate, steps=steps)
     assert model.ledger_.holds
@@ -133,6 +136,17 @@ def test_a_fit_that_fails_leaves_no_ledger_of_the_one_before():
     assert not hasattr(model, "ledger_")
 
 
+def test_labels_that_no_domain_names_are_unpaid():
+    X, y = np.random.default_rng(0).random((60, len(FEATURES))), np.arange(60) % 3
+    ledger = private(epsilon=1.0).fit(X, y).ledger_
+    assert "labels that occur" in ledger.unpaid
+    assert "labels" not in ledger.assumed_public
+    domain = Domain(FEATURES, ("0", "1", "2"))
+    ledger = private(epsilon=1.0, domain=domain).fit(X, y).ledger_
+    assert "labels that occur" not in ledger.unpaid
+    assert "labels" in ledger.assumed_public
+
+
 def test_a_fixed_seed_and_an_observed_domain_are_unpaid():
     X, y = digits()
     domain = Domain(FEATURES, tuple("0123456789"), ("bounds",))
@@ -151,7 +165,7 @@ def test_the_labels_are_those_of_the_domain_whichever_occur(labels):
     model = private(epsilon=1.0, domain=domain).fit(X[few], labels[y[few]])
     np.testing.assert_array_equal(model.classes_, labels)
     assert model.predict_proba(X[:3]).shape == (3, 10)
-    with pytest.raises(ValueError, match=r"y holds .* the domain's target has"):
+    with pytest.raises(ValueError, match=r"y must hold the domain's labels '0', '1' as text"):
         model.set_params(domain=Domain(FEATURES, ("0", "1"))).fit(X, labels[y])
 
 
@@ -180,7 +194,7 @@ def test_inputs_enter_normalised():
 def test_a_row_of_huge_numbers_spoils_no_filter(projected):
     X, y = digits()
     X[7] = 1e25
-    model = private(n_projected=projected, spread=1e-10, random_state=None).fit(X, y)
+    model = private(n_projected=projected, spread=1e-10, random_state=None, domain=DIGITS).fit(X, y)
     assert np.isfinite(model.filters_).all()
     assert np.isfinite(model.predict_proba(X)).all()
     assert model.ledger_.holds

@@ -98,7 +98,7 @@ def test_a_domain_of_other_features_is_refused():
 
 @pytest.mark.parametrize(
     ("params", "message"),
-    [({"epsilon": 0.01}, "pays for no vote"), ({"teachers": 400}, "cannot share 300 rows")],
+    [({"epsilon": 0.01}, "pays for no vote"), ({"teachers": 400}, "too few rows for 400 teachers")],
 )
 def test_what_cannot_be_done_says_what_to_do(params, message):
     with pytest.raises(ValueError, match=message):

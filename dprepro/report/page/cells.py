@@ -9,6 +9,7 @@ from dprepro.published.published import PublishedCell
 from dprepro.report.metrics import METRICS
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.render import figures, level, number
+from dprepro.report.results import ResultCell
 from dprepro.report.tables import Entry, Group, ResultTable
 from dprepro.report.verdicts import CellVerdict
 
@@ -65,9 +66,13 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
         *(Cell(text) for text in (published, measured, difference)),
         Cell(f"{cell.verdict.symbol} {verdict}", key=verdict, tone=tone(verdict)),
         *(Cell(text) for text in (tolerance, interval, printed.paper, printed.table)),
-        Cell("why", link=reason) if reason else Cell(cell.note),
+        Cell("why", link=reason) if reason else Cell(_note(cell.result) + cell.note),
     )
     return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
+
+
+def _note(result: ResultCell | None) -> str:
+    return "Unverified: keeps no ledger. " if result and result.is_unverified else ""
 
 
 def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:
@@ -85,7 +90,7 @@ def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:
 def _measured(table: ResultTable, group: Group, entry: Entry) -> Row:
     result, metric = entry.result, table.metric.name
     assert result is not None
-    measured, note = "", "; ".join(result.messages)
+    measured, note = "", _note(result) + "; ".join(result.messages)
     if result.splits(metric):
         measured = number(result.mean(metric), result.sd(metric), group.decimals + 1)
     if not result.is_complete(metric, entry.planned):

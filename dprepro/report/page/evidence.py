@@ -78,14 +78,18 @@ def _spent(spending: Spending) -> Row:
         f"{s.stated:g}\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}{_number(s.spent)}"
         for s in spending.levels
     )
-    exchanged = max(level.replace_one / level.stated for level in spending.levels)
+    levels = levels or ", ".join(f"{stated:g}" for stated in spending.unverified)
     state = "holds" if spending.stands else "does not hold"
+    if spending.unverified:
+        state = "unverified"
     fields = (
         *(Cell(text) for text in (spending.dataset, spending.method, spending.adjacency)),
         Cell(f"{spending.delta:g}"),
         Cell(levels),
-        Cell(_share(spending.largest_share)),
-        Cell(_share(exchanged)),
+        *(
+            Cell("" if spending.unverified else _share(share))
+            for share in (spending.largest_share, spending.replace_one_share)
+        ),
         Cell(state, tone=tone(state)),
         _why_not(spending),
     )
@@ -97,6 +101,7 @@ def _why_not(spending: Spending) -> Cell:
         "more spent than stated": spending.is_overspent,
         "unpaid reads": spending.unpaid,
         "gaps in the proof": spending.gaps,
+        "keeps no ledger: nothing says what it spends": spending.unverified,
     }
     said = [name for name, found in reasons.items() if found]
     lines = [f"Read without paying: {text}" for text in spending.unpaid]

@@ -1,0 +1,173 @@
+"""A method that takes a budget and keeps no ledger is called unverified wherever it shows."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.errors import DpreproError
+from dprepro.methods import registry
+from dprepro.report.results import read_results
+from dprepro.report.runs import read_runs
+from tests.report.journals import records, spread, write
+
+PLUGIN = """
+from sklearn.linear_model import LogisticRegression
+from dprepro.methods.registry import Guarantee, Method
+
+def build(setting, **params):
+    return LogisticRegression()
+
+METHODS = [Method("claims", "Claims much", frozenset({"binary"}), Guarantee.PURE, "zero-out",
+                  ("nothing",), "nowhere", build, takes_epsilon=True, encoding="unit-norm")]
+"""
+CARD = """
+name: tiny
+task: binary
+file: tiny.csv
+target: y
+positive: "yes"
+features:
+  a: {numeric: [-5, 5]}
+"""
+CONFIG = """
+dataset: tiny.yaml
+metric: auc
+domain: public
+splits: 1
+seed: 1
+epsilons: [1, 2]
+delta: 1e-6
+methods: [claims, dp-logistic-fair]
+"""
+LEDGER = {
+    "epsilon": 1.0,
+    "true_epsilon": 0.876,
+    "replace_one_epsilon": 2.0,
+    "adjacency": "zero-out",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a method that claims a guarantee, a card and a config."""
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "mine.py").write_text(PLUGIN)
+    (tmp_path / "tiny.yaml").write_text(CARD)
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    rows = "".join(f"{i / 10 - 3},{'yes' if i % 3 else 'no'}\n" for i in range(60))
+    (tmp_path / "tiny.csv").write_text("a,y\n" + rows)
+    monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(tmp_path / "methods"))
+    registry.all_methods.cache_clear()
+    yield tmp_path
+    registry.all_methods.cache_clear()
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output
+
+
+def journal(folder, **fields):
+    """Write a journal in which a method without a ledger leads one with a ledger."""
+    lines = [
+        *records(spread(0.883, 0.005), epsilon=1.0, ledger=LEDGER, **fields),
+        *records(spread(0.95, 0.005), label="claims", epsilon=1.0, ledger=None, **fields),
+        *records(spread(0.96, 0.005), label="ebm", epsilon=float("inf"), **fields),
+    ]
+    write(folder, "one", lines)
+    return folder
+
+
+def test_methods_says_which_one_nothing_backs(folder):
+    shown = " ".join(run("methods").split())
+    assert "guarantee epsilon, neighbours zero-out; unverified: it keeps no ledger" in shown
+    listed = {entry["name"]: entry["unverified"] for entry in json.loads(run("methods", "--json"))}
+    assert [name for name, unverified in listed.items() if unverified] == ["claims"]
+
+
+def test_tables_mark_it_and_never_call_it_best(tmp_path):
+    text = run("table", "--results", journal(tmp_path), "--format", "markdown", "--true-epsilon")
+    assert "| 0.950 ± 0.005 [unverified] |" in text
+    assert "| 0.883 ± 0.005 [ε 0.876] |" in text  # alone among the verified: no best
+    assert "- [unverified]: the method keeps no ledger" in text
+    rows = json.loads(run("table", "--results", tmp_path, "--format", "json"))
+    marked = {(row["method"], row["epsilon"]): row["unverified"] for row in rows}
+    assert marked == {("dp-ebm-gdp", 1.0): False, ("claims", 1.0): True, ("ebm", None): False}
+    assert not any(row["is_best"] for row in rows if row["unverified"])
+
+
+def test_tables_without_such_a_method_say_nothing_of_it(tmp_path):
+    write(tmp_path, "one", records(spread(0.883, 0.005), epsilon=1.0, ledger=LEDGER))
+    assert "unverified" not in run("table", "--results", tmp_path, "--format", "markdown")
+
+
+def test_one_split_without_a_ledger_is_enough(tmp_path):
+    first, second = records([0.8, 0.9], epsilon=1.0, ledger=LEDGER)
+    (bare,) = records([0.7], epsilon=1.0, ledger=None, split=2)
+    write(tmp_path, "one", [first, second, bare])
+    (cell,) = read_results(tmp_path).cells
+    assert cell.is_unverified
+
+
+def test_check_names_the_cells(tmp_path):
+    write(tmp_path, "one", records(spread(0.883, 0.005), epsilon=1.0, ledger=None))
+    shown = " ".join(run("check", "--results", tmp_path, "--paper", "dp-ebm-2021").split())
+    assert "Unverified, since the method keeps no ledger" in shown
+    found = json.loads(
+        run("check", "--results", tmp_path, "--paper", "dp-ebm-2021", "--format", "json")
+    )
+    assert len(found["unverified"]) == 1
+    assert "dp-ebm-gdp" in found["unverified"][0]
+
+
+def test_the_page_lists_it_among_the_ledgers(tmp_path):
+    kept, bare = read_runs(journal(tmp_path)).spendings
+    assert (kept.unverified, kept.stands) == ((), True)
+    assert (bare.method, bare.unverified, bare.levels, bare.stands) == ("claims", (1.0,), (), False)
+    output = tmp_path / "page.html"
+    run("report", "--results", tmp_path, "--output", output)
+    page = output.read_text()
+    assert ">unverified<" in page
+    assert "keeps no ledger: nothing says what it spends" in page
+
+
+def test_ledger_marks_it_among_others(folder):
+    shown = run("ledger", folder / "mine.yaml")
+    (row,) = [line.split() for line in shown.splitlines() if line.startswith("claims ")]
+    assert row == ["claims", "?", "unverified", "unverified"]
+    assert "claims: unverified: it keeps no ledger" in shown
+    assert "dp-logistic-fair: the stated guarantee does not hold: 1 unpaid" in " ".join(
+        shown.split()
+    )
+    found = json.loads(run("ledger", folder / "mine.yaml", "--json"))
+    assert [entry.get("unverified", False) for entry in found] == [True, True, False, False]
+
+
+def test_ledger_of_it_alone_says_what_to_do(folder):
+    done = CliRunner().invoke(app, ["ledger", str(folder / "mine.yaml"), "--method", "claims"])
+    assert isinstance(done.exception, DpreproError)
+    assert "claims: unverified: it keeps no ledger" in str(done.exception)
+    assert "`ledger_`" in str(done.exception)
+
+
+def test_audit_says_what_to_do(folder):
+    done = CliRunner().invoke(app, ["audit", "claims", "--trials", "40"])
+    assert isinstance(done.exception, DpreproError)
+    assert "claims: unverified: it keeps no ledger" in str(done.exception)
+    assert "\n" not in str(done.exception)
+
+
+def test_audit_goes_on_with_the_others(folder):
+    shown = run("audit", "claims", "gaussian", "--trials", "40", "--seed", "1")
+    assert "claims: unverified" in shown
+    assert [line.split()[0] for line in shown.splitlines() if " within" in line] == ["gaussian"]
+
+
+def test_run_and_table_end_in_the_mark(folder):
+    config = folder / "mine.yaml"
+    config.write_text(CONFIG.replace("[claims, dp-logistic-fair]", "[claims]"))
+    run("run", config, "--results", folder / "results", "--jobs", "1")
+    assert "[unverified]" in run("table", "--results", folder / "results", "--format", "markdown")

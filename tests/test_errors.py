@@ -1,0 +1,69 @@
+"""Which errors' texts may be published: this package's own, and no other's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dprepro.cli import main
+from dprepro.data.domain import NumericFeature
+from dprepro.ebm import DPEBMRegressor
+from dprepro.errors import DpreproError, publishable
+from dprepro.experiment.record import Task
+
+
+def caught(action: object) -> BaseException:
+    """Return what a call raises."""
+    with pytest.raises(Exception) as info:  # noqa: PT011
+        action()  # type: ignore[operator]
+    return info.value
+
+
+def foreign() -> None:
+    raise ValueError("secret 17")
+
+
+def test_our_own_raise_is_kept_and_a_foreign_one_withheld() -> None:
+    assert "bounds must be finite" in publishable(caught(lambda: NumericFeature("x", 2, 1)))
+    assert "secret" not in publishable(caught(foreign))
+    assert "DPREPRO_DEBUG=1" in publishable(caught(foreign))
+
+
+def test_an_error_of_compiled_code_that_we_call_is_foreign() -> None:
+    # `Task.from_json` calls float(); the error comes from its line, but not from a `raise`.
+    error = caught(lambda: Task.from_json({"epsilon": "secret"}))
+    assert "secret" in str(error)
+    assert "secret" not in publishable(error)
+
+
+def test_a_foreign_error_that_passes_through_ours_stays_foreign() -> None:
+    class Secret:
+        def __array__(self, *_: object, **__: object) -> np.ndarray:
+            raise ValueError("secret 17")
+
+    error = caught(lambda: DPEBMRegressor().fit(Secret(), [1.0, 2.0]))
+    assert "secret" not in publishable(error)
+
+
+def test_our_errors_are_kept_wherever_they_come_from() -> None:
+    assert publishable(DpreproError("no such file")) == "no such file"
+    assert "withheld" in publishable(ValueError("never raised"))
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_internal_error_on_the_terminal_is_whole_for_who_asks(
+    debug: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("dprepro.cli.app", foreign)
+    if debug:
+        monkeypatch.setenv("DPREPRO_DEBUG", "1")
+        with pytest.raises(ValueError, match="secret 17"):
+            main()
+        return
+    monkeypatch.delenv("DPREPRO_DEBUG", raising=False)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 70
+    said = capsys.readouterr().err
+    assert "internal error: ValueError" in said
+    assert "secret" not in said
