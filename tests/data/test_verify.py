@@ -99,7 +99,7 @@ def test_what_differs_is_said_and_what_was_found_of_published_rows(
 
 def test_a_digest_of_private_rows_is_not_told(make_card: Callable[..., Card]) -> None:
     card = make_card({"private": "true", "expect": {"values_sha256": "0" * 64}})
-    with pytest.raises(DpreproError, match=r"values_sha256: expected 0+, found others") as caught:
+    with pytest.raises(DpreproError, match=r"values_sha256: expected 0+, found another") as caught:
         check_expectations(frame(), Y, card)
     assert values_digest(frame(), Y) not in str(caught.value)
 
