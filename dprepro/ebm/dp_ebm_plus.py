@@ -16,6 +16,7 @@ from dprepro.ebm.batch_boosting import BatchBooster, Function
 from dprepro.ebm.binning import FeatureBins, recode
 from dprepro.ebm.clipping import typical_deviation
 from dprepro.ebm.editing import check_directions, make_all_monotone
+from dprepro.ebm.exact_sums import exact_sum
 from dprepro.ebm.fine_grid import cell_extents, fine_cells, merge_fine
 from dprepro.ebm.grouped_counts import GROUP, agreeing_counts, exact_answers, sum_deviations
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
@@ -106,7 +107,7 @@ class _DPEBMPlus(AdditiveModel):
     ) -> tuple[float, float, float]:
         """Return about how many rows there are, where the intercept starts, and how targets spread.
 
-        A row adds (1, t, t^2) with |t| <= 1/2 to the number of rows and the sums of t and t^2:
+        A row adds (1, t, t^2), |t| <= 1/2, to the number of rows and two sums (see `exact_sum`):
         sensitivity sqrt(1 + 1/4 + 1/16). The last is not asked for labels: sqrt(1 + 1/4).
         """
         centred = targets.astype(np.float64) - (0.5 if logistic else 0.0)
@@ -122,14 +123,14 @@ class _DPEBMPlus(AdditiveModel):
         )
         deviation = source.ledger.entries[-1].scale
         rows = max(len(targets) + noise[0], deviation, 10.0)
-        total = centred.sum() + noise[1]
+        total = exact_sum(centred) + noise[1]
         if logistic:
             least = max(min(0.5, deviation / rows), 1e-4)
             share = min(max(total / rows + 0.5, least), 1 - least)
             return rows, math.log(share / (1 - share)), 0.5
         # A mean that is lost in the noise is that of the range: 1/4 is its deviation a priori.
         average = float(total / rows / (1 + (deviation / rows / 0.25) ** 2))
-        square = (centred**2).sum() + noise[2]
+        square = exact_sum(centred**2) + noise[2]
         return rows, average, typical_deviation(square / rows - average**2, deviation / rows)
 
     def _release_histograms(

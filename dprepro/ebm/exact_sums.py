@@ -30,7 +30,7 @@ BLOCK_ROWS = 1984
 loops are unrolled to."""
 
 FINE_BITS = 24
-"""g of sums that are int64 from the start. float64 holds them too, up to 5 * 10^8 parts of size 1."""
+"""g of sums that are int64 from the start: up to 5 * 10^8 parts of size 1, as float64 too."""
 
 
 @njit(nogil=True, cache=True)
