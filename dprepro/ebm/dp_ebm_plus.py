@@ -234,15 +234,16 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
        histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
        is clipped to [-c, c] and goes into one bin, so a query has sensitivity c, and c follows from
-       what is released. For labels, c bounds |y - sigmoid(F)| for every row there could be, so that
-       hardly any is clipped, and the same query sums the curvatures p (1 - p), |r| (1 - |r|) for a
-       residual r: a row's part has the norm |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2), at
-       most 1, so that the second answer is nearly free. For numbers, c comes from a noisy histogram
+       what is released. For labels it is the largest |y - sigmoid(F)| that F allows to any row when
+       the epoch begins. F then moves, and some residuals pass c: in the first epoch 12 % of the
+       rows of Phishing in an average query and 44 % in one, 4 % and 24 % of Adult, later none
+       (epsilon 0.5 to 8). The same query sums curvatures, |r| (1 - |r|) for a residual r, p (1 - p)
+       if it is not clipped: a part has the norm |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2)
+       <= 1, so that the second answer is nearly free. For numbers, c comes from a noisy histogram
        of |y - F|, to which a row adds 1 in one cell, itself a query of the epoch. Query q has a
        share s_q of the epoch's mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
        shares are fixed when the epoch begins, from what is released, and add up to 1, so that every
-       epoch is mu_e-GDP whatever came before. Features whose cells all merged into one bin are
-       not asked.
+       epoch is mu_e-GDP. Features whose cells all merged into one bin are not asked.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
     the epochs, smoothing of functions by empirical Bayes (`batch_boosting`, `smoothing`).
