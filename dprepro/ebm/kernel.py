@@ -1,10 +1,11 @@
 """Boosting, step by step, with given cuts and noise: deterministic.
 
-Layout: bin codes are uint8 and lie feature by feature, everything else a row has is float32. No
-loop has a table look-up, so that LLVM vectorises it; partial sums of a block are float32, sums over
-blocks float64. A pass applies one step's update and sums the next step's residuals, in three short
-loops over blocks that stay in the first-level cache, 14 bytes a row. Logistic boosting with at most
-3 leaves has a quicker form of the same pass: see `odds_kernel`.
+Layout: bin codes are uint8 and lie feature by feature; a row's score and target are float32, its
+residual a whole number. No loop has a table look-up, so that LLVM vectorises it. A pass applies one
+step's update and sums the next step's residuals, in three short loops over blocks that stay in the
+first-level cache, 14 bytes a row. Sums are exact and do not depend on the order of the rows: see
+`exact_sums`. Logistic boosting with at most 3 leaves has a quicker form of the same pass: see
+`odds_kernel`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ _exact: Any = {"error_model": "numpy", "nogil": True, "cache": True}
 
 @njit(inline="always", fastmath=True, error_model="numpy")
 def sigmoid(score):  # type: ignore[no-untyped-def]
-    """Return 1 / (1 + exp(-score)) for a float32 score, within 3e-7 and never outside [0, 1]."""
+    """Return 1 / (1 + exp(-score)) for a float32 score, within 3e-7 and never outside [0, 1].
+
+    Inlined into a loop it is as fast, or as exact, as that loop's own flags say.
+    """
     s = min(max(score, -_LIMIT), _LIMIT)
     z = s * s
     p = ((_P3 * z + _P2) * z + _P1) * z + _P0
