@@ -233,7 +233,10 @@ class BatchBooster:
     # --- bounds ---------------------------------------------------------------------------------
 
     def _largest_residual(self) -> float:
-        """Return the bound of |y - sigmoid(F)| that the released functions set to every row."""
+        """Return the bound of |y - sigmoid(F)| that the released functions set to every row.
+
+        They move within the epoch that begins with it. What then passes it is clipped.
+        """
         start = float(self.intercept.values[0])
         highest = start + sum(function.values.max() for function in self.functions)
         lowest = start + sum(function.values.min() for function in self.functions)

@@ -1,4 +1,4 @@
-"""Bins: private histograms (DP-EBM) and quantiles (EBM), and the codes they give to values."""
+"""Bins made of private histograms (DP-EBM), and the codes that bins give to values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from dprepro.data.domain import (
 )
 
 MAX_BINS = 256
-"""Codes are uint8."""
+"""Bins that a feature can have, those of missing values and of other categories included: codes are
+uint8."""
 
 OTHER = "(other)"
 MISSING = "(missing)"
@@ -87,9 +88,6 @@ def numeric_values(column: pd.Series) -> np.ndarray:
     return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-# --- private histograms -------------------------------------------------------------------------
-
-
 def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Sort rows into the public cells from which a feature's bins will be merged.
 
@@ -100,7 +98,7 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
     Returns
     -------
     cells : uint16 (n,)
-        Cell of every row.
+        Cell of every row; uint32 where there are more categories than uint16 can number.
     counts : int64 (cells,)
         Rows per cell, exact: private until noise is added.
 
@@ -117,7 +115,7 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
         return cells, _count(cells, edges.size)
     codes = category_codes(column, feature.categories)
     refuse_unseen(feature, (codes < 0) & ~missing)
-    cells = np.where(codes < 0, len(feature.categories), codes).astype(np.uint16)
+    cells = cell_codes(codes, len(feature.categories))
     return cells, np.bincount(cells, minlength=len(feature.categories) + 1)
 
 
@@ -161,9 +159,46 @@ def _count(cells, n_cells):  # type: ignore[no-untyped-def]
     return counts
 
 
+def cell_codes(codes: np.ndarray, n_categories: int) -> np.ndarray:
+    """Return cells as integers (n,) in which every cell has a number: that of missing values last.
+
+    `codes` are those of categories, -1 for missing values.
+    """
+    cells = np.where(codes < 0, n_categories, codes)
+    return cells.astype(np.uint16 if n_categories < 2**16 else np.uint32)
+
+
+def as_codes(bins: np.ndarray) -> np.ndarray:
+    """Return numbers of bins as uint8.
+
+    Raises
+    ------
+    ValueError
+        If one is not from 0 to 255: as a byte it would be another bin's.
+    """
+    if bins.size and not 0 <= bins.min() <= bins.max() < MAX_BINS:
+        raise ValueError(
+            f"bins {bins.min()} to {bins.max()} of a feature do not fit into a byte: it can have "
+            f"{MAX_BINS}, numbered from 0. Merge cells until it has"
+        )
+    return bins.astype(np.uint8)
+
+
+def recode(
+    cells: np.ndarray, bin_of_cell: np.ndarray, order: np.ndarray, codes: np.ndarray
+) -> None:
+    """Write the bin of every row's cell to `codes`, uint8 (n,), rows in `order`.
+
+    Raises
+    ------
+    ValueError
+        If a cell's bin does not fit into uint8.
+    """
+    _recode(cells, as_codes(bin_of_cell), order, codes)
+
+
 @njit(nogil=True, cache=True)
-def recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
-    """Write the bin of every row's cell to `codes`, rows in `order`."""
+def _recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
     for i in range(codes.size):
         codes[i] = bin_of_cell[cells[order[i]]]
 
@@ -179,6 +214,10 @@ def merge_cells(
     the domain allows them, count as one more category; below `target` those of a numeric feature
     join its largest bin.
 
+    No feature gets more than `MAX_BINS` bins. Noise lifts empty cells over `target`, so that of
+    many categories, or of more than 255 cells, more could reach it: then the largest of the
+    categories are kept, and numeric cells join into bins of at least an even share of all.
+
     Parameters
     ----------
     feature, max_bins
@@ -192,8 +231,8 @@ def merge_cells(
     -------
     bins, counts : FeatureBins, float64 (n_bins,)
         The bins and their noisy counts, each positive.
-    bin_of_cell : uint8 (cells,)
-        The bin into which each cell went.
+    bin_of_cell : int64 (cells,)
+        The bin into which each cell went, below `MAX_BINS`.
     """
     noisy = np.clip(noisy, 0.0, None)
     if not feature.missing:
@@ -204,32 +243,41 @@ def merge_cells(
         bins, bin_of_cell = _merge_categories(feature, noisy, target)
     counts = np.bincount(bin_of_cell, weights=noisy, minlength=bins.n_bins)
     # With a lone bin the noise can leave less than one bin's worth: any positive count will do.
-    return bins, np.where(counts > 0, counts, target), bin_of_cell.astype(np.uint8)
+    return bins, np.where(counts > 0, counts, target), bin_of_cell
 
 
 def _merge_numeric(
     feature: NumericFeature, noisy: np.ndarray, target: float, max_bins: int
 ) -> tuple[FeatureBins, np.ndarray]:
-    bin_of_cell = np.zeros(noisy.size, dtype=np.int64)
+    most = MAX_BINS - feature.missing
+    bin_of_cell = _join_neighbours(noisy[:-1], target)
+    if bin_of_cell[-1] >= most:
+        # As many bins as hold a share of 1 / most each there can be, and no more.
+        bin_of_cell = _join_neighbours(noisy[:-1], noisy[:-1].sum() / most)
+    inner = cell_edges(feature, max_bins)[1:-1]
+    cuts = inner[np.diff(bin_of_cell) > 0]
+    own_bin = feature.missing and noisy[-1] >= target
+    if own_bin:
+        missing_bin = cuts.size + 1
+    elif feature.missing:
+        missing_bin = int(np.bincount(bin_of_cell, weights=noisy[:-1]).argmax())
+    else:
+        missing_bin = -1
+    return numeric_bins(feature, cuts, missing_bin), np.append(bin_of_cell, max(missing_bin, 0))
+
+
+def _join_neighbours(counts: np.ndarray, target: float) -> np.ndarray:
+    """Return the bin of each cell, int64, ascending: see `merge_cells`."""
+    bin_of_cell = np.zeros(counts.size, dtype=np.int64)
     current, weight = 0, 0.0
-    for cell, count in enumerate(noisy[:-1]):
+    for cell, count in enumerate(counts):
         bin_of_cell[cell] = current
         weight += count
         if weight >= target:
             current, weight = current + 1, 0.0
     if weight < target and current > 0:
         bin_of_cell[bin_of_cell == current] = current - 1
-    inner = cell_edges(feature, max_bins)[1:-1]
-    cuts = inner[np.diff(bin_of_cell[:-1]) > 0]
-    own_bin = feature.missing and noisy[-1] >= target
-    if own_bin:
-        missing_bin = cuts.size + 1
-    elif feature.missing:
-        missing_bin = int(np.bincount(bin_of_cell[:-1], weights=noisy[:-1]).argmax())
-    else:
-        missing_bin = -1
-    bin_of_cell[-1] = max(missing_bin, 0)
-    return numeric_bins(feature, cuts, missing_bin), bin_of_cell
+    return bin_of_cell
 
 
 def _merge_categories(
@@ -237,9 +285,19 @@ def _merge_categories(
 ) -> tuple[FeatureBins, np.ndarray]:
     weights = noisy[: len(feature.categories) + feature.missing]
     kept = weights >= target
+    if kept.sum() + (not kept.all()) > MAX_BINS:
+        kept = largest(weights, kept, MAX_BINS - 1)
     if kept.any() and not kept.all() and weights[~kept].sum() < target:
         kept[np.flatnonzero(kept)[np.argmin(weights[kept])]] = False
     return category_bins(feature, kept)
+
+
+def largest(weights: np.ndarray, kept: np.ndarray, most: int) -> np.ndarray:
+    """Return which of those kept, bool (categories,), are the `most` largest, first ones first."""
+    chosen = np.zeros_like(kept)
+    candidates = np.flatnonzero(kept)
+    chosen[candidates[np.argsort(-weights[candidates], kind="stable")[:most]]] = True
+    return chosen
 
 
 def category_bins(feature: CategoricalFeature, kept: np.ndarray) -> tuple[FeatureBins, np.ndarray]:
@@ -269,36 +327,3 @@ def numeric_bins(feature: NumericFeature, cuts: np.ndarray, missing_bin: int) ->
     if missing_bin == len(labels):
         labels.append(MISSING)
     return FeatureBins(feature, cuts, np.empty(0, dtype=np.int64), tuple(labels), missing_bin)
-
-
-# --- quantiles ----------------------------------------------------------------------------------
-
-
-def quantile_bins(column: pd.Series, feature: Feature, max_bins: int) -> FeatureBins:
-    """Return bins of about equal counts, read from the rows without privacy.
-
-    Numeric: cuts midway between neighbouring distinct values, at every gap if there are at most
-    `max_bins` distinct values, else nearest to the quantiles. Categorical: a bin a category.
-    """
-    missing = bool(column.isna().any())
-    if isinstance(feature, CategoricalFeature):
-        labels = [*feature.categories, *([MISSING] if missing else [])]
-        groups = np.arange(len(feature.categories))
-        missing_bin = len(labels) - 1 if missing else -1
-        return FeatureBins(feature, np.empty(0), groups, tuple(labels), missing_bin)
-    values = numeric_values(column)
-    cuts = _quantile_cuts(values[~np.isnan(values)], max_bins - missing)
-    return numeric_bins(feature, cuts, cuts.size + 1 if missing else -1)
-
-
-def _quantile_cuts(values: np.ndarray, max_bins: int) -> np.ndarray:
-    distinct = np.unique(values)
-    if distinct.size > max_bins:
-        chosen = np.quantile(values, np.arange(1, max_bins) / max_bins, method="inverted_cdf")
-        after = np.unique(np.searchsorted(distinct, chosen, side="right"))
-        after = after[after < distinct.size]
-    else:
-        after = np.arange(1, distinct.size)
-    # Midpoints can round onto the lower neighbour; the upper one separates just as well.
-    middle = distinct[after - 1] / 2 + distinct[after] / 2
-    return np.where(middle > distinct[after - 1], middle, distinct[after])

@@ -189,7 +189,6 @@ class _DPEBM(AdditiveModel):
         )
 
     def _check_parameters(self) -> None:
-        # Twice as many cells as bins have to fit into the kernel's uint8 codes after merging.
         check_integer("max_bins", self.max_bins, 1, MAX_BINS)
         check_integer("n_epochs", self.n_epochs, 1)
         check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)

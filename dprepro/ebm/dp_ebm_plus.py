@@ -16,6 +16,7 @@ from dprepro.ebm.batch_boosting import BatchBooster, Function
 from dprepro.ebm.binning import FeatureBins, recode
 from dprepro.ebm.clipping import typical_deviation
 from dprepro.ebm.editing import check_directions, make_all_monotone
+from dprepro.ebm.exact_sums import exact_sum
 from dprepro.ebm.fine_grid import cell_extents, fine_cells, merge_fine
 from dprepro.ebm.grouped_counts import GROUP, agreeing_counts, exact_answers, sum_deviations
 from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
@@ -106,7 +107,7 @@ class _DPEBMPlus(AdditiveModel):
     ) -> tuple[float, float, float]:
         """Return about how many rows there are, where the intercept starts, and how targets spread.
 
-        A row adds (1, t, t^2) with |t| <= 1/2 to the number of rows and the sums of t and t^2:
+        A row adds (1, t, t^2), |t| <= 1/2, to the number of rows and two sums (see `exact_sum`):
         sensitivity sqrt(1 + 1/4 + 1/16). The last is not asked for labels: sqrt(1 + 1/4).
         """
         centred = targets.astype(np.float64) - (0.5 if logistic else 0.0)
@@ -122,14 +123,14 @@ class _DPEBMPlus(AdditiveModel):
         )
         deviation = source.ledger.entries[-1].scale
         rows = max(len(targets) + noise[0], deviation, 10.0)
-        total = centred.sum() + noise[1]
+        total = exact_sum(centred) + noise[1]
         if logistic:
             least = max(min(0.5, deviation / rows), 1e-4)
             share = min(max(total / rows + 0.5, least), 1 - least)
             return rows, math.log(share / (1 - share)), 0.5
         # A mean that is lost in the noise is that of the range: 1/4 is its deviation a priori.
         average = float(total / rows / (1 + (deviation / rows / 0.25) ** 2))
-        square = (centred**2).sum() + noise[2]
+        square = exact_sum(centred**2) + noise[2]
         return rows, average, typical_deviation(square / rows - average**2, deviation / rows)
 
     def _release_histograms(
@@ -233,15 +234,16 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
        histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
        is clipped to [-c, c] and goes into one bin, so a query has sensitivity c, and c follows from
-       what is released. For labels, c bounds |y - sigmoid(F)| for every row there could be, so that
-       hardly any is clipped, and the same query sums the curvatures p (1 - p), |r| (1 - |r|) for a
-       residual r: a row's part has the norm |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2), at
-       most 1, so that the second answer is nearly free. For numbers, c comes from a noisy histogram
+       what is released. For labels it is the largest |y - sigmoid(F)| that F allows to any row when
+       the epoch begins. F then moves, and some residuals pass c: in the first epoch 12 % of the
+       rows of Phishing in an average query and 44 % in one, 4 % and 24 % of Adult, later none
+       (epsilon 0.5 to 8). The same query sums curvatures, |r| (1 - |r|) for a residual r, p (1 - p)
+       if it is not clipped: a part has the norm |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2)
+       <= 1, so that the second answer is nearly free. For numbers, c comes from a noisy histogram
        of |y - F|, to which a row adds 1 in one cell, itself a query of the epoch. Query q has a
        share s_q of the epoch's mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
        shares are fixed when the epoch begins, from what is released, and add up to 1, so that every
-       epoch is mu_e-GDP whatever came before. Features whose cells all merged into one bin are
-       not asked.
+       epoch is mu_e-GDP. Features whose cells all merged into one bin are not asked.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
     the epochs, smoothing of functions by empirical Bayes (`batch_boosting`, `smoothing`).

@@ -11,9 +11,10 @@ from sklearn.utils import check_random_state
 
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.ebm.binning import MAX_BINS, quantile_bins
+from dprepro.ebm.binning import MAX_BINS, as_codes
 from dprepro.ebm.greedy_kernel import boost_greedily
 from dprepro.ebm.inputs import read_frame, read_targets
+from dprepro.ebm.quantiles import quantile_bins
 from dprepro.ebm.validation import check_integer, check_number, check_share
 
 
@@ -61,8 +62,7 @@ class _EBM(AdditiveModel):
             for name, feature in zip(frame.columns, domain.features, strict=True)
         ]
         codes = np.array(
-            [b.encode(frame[name]) for name, b in zip(frame.columns, self.bins_, strict=True)],
-            dtype=np.uint8,
+            [as_codes(b.encode(frame[k])) for k, b in zip(frame.columns, self.bins_, strict=True)]
         )
         n_bins = np.array([b.n_bins for b in self.bins_])
         self.bin_counts_ = [

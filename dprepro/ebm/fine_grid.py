@@ -16,7 +16,14 @@ from dprepro.data.domain import (
     refuse_missing,
     refuse_unseen,
 )
-from dprepro.ebm.binning import FeatureBins, category_bins, numeric_bins, numeric_values
+from dprepro.ebm.binning import (
+    FeatureBins,
+    category_bins,
+    cell_codes,
+    largest,
+    numeric_bins,
+    numeric_values,
+)
 from dprepro.ebm.grouped_counts import MISSING_DEVIATION, sum_deviations, variance_steps
 
 _EVEN_CELLS = 128
@@ -82,7 +89,8 @@ def fine_cells(column: pd.Series, feature: Feature) -> tuple[np.ndarray, np.ndar
     Returns
     -------
     cells : uint16 (n,)
-        Cell of every row; the last one takes missing values.
+        Cell of every row; the last one takes missing values. uint32 where there are more categories
+        than uint16 can number.
     counts : int64 (cells,)
         Rows per cell, exact: private until noise is added. A row lies in exactly one.
 
@@ -98,7 +106,7 @@ def fine_cells(column: pd.Series, feature: Feature) -> tuple[np.ndarray, np.ndar
         return _count_cells(_cells(numeric_values(column), edges), edges.size + 2)
     codes = category_codes(column, feature.categories)
     refuse_unseen(feature, (codes < 0) & ~missing)
-    cells = np.where(codes < 0, len(feature.categories), codes).astype(np.uint16)
+    cells = cell_codes(codes, len(feature.categories))
     return _count_cells(cells, len(feature.categories) + 1)
 
 
@@ -172,7 +180,7 @@ def merge_fine(
     least = np.minimum(uncertainty / 2, rows / bins.n_bins / 4)
     counts = np.maximum(counts, least)
     # Bins end where noise lifts them over a threshold: together they count too many rows.
-    return bins, counts * (rows / counts.sum()), bin_of_cell.astype(np.uint8)
+    return bins, counts * (rows / counts.sum()), bin_of_cell
 
 
 def _merge_numeric(
@@ -220,6 +228,4 @@ def _merge_categories(
     feature: CategoricalFeature, noisy: np.ndarray, target: float
 ) -> tuple[FeatureBins, np.ndarray]:
     weights = noisy[: len(feature.categories) + feature.missing]
-    if weights.size > _FINEST:
-        target = max(target, float(np.sort(weights)[-_FINEST]))
-    return category_bins(feature, weights >= target)
+    return category_bins(feature, largest(weights, weights >= target, _FINEST))

@@ -7,7 +7,10 @@ import math
 import numpy as np
 from numba import njit
 
-from dprepro.ebm.kernel import BLOCK_ROWS, sigmoid
+from dprepro.ebm.kernel import sigmoid
+
+BLOCK_ROWS = 2048
+"""Rows a block: what is held of them stays in the first-level cache."""
 
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)

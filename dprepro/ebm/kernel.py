@@ -1,10 +1,11 @@
 """Boosting, step by step, with given cuts and noise: deterministic.
 
-Layout: bin codes are uint8 and lie feature by feature, everything else a row has is float32. No
-loop has a table look-up, so that LLVM vectorises it; partial sums of a block are float32, sums over
-blocks float64. A pass applies one step's update and sums the next step's residuals, in three short
-loops over blocks that stay in the first-level cache, 14 bytes a row. Logistic boosting with at most
-3 leaves has a quicker form of the same pass: see `odds_kernel`.
+Layout: bin codes are uint8 and lie feature by feature; a row's score and target are float32, its
+residual a whole number. No loop has a table look-up, so that LLVM vectorises it. A pass applies one
+step's update and sums the next step's residuals, in three short loops over blocks that stay in the
+first-level cache, 14 bytes a row. Sums are exact and do not depend on the order of the rows: see
+`exact_sums`. Logistic boosting with at most 3 leaves has a quicker form of the same pass: see
+`odds_kernel`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dprepro.ebm.exact_sums import BLOCK_ROWS, step_scale
 from dprepro.ebm.odds_kernel import ODDS_LIMIT, odds_pass, scores_from, start_odds
-
-BLOCK_ROWS = 2048
-"""Rows a block: 3 x 8 KiB of float32 and 2 x 2 KiB of codes, about a first-level cache."""
 
 NEVER = np.uint8(255)
 """Padding for unused cuts; what lies above it gets an increment of 0."""
@@ -43,12 +42,15 @@ _Q4 = np.float32(9.46829228157674e-10)
 _ROUNDING = 2.0**-22
 
 # error_model="numpy": the default checks each division for zero, which stops vectorisation.
-_fast: Any = {"fastmath": True, "error_model": "numpy", "nogil": True, "cache": True}
+_exact: Any = {"error_model": "numpy", "nogil": True, "cache": True}
 
 
 @njit(inline="always", fastmath=True, error_model="numpy")
 def sigmoid(score):  # type: ignore[no-untyped-def]
-    """Return 1 / (1 + exp(-score)) for a float32 score, within 3e-7 and never outside [0, 1]."""
+    """Return 1 / (1 + exp(-score)) for a float32 score, within 3e-7 and never outside [0, 1].
+
+    Inlined into a loop it is as fast, or as exact, as that loop's own flags say.
+    """
     s = min(max(score, -_LIMIT), _LIMIT)
     z = s * s
     p = ((_P3 * z + _P2) * z + _P1) * z + _P0
@@ -56,7 +58,7 @@ def sigmoid(score):  # type: ignore[no-untyped-def]
     return min(max(s * p / q + _HALF, _ZERO), _ONE)
 
 
-@njit(**_fast)
+@njit(**_exact)
 def _add_update(scores, codes, cuts, increments, first):  # type: ignore[no-untyped-def]
     """Add `first` to every score and increments[j] to those whose code reaches cuts[j]."""
     for j in range(0, cuts.shape[0], 2):
@@ -71,55 +73,74 @@ def _add_update(scores, codes, cuts, increments, first):  # type: ignore[no-unty
             )
 
 
-@njit(**_fast)
-def _residuals(scores, targets, logistic, bound, out):  # type: ignore[no-untyped-def]
-    """Write target minus prediction to `out` and return its sum."""
-    total = _ZERO
+@njit(**_exact)
+def _residuals(scores, targets, logistic, bound, scale, out):  # type: ignore[no-untyped-def]
+    """Write target minus prediction to `out`, in units of 1 / `scale`, truncated towards zero."""
     if logistic:
         for i in range(scores.shape[0]):
-            residual = targets[i] - sigmoid(scores[i])
-            out[i] = residual
-            total += residual
+            out[i] = np.int32((targets[i] - sigmoid(scores[i])) * scale)
     else:
         for i in range(scores.shape[0]):
-            residual = min(max(targets[i] - scores[i], -bound), bound)
-            out[i] = residual
-            total += residual
-    return total
+            out[i] = np.int32(min(max(targets[i] - scores[i], -bound), bound) * scale)
 
 
-@njit(**_fast)
-def _sums_from(residuals, codes, cuts, sums):  # type: ignore[no-untyped-def]
-    """Add to sums[j + 1] the residuals of the rows whose code reaches cuts[j]."""
+@njit(**_exact)
+def _unbounded_residuals(scores, targets, scale, out):  # type: ignore[no-untyped-def]
+    """Do what `_residuals` does, where int32 may not hold them."""
+    for i in range(scores.shape[0]):
+        out[i] = np.trunc(np.float64(targets[i] - scores[i]) * scale)
+
+
+@njit(**_exact, fastmath={"reassoc"})
+def _add_sums(residuals, codes, cuts, sums):  # type: ignore[no-untyped-def]
+    """Add to sums[0] all residuals, to sums[j + 1] those of rows whose code reaches cuts[j].
+
+    Residuals are whole numbers, int32 or float64: any order of additions gives the same.
+    """
+    number = residuals.dtype.type
+    none = number(0)
     for j in range(0, cuts.shape[0], 2):
         cut_a, cut_b = cuts[j], cuts[j + 1]
-        sum_a, sum_b = _ZERO, _ZERO
+        total, sum_a, sum_b = none, none, none
         for i in range(codes.shape[0]):
-            sum_a += residuals[i] if codes[i] >= cut_a else _ZERO
-            sum_b += residuals[i] if codes[i] >= cut_b else _ZERO
+            residual = residuals[i]
+            total = number(total + residual)
+            sum_a = number(sum_a + (residual if codes[i] >= cut_a else none))
+            sum_b = number(sum_b + (residual if codes[i] >= cut_b else none))
+        sums[0] += total if j == 0 else none
         sums[j + 1] += sum_a
         sums[j + 2] += sum_b
 
 
-@njit(**_fast)
+@njit(**_exact)
 def _fused_pass(  # type: ignore[no-untyped-def]
-    scores, targets, previous, update, current, cuts, logistic, bound, buffer, sums
+    scores, targets, previous, update, current, cuts, logistic, bound, scale, buffers, sums
 ):
-    """Apply the last step's update, form residuals, and sum them per cut of this step's feature."""
+    """Apply the last step's update, form residuals, and sum them per cut of this step's feature.
+
+    `sums` are whole numbers in units of 1 / `scale`.
+    """
     last_cuts, increments, first = update
+    single, double = buffers
     sums[:] = 0.0
     for start in range(0, scores.shape[0], BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, scores.shape[0])
-        block = scores[start:stop]
+        block, labels = scores[start:stop], targets[start:stop]
         _add_update(block, previous[start:stop], last_cuts, increments, first)
-        residuals = buffer[: stop - start]
-        sums[0] += _residuals(block, targets[start:stop], logistic, bound, residuals)
-        _sums_from(residuals, current[start:stop], cuts, sums)
+        if logistic or bound < np.inf:
+            _residuals(block, labels, logistic, bound, np.float32(scale), single[: block.size])
+            _add_sums(single[: block.size], current[start:stop], cuts, sums)
+        else:
+            _unbounded_residuals(block, labels, scale, double[: block.size])
+            _add_sums(double[: block.size], current[start:stop], cuts, sums)
 
 
 @njit(nogil=True, cache=True)
 def _leaf_values(sums, noise, counts, cuts, n_bins, n_leaves, rate, values):  # type: ignore[no-untyped-def]
-    """Noisy averages of the leaves: Algorithm 2, lines 16 to 18. Leaf l starts at cuts[l - 1]."""
+    """Noisy averages of the leaves: Algorithm 2, lines 16 to 18. Leaf l starts at cuts[l - 1].
+
+    `rate` is the learning rate in the unit of `sums`, whose differences are exact.
+    """
     for leaf in range(n_leaves):
         inner = sums[leaf + 1] if leaf + 1 < n_leaves else 0.0
         start = cuts[leaf - 1] if leaf > 0 else 0
@@ -185,7 +206,8 @@ def boost(  # type: ignore[no-untyped-def]
     noise_factors = np.ones(cuts.shape[0])
     sums = np.zeros(cuts.shape[1] + 1)
     values = np.zeros(noise.shape[1])
-    buffer = np.empty(BLOCK_ROWS, np.float32)
+    buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS)
+    scale = step_scale(1.0 if logistic else bound)
     increments = np.zeros(cuts.shape[1], np.float32)
     highest, lowest, drift = np.zeros(n_features), np.zeros(n_features), 0.0
     first = _ZERO
@@ -212,7 +234,7 @@ def boost(  # type: ignore[no-untyped-def]
             update = (cuts[earlier], increments, first)
             _fused_pass(
                 scores, targets, codes[previous], update, codes[k], cuts[step],
-                logistic, bound, buffer, sums,
+                logistic, bound, scale, buffers, sums,
             )  # fmt: skip
         n_leaves = min(noise.shape[1], n_bins[k])
         top, bottom = highest.sum(), lowest.sum()
@@ -220,7 +242,7 @@ def boost(  # type: ignore[no-untyped-def]
         noise_factors[step] = factor
         _leaf_values(
             sums, factor * noise[step], counts[k], cuts[step], n_bins[k], n_leaves,
-            learning_rate, values,
+            learning_rate / scale, values,
         )  # fmt: skip
         increments[:] = 0
         first = np.float32(values[0])

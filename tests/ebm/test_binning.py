@@ -14,7 +14,6 @@ from dprepro.ebm.binning import (
     cell_edges,
     histogram,
     merge_cells,
-    quantile_bins,
 )
 
 AGE = NumericFeature("age", 0.0, 64.0)
@@ -151,32 +150,3 @@ def test_a_constant_feature_gets_one_bin():
     assert bins.n_bins == 1
     assert counts[0] == 80
     assert (codes == 0).all()
-
-
-def test_quantile_bins_separate_distinct_values_when_they_are_few():
-    bins = quantile_bins(pd.Series([1.0, 2.0, 2.0, 5.0]), NumericFeature("x", 1, 5), 256)
-    np.testing.assert_array_equal(bins.cuts, [1.5, 3.5])
-
-
-def test_quantile_bins_are_about_equally_full():
-    values = pd.Series(np.random.default_rng(0).lognormal(0, 2, 10_000))
-    bins = quantile_bins(values, NumericFeature("x", 0, 1), 50)
-    counts = np.bincount(bins.encode(values))
-    assert bins.n_bins == 50
-    assert np.abs(counts - 200).max() <= 2
-
-
-def test_quantile_cuts_separate_even_neighbouring_floats():
-    low = 1.0
-    high = np.nextafter(low, 2.0)
-    bins = quantile_bins(pd.Series([low, high]), NumericFeature("x", 0, 1), 8)
-    np.testing.assert_array_equal(bins.encode(pd.Series([low, high])), [0, 1])
-
-
-def test_quantile_bins_give_missing_values_a_bin_of_their_own():
-    column = pd.Series([1.0, np.nan, 2.0])
-    bins = quantile_bins(column, NumericFeature("x", 1, 2, missing=True), 8)
-    np.testing.assert_array_equal(bins.encode(column), [0, 2, 1])
-    jobs = pd.Series(["a", None])
-    bins = quantile_bins(jobs, CategoricalFeature("x", ("a",), missing=True), 8)
-    np.testing.assert_array_equal(bins.encode(jobs), [0, 1])

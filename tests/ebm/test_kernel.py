@@ -5,7 +5,8 @@ import pytest
 from scipy.special import expit
 
 from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.kernel import BLOCK_ROWS, boost, largest_residual, sigmoid
+from dprepro.ebm.exact_sums import BLOCK_ROWS
+from dprepro.ebm.kernel import boost, largest_residual, sigmoid
 
 
 def naive_boost(codes, y, cuts, noise, counts, n_bins, rate, logistic, bound):

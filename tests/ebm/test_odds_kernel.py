@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dprepro.ebm import kernel
-from dprepro.ebm.odds_kernel import ODDS_BLOCK_ROWS, ODDS_LIMIT
+from dprepro.ebm.exact_sums import BLOCK_ROWS
+from dprepro.ebm.odds_kernel import ODDS_LIMIT
 from tests.ebm.test_kernel import naive_boost, problem, run
 
 
@@ -17,7 +18,7 @@ def ascending(case):
 
 
 @pytest.mark.parametrize("max_leaves", [1, 2, 3])
-@pytest.mark.parametrize("rows", [2, 63, 3000, 2 * ODDS_BLOCK_ROWS + 1])
+@pytest.mark.parametrize("rows", [2, 63, 3000, 2 * BLOCK_ROWS + 1])
 def test_odds_equal_numpy(rows, max_leaves):
     case = ascending(problem([7, 32, 1, 2, 256], max_leaves, rows=rows))
     shapes, _ = run(*case)
