@@ -89,8 +89,8 @@ def same(stated: str, printed: str) -> bool:
 
 
 def shape(line: str) -> str:
-    """Return a line with one blank between words and its numbers masked, not how long they are."""
-    return NUMBER.sub("0", " ".join(line.split()))
+    """Return a line with one blank between words, one dash for a rule, and its numbers masked."""
+    return NUMBER.sub("0", re.sub("─+", "─", " ".join(line.split())))
 
 
 def _close(stated: str, printed: str) -> bool:

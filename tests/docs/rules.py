@@ -85,7 +85,11 @@ RULES = {
         Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-plus"),
         Rule("dprepro audit dp-ebm-sound --jobs 2 --output audit.png", "--trials 400"),
         Rule(
-            "dprepro audit dp-ebm-gdp --task regression", "--trials 400 --seed 1", (), "", ("EXCEEDED",)
+            "dprepro audit dp-ebm-gdp --task regression",
+            "--trials 400 --seed 1",
+            (),
+            "",
+            ("EXCEEDED",),
         ),
         Rule(
             'make test TESTS="tests/privacy tests/ebm"',
@@ -112,12 +116,14 @@ RULES = {
             "dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric",
             "--method dp-ebm-gdp",
         ),
-        Rule("dprepro tune lazybb-tune --output tuned.yaml", replace=(("lazybb-tune", "few.yaml"),)),
+        Rule(
+            "dprepro tune lazybb-tune --output tuned.yaml", replace=(("lazybb-tune", "few.yaml"),)
+        ),
     ),
 }
 
 NOT_RUN = (
-    NotRun("README.md", "# cluster.py", "our tests cannot run it: it needs SLURM"),
+    NotRun("README.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
     NotRun("docs/shapes.md", "Var f_k(b) =", ""),
 )
 
@@ -134,7 +140,9 @@ def write_shop(folder: Path) -> None:
 
 def write_short_configs(folder: Path) -> None:
     """Write configs that do in seconds what those of a page do in minutes."""
-    filters = "evaluation: test-set\nsplits: 1\nepsilons: [2]\ndelta: 1e-5\nseed: 1\ndomain: public\n"
+    filters = (
+        "evaluation: test-set\nsplits: 1\nepsilons: [2]\ndelta: 1e-5\nseed: 1\ndomain: public\n"
+    )
     epoch = "params: {n_maps: 2, epochs: 1, batch_size: 5000}"
     (folder / "few-filters.yaml").write_text(
         f"dataset: fashion-mnist\nmetric: accuracy\n{filters}methods:\n  - {{method: llm, {epoch}}}\n"
@@ -151,5 +159,7 @@ def write_short_configs(folder: Path) -> None:
 
 EXTRAS = (
     Extra("shop.yaml", before=write_shop),
-    Extra("my_methods/naive_bayes.py", then=("DPREPRO_METHODS=my_methods dprepro run few-own.yaml",)),
+    Extra(
+        "my_methods/naive_bayes.py", then=("DPREPRO_METHODS=my_methods dprepro run few-own.yaml",)
+    ),
 )

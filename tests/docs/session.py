@@ -129,5 +129,3 @@ def _link_environment(clone: Path) -> None:
             file.chmod(0o755)
     for stamp in (".installed", ".installed-dev"):
         (clone / ".venv" / stamp).touch()
-
-

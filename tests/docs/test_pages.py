@@ -15,9 +15,7 @@ from tests.docs.session import Session
 pytestmark = [pytest.mark.docs, pytest.mark.timeout(600)]
 
 CASES = [
-    pytest.param(
-        block, id=f"{block.page}:{block.line}", marks=pytest.mark.xdist_group(block.page)
-    )
+    pytest.param(block, id=f"{block.page}:{block.line}", marks=pytest.mark.xdist_group(block.page))
     for page in PAGES
     for block in blocks(page)
 ]
