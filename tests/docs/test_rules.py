@@ -37,7 +37,7 @@ def parse(command: str) -> None:
     while words and hasattr(node, "commands"):
         assert words[0] in node.commands, f"{command}: no such command"
         node = node.commands[words.pop(0)]
-    if hasattr(node, "commands"):
+    if hasattr(node, "commands") or not words:  # a sentence that only names the command
         return
     for name, value in node.make_context(node.name, words).params.items():
         configs = value if isinstance(value, (list, tuple)) else [value]
