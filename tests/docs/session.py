@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.docs.pages import ROOT, Block, commands
 from tests.docs.rules import RULES, Rule, write_short_configs
 
-LIMIT = 240
+LIMIT = 480
 """Seconds that one command may take."""
 
 
@@ -28,6 +28,7 @@ class Session:
     """
 
     def __init__(self, folder: Path, page: str, data: Path) -> None:
+        """Clone into an empty folder; `page` says whose rules hold, and may be changed later."""
         self.page, self.folder, self.output = page, folder / "dprepro", ""
         clone = ["git", "clone", "--quiet", str(ROOT), str(self.folder)]
         subprocess.run(clone, check=True, capture_output=True)

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Iterator
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, Block, blocks, missing_lines
+from tests.docs.pages import PAGES, Block, blocks, missing_lines
 from tests.docs.rules import EXTRAS, NOT_RUN
+from tests.docs.conftest import group
 from tests.docs.session import Session
 
 pytestmark = [pytest.mark.docs, pytest.mark.timeout(600)]
 
 CASES = [
-    pytest.param(block, id=f"{block.page}:{block.line}", marks=pytest.mark.xdist_group(block.page))
+    pytest.param(
+        block, id=f"{block.page}:{block.line}", marks=pytest.mark.xdist_group(group(block.page))
+    )
     for page in PAGES
     for block in blocks(page)
 ]
 
 
-@pytest.fixture(scope="module")
-def sessions(tmp_path_factory, data_dir) -> Iterator[dict[str, Session]]:
-    changed = ["git", "status", "--porcelain", "--", "dprepro", "configs", "datasets", *PAGES]
-    left = subprocess.run(changed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert not left, f"commit first, what is run is a clone of what is committed:\n{left}"
-    opened = {page: Session(tmp_path_factory.mktemp("page"), page, data_dir) for page in PAGES}
-    for page in PAGES[1:]:
-        opened[page].run(". .venv/bin/activate")  # as README.md says
-    yield opened
-    for session in opened.values():
-        session.close()
-
-
 @pytest.mark.parametrize("block", CASES)
-def test_a_block_does_what_the_page_says(block, sessions):
-    session = sessions[block.page]
+def test_a_block_does_what_the_page_says(block, session_of):
+    session = session_of(block.page)
     extras = [extra for extra in EXTRAS if extra.block == block.name]
     for extra in extras:
         if extra.before:
