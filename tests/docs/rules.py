@@ -145,7 +145,7 @@ def write_short_configs(folder: Path) -> None:
     )
     epoch = "params: {n_maps: 2, epochs: 1, batch_size: 5000}"
     (folder / "few-filters.yaml").write_text(
-        f"dataset: fashion-mnist\nmetric: accuracy\n{filters}methods:\n  - {{method: llm, {epoch}}}\n"
+        f"dataset: fashion-mnist\nmetric: accuracy\n{filters}methods:\n- {{method: llm, {epoch}}}\n"
     )
     (folder / "few-own.yaml").write_text(
         "dataset: shop.yaml\nmetric: auc\nepsilons: [1]\nsplits: 2\nseed: 1\ndomain: public\n"

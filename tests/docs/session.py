@@ -45,7 +45,13 @@ class Session:
 
     def run_block(self, block: Block) -> None:
         """Run every command of a shell block; `output` is then all that they printed."""
-        self.output = "".join(self.run(command) for command in commands(block.text))
+        self.output, failures = "", []
+        for command in commands(block.text):
+            try:
+                self.output += self.run(command)
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                failures.append(str(error))  # the others are tried all the same
+        assert not failures, "\n\n".join(failures)
 
     def run(self, command: str) -> str:
         """Run a command by its rule, if it has one, and return what it printed.

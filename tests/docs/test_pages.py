@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from tests.docs.conftest import group
 from tests.docs.pages import PAGES, Block, blocks, missing_lines
 from tests.docs.rules import EXTRAS, NOT_RUN
-from tests.docs.conftest import group
 from tests.docs.session import Session
 
 pytestmark = [pytest.mark.docs, pytest.mark.timeout(600)]
