@@ -115,6 +115,20 @@ def test_commands_within_sentences_can_be_given(page):
                 parse(part.strip())
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_tests_within_sentences_exist(page):
+    for command in inline_commands(page):
+        words = shlex.split(command)
+        if words[0] == "pytest":
+            path = ROOT / words[1]
+            files = [path] if path.is_file() else list(path.rglob("test_*.py"))
+            assert files, command
+            word = words[words.index("-k") + 1] if "-k" in words else ""
+            named = rf"def test_\w*{word}|^test_\w*{word}"
+            texts = [f"{file.stem}\n{file.read_text()}" for file in files]
+            assert any(re.search(named, text, re.MULTILINE) for text in texts), command
+
+
 @pytest.mark.parametrize(("page", "command"), SHELL)
 def test_a_command_of_a_block_can_be_given_in_short_form(page, command):
     rule = rule_of(page, command)
