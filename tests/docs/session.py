@@ -10,6 +10,7 @@ import subprocess
 import sysconfig
 import time
 import venv
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -105,7 +106,8 @@ class Session:
     def close(self) -> None:
         """End what was left running."""
         for process in reversed(self.left_running):
-            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
         for process in self.left_running:
             try:
                 process.wait(10)
@@ -131,7 +133,8 @@ def _link_environment(clone: Path) -> None:
             file = binaries / script.name
             file.write_text(
                 f"#!{binaries / 'python'}\nimport sys\nfrom {script.module} import {script.attr}\n"
-                f"sys.exit({script.attr}())\n"
+                # Dask's workers import this file again.
+                f"if __name__ == '__main__':\n    sys.exit({script.attr}())\n"
             )
             file.chmod(0o755)
     for stamp in (".installed", ".installed-dev"):
