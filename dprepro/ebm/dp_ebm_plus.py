@@ -319,16 +319,6 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     predictions are clipped to it. Residuals are clipped where the noise that this saves and the
     pull towards the middle that it brings are least together. Guarantee, parameters, attributes and
     errors are those of `DPEBMPlusClassifier`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dprepro.data.domain import Domain, NumericFeature
-    >>> X = np.random.default_rng(0).uniform(size=(5_000, 1))
-    >>> domain = Domain((NumericFeature("x", 0, 1),), target=(0, 1))
-    >>> model = DPEBMPlusRegressor(epsilon=1, domain=domain, random_state=0).fit(X, X[:, 0] ** 2)
-    >>> model.score(X, X[:, 0] ** 2) > 0.9
-    True
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:

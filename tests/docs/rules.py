@@ -82,7 +82,7 @@ RULES = {
         ),
     ),
     "PRIVACY.md": (
-        Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-plus"),
+        Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-sound"),
         Rule("dprepro audit dp-ebm-sound --jobs 2 --output audit.png", "--trials 400"),
         Rule(
             "dprepro audit dp-ebm-gdp --task regression",
