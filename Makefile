@@ -3,8 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Extra options for pytest, e.g. make test TESTS=tests/ebm
 TESTS ?=
+# Python compiles what is imported; pip would compile all of every library, half of the installation.
+PIP_INSTALL := install --quiet --no-compile
 
-.PHONY: help install install-dev quickstart test lint bench clean
+.PHONY: help install install-dev quickstart test docs-test docs-outputs lint bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -13,11 +15,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip $(PIP_INSTALL) --editable .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip $(PIP_INSTALL) --editable '.[dev]'
 	touch $@ $(VENV)/.installed
 
 install: $(VENV)/.installed ## Make .venv and install dprepro into it
@@ -30,6 +32,12 @@ quickstart: install ## Run a small experiment on data that needs no download and
 
 test: install-dev ## Run the tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+
+docs-test: install-dev ## Run every block of README.md, PRIVACY.md and docs/ in a fresh clone
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m docs tests/docs
+
+docs-outputs: install-dev ## Write the outputs that README.md and docs/ state anew
+	$(BIN)/python -m tests.docs.outputs
 
 lint: install-dev ## Check style and types
 	$(BIN)/ruff check .

@@ -66,6 +66,14 @@ class Domain:
     observed
         In words, what was read from private rows and not paid for ("bounds of age, hours").
         Empty when the whole domain is public.
+
+    Examples
+    --------
+    >>> from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+    >>> cities = CategoricalFeature("city", ("Bonn", "Lyon"))
+    >>> domain = Domain((NumericFeature("age", 18, 100), cities), target=("no", "yes"))
+    >>> domain.is_public
+    True
     """
 
     features: tuple[Feature, ...]

@@ -47,6 +47,13 @@ def load(
         If the card is not valid, or a local file is not what the card says.
     UnavailableError
         If no source has the data: what each said, and where to put the file by hand.
+
+    Examples
+    --------
+    >>> from dprepro.data import load
+    >>> dataset = load("breast-cancer")  # comes with scikit-learn
+    >>> dataset.X.shape, dataset.domain.is_public
+    ((569, 30), True)
     """
     card = load_card(name_or_path)
     dataset = _load(card, data_dir, online)

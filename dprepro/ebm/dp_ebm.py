@@ -298,6 +298,15 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
 
     Parameters, attributes and errors are those of `DPEBMClassifier`. Targets are clipped to the
     domain's target range.
+
+    Examples
+    --------
+    >>> from dprepro.data.domain import Domain, NumericFeature
+    >>> X = np.random.default_rng(0).uniform(size=(5_000, 1))
+    >>> domain = Domain((NumericFeature("x", 0, 1),), target=(0, 1))
+    >>> model = DPEBMRegressor(sensitivity="sound", domain=domain, random_state=0).fit(X, X[:, 0])
+    >>> model.score(X, X[:, 0]) > 0.8
+    True
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMRegressor:

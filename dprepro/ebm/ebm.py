@@ -161,6 +161,14 @@ class EBMClassifier(_EBM, AdditiveClassifier):
     ------
     ValueError
         On parameters out of range, infinite values, or other than two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = EBMClassifier(outer_bags=1, random_state=0).fit(X[["mean radius"]], y)
+    >>> model.score(X[["mean radius"]], y) > 0.8
+    True
     """
 
     def fit(self, X: Any, y: Any) -> EBMClassifier:

@@ -71,6 +71,21 @@ def save_model(model: AdditiveModel, path: Path, origin: Mapping[str, Any] | Non
     ------
     DpreproError
         If the model holds what a file cannot, or the file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dprepro.ebm import EBMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> X = X[["mean radius", "mean texture"]]
+    >>> model = EBMClassifier(n_epochs=5, outer_bags=1, random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(model, Path(folder) / "model.json")
+    ...     loaded = load_model(Path(folder) / "model.json")
+    >>> bool((loaded.predict(X) == model.predict(X)).all())
+    True
     """
     values = model_to_json(model, origin)
     _record(values, f"cannot save {path}")
@@ -95,6 +110,10 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
     DpreproError
         If the file cannot be read, is not such a file or of another version, or if any field is
         missing, unknown, of the wrong type, not finite, or does not fit the rest.
+
+    Examples
+    --------
+    See `save_model`.
     """
     try:
         if path.stat().st_size > MAX_BYTES:

@@ -108,6 +108,15 @@ class Ledger:
         In words, known holes in the proof of the stated sensitivities. Empty for a sound fit.
     post_processing
         In words, what was changed after the fit. It reads no rows, so it costs nothing.
+
+    Examples
+    --------
+    >>> ledger = Ledger(epsilon=1, delta=0, adjacency="replace-one")
+    >>> ledger.add(LedgerEntry("laplace", "a count", 1, "l1", scale=2, uses=2, budget=(1, 0)))
+    >>> round(ledger.verify(), 6)  # two releases at 1/2 each
+    1.0
+    >>> ledger.holds
+    True
     """
 
     epsilon: float

@@ -139,6 +139,12 @@ def read_results(
     ------
     DpreproError
         If the folder, its journals or a named one is missing.
+
+    Examples
+    --------
+    >>> results = read_results(Path("results"), ["telco"])  # in a clone
+    >>> {cell.task.dataset for cell in results.cells}
+    {'telco'}
     """
     merged: dict[str, list[_Entry]] = defaultdict(list)
     notes = []

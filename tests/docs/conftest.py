@@ -1,0 +1,38 @@
+"""The clones in which documents are run: one for README.md, one for all else."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT
+from tests.docs.session import Session
+
+
+def group(page: str) -> str:
+    """Return which clone a page is run in: compiling kernels for each would take minutes."""
+    return page if page == "README.md" else "others"
+
+
+@pytest.fixture(scope="session")
+def session_of(tmp_path_factory, data_dir) -> Iterator[Callable[[str], Session]]:
+    """Return the session of a page, with its rules."""
+    shown = ["git", "status", "--porcelain", "--", "dprepro", "configs", "datasets", *PAGES]
+    left = subprocess.run(shown, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert not left, f"commit first, what is run is a clone of what is committed:\n{left}"
+    opened: dict[str, Session] = {}
+
+    def session(page: str) -> Session:
+        name = group(page)
+        if name not in opened:
+            opened[name] = Session(tmp_path_factory.mktemp("clone"), page, data_dir)
+            if name != "README.md":
+                opened[name].run(". .venv/bin/activate")  # as README.md says
+        opened[name].page = page
+        return opened[name]
+
+    yield session
+    for each in opened.values():
+        each.close()

@@ -1,0 +1,165 @@
+"""How long commands of the documents are run in a short form, and what cannot be run, in one place.
+
+A command without a rule runs as it stands and has to end with 0. A rule that fits no command, and
+a block that is neither run nor listed here, fail `tests/docs/test_pages.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How to run one command of one page."""
+
+    command: str
+    """As it stands there, without its comment."""
+    append: str = ""
+    """Options that make it short."""
+    replace: tuple[tuple[str, str], ...] = ()
+    """What is put for words that a reader is to replace; `{port}` is a free port."""
+    background: str = ""
+    """Left running; the words to wait for in its output."""
+    shows: tuple[str, ...] = ()
+    """What its comment promises, to be found in its output."""
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A block that cannot be run."""
+
+    page: str
+    begins: str
+    """Its first line."""
+    said: str
+    """The words of the page that tell a reader so, or "" where it is no code at all."""
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What the tests do before or after a block, where the page leaves it to the reader."""
+
+    block: str
+    """The name of the block: the file that its first line names."""
+    before: Callable[[Path], None] | None = None
+    then: tuple[str, ...] = ()
+
+
+FEW = "--splits 1 --method dp-ebm-gdp --method dp-logistic-fair --epsilon 4"
+"""Two methods, one split and one epsilon."""
+HERE = (("HOST:8786", "127.0.0.1:{port}"),)
+
+RULES = {
+    "README.md": (
+        Rule("make test", "TESTS=tests/test_yaml_model.py", shows=(" passed",)),
+        Rule("dprepro run configs/adult.yaml --results mine", FEW),
+        Rule("dprepro run adult telco credit --results mine", FEW),
+        Rule("dprepro run replication-report", "--splits 1"),
+        Rule("dprepro report --output report.html", "--config adult"),
+        Rule(
+            "dprepro plot filters fashion-filters --method llm",
+            replace=(("fashion-filters --method llm", "few-filters.yaml"),),
+        ),
+        Rule("dprepro plot margins lazybb-figure1", "--fits 1"),
+        Rule("dask scheduler", "--host 127.0.0.1 --port {port} --no-dashboard", (), "Scheduler at"),
+        Rule(
+            "dask worker HOST:8786 --nthreads 1 --nworkers 8",
+            "--nworkers 2 --host 127.0.0.1 --no-dashboard",
+            HERE,
+            "Registered to",
+        ),
+        Rule(
+            "dprepro run table2 table3 --executor dask --address HOST:8786",
+            "--splits 1 --method dp-ebm-gdp --epsilon 4 --results on-cluster",
+            HERE,
+            shows=("to run on 2 worker",),
+        ),
+    ),
+    "PRIVACY.md": (
+        Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-sound"),
+        Rule("dprepro audit dp-ebm-sound --jobs 2 --output audit.png", "--trials 400"),
+        Rule(
+            "dprepro audit dp-ebm-gdp --task regression",
+            "--trials 400 --seed 1",
+            (),
+            "",
+            ("EXCEEDED",),
+        ),
+        Rule(
+            'make test TESTS="tests/privacy tests/ebm"',
+            replace=(("tests/ebm", "tests/ebm --collect-only --quiet"),),
+        ),
+    ),
+    "docs/shapes.md": (
+        Rule(
+            'dprepro plot shapes adult-shapes --numeric --method "EBM in 25 bags" --method EBM '
+            "--method dp-ebm-gdp --epsilon 4 --epsilon 1",
+            replace=(('--method "EBM in 25 bags" ', ""), ("--numeric", "--feature age")),
+        ),
+    ),
+    "--help": (
+        Rule("dprepro run adult telco --jobs 4 --splits 5", f"--results mine {FEW}"),
+        Rule("dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png", "--trials 400"),
+        Rule("dprepro plot margins lazybb-figure1 --epsilon 1", "--fits 1"),
+        Rule("dprepro report --output report.html", "--config adult"),
+        Rule(
+            "dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7",
+            replace=(("fashion-mnist --method llm --method mlp", "few-filters.yaml"),),
+        ),
+        Rule(
+            "dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric",
+            "--method dp-ebm-gdp",
+        ),
+        Rule(
+            "dprepro tune lazybb-tune --output tuned.yaml", replace=(("lazybb-tune", "few.yaml"),)
+        ),
+    ),
+}
+
+NOT_RUN = (
+    NotRun("README.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
+    NotRun("docs/shapes.md", "Var f_k(b) =", ""),
+)
+
+
+def write_shop(folder: Path) -> None:
+    """Write the shop.csv of a reader: 600 customers within the bounds of the card."""
+    random = np.random.default_rng(1)
+    age, city = random.integers(18, 101, 600), random.choice(["Bonn", "Lyon", "Turin"], 600)
+    likely = 1 / (1 + np.exp(-(age - 60) / 10 - (city == "Bonn")))
+    returned = np.where(random.random(600) < likely, "yes", "no")
+    shop = pd.DataFrame({"age": age, "city": city, "returned": returned})
+    shop.to_csv(folder / "shop.csv", index=False)
+
+
+def write_short_configs(folder: Path) -> None:
+    """Write configs that do in seconds what those of a page do in minutes."""
+    filters = (
+        "evaluation: test-set\nsplits: 1\nepsilons: [2]\ndelta: 1e-5\nseed: 1\ndomain: public\n"
+    )
+    epoch = "params: {n_maps: 2, epochs: 1, batch_size: 5000}"
+    (folder / "few-filters.yaml").write_text(
+        f"dataset: fashion-mnist\nmetric: accuracy\n{filters}methods:\n- {{method: llm, {epoch}}}\n"
+    )
+    (folder / "few-own.yaml").write_text(
+        "dataset: shop.yaml\nmetric: auc\nepsilons: [1]\nsplits: 2\nseed: 1\ndomain: public\n"
+        "methods: [naive-bayes]\n"
+    )
+    (folder / "few.yaml").write_text(
+        "dataset: adult\nmetric: accuracy\nepsilons: [1]\nsplits: 2\nseed: 1\ndomain: public\n"
+        "methods:\n  - {method: lazybb-1r, grid: {rounds: [2, 4]}}\n"
+    )
+
+
+EXTRAS = (
+    Extra("shop.yaml", before=write_shop),
+    Extra(
+        "my_methods/naive_bayes.py", then=("DPREPRO_METHODS=my_methods dprepro run few-own.yaml",)
+    ),
+)

@@ -1,0 +1,17 @@
+"""The examples of `dprepro COMMAND --help` run in a fresh clone, in the order of the commands."""
+
+import pytest
+
+from tests.docs.conftest import group
+from tests.docs.test_rules import help_examples
+
+pytestmark = [
+    pytest.mark.docs,
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group(group("--help")),
+]
+
+
+@pytest.mark.parametrize("example", help_examples())
+def test_an_example_runs(example, session_of):
+    session_of("--help").run(example)

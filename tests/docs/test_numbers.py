@@ -1,0 +1,139 @@
+"""Numbers in sentences and tables of the documents are those of the committed journals."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from functools import cache
+
+import pytest
+
+from dprepro.report.results import ResultCell, read_results
+from tests.docs.pages import ROOT
+
+PLUS_ROWS = {
+    "Adult, AUROC": "plus-adult",
+    "Telco, AUROC": "plus-telco",
+    "Credit fraud, AUROC": "plus-credit",
+    "California housing, RMSE": "plus-cal-housing",
+    "Elevators, RMSE": "plus-elevators",
+    "Pol, RMSE": "plus-pol",
+    "Wine, RMSE": "plus-wine",
+}
+
+
+@cache
+def cells(folder: str, config: str) -> dict[tuple[str, float], ResultCell]:
+    """Return the cells of one committed journal by label and epsilon."""
+    found = read_results(ROOT / folder, [config]).cells
+    return {(cell.task.label, cell.task.epsilon): cell for cell in found}
+
+
+def sentences(page: str) -> str:
+    return " ".join((ROOT / page).read_text().split())
+
+
+def rows(page: str, after: str) -> list[list[str]]:
+    """Return the cells of the first table after some words of a page, without its head."""
+    lines = (ROOT / page).read_text().split(after)[1].splitlines()
+    last = next((i for i, line in enumerate(lines) if i and line.startswith("#")), len(lines))
+    table = [line for line in lines[:last] if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
+
+
+def rounds_to(value: float, stated: str) -> bool:
+    """Say whether a number rounds to a stated one."""
+    text = stated.replace(",", "")
+    decimals = len(text.split(".")[1]) if "." in text else 0
+    # Means in thousands are printed in tens.
+    unit = 10.0 if "," in stated else 10.0**-decimals
+    return abs(value - float(text)) <= 0.5 * unit * (1 + 1e-9)
+
+
+def edit_changes(label: str, epsilon: float) -> list[float]:
+    found = cells("results/editing", "adult-monotone")
+    edited, released = found[label, epsilon], found["as released", epsilon]
+    return [a - b for a, b in zip(edited.values["auc"], released.values["auc"], strict=True)]
+
+
+def test_the_readme_says_what_the_edit_costs():
+    said = r"edit changes test AUROC by (\S+) at epsilon 1 \(25 splits\)"
+    stated = re.search(said, sentences("README.md"))
+    changes = edit_changes("age rises", 1.0)
+    assert len(changes) == 25
+    assert rounds_to(statistics.fmean(changes), stated[1])
+
+
+def test_the_readme_says_how_good_dp_ebm_plus_is():
+    stated = re.search(
+        r"AUROC (\S+) against (\S+) at 0.5, (\S+) against (\S+) at 8", sentences("README.md")
+    )
+    found = cells("results", "plus-adult")
+    keys = [(m, e) for e in (0.5, 8.0) for m in ("dp-ebm-plus", "dp-ebm-gdp")]
+    for key, number in zip(keys, stated.groups(), strict=True):
+        assert rounds_to(found[key].mean("auc"), number), key
+
+
+def test_the_readme_says_what_the_code_of_lazybb_spends():
+    text = sentences("README.md")
+    spent = re.search(r"accuracy is (\S+) and it spends (\d+), where", text)
+    kept = re.search(r"keeps to 0.02 and reaches (\S+) \(5 rounds", text)
+    code = [c for c in cells("results", "lazybb-adult-code").values() if c.task.epsilon == 0.02]
+    assert any(
+        rounds_to(c.mean("accuracy"), spent[1]) and rounds_to(c.true_epsilon or 0, spent[2])
+        for c in code
+    )
+    others = [
+        *cells("results", "lazybb-adult-others").values(),
+        *cells("results", "lazybb-adult").values(),
+        *code,
+    ]
+    sound = [c for c in others if c.task.method == "lazybb-topdown" and c.task.epsilon == 0.02]
+    assert any(rounds_to(c.mean("accuracy"), kept[1]) for c in sound)
+
+
+@pytest.mark.parametrize("dataset", PLUS_ROWS)
+def test_the_table_of_dp_ebm_plus_is_that_of_its_journals(dataset):
+    table = rows("docs/dp-ebm-plus.md", "## How good it is")
+    start = [row[0] for row in table].index(dataset)
+    found = cells("results", PLUS_ROWS[dataset])
+    metric = "auc" if "AUROC" in dataset else "rmse"
+    for row, method in zip(table[start : start + 2], ("dp-ebm-gdp", "dp-ebm-plus"), strict=True):
+        for epsilon, stated in zip((0.1, 0.5, 1.0, 2.0, 4.0, 8.0), row[2:], strict=True):
+            cell = found[method, epsilon]
+            assert cell.splits(metric) == 25
+            assert rounds_to(cell.mean(metric), stated), (method, epsilon, cell.mean(metric))
+
+
+def test_the_table_of_edits_is_that_of_its_journal():
+    table = rows("docs/shapes.md", "What it costs in accuracy")
+    assert len(table) == 4
+    for epsilon, released, *edits in table:
+        mean = cells("results/editing", "adult-monotone")["as released", float(epsilon)].mean("auc")
+        assert rounds_to(mean, released)
+        for label, stated in zip(("age rises", "education and hours rise"), edits, strict=True):
+            changes = edit_changes(label, float(epsilon))
+            change, error = stated.split(" ± ")
+            assert rounds_to(statistics.fmean(changes), change)
+            assert rounds_to(statistics.stdev(changes) / len(changes) ** 0.5, error)
+
+
+def test_the_table_of_locally_linear_maps_is_that_of_its_journals():
+    table = rows("docs/llm.md", "# Locally linear maps")
+    assert len(table) >= 5
+    for data, epsilon, _, stated, seeds, _ in table[:5]:
+        found = cells("results", data.lower())
+        key = ("llm", float("inf")) if epsilon == "none" else ("dp-llm", float(epsilon))
+        mean, deviation = stated.split(" ± ")
+        assert found[key].splits("accuracy") == int(seeds)
+        assert rounds_to(found[key].mean("accuracy"), mean), key
+        assert rounds_to(found[key].sd("accuracy"), deviation), key
+
+
+@pytest.mark.parametrize(
+    ("value", "stated", "fits"),
+    [(0.8985, "0.898", True), (0.8986, "0.898", False), (76_549, "76,550", True),
+     (76_556, "76,550", False), (-0.00044, "-0.0004", True), (51.4, "51", True)],
+)  # fmt: skip
+def test_a_number_rounds_to_a_stated_one(value, stated, fits):
+    assert rounds_to(value, stated) == fits
