@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.data.domain import (
     CategoricalFeature,
     Feature,
@@ -131,7 +131,7 @@ def cell_edges(feature: NumericFeature, max_bins: int) -> np.ndarray:
     return np.linspace(feature.lower, feature.upper, 2 * max_bins + 1)
 
 
-@njit(nogil=True, cache=True)
+@kernel("(const(float64[:]), float64[::1])")
 def _uniform_cells(values, edges):  # type: ignore[no-untyped-def]
     last = edges.size - 2
     per_unit = (last + 1) / (edges[-1] - edges[0])
@@ -152,7 +152,7 @@ def _uniform_cells(values, edges):  # type: ignore[no-untyped-def]
     return cells
 
 
-@njit(nogil=True, cache=True)
+@kernel("(uint16[::1], int64)")
 def _count(cells, n_cells):  # type: ignore[no-untyped-def]
     """What ``np.bincount`` does, without its copy of the cells as int64."""
     counts = np.zeros(n_cells, np.int64)
@@ -161,7 +161,7 @@ def _count(cells, n_cells):  # type: ignore[no-untyped-def]
     return counts
 
 
-@njit(nogil=True, cache=True)
+@kernel("(uint16[::1], uint8[::1], int64[::1], uint8[::1])")
 def recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
     """Write the bin of every row's cell to `codes`, rows in `order`."""
     for i in range(codes.size):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.ebm.kernel import sigmoid
 
 _BLOCK = 2048
@@ -12,7 +12,7 @@ _LANES = 4
 """Partial histograms: rows next to each other often share a bin, and would wait for each other."""
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[no-untyped-def]
     if logistic:
         for i in range(scores.size):
@@ -22,7 +22,9 @@ def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[n
             out[i] = min(max(targets[i] - scores[i], -bound), bound)
 
 
-@njit(nogil=True, cache=True)
+@kernel(
+    "(float32[::1], float32[::1], uint8[::1], float32[::1], uint8[::1], int64, float32, boolean)",
+)
 def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place; sum residuals and curvatures per bin of `codes`.
 
@@ -63,7 +65,7 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
     return sums.sum(axis=1)
 
 
-@njit(nogil=True, cache=True)
+@kernel("(float32[::1], float32[::1], uint8[::1], float32[::1], int64)")
 def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place and count |target - score| by half octaves.
 

@@ -13,8 +13,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.ebm.odds_kernel import ODDS_LIMIT, odds_pass, scores_from, start_odds
 
 BLOCK_ROWS = 2048
@@ -43,10 +43,10 @@ _Q4 = np.float32(9.46829228157674e-10)
 _ROUNDING = 2.0**-22
 
 # error_model="numpy": the default checks each division for zero, which stops vectorisation.
-_fast: Any = {"fastmath": True, "error_model": "numpy", "nogil": True, "cache": True}
+_fast: Any = {"fastmath": True, "error_model": "numpy"}
 
 
-@njit(inline="always", fastmath=True, error_model="numpy")
+@kernel("(float32,)", inline="always", fastmath=True, error_model="numpy")
 def sigmoid(score):  # type: ignore[no-untyped-def]
     """Return 1 / (1 + exp(-score)) for a float32 score, within 3e-7 and never outside [0, 1]."""
     s = min(max(score, -_LIMIT), _LIMIT)
@@ -56,7 +56,7 @@ def sigmoid(score):  # type: ignore[no-untyped-def]
     return min(max(s * p / q + _HALF, _ZERO), _ONE)
 
 
-@njit(**_fast)
+@kernel(**_fast)
 def _add_update(scores, codes, cuts, increments, first):  # type: ignore[no-untyped-def]
     """Add `first` to every score and increments[j] to those whose code reaches cuts[j]."""
     for j in range(0, cuts.shape[0], 2):
@@ -71,7 +71,7 @@ def _add_update(scores, codes, cuts, increments, first):  # type: ignore[no-unty
             )
 
 
-@njit(**_fast)
+@kernel(**_fast)
 def _residuals(scores, targets, logistic, bound, out):  # type: ignore[no-untyped-def]
     """Write target minus prediction to `out` and return its sum."""
     total = _ZERO
@@ -88,7 +88,7 @@ def _residuals(scores, targets, logistic, bound, out):  # type: ignore[no-untype
     return total
 
 
-@njit(**_fast)
+@kernel(**_fast)
 def _sums_from(residuals, codes, cuts, sums):  # type: ignore[no-untyped-def]
     """Add to sums[j + 1] the residuals of the rows whose code reaches cuts[j]."""
     for j in range(0, cuts.shape[0], 2):
@@ -101,7 +101,7 @@ def _sums_from(residuals, codes, cuts, sums):  # type: ignore[no-untyped-def]
         sums[j + 2] += sum_b
 
 
-@njit(**_fast)
+@kernel(**_fast)
 def _fused_pass(  # type: ignore[no-untyped-def]
     scores, targets, previous, update, current, cuts, logistic, bound, buffer, sums
 ):
@@ -117,7 +117,7 @@ def _fused_pass(  # type: ignore[no-untyped-def]
         _sums_from(residuals, current[start:stop], cuts, sums)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _leaf_values(sums, noise, counts, cuts, n_bins, n_leaves, rate, values):  # type: ignore[no-untyped-def]
     """Noisy averages of the leaves: Algorithm 2, lines 16 to 18. Leaf l starts at cuts[l - 1]."""
     for leaf in range(n_leaves):
@@ -129,7 +129,7 @@ def _leaf_values(sums, noise, counts, cuts, n_bins, n_leaves, rate, values):  # 
         values[leaf] = total / count if count > 0 else 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel("(float64, float64)")
 def largest_residual(highest, lowest):  # type: ignore[no-untyped-def]
     """Return an upper bound of |y - sigmoid(F)| over y in {0, 1} and lowest <= F <= highest.
 
@@ -138,7 +138,10 @@ def largest_residual(highest, lowest):  # type: ignore[no-untyped-def]
     return min(1.0, 1.0 / (1.0 + math.exp(-max(highest, -lowest))) + 3e-7)
 
 
-@njit(nogil=True, cache=True)
+@kernel(
+    "(uint8[:, ::1], float32[::1], float32[::1], uint8[:, ::1], float64[:, ::1], float64[:, "
+    "::1], int64[::1], float64, boolean, float32, boolean)",
+)
 def boost(  # type: ignore[no-untyped-def]
     codes, targets, scores, cuts, noise, counts, n_bins, learning_rate, logistic, bound, adaptive
 ):

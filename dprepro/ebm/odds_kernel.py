@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dprepro.compiled import kernel
 
 ODDS_BLOCK_ROWS = 16384
 """Rows a block of the odds pass: what the float32 partial sums take in before they are emptied."""
@@ -22,7 +23,7 @@ _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def start_odds(targets, scores, odds):  # type: ignore[no-untyped-def]
     """Fill in each row's odds against its own label; return the rows of label 0 and max |score|.
 
@@ -40,14 +41,14 @@ def start_odds(targets, scores, odds):  # type: ignore[no-untyped-def]
     return (n_negative if ascending else -1), reach
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def scores_from(odds, n_negative, scores):  # type: ignore[no-untyped-def]
     """Write the score F of each row back from its odds."""
     for i in range(odds.size):
         scores[i] = math.log(odds[i]) if i >= n_negative else -math.log(odds[i])
 
 
-@njit(fastmath=True, error_model="numpy", nogil=True, cache=True)
+@kernel(fastmath=True, error_model="numpy")
 def _odds_block(odds, previous, last, factors, current, cuts):  # type: ignore[no-untyped-def]
     """Multiply by the factor of each row's leaf; sum 1 / (1 + odds): all, and above either cut."""
     last_a, last_b, cut_a, cut_b = last[0], last[1], cuts[0], cuts[1]
@@ -65,7 +66,7 @@ def _odds_block(odds, previous, last, factors, current, cuts):  # type: ignore[n
     return total, sum_a, sum_b
 
 
-@njit(fastmath=True, error_model="numpy", nogil=True, cache=True)
+@kernel(fastmath=True, error_model="numpy")
 def odds_pass(odds, n_negative, previous, last, factors, current, cuts, sums):  # type: ignore[no-untyped-def]
     """Apply the last update and sum residuals per cut; `factors` (2, 3) by label and leaf.
 
