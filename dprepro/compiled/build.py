@@ -1,4 +1,4 @@
-"""What the throwaway process does: compile every kernel of the package, write one file, end."""
+"""What a throwaway process does: compile the kernels of one package, write them out, end."""
 
 from __future__ import annotations
 
@@ -6,56 +6,41 @@ import importlib
 import os
 import pickle
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from dprepro.compiled import kernels
-from dprepro.compiled.bundle import sealed
-from dprepro.compiled.sources import kernel_modules
-
-NOT_WRITTEN = 74
-"""Exit code where the file could not be written: sysexits' EX_IOERR."""
 
 
-def main(target: Path) -> int:
-    """Compile all kernels into the file `target`; return the exit code.
-
-    The file is there whole or not at all.
-    """
-    content = sealed(pickle.dumps(list(compile_all())))
-    partial = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    try:
-        partial.write_bytes(content)
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return NOT_WRITTEN
-    return 0
+def main(modules: Sequence[str]) -> None:
+    """Write the machine code of the kernels in `modules` to standard output, pickled."""
+    with os.fdopen(os.dup(1), "wb") as out:
+        os.dup2(2, 1)  # whatever a library prints stays out of it
+        pickle.dump(compile_modules(modules), out)
 
 
-def compile_all() -> Iterator[tuple[str, bytes]]:
+def compile_modules(modules: Sequence[str]) -> list[tuple[str, bytes]]:
     """Compile every signature of every kernel, in the order of modules and of their lines.
 
-    Yields
-    ------
-    name, compiled : str, bytes
+    Turns this process into one that compiles: to be called in a process of its own.
+
+    Returns
+    -------
+    list of (str, bytes)
         ``module:name``, and the pickled machine code for one signature.
     """
     kernels.building = True
-    for module in kernel_modules():
+    for module in modules:
         importlib.import_module(module)
     # In the order of the source, whatever imported what.
-    made = sorted(kernels.registered().items(), key=_place)
+    made = sorted((_place(name, it), name, it, texts) for name, (it, texts) in _of(modules))
     results = []
-    for name, (dispatcher, signatures) in made:
-        for text in signatures:
+    for _, name, dispatcher, texts in made:
+        for text in texts:
             arguments = argument_types(text)
             dispatcher.compile(arguments)
             results.append((name, dispatcher.overloads[arguments]))
-    for name, result in results:
-        yield name, reduced(result)
+    return [(name, _reduced(result)) for name, result in results]
 
 
 def argument_types(text: str) -> tuple[Any, ...]:
@@ -68,15 +53,18 @@ def argument_types(text: str) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def reduced(result: Any) -> bytes:
+def _of(modules: Sequence[str]) -> list[tuple[str, tuple[Any, tuple[str, ...]]]]:
+    return [(n, entry) for n, entry in kernels.registered().items() if n.split(":")[0] in modules]
+
+
+def _place(name: str, dispatcher: Any) -> tuple[str, int]:
+    return name.partition(":")[0], dispatcher.py_func.__code__.co_firstlineno
+
+
+def _reduced(result: Any) -> bytes:
     """Return the machine code of one signature as bytes, pickled by numba's own pickler."""
     from numba.core import serialize
 
     if result.lifted or result.library.has_dynamic_globals:
         raise ValueError(f"{result.fndesc.qualname}: machine code with addresses of this process")
     return bytes(serialize.dumps(result._reduce()))
-
-
-def _place(entry: tuple[str, tuple[Any, tuple[str, ...]]]) -> tuple[str, int]:
-    name, (dispatcher, _) = entry
-    return name.partition(":")[0], dispatcher.py_func.__code__.co_firstlineno

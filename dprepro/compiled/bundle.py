@@ -12,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from dprepro.compiled.sources import PACKAGE, digest
+from dprepro.compiled.sources import PACKAGE, digest, kernel_modules
 from dprepro.errors import DpreproError
 
 FOLDER_VARIABLE = "DPREPRO_KERNELS"
@@ -124,33 +126,46 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 def _compile(target: Path) -> None:
-    """Run `dprepro.compiled.build` in a process of its own; OSError if it cannot write."""
-    from dprepro.compiled.build import NOT_WRITTEN
+    """Compile in processes that do nothing else, one a package; write the bundle, whole or not.
 
+    OSError if it cannot be written.
+    """
+    packages = [list(modules) for _, modules in groupby(kernel_modules(), _package)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        parts = list(pool.map(_compiled, packages))
+    partial = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        partial.write_bytes(sealed(pickle.dumps([entry for part in parts for entry in part])))
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _package(module: str) -> str:
+    return module.split(".")[1]
+
+
+def _compiled(modules: list[str]) -> list[tuple[str, bytes]]:
+    """Run `dprepro.compiled.build` in a process of its own."""
     # Modules come from where this process found its own, never from the working directory: with -c
     # that one is the first entry, and is taken out before anything is imported.
     path = [entry for entry in sys.path if entry] + [str(PACKAGE.parent)]
     code = (
-        f"import sys; sys.path[:] = {path!r}; from pathlib import Path; "
-        f"from dprepro.compiled.build import main; sys.exit(main(Path({str(target)!r})))"
+        f"import sys; sys.path[:] = {path!r}; "
+        f"from dprepro.compiled.build import main; main({modules!r})"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        check=False,
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
-    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    if done.returncode == NOT_WRITTEN:
-        raise OSError(last)
     if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
         raise DpreproError(
-            f"the kernels cannot be compiled: {last}. Is this numba made for this Python and "
-            "numpy? `pip install --upgrade numba` brings ones that fit"
+            f"the kernels cannot be compiled: {said[-1] if said else f'exit {done.returncode}'}. Is "
+            "this numba made for this Python and numpy? `pip install --upgrade numba` brings one "
+            "that fits"
         )
+    part: list[tuple[str, bytes]] = pickle.loads(done.stdout)
+    return part
 
 
 def _prune(folder: Path) -> None:
