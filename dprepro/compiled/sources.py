@@ -7,20 +7,23 @@ import importlib.metadata
 import os
 import re
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-_DECORATED = re.compile(r"^from dprepro\.compiled import .*\bkernel\b", re.MULTILINE)
+_DECORATED = re.compile(r"^from dprepro\.compiled import (.*\b)?kernel\b", re.MULTILINE)
 _IRRELEVANT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}
 
 
-def kernel_modules(package: Path = PACKAGE) -> list[str]:
+@lru_cache
+def kernel_modules(package: Path = PACKAGE) -> tuple[str, ...]:
     """Return the names of the modules that import the decorator, sorted."""
-    return sorted(
+    names = (
         ".".join((package.name, *path.relative_to(package).with_suffix("").parts))
         for path in _sources(package)
     )
+    return tuple(sorted(names))
 
 
 def digest(package: Path = PACKAGE) -> str:

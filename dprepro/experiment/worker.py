@@ -6,7 +6,7 @@ import json
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from dprepro.compiled import prepare
 from dprepro.config import Evaluation
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
-from dprepro.data.domain import Domain
+from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DpreproError
 from dprepro.experiment.metrics import score
@@ -61,7 +62,7 @@ class Encoded:
 
 
 def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
-    """Load the dataset and the methods and pin libraries to one thread, ahead of the tasks.
+    """Load dataset, methods and kernels, and pin libraries to one thread, ahead of the tasks.
 
     Raises
     ------
@@ -78,10 +79,15 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
             f"planned with (fingerprint {here} instead of {data.fingerprint}); put the same "
             "files in both places"
         )
-    for name in methods:
-        registry.get(name)
+    prepare_kernels(methods, dataset.task)
     # The environment already says so; this holds for libraries that read it differently.
     threadpool_limits(limits=1)
+
+
+def prepare_kernels(methods: Iterable[str], task: TaskKind, announce: bool = False) -> None:
+    """Load the kernels, compiled first where need be, if one of `methods` is made of them."""
+    if any([registry.get(name).needs_kernels(task) for name in methods]):
+        prepare(announce)
 
 
 def run_task(task: Task, data: DataRef) -> Record:
