@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
-import sys
 from collections.abc import Sequence
 from typing import Any
 

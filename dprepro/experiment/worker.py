@@ -85,8 +85,15 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
 
 
 def prepare_kernels(methods: Iterable[str], task: TaskKind, announce: bool = False) -> None:
-    """Load the kernels, compiled first where need be, if one of `methods` is made of them."""
-    if any([registry.get(name).needs_kernels(task) for name in methods]):
+    """Load the kernels, compiled first where need be, if one of `methods` is made of them.
+
+    Raises
+    ------
+    DpreproError
+        If there is no such method, or the kernels cannot be compiled.
+    """
+    found = [registry.get(name) for name in methods]
+    if any(method.needs_kernels(task) for method in found):
         prepare(announce)
 
 

@@ -76,7 +76,7 @@ def test_a_change_of_what_a_kernel_calls_reaches_the_caller_in_another_module(sm
 
 
 def test_a_folder_that_cannot_be_written_costs_one_line_and_a_compilation(warm, tmp_path):
-    package, expected = warm
+    expected = warm[1]
     (tmp_path / "file").write_text("")
     small = SmallPackage(tmp_path / "small")
     child = f"""
