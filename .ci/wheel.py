@@ -79,7 +79,7 @@ def build(folder: Path) -> Path:
 
 
 def attempt(python: str, version: str, wheel: Path, lowest: bool, folder: Path) -> bool:
-    """Install into a bare environment and run the quickstart in an empty folder; tell if it passed."""
+    """Install into a bare environment, run the quickstart in an empty folder; tell if it passed."""
     name = f"Python {version}, {'lowest' if lowest else 'newest'} versions"
     home = folder / name.replace(" ", "-")
     environment, empty = home / "venv", home / "empty"

@@ -159,10 +159,10 @@ def _compiled(modules: list[str]) -> list[tuple[str, bytes]]:
     )
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = said[-1] if said else f"exit code {done.returncode}"
         raise DpreproError(
-            f"the kernels cannot be compiled: {said[-1] if said else f'exit {done.returncode}'}. Is "
-            "this numba made for this Python and numpy? `pip install --upgrade numba` brings one "
-            "that fits"
+            f"the kernels cannot be compiled: {reason}. Is this numba made for this Python and "
+            "numpy? `pip install --upgrade numba` brings one that fits"
         )
     part: list[tuple[str, bytes]] = pickle.loads(done.stdout)
     return part
