@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dprepro.compiled.bundle import FOLDER_VARIABLE
+from dprepro.data.places import cache_dir
+
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    """Let tests that move the cache, and the processes they start, find the compiled kernels."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get(FOLDER_VARIABLE):
+            patch.setenv(FOLDER_VARIABLE, str(cache_dir() / "kernels"))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -52,11 +52,11 @@ def fitted(step, **variables):
 
 @pytest.mark.timeout(900)
 def test_models_have_the_same_bits_cold_and_warm(tmp_path):
-    cold = fitted(1, DPREPRO_CACHE=str(tmp_path))
-    (bundle,) = (tmp_path / "kernels").glob("*.bin")
+    cold = fitted(1, DPREPRO_KERNELS=str(tmp_path))
+    (bundle,) = tmp_path.glob("*.bin")
     made = bundle.stat().st_ino
     assert len(cold.splitlines()) == 5
-    assert fitted(-1, DPREPRO_CACHE=str(tmp_path)) == cold
+    assert fitted(-1, DPREPRO_KERNELS=str(tmp_path)) == cold
     assert bundle.stat().st_ino == made
     # Those of whatever cache the other tests use, compiled at another time.
     assert fitted(1) == cold
