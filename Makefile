@@ -3,10 +3,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Extra options for pytest, e.g. make test TESTS=tests/ebm
 TESTS ?=
+# Options for the test of the wheel, e.g. make wheel-test WHEEL_TEST=--all
+WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
 PIP_INSTALL := install --quiet --no-compile
 
-.PHONY: help install install-dev quickstart test docs-test docs-outputs lint bench clean
+.PHONY: help install install-dev quickstart test docs-test docs-outputs lint wheel-test bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +46,9 @@ lint: install-dev ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+wheel-test: install-dev ## Run the quickstart from the wheel: oldest and newest Python, lowest versions
+	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
 
 bench: install-dev ## Measure speed beside the peers
 	$(BIN)/python benchmarks/ebm_fit.py

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dprepro.compiled.bundle import FOLDER_VARIABLE
+from dprepro.data.places import cache_dir
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -16,6 +19,15 @@ def _register_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """Keep the register of private data out of the home of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPREPRO_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    """Let tests that move the cache, and the processes they start, find the compiled kernels."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get(FOLDER_VARIABLE):
+            patch.setenv(FOLDER_VARIABLE, str(cache_dir() / "kernels"))
         yield
 
 

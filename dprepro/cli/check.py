@@ -118,7 +118,7 @@ def _run_again(
     from dprepro.experiment.display import display_for
     from dprepro.experiment.journal import read_journal
     from dprepro.experiment.run import Options, journal_path, run
-    from dprepro.report.rerun import compare_records, rerun_tolerance
+    from dprepro.report.rerun import compare_records
     from dprepro.report.results import journal_paths
 
     before = [read_journal(path) for path in journal_paths(committed)]
@@ -128,12 +128,8 @@ def _run_again(
         run(config, options, display_for(config, Console(stderr=True)))
         fresh = read_journal(journal_path(config, Path(folder)))
         found = read(Path(folder))
-    environments = [environment for contents in before for environment in contents.environments]
-    rerun = compare_records(
-        fresh.records,
-        [record for contents in before for record in contents.records],
-        rerun_tolerance(fresh.environments, environments),
-    )
+    committed_records = [record for contents in before for record in contents.records]
+    rerun = compare_records(fresh.records, committed_records)
     return found, rerun, config.splits
 
 

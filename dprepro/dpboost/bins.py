@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.data.domain import (
     CategoricalFeature,
     Feature,
@@ -121,7 +121,7 @@ def observed_cuts(numbers: np.ndarray, feature: Feature, max_bins: int) -> Featu
     return FeatureCuts(feature, cuts, missing)
 
 
-@njit(nogil=True, cache=True)
+@kernel("(float64[::1], int64[::1], int64)")
 def _greedy_cuts(distinct, counts, quota):  # type: ignore[no-untyped-def]
     """Cut ascending distinct values, with their counts, into at most `quota` bins."""
     last = distinct.size - 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dprepro.compiled import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _histogram(codes, gradients, rows, starts, histogram):  # type: ignore[no-untyped-def]
     """Set (sum of gradients, rows) of every bin of every feature."""
     histogram[:] = 0.0
@@ -19,12 +20,15 @@ def _histogram(codes, gradients, rows, starts, histogram):  # type: ignore[no-un
             histogram[b, 1] += 1.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _score(gradient, rows, ridge):  # type: ignore[no-untyped-def]
     return gradient * gradient / (rows + ridge) if rows > 0 else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(
+    "(float64[:, ::1], int64[::1], float64, int64, float64, boolean[::1], float64[::1])",
+    error_model="numpy",
+)
 def split_gains(histogram, starts, ridge, min_rows, floor, splittable, gains):  # type: ignore[no-untyped-def]
     """Write the gain of "codes up to b go left" for every bin b; return the largest.
 
@@ -58,7 +62,7 @@ def split_gains(histogram, starts, ridge, min_rows, floor, splittable, gains):  
     return best
 
 
-@njit(nogil=True, cache=True)
+@kernel("(float64[::1], float64, float64, float64, float64[::1])")
 def choose(gains, best, scale, uniform, running):  # type: ignore[no-untyped-def]
     """Return a candidate with probability proportional to exp(gain / scale).
 
@@ -75,7 +79,7 @@ def choose(gains, best, scale, uniform, running):  # type: ignore[no-untyped-def
     return min(np.searchsorted(running, uniform * total, side="right"), last)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _partition(codes, feature, cut, rows):  # type: ignore[no-untyped-def]
     """Move rows with codes up to `cut` to the front, in order; return their number."""
     left, right = 0, 0
@@ -91,7 +95,10 @@ def _partition(codes, feature, cut, rows):  # type: ignore[no-untyped-def]
     return left
 
 
-@njit(nogil=True, cache=True)
+@kernel(
+    "(uint8[:, ::1], float64[::1], int64[::1], float64[::1], float64, float64, int64, int64, "
+    "int64, boolean)",
+)
 def grow(  # type: ignore[no-untyped-def]
     codes, gradients, starts, uniforms, scale, ridge, max_depth, max_leaves, min_rows, complete,
 ):  # fmt: skip
@@ -165,7 +172,10 @@ def grow(  # type: ignore[no-untyped-def]
     return feature[:nodes], cut[:nodes], left[:nodes], gradient[:nodes], (last - first)[:nodes]
 
 
-@njit(nogil=True, cache=True)
+@kernel(
+    "(float64[::1], uint8[:, ::1], const(int64[::1]), const(int64[::1]), const(int64[::1]), "
+    "const(float64[::1]))",
+)
 def add_values(scores, codes, feature, cut, left, values):  # type: ignore[no-untyped-def]
     """Add to every row's score, float64 (n,), the value of its leaf; `codes` is uint8 (n, K)."""
     for i in range(scores.size):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.data.domain import (
     CategoricalFeature,
     Feature,
@@ -129,7 +129,7 @@ def cell_edges(feature: NumericFeature, max_bins: int) -> np.ndarray:
     return np.linspace(feature.lower, feature.upper, 2 * max_bins + 1)
 
 
-@njit(nogil=True, cache=True)
+@kernel("(const(float64[:]), float64[::1])")
 def _uniform_cells(values, edges):  # type: ignore[no-untyped-def]
     last = edges.size - 2
     per_unit = (last + 1) / (edges[-1] - edges[0])
@@ -150,7 +150,7 @@ def _uniform_cells(values, edges):  # type: ignore[no-untyped-def]
     return cells
 
 
-@njit(nogil=True, cache=True)
+@kernel("(uint16[::1], int64)")
 def _count(cells, n_cells):  # type: ignore[no-untyped-def]
     """What ``np.bincount`` does, without its copy of the cells as int64."""
     counts = np.zeros(n_cells, np.int64)
@@ -197,7 +197,10 @@ def recode(
     _recode(cells, as_codes(bin_of_cell), order, codes)
 
 
-@njit(nogil=True, cache=True)
+@kernel(
+    "(uint16[::1], uint8[::1], int64[::1], uint8[::1])",
+    "(uint32[::1], uint8[::1], int64[::1], uint8[::1])",
+)
 def _recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
     for i in range(codes.size):
         codes[i] = bin_of_cell[cells[order[i]]]

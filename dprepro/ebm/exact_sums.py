@@ -21,7 +21,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dprepro.compiled import kernel
 
 LARGEST = 2**20
 """A step's parts are whole numbers from -LARGEST to LARGEST."""
@@ -34,7 +35,7 @@ FINE_BITS = 24
 """g of sums that are int64 from the start: up to 5 * 10^8 parts of size 1, as float64 too."""
 
 
-@njit(nogil=True, cache=True)
+@kernel("(float64,)")
 def step_scale(bound):  # type: ignore[no-untyped-def]
     """Return 2^g for residuals of at most `bound`: the largest with bound 2^g <= `LARGEST`.
 

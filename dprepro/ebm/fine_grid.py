@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pandas as pd
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.data.domain import (
     CategoricalFeature,
     Feature,
@@ -114,7 +114,7 @@ def _count_cells(cells: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     return cells, np.bincount(cells, minlength=size)
 
 
-@njit(nogil=True, cache=True)
+@kernel("(const(float64[:]), float64[::1])")
 def _cells(values, edges):  # type: ignore[no-untyped-def]
     """Do what ``np.searchsorted(edges, values, "right")`` does; NaN goes one cell beyond."""
     cells = np.empty(values.size, np.uint16)
@@ -206,7 +206,7 @@ def _merge_numeric(
     return bins, np.append(bin_of_cell, max(missing_bin, 0))
 
 
-@njit(nogil=True, cache=True)
+@kernel("(float64[::1], float64[:, ::1], float64, float64, float64)")
 def _merge_neighbours(counts, steps, seen, least, most):  # type: ignore[no-untyped-def]
     bins = np.zeros(counts.size, np.int64)
     current, weight, variance, together = 0, 0.0, 0.0, 0

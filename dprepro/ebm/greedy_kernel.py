@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.ebm.kernel import sigmoid
 
 BLOCK_ROWS = 2048
@@ -16,7 +16,7 @@ _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def _derivatives(scores, targets, logistic, residuals, hessians):  # type: ignore[no-untyped-def]
     """Write residuals (minus the gradient) and second derivatives of the loss."""
     if logistic:
@@ -30,13 +30,13 @@ def _derivatives(scores, targets, logistic, residuals, hessians):  # type: ignor
             hessians[i] = _ONE
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _add_table(scores, codes, table):  # type: ignore[no-untyped-def]
     for i in range(scores.shape[0]):
         scores[i] += table[codes[i]]
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _histogram(residuals, hessians, codes, even, odd):  # type: ignore[no-untyped-def]
     """Add (residual, hessian) of every row to its bin.
 
@@ -55,12 +55,12 @@ def _histogram(residuals, hessians, codes, even, odd):  # type: ignore[no-untype
         even[codes[last], 1] += hessians[last]
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _score_of(gradient, hessian, ridge):  # type: ignore[no-untyped-def]
     return gradient * gradient / (hessian + ridge) if hessian + ridge > 0 else 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _best_cut(histogram, counts, start, stop, min_leaf, ridge):  # type: ignore[no-untyped-def]
     """Return (gain, cut) of the best way to cut bins [start, stop) in two; gain 0 if there is none.
 
@@ -89,7 +89,7 @@ def _best_cut(histogram, counts, start, stop, min_leaf, ridge):  # type: ignore[
     return best_gain, best_cut
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _grow(histogram, counts, n_bins, max_leaves, min_leaf, ridge, edges):  # type: ignore[no-untyped-def]
     """Cut best-first up to `max_leaves` leaves (Algorithm 1, line 14); return their number.
 
@@ -113,7 +113,7 @@ def _grow(histogram, counts, n_bins, max_leaves, min_leaf, ridge, edges):  # typ
     return leaves
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _loss(scores, targets, logistic):  # type: ignore[no-untyped-def]
     """Mean log loss or mean squared error."""
     total = 0.0
@@ -126,7 +126,10 @@ def _loss(scores, targets, logistic):  # type: ignore[no-untyped-def]
     return total / scores.shape[0]
 
 
-@njit(nogil=True, cache=True)
+@kernel(
+    "(uint8[:, ::1], float32[::1], uint8[:, ::1], float32[::1], float64, int64[::1], "
+    "float64[:, ::1], float64, boolean, int64, int64, float64, int64, int64, float64)",
+)
 def boost_greedily(  # type: ignore[no-untyped-def]
     codes, targets, held_codes, held_targets, intercept, n_bins, counts,
     learning_rate, logistic, max_leaves, min_leaf, ridge, n_epochs, patience, tolerance,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.ebm.exact_sums import FINE_BITS
 from dprepro.ebm.kernel import sigmoid
 
@@ -16,7 +16,7 @@ _UNIT = 2**FINE_BITS
 _SCALE = np.float32(_UNIT)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[no-untyped-def]
     """Write residuals in units of 1 / `_UNIT`, truncated towards zero."""
     if logistic:
@@ -28,7 +28,7 @@ def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[n
             out[i] = np.int32(min(max(targets[i] - scores[i], -bound), bound) * _SCALE)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _curvatures(residuals, out):  # type: ignore[no-untyped-def]
     """Write |r| (1 - |r|) in units of 1 / `_UNIT`, truncated: float64 holds the product exactly."""
     for i in range(residuals.size):
@@ -36,7 +36,9 @@ def _curvatures(residuals, out):  # type: ignore[no-untyped-def]
         out[i] = np.int32(size * (_UNIT - size) * (1.0 / _UNIT))
 
 
-@njit(nogil=True, cache=True)
+@kernel(
+    "(float32[::1], float32[::1], uint8[::1], float32[::1], uint8[::1], int64, float32, boolean)",
+)
 def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place; sum residuals and curvatures per bin of `codes`.
 
@@ -80,7 +82,7 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
     return sums.sum(axis=1) / _UNIT
 
 
-@njit(nogil=True, cache=True)
+@kernel("(float32[::1], float32[::1], uint8[::1], float32[::1], int64)")
 def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place and count |target - score| by half octaves.
 

@@ -14,8 +14,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.ebm.exact_sums import BLOCK_ROWS, step_scale
 from dprepro.ebm.odds_kernel import ODDS_LIMIT, odds_pass, scores_from, start_odds
 
@@ -42,10 +42,10 @@ _Q4 = np.float32(9.46829228157674e-10)
 _ROUNDING = 2.0**-22
 
 # error_model="numpy": the default checks each division for zero, which stops vectorisation.
-_exact: Any = {"error_model": "numpy", "nogil": True, "cache": True}
+_exact: Any = {"error_model": "numpy"}
 
 
-@njit(inline="always", fastmath=True, error_model="numpy")
+@kernel("(float32,)", inline="always", fastmath=True, error_model="numpy")
 def sigmoid(score):  # type: ignore[no-untyped-def]
     """Return 1 / (1 + exp(-score)) for a float32 score, within 3e-7 and never outside [0, 1].
 
@@ -58,7 +58,7 @@ def sigmoid(score):  # type: ignore[no-untyped-def]
     return min(max(s * p / q + _HALF, _ZERO), _ONE)
 
 
-@njit(**_exact)
+@kernel(**_exact)
 def _add_update(scores, codes, cuts, increments, first):  # type: ignore[no-untyped-def]
     """Add `first` to every score and increments[j] to those whose code reaches cuts[j]."""
     for j in range(0, cuts.shape[0], 2):
@@ -73,7 +73,7 @@ def _add_update(scores, codes, cuts, increments, first):  # type: ignore[no-unty
             )
 
 
-@njit(**_exact)
+@kernel(**_exact)
 def _residuals(scores, targets, logistic, bound, scale, out):  # type: ignore[no-untyped-def]
     """Write target minus prediction to `out`, in units of 1 / `scale`, truncated towards zero."""
     if logistic:
@@ -84,14 +84,14 @@ def _residuals(scores, targets, logistic, bound, scale, out):  # type: ignore[no
             out[i] = np.int32(min(max(targets[i] - scores[i], -bound), bound) * scale)
 
 
-@njit(**_exact)
+@kernel(**_exact)
 def _unbounded_residuals(scores, targets, scale, out):  # type: ignore[no-untyped-def]
     """Do what `_residuals` does, where int32 may not hold them."""
     for i in range(scores.shape[0]):
         out[i] = np.trunc(np.float64(targets[i] - scores[i]) * scale)
 
 
-@njit(**_exact, fastmath={"reassoc"})
+@kernel(**_exact, fastmath={"reassoc"})
 def _add_sums(residuals, codes, cuts, sums):  # type: ignore[no-untyped-def]
     """Add to sums[0] all residuals, to sums[j + 1] those of rows whose code reaches cuts[j].
 
@@ -112,7 +112,7 @@ def _add_sums(residuals, codes, cuts, sums):  # type: ignore[no-untyped-def]
         sums[j + 2] += sum_b
 
 
-@njit(**_exact)
+@kernel(**_exact)
 def _fused_pass(  # type: ignore[no-untyped-def]
     scores, targets, previous, update, current, cuts, logistic, bound, scale, buffers, sums
 ):
@@ -135,7 +135,7 @@ def _fused_pass(  # type: ignore[no-untyped-def]
             _add_sums(double[: block.size], current[start:stop], cuts, sums)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _leaf_values(sums, noise, counts, cuts, n_bins, n_leaves, rate, values):  # type: ignore[no-untyped-def]
     """Noisy averages of the leaves: Algorithm 2, lines 16 to 18. Leaf l starts at cuts[l - 1].
 
@@ -150,7 +150,7 @@ def _leaf_values(sums, noise, counts, cuts, n_bins, n_leaves, rate, values):  # 
         values[leaf] = total / count if count > 0 else 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel("(float64, float64)")
 def largest_residual(highest, lowest):  # type: ignore[no-untyped-def]
     """Return an upper bound of |y - sigmoid(F)| over y in {0, 1} and lowest <= F <= highest.
 
@@ -159,7 +159,10 @@ def largest_residual(highest, lowest):  # type: ignore[no-untyped-def]
     return min(1.0, 1.0 / (1.0 + math.exp(-max(highest, -lowest))) + 3e-7)
 
 
-@njit(nogil=True, cache=True)
+@kernel(
+    "(uint8[:, ::1], float32[::1], float32[::1], uint8[:, ::1], float64[:, ::1], float64[:, "
+    "::1], int64[::1], float64, boolean, float32, boolean)",
+)
 def boost(  # type: ignore[no-untyped-def]
     codes, targets, scores, cuts, noise, counts, n_bins, learning_rate, logistic, bound, adaptive
 ):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from dprepro.compiled import kernel
 from dprepro.ebm.exact_sums import BLOCK_ROWS, LARGEST
 
 ODDS_LIMIT = 40.0
@@ -23,7 +23,7 @@ _SCALE = np.float32(LARGEST)
 _NONE = np.int32(0)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def start_odds(targets, scores, odds):  # type: ignore[no-untyped-def]
     """Fill in each row's odds against its own label; return the rows of label 0 and max |score|.
 
@@ -41,14 +41,14 @@ def start_odds(targets, scores, odds):  # type: ignore[no-untyped-def]
     return (n_negative if ascending else -1), reach
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def scores_from(odds, n_negative, scores):  # type: ignore[no-untyped-def]
     """Write the score F of each row back from its odds."""
     for i in range(odds.size):
         scores[i] = math.log(odds[i]) if i >= n_negative else -math.log(odds[i])
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@kernel(error_model="numpy")
 def _odds_block(odds, previous, last, factors, current, cuts):  # type: ignore[no-untyped-def]
     """Multiply by the factor of each row's leaf; sum residuals: all, and above either cut.
 
@@ -70,7 +70,7 @@ def _odds_block(odds, previous, last, factors, current, cuts):  # type: ignore[n
     return total, sum_a, sum_b
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@kernel(error_model="numpy")
 def odds_pass(odds, n_negative, previous, last, factors, current, cuts, sums):  # type: ignore[no-untyped-def]
     """Apply the last update and sum residuals per cut; `factors` (2, 3) by label and leaf.
 

@@ -9,7 +9,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+
+from dprepro.compiled import kernel
 
 INDEPENDENT, WALK, JUMPS = 0, 1, 2
 """Kinds of models: values that do not depend on each other; a walk of normal steps from bin to bin;
@@ -104,7 +105,7 @@ def smooth(
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel("(float64, float64)", error_model="numpy")
 def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
     table = np.zeros((2, _GRID.size))
     for i in range(_GRID.size):
@@ -131,7 +132,10 @@ def lookup(table: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.stack([expected, slope])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(
+    "(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1])",
+    error_model="numpy",
+)
 def _evaluate(values, counts, table, expected, slope):  # type: ignore[no-untyped-def]
     """Fill in n g(f) and n g'(f)."""
     last = table.shape[1] - 1
@@ -146,7 +150,11 @@ def _evaluate(values, counts, table, expected, slope):  # type: ignore[no-untype
         slope[b] = counts[b] * max(table[1, i] + rest * (table[1, i + 1] - table[1, i]), 1e-12)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(
+    "(float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], int64[::1], "
+    "float64[:, ::1], float64[::1])",
+    error_model="numpy",
+)
 def _average(t, v, counts, table, variances, kinds, centres, start):  # type: ignore[no-untyped-def]
     models, n_bins = centres.shape
     means, spreads = np.empty((models, n_bins)), np.empty((models, n_bins))
@@ -169,7 +177,7 @@ def _average(t, v, counts, table, variances, kinds, centres, start):  # type: ig
     return mean, square - mean**2
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _mode(t, v, counts, table, variance, kind, centre, f, spread):  # type: ignore[no-untyped-def]
     """Move f, measured from the centre, to the mode; fill in variances; return log p(t).
 
@@ -202,7 +210,7 @@ def _mode(t, v, counts, table, variance, kind, centre, f, spread):  # type: igno
     return determinants - 0.5 * (precision * new * f).sum() - value
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _ties(f, variance, kind):  # type: ignore[no-untyped-def]
     """Return the precision of each step, from bin 1 on, and zeros at both ends, (B + 1,).
 
@@ -218,7 +226,7 @@ def _ties(f, variance, kind):  # type: ignore[no-untyped-def]
     return ties
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _misfit(t, v, expected, f, variance, kind):  # type: ignore[no-untyped-def]
     """Return minus the log of likelihood times prior, up to a constant."""
     own = (1.0 if kind == INDEPENDENT else _PULL) / variance
@@ -231,7 +239,7 @@ def _misfit(t, v, expected, f, variance, kind):  # type: ignore[no-untyped-def]
     return 0.5 * total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _posterior(z, v, own, ties, mean, spread):  # type: ignore[no-untyped-def]
     """Fill in mean and variances given z ~ N(f, v); return log p(z) up to a constant.
 

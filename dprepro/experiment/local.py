@@ -19,6 +19,7 @@ from dprepro.experiment.executors import (
     TimeLimitError,
     WorkerDiedError,
 )
+from dprepro.experiment.safe_path import keep_working_directory_out
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -138,6 +139,7 @@ class _LocalSlot(Slot):
     def _start_worker(self) -> Any:
         from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
+        keep_working_directory_out()
         pool = ProcessPoolExecutor(
             max_workers=1,
             timeout=self._idle_limit,

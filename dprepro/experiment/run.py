@@ -30,7 +30,7 @@ from dprepro.experiment.plan import PlannedTask, narrow, plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.reuse import finished_elsewhere
 from dprepro.experiment.summary import Summary, Tally
-from dprepro.experiment.worker import DataRef, run_task, warm_up
+from dprepro.experiment.worker import DataRef, prepare_kernels, run_task, warm_up
 
 # How often the runner looks up from waiting for results, in seconds.
 _POLL = 0.2
@@ -270,13 +270,14 @@ def _workers(
 def _start(
     config: ExperimentConfig, options: Options, data: DataRef, todo: Sequence[Task]
 ) -> Executor:
-    prepare = partial(warm_up, data, sorted({task.method for task in todo}))
+    methods = sorted({task.method for task in todo})
+    prepare = partial(warm_up, data, methods)
     limit = options.time_limit or config.time_limit
     if options.address is not None:
         return DaskExecutor(options.address, limit, prepare)
-    load(
-        data.card, data.data_dir, with_test=data.with_test
-    )  # fetched once, before several workers want it
+    # Fetched and compiled once, before several workers want it.
+    dataset = load(data.card, data.data_dir, with_test=data.with_test)
+    prepare_kernels(methods, dataset.task, announce=True)
     return LocalExecutor(_number_of_jobs(options.jobs, len(todo)), limit, prepare)
 
 

@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from dprepro.compiled import prepare
 from dprepro.config import Evaluation
 from dprepro.data import load
 from dprepro.data.card import load_card
@@ -66,7 +67,7 @@ class Encoded:
 
 
 def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
-    """Load the dataset and the methods and pin libraries to one thread, ahead of the tasks.
+    """Load dataset, methods and kernels, and pin libraries to one thread, ahead of the tasks.
 
     Raises
     ------
@@ -82,10 +83,22 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
             f"the data of {dataset.name} ({dataset.source}) are not those that the run was "
             "planned with; put the same files, and the same card, in both places"
         )
-    for name in methods:
-        registry.get(name)
+    prepare_kernels(methods, dataset.task)
     # The environment already says so; this holds for libraries that read it differently.
     threadpool_limits(limits=1)
+
+
+def prepare_kernels(methods: Iterable[str], task: TaskKind, announce: bool = False) -> None:
+    """Load the kernels, compiled first where need be, if one of `methods` is made of them.
+
+    Raises
+    ------
+    DpreproError
+        If there is no such method, or the kernels cannot be compiled.
+    """
+    found = [registry.get(name) for name in methods]
+    if any(method.needs_kernels(task) for method in found):
+        prepare(announce)
 
 
 def run_task(task: Task, data: DataRef) -> Record:

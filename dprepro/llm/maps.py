@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
+
+from dprepro.compiled import kernel
 
 _ROWS = 8192
 _MARGIN = 1e-4
@@ -103,7 +104,7 @@ def squared_norms(X: np.ndarray, projections: np.ndarray | None) -> np.ndarray:
     return np.maximum(norms, least, out=norms)
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@kernel("(float32[:, :, ::1], int64[::1], float64, float32[:, ::1], float64)", error_model="numpy")
 def score_gradients(
     scores: np.ndarray, labels: np.ndarray, beta: float, norms: np.ndarray, clip: float
 ) -> None:
@@ -158,7 +159,7 @@ def score_gradients(
                 z[m, k] *= factor
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@kernel(error_model="numpy")
 def _squared_norm(d: np.ndarray, norms: np.ndarray) -> float:
     """Return sum_m |h_m|^2 sum_k d_mk^2 in float64, of d (M, K) and norms (M,) or (1,)."""
     squared = 0.0
@@ -170,7 +171,7 @@ def _squared_norm(d: np.ndarray, norms: np.ndarray) -> float:
     return squared
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@kernel("(float32[:, :, ::1], float64)", error_model="numpy")
 def class_scores(scores: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
     """Return s, float32 (n, M, K), and f, float32 (n, K), of z (n, M, K): eqs. (5) and (3)."""
     n, n_maps, n_classes = scores.shape
@@ -183,7 +184,7 @@ def class_scores(scores: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarra
     return weights, f
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@kernel(error_model="numpy")
 def _weigh(
     z: np.ndarray,
     beta: np.float32,
@@ -215,7 +216,7 @@ def _weigh(
             weights[m, k] *= total[k]
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@kernel(error_model="numpy")
 def _softmax(f: np.ndarray, p: np.ndarray) -> None:
     """Fill p with softmax(f), both (K,): eq. (7)."""
     highest = f[0]

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Protocol
 
+from dprepro.compiled import kernel_modules
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
 
@@ -122,13 +123,23 @@ class Method:
         By its own ``_check_parameters``, or scikit-learn's constraints; others say it when they
         fit.
         """
-        target = (0.0, 1.0) if task == "regression" else ("0", "1")
-        setting = Setting(task, epsilon, 1e-6, Domain((NumericFeature("x", 0.0, 1.0),), target), 0)
-        estimator = self.build(setting, **params)
+        estimator = self._example(task, epsilon, params)
         if hasattr(estimator, "_check_parameters"):
             estimator._check_parameters()
         elif hasattr(estimator, "_parameter_constraints"):
             estimator._validate_params()
+
+    def needs_kernels(self, task: TaskKind) -> bool:
+        """Whether its estimator is of a package with kernels, see `dprepro.compiled`."""
+        packages = {module.rpartition(".")[0] for module in kernel_modules()}
+        kinds = type(self._example(task, 1.0, {})).__mro__
+        return any(kind.__module__.rpartition(".")[0] in packages for kind in kinds)
+
+    def _example(self, task: TaskKind, epsilon: float, params: Mapping[str, Any]) -> Any:
+        """Return an estimator for one feature from 0 to 1."""
+        target = (0.0, 1.0) if task == "regression" else ("0", "1")
+        domain = Domain((NumericFeature("x", 0.0, 1.0),), target)
+        return self.build(Setting(task, epsilon, 1e-6, domain, 0), **params)
 
 
 def defaults_of(estimator: type, *excluded: str) -> dict[str, Any]:

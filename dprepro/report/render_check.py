@@ -47,9 +47,10 @@ def render_cells(cells: Sequence[CellVerdict]) -> RenderableType:
 
 def render_rerun(report: RerunReport) -> RenderableType:
     """Return what a fresh run gave beside the committed records."""
+    allowed = [f"{value:g} ({name})" for name, value in report.tolerances.items()]
     lines = [
         f"Rerun: {report.matched} tasks have a committed record; largest relative difference "
-        f"{report.largest:.2g}, allowed {report.tolerance:g}."
+        f"{report.largest:.2g}, allowed {', '.join(allowed) or 'none'}."
     ]
     lines += [f"  differs: {mismatch}" for mismatch in report.mismatches]
     if report.missing:

@@ -97,7 +97,7 @@ def rerun_json(report: RerunReport) -> dict[str, Any]:
         "matched": report.matched,
         "missing": len(report.missing),
         "largest": report.largest,
-        "tolerance": report.tolerance,
+        "tolerances": dict(report.tolerances),
         "mismatches": [str(mismatch) for mismatch in report.mismatches],
     }
 

@@ -144,7 +144,7 @@ def test_beyond_the_table_rates_are_finite_and_slopes_positive():
 
 
 def one_model(scale, centre, kind=INDEPENDENT):
-    return Priors(np.array([scale**2]), np.array([kind]), np.array([centre], dtype=float))
+    return Priors(np.array([float(scale**2)]), np.array([kind]), np.array([centre], dtype=float))
 
 
 def log_posterior(f, t, v, counts, table, model):

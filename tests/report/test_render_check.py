@@ -105,9 +105,8 @@ def test_every_cell_can_be_shown_with_its_note():
 
 
 def test_a_rerun_shows_what_differs_and_what_is_missing():
-    text = shown(
-        render_rerun(compare_records(records([0.5, 0.6]), records([0.5001]), tolerance=1e-6))
-    )
+    text = shown(render_rerun(compare_records(records([0.5, 0.6]), records([0.5001]))))
     assert "1 tasks have a committed record" in text
+    assert "allowed 1e-06 (dp-ebm-gdp)." in text
     assert "split 0: auc 0.5, committed 0.5001" in text
     assert "1 tasks have no finished committed record (adult, dp-ebm-gdp)" in text

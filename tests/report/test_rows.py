@@ -80,6 +80,7 @@ def test_claims_are_part_of_the_json():
 
 
 def test_a_rerun_is_strict_json():
-    report = compare_records(records([0.5]), records([0.6]), 1e-4)
+    report = compare_records(records([0.5]), records([0.6]))
     whole = json.loads(json.dumps(rerun_json(report), allow_nan=False))
     assert (whole["passes"], whole["matched"], len(whole["mismatches"])) == (False, 1, 1)
+    assert whole["tolerances"] == {"dp-ebm-gdp": 1e-6}

@@ -1,0 +1,69 @@
+"""What a throwaway process does: compile the kernels of one package, write them out, end."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+from dprepro.compiled import kernels
+
+
+def main(modules: Sequence[str]) -> None:
+    """Write the machine code of the kernels in `modules` to standard output, pickled."""
+    with os.fdopen(os.dup(1), "wb") as out:
+        os.dup2(2, 1)  # whatever a library prints stays out of it
+        pickle.dump(compile_modules(modules), out)
+
+
+def compile_modules(modules: Sequence[str]) -> list[tuple[str, bytes]]:
+    """Compile every signature of every kernel, in the order of modules and of their lines.
+
+    Turns this process into one that compiles: to be called in a process of its own.
+
+    Returns
+    -------
+    list of (str, bytes)
+        ``module:name``, and the pickled machine code for one signature.
+    """
+    kernels.building = True
+    for module in modules:
+        importlib.import_module(module)
+    # In the order of the source, whatever imported what.
+    made = sorted((_place(name, it), name, it, texts) for name, (it, texts) in _of(modules))
+    results = []
+    for _, name, dispatcher, texts in made:
+        for text in texts:
+            arguments = argument_types(text)
+            dispatcher.compile(arguments)
+            results.append((name, dispatcher.overloads[arguments]))
+    return [(name, _reduced(result)) for name, result in results]
+
+
+def argument_types(text: str) -> tuple[Any, ...]:
+    """Return the numba types that a signature names; see `dprepro.compiled.kernel`."""
+    from numba import types
+
+    names = {**vars(types), "const": lambda array: array.copy(readonly=True)}
+    # The text is that of our own decorators.
+    found = eval(text, {"__builtins__": {}}, names)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _of(modules: Sequence[str]) -> list[tuple[str, tuple[Any, tuple[str, ...]]]]:
+    return [(n, entry) for n, entry in kernels.registered().items() if n.split(":")[0] in modules]
+
+
+def _place(name: str, dispatcher: Any) -> tuple[str, int]:
+    return name.partition(":")[0], dispatcher.py_func.__code__.co_firstlineno
+
+
+def _reduced(result: Any) -> bytes:
+    """Return the machine code of one signature as bytes, pickled by numba's own pickler."""
+    from numba.core import serialize
+
+    if result.lifted or result.library.has_dynamic_globals:
+        raise ValueError(f"{result.fndesc.qualname}: machine code with addresses of this process")
+    return bytes(serialize.dumps(result._reduce()))

@@ -1,0 +1,157 @@
+"""The decorator. The process that computes loads machine code, and never makes any.
+
+Why: an object file carries a copy of each function that it calls, and the linker takes the copy
+that came first into the process. So a process that has compiled a callee for itself runs another
+copy than one that found everything in a cache: with fast-math, other bits. Here all kernels are
+compiled by one process that does nothing else (`dprepro.compiled.build`), and every process loads
+all of them, in one order.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+building = False
+"""Whether this process compiles: `dprepro.compiled.build` sets it before it imports kernels."""
+
+_registered: dict[str, tuple[Any, tuple[str, ...]]] = {}
+_loading = threading.RLock()
+_loaded = False
+
+
+def kernel(*signatures: str, **options: Any) -> Callable[[Function], Function]:
+    """Compile a function with numba, once a machine; numba itself is imported by the first call.
+
+    Parameters
+    ----------
+    *signatures
+        What Python calls it with: argument types as numba writes them, such as
+        ``"(float32[::1], int64)"``. ``const(...)`` around an array takes what is read-only as well,
+        ``[:]`` instead of ``[::1]`` any strides. A kernel that only other kernels call needs none.
+    **options
+        Those of ``numba.njit``, such as ``fastmath``; ``nogil`` is set.
+
+    Returns
+    -------
+    callable
+        Calls raise TypeError for other types of arguments, and DpreproError if the kernels cannot
+        be compiled.
+    """
+
+    def decorate(function: Function) -> Function:
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+            return function
+        name = f"{function.__module__}:{function.__qualname__}"
+        made = _dispatcher(function, options) if building else Kernel(name, function, options)
+        _registered[name] = (made, signatures)
+        return cast(Function, made)
+
+    return decorate
+
+
+def registered() -> dict[str, tuple[Any, tuple[str, ...]]]:
+    """Return kernels and their signatures by ``module:name``, of the modules imported so far."""
+    return dict(_registered)
+
+
+def prepare(announce: bool = False) -> None:
+    """Load the kernels, and compile them first where this machine has not; else at the first call.
+
+    Parameters
+    ----------
+    announce
+        Say on stderr that they are being compiled, also where that is no terminal.
+
+    Raises
+    ------
+    DpreproError
+        If they cannot be compiled.
+    """
+    global _loaded
+    with _loading:
+        if _loaded:
+            return
+        from dprepro.compiled import bundle
+        from dprepro.compiled.sources import kernel_modules
+
+        code = bundle.load(announce)
+        for module in kernel_modules():
+            importlib.import_module(module)
+        for name, compiled in code:
+            _registered[name][0].take(compiled)
+        _loaded = True
+
+
+class Kernel:
+    """A compiled function, loaded by its first call. `py_func` is the function as written."""
+
+    def __init__(self, name: str, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.name = name
+        self.py_func = function
+        self.run: Any = None
+        self._options = options
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the machine code."""
+        if self.run is None:
+            prepare()
+            self.close()
+        try:
+            return self.run(*arguments)
+        except TypeError as error:
+            if "No matching definition" not in str(error):
+                raise
+            raise TypeError(
+                f"{self.name} is not compiled for these arguments ({error}), only for "
+                f"{', '.join(_registered[self.name][1])}; add theirs to its @kernel(...)"
+            ) from None
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+    def take(self, compiled: Any) -> None:
+        """Take over machine code for one signature, as `dprepro.compiled.build.reduced` wrote it.
+
+        numba does the same with what comes from its own cache.
+        """
+        from numba.core.compiler import CompileResult
+
+        if self._dispatcher is None:
+            self._dispatcher = _dispatcher(self.py_func, self._options)
+        target = self._dispatcher.targetctx
+        target.refresh()
+        result = CompileResult._rebuild(target, *compiled)
+        target.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        self._dispatcher.add_overload(result)
+
+    def close(self) -> None:
+        """Refuse other signatures from now on; compiling them would change what is linked."""
+        if self._dispatcher is None:
+            self.run = self._refuse
+        else:
+            self._dispatcher.disable_compile()
+            self.run = self._dispatcher
+
+    def _refuse(self, *arguments: Any) -> Any:
+        from numba import typeof
+
+        given = ", ".join(str(typeof(argument)) for argument in arguments)
+        raise TypeError(
+            f"{self.name} is compiled for calls from other kernels only, and was called with "
+            f"({given}); name these types in its @kernel(...)"
+        )
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    from numba import njit
+
+    return njit(nogil=True, **options)(function)

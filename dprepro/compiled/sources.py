@@ -1,0 +1,56 @@
+"""Which modules hold kernels, and the digest of all that their machine code depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import re
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+_DECORATED = re.compile(r"^from dprepro\.compiled import (.*\b)?kernel\b", re.MULTILINE)
+_IRRELEVANT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}
+
+
+@lru_cache
+def kernel_modules(package: Path = PACKAGE) -> tuple[str, ...]:
+    """Return the names of the modules that import the decorator, sorted."""
+    names = (
+        ".".join((package.name, *path.relative_to(package).with_suffix("").parts))
+        for path in _sources(package)
+    )
+    return tuple(sorted(names))
+
+
+def digest(package: Path = PACKAGE) -> str:
+    """Return the SHA-256 of what the machine code depends on, as hex digits.
+
+    The text of every module with kernels, this package's, the versions of Python, numba, LLVM and
+    numpy, the processor that numba compiles for, and numba's settings.
+    """
+    from numba.core.registry import cpu_target
+
+    parts = [
+        sys.version,
+        *(f"{name} {importlib.metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")),
+        # LLVM's triple, the processor's name and its features: numba's own key.
+        repr(cpu_target.target_context.codegen().magic_tuple()),
+        repr(sorted(i for i in os.environ.items() if _matters(i[0]))),
+    ]
+    for path in sorted({*_sources(package), *(package / "compiled").glob("*.py")}):
+        text = path.read_bytes()
+        parts.append(f"{path.relative_to(package).as_posix()} {hashlib.sha256(text).hexdigest()}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _sources(package: Path) -> list[Path]:
+    paths = sorted(package.rglob("*.py"))
+    return [path for path in paths if _DECORATED.search(path.read_text(encoding="utf-8"))]
+
+
+def _matters(variable: str) -> bool:
+    return variable.startswith("NUMBA_") and variable not in _IRRELEVANT

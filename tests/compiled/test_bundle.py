@@ -1,0 +1,158 @@
+import os
+import signal
+import time
+
+import pytest
+
+from tests.compiled.small import USE, SmallPackage
+
+ANNOUNCED = f"from dprepro.compiled import prepare; prepare(announce=True)\n{USE}"
+
+
+@pytest.fixture
+def small(tmp_path):
+    return SmallPackage(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A package whose kernels are compiled, and what they give."""
+    package = SmallPackage(tmp_path_factory.mktemp("warm"))
+    out, err = package.run(ANNOUNCED)
+    assert "compiling the kernels, once: about" in err
+    return package, out
+
+
+def test_cold_and_warm_give_the_same_bits_whatever_is_called_first(small):
+    cold, _ = small.run(USE, "totals", "total")
+    (bundle,) = small.bundles()
+    written = bundle.stat().st_ino
+    warm, said = small.run(ANNOUNCED, "totals", "total")
+    other, _ = small.run(USE, "total", "totals")
+    assert cold == warm
+    assert sorted(cold.splitlines()) == sorted(other.splitlines())
+    assert "compiling" not in said
+    assert bundle.stat().st_ino == written
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1])
+        + whole[len(whole) // 2 + 1 :],
+        lambda whole: whole[:-1],
+        lambda whole: whole[:50],
+        lambda whole: b"",
+    ],
+    ids=["a bit", "the last byte", "the checksum", "everything"],
+)  # fmt: skip
+def test_a_damaged_file_is_compiled_anew(warm, damage):
+    package, expected = warm
+    (bundle,) = package.bundles()
+    bundle.write_bytes(damage(bundle.read_bytes()))
+    out, err = package.run(ANNOUNCED)
+    assert out == expected
+    assert "compiling the kernels" in err
+    assert package.run(ANNOUNCED) == (expected, "")
+
+
+def test_a_file_that_was_deleted_is_compiled_anew(warm):
+    package, expected = warm
+    package.bundles()[0].unlink()
+    assert package.run()[0] == expected
+    assert len(package.bundles()) == 1
+
+
+def test_a_change_of_what_a_kernel_calls_reaches_the_caller_in_another_module(small):
+    before, _ = small.run()
+    small.edit("first/callee.py", "FACTOR = 1.0", "FACTOR = 2.0")
+    after, _ = small.run()
+    assert after != before
+    small.edit("first/callee.py", "FACTOR = 2.0", "FACTOR = 1.0")
+    again, said = small.run(ANNOUNCED)
+    assert again == before
+    assert said == ""  # the earlier bundle is still there
+    assert len(small.bundles()) == 2
+
+
+def test_a_folder_that_cannot_be_written_costs_one_line_and_a_compilation(warm, tmp_path):
+    expected = warm[1]
+    (tmp_path / "file").write_text("")
+    small = SmallPackage(tmp_path / "small")
+    child = f"""
+import os, subprocess
+{USE}
+print(os.environ["DPREPRO_KERNELS"])
+done = subprocess.run([sys.executable, "-c", "import sys; del sys.path[0]\\n" + {USE!r}],
+                      capture_output=True, text=True)
+print(done.stdout + done.stderr, end="")
+"""
+    out, err = small.run(child, DPREPRO_CACHE=str(tmp_path / "file" / "cache"))
+    first, folder, second = out.splitlines()
+    assert f"{first}\n" == f"{second}\n" == expected  # the child used its parent's
+    assert err.count("\n") == 1
+    assert "cannot be written" in err
+    assert "$DPREPRO_CACHE" in err
+    assert not os.path.exists(folder)  # noqa: PTH110 - gone with the process
+
+
+def test_two_processes_that_start_cold_compile_once(small, warm):
+    processes = [small.start(ANNOUNCED) for _ in range(3)]
+    outputs = [process.communicate(timeout=240) for process in processes]
+    assert {out for out, _ in outputs} == {warm[1]}
+    assert sum("compiling" in err for _, err in outputs) == 1
+    assert len(small.bundles()) == 1
+
+
+def test_a_run_that_is_killed_as_it_compiles_leaves_nothing_in_the_way(small, warm):
+    process = small.start(ANNOUNCED)
+    deadline = time.monotonic() + 100
+    while not (small.cache / "kernels" / "lock").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert not small.bundles()
+    assert small.run()[0] == warm[1]
+    assert len(small.bundles()) == 1
+
+
+def test_old_bundles_go_and_the_last_used_ones_stay(warm):
+    package, expected = warm
+    (bundle,) = package.bundles()
+    others = [bundle.with_name(f"{n}.bin") for n in range(6)]
+    for age, other in enumerate(others):
+        other.write_bytes(b"")
+        os.utime(other, (1e9 - age, 1e9 - age))
+    leftover = bundle.with_name("x.bin.1.tmp")
+    leftover.write_bytes(b"")
+    os.utime(leftover, (1e9, 1e9))
+    bundle.write_bytes(b"")  # makes it compile, and so look around
+    assert package.run()[0] == expected
+    assert set(package.bundles()) == {bundle, *others[:3]}
+    assert not leftover.exists()
+    for other in others[:3]:
+        other.unlink()
+
+
+def test_compilers_do_not_import_from_the_working_directory(small):
+    for name in ("random", "numpy", "pickle", "numba", "dprepro"):
+        (small.folder / f"{name}.py").write_text(
+            f"open('ran-{name}', 'w').close()\nraise ImportError('planted {name}')\n"
+        )
+    small.run()
+    assert len(small.bundles()) == 1
+    assert not list(small.folder.glob("ran-*"))
+
+
+def test_what_cannot_be_compiled_is_one_clear_error(small):
+    small.edit("first/callee.py", "return 2 * value", "return value.nothing")
+    code = f"""
+from dprepro.errors import DpreproError
+try:
+    exec({USE!r})
+except DpreproError as error:
+    print(error)
+"""
+    out, _ = small.run(code)
+    assert out.startswith("the kernels cannot be compiled: ")
+    assert not small.bundles()

@@ -1,0 +1,74 @@
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dprepro.compiled.kernels import Kernel, registered
+from dprepro.ebm.kernel import largest_residual, sigmoid
+from dprepro.ebm.odds_kernel import odds_pass
+from tests.compiled.small import SmallPackage
+
+
+def test_a_module_with_kernels_is_imported_without_numba(tmp_path):
+    small = SmallPackage(tmp_path)
+    code = "import sys, dprepro.second.caller; print('numba' in sys.modules)"
+    assert small.run(code) == ("False\n", "")
+    assert not small.cache.exists()
+
+
+def test_without_the_compiler_kernels_are_plain_functions(tmp_path):
+    small = SmallPackage(tmp_path)
+    code = """
+import numpy as np
+from dprepro.second.caller import totals
+print(totals(np.ones(4, np.float32), 2), type(totals).__name__)
+"""
+    out, _ = small.run(code, NUMBA_DISABLE_JIT="1")
+    assert out == "[4. 3.] function\n"
+    assert not small.cache.exists()
+
+
+def test_other_types_are_refused_with_those_it_is_compiled_for():
+    with pytest.raises(TypeError, match=r"dprepro\.ebm\.kernel:sigmoid .*array.*\(float32,\)"):
+        sigmoid(np.ones(3))
+    assert sigmoid(np.float32(0)) == 0.5
+
+
+def test_a_kernel_without_signatures_says_what_to_add():
+    with pytest.raises(TypeError, match=r"odds_pass .* with \(float64, int64\); name these types"):
+        odds_pass(1.0, 2)
+
+
+def test_scalars_are_converted():
+    assert largest_residual(0, 0) == largest_residual(0.0, 0.0)
+
+
+def test_a_kernel_keeps_name_and_text_and_can_be_pickled():
+    assert largest_residual.__name__ == "largest_residual"
+    assert "upper bound" in largest_residual.__doc__
+    assert pickle.loads(pickle.dumps(largest_residual)) is largest_residual
+
+
+def test_no_process_that_computes_ever_compiles():
+    code = """
+import sys
+from numba.core import compiler
+def refuse(*arguments, **options): raise AssertionError("compiled in this process")
+compiler.compile_extra = refuse
+from dprepro.ebm.kernel import largest_residual
+print(largest_residual(1.0, -1.0))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == largest_residual(1.0, -1.0)
+
+
+def test_every_kernel_that_python_calls_is_loaded():
+    largest_residual(1.0, -1.0)
+    kernels = [(made, texts) for made, texts in registered().values() if isinstance(made, Kernel)]
+    assert kernels
+    for made, texts in kernels:
+        loaded = made._dispatcher.signatures if made._dispatcher else []
+        assert len(loaded) == len(texts), made.name
