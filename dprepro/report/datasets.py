@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from dprepro.data.card import Card, card_names
 from dprepro.experiment.record import Task
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
@@ -33,12 +32,14 @@ def dataset_of(task: Task, has_own_card: bool = False) -> str:
 @cache
 def builtin_names() -> frozenset[str]:
     """Return the names of the built-in cards."""
-    return frozenset(card_names())
+    return frozenset(path.stem for path in builtin("datasets").glob("*.yaml"))
 
 
 @cache
 def _fingerprints(name: str) -> frozenset[str]:
     """Return the fingerprints of a built-in card's data; none if only the data can tell."""
+    from dprepro.data.card import Card  # loads pandas: only when asked
+
     card = read_model(builtin("datasets") / f"{name}.yaml", Card)  # a file of that name would win
     if card.expect.values_sha256 is None:
         return frozenset()

@@ -70,7 +70,7 @@ def test_cells_show_mean_and_sd_and_where_splits_are_missing(config: ExperimentC
     plain = Record(replace(TASK, label="plain", epsilon=math.inf), "ok", metrics={"auc": 0.9})
     text = _text(cells_table(config, _tally(*RECORDS, plain)))
     title, head, _, *rows = [line for line in text.splitlines() if line.strip()]
-    assert title.strip() == "lab: auc, mean ± sd over 2 split(s)"
+    assert title.strip() == "lab: auc, mean ± sd over 2 of 3 split(s)"
     assert head.split() == ["epsilon", "1", "8", "none"]
     cell = ["0.8500", "±0.0707"]
     assert rows[0].split() == ["noisy", *cell, *cell]
