@@ -13,6 +13,7 @@ import pytest
 from dprepro.errors import DpreproError
 from dprepro.experiment.journal import Journal, JournalWarning, read_journal, states_plan
 from dprepro.experiment.record import Record
+from dprepro.experiment.stated import StatedCell, StatedPlan
 from tests.experiment.test_record import TASK
 
 ENVIRONMENT = {"kind": "environment", "python": "3"}
@@ -219,7 +220,7 @@ def test_a_bottomless_line_is_named(path: Path) -> None:
 
 def test_the_plan_that_was_stated_last_counts(tmp_path: Path) -> None:
     cell = StatedCell("l", 1.0, (TASK.key,))
-    plans = [StatedPlan("x", title, "auc", 1, None, None, False, True, (cell,)) for title in "ab"]
+    plans = [StatedPlan("x", text, "auc", 1, None, None, False, True, (cell,)) for text in "ab"]
     with Journal(tmp_path / "x.jsonl") as journal:
         assert read_journal(journal.path).plan is None
         for plan in plans:
