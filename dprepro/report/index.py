@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dprepro.published.document import Document
 from dprepro.report.results import ResultCell, Results
-from dprepro.report.tables import answers
+from dprepro.report.tables import answers, printed_places
 
 # A folder of hundreds of configs still takes one screen: beyond so many only names are given.
 _MOST_OWN = 8
@@ -53,10 +53,10 @@ def build_index(results: Results, documents: Sequence[Document]) -> Index:
     parts = [_printed(document, documents, measured) for document in documents]
     placed = {
         id(cell)
+        for document, places in ((d, printed_places(d)) for d in documents)
         for cell in measured
-        for document in documents
-        for name, layout in document.tables.items()
-        if answers(cell, document, name, layout)
+        for name in document.tables
+        if answers(cell, document, name, places)
     }
     own = [cell for cell in measured if id(cell) not in placed]
     journals = dict.fromkeys(name for cell in own for name in cell.journals)
@@ -123,8 +123,9 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _printed(
     document: Document, documents: Sequence[Document], measured: Sequence[ResultCell]
 ) -> Part:
+    places = printed_places(document)
     found = [
-        (name, layout.title, [c for c in measured if answers(c, document, name, layout)])
+        (name, layout.title, [c for c in measured if answers(c, document, name, places)])
         for name, layout in document.tables.items()
     ]
     lines = tuple(_line(name, title, cells) for name, title, cells in found if cells)

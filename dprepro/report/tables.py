@@ -78,13 +78,14 @@ def build_tables(
     shown: set[int] = set()
     for document in documents:
         unclaimed = [cell for cell in cells if cell.papers is None and id(cell) not in shown]
+        places = printed_places(document)
         for name, printed, layout in document.printed_in(metric):
             if tables is not None and (document.paper, name) not in tables:
                 continue
             chosen = [
                 cell
                 for cell in (*unclaimed, *(c for c in cells if c.papers))
-                if answers(cell, document, name, layout)
+                if answers(cell, document, name, places)
                 and (printed in cell.values or not cell.values)
             ]
             if not chosen:
@@ -131,28 +132,35 @@ def _of_datasets(results: Results, datasets: Sequence[str]) -> list[ResultCell]:
     ]
 
 
-def answers(cell: ResultCell, document: Document, name: str, layout: TableLayout) -> bool:
-    """Whether a cell stands in a printed table.
+def printed_places(document: Document) -> set[tuple[str, str, str, float]]:
+    """Return (table, dataset, method, epsilon) of every printed cell."""
+    return {(c.table, c.dataset, c.method, c.epsilon) for c in document.cells()}
+
+
+def answers(
+    cell: ResultCell, document: Document, name: str, places: Collection[tuple[str, str, str, float]]
+) -> bool:
+    """Whether a cell stands in a printed table; `places` are the document's `printed_places`.
 
     Its config answers to the document, and to no other table of it that prints the dataset; what
     this table prints is never another's.
     """
-    if cell.dataset not in layout.datasets:
+    if cell.dataset not in document.tables[name].datasets:
         return False
     if cell.papers is None:
         return True
     if document.paper not in cell.papers:
         return False
-    place = (name, cell.dataset, cell.task.label, cell.task.epsilon)
-    if place in {(c.table, c.dataset, c.method, c.epsilon) for c in document.cells()}:
+    if (name, cell.dataset, cell.task.label, cell.task.epsilon) in places:
         return True
-    printing = {
-        (document.paper, other)
-        for other, its in document.tables.items()
-        if cell.dataset in its.datasets
+    answered = {
+        table
+        for paper, table in cell.tables
+        if paper == document.paper
+        and table in document.tables
+        and cell.dataset in document.tables[table].datasets
     }
-    answered = cell.tables & printing
-    return not answered or (document.paper, name) in answered
+    return not answered or name in answered
 
 
 def _printed_table(
