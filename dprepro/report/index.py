@@ -105,7 +105,7 @@ def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
 
 
 def _cut(line: Line, count: str, width: int) -> str:
-    room = max(10, width - _LONGEST_NAME - len(count) - 7)
+    room = max(10, width - max(_LONGEST_NAME, len(line.name)) - len(count) - 7)
     return f"  {line.name:<{_LONGEST_NAME}} {line.title[:room].rstrip()}… ({count})"
 
 

@@ -19,9 +19,9 @@ from dprepro.experiment.run import Options, run
 from dprepro.experiment.summary import Tally
 from dprepro.methods import registry
 from tests.experiment.test_run import Watch, in_process
-from tests.lab import Lab
+from tests.lab import Lab, lab
 
-__all__ = ["in_process"]
+__all__ = ["in_process", "lab"]
 
 METHOD = """
 import numpy as np
@@ -51,7 +51,8 @@ def build(setting, **params):
 METHODS = [
     Method(
         name="tilted", title="Tilted", tasks=frozenset({"binary"}), guarantee=Guarantee.PURE,
-        adjacency="zero-out", assumes=(), reference="", build=build, defaults={"tilt": 0.0},
+        adjacency="zero-out", assumes=(), reference="", build=build, takes_epsilon=True,
+        defaults={"tilt": 0.0},
     )
 ]
 """
