@@ -166,8 +166,10 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
 
 
 def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
-    """Return the plan, counted by method."""
+    """Return the plan, counted by method; below it, how many records are of other settings."""
     table = Table(title=f"{config.name}: the plan", title_style="bold")
+    if outlook.stale:
+        table.caption = f"{outlook.stale} record(s) are of settings that are no longer asked for"
     table.add_column("method")
     for heading in ("tasks", "done", "failed", "skipped", "to run"):
         table.add_column(heading, justify="right")
@@ -213,11 +215,6 @@ def notes(summary: Summary, journal: Path) -> Iterable[str]:
         yield f"{status}: {label}, {count} task(s): {message}"
     if summary.failed:
         yield "failed tasks stay so until you run again with --retry-failed"
-    if summary.stale:
-        yield (
-            f"{summary.stale} record(s) of the journal belong to settings that the config no "
-            "longer has; --fresh begins a new journal and keeps the old one as .bak"
-        )
     kept = sum(summary.tally.statuses.values()) - summary.ran
     yield (
         f"{summary.ran} task(s) run in {duration(summary.wall_seconds)}, "
