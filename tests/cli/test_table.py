@@ -24,7 +24,7 @@ def results(tmp_path):
 
 
 def table(*arguments):
-    outcome = CliRunner().invoke(app, ["table", *map(str, arguments)])
+    outcome = CliRunner().invoke(app, ["table", *map(str, arguments)], env={"COLUMNS": "180"})
     if outcome.exception and not isinstance(outcome.exception, SystemExit):
         raise outcome.exception
     assert outcome.exit_code == 0, outcome.output
