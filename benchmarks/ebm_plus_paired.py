@@ -14,7 +14,6 @@ import json
 import math
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -25,32 +24,17 @@ TEST_SHARE = 0.2
 PLUS, PLAIN = "dp-ebm-plus", "dp-ebm-gdp"
 
 
-def scores(
-    journal: Path, plus_version: int | None
-) -> tuple[bool, dict[tuple[str, float], dict[int, float]]]:
-    """Return whether larger is better, and (method, epsilon) -> split -> metric of one journal.
-
-    Of DP-EBM+ only records of `plus_version` count, or those of the latest if it is None.
-    """
+def scores(*journals: Path) -> tuple[bool, dict[tuple[str, float], dict[int, float]]]:
+    """Return whether larger is better, and (method, epsilon) -> split -> metric of journals."""
     found: dict[tuple[str, float], dict[int, float]] = defaultdict(dict)
     is_auc = False
-    records = [json.loads(line) for line in journal.read_text().splitlines()]
-    tasks = [record["task"] for record in records if record["kind"] == "record"]
-    versions = {version(task) for task in tasks if task["method"] == PLUS}
-    wanted = max(versions) if plus_version is None and versions else plus_version
-    for record in records:
+    for record in (json.loads(line) for path in journals for line in path.open()):
         if record["kind"] == "record" and record["status"] == "ok":
             task, metrics = record["task"], record["metrics"]
-            if task["method"] == PLUS and version(task) != wanted:
-                continue
             is_auc = "auc" in metrics
             value = metrics["auc" if is_auc else "rmse"]
             found[task["method"], task["epsilon"]][task["split"]] = value
     return is_auc, found
-
-
-def version(task: dict[str, Any]) -> int:
-    return int(task.get("method_version", 1))
 
 
 def verdict(mean: float, sign: float, printed: PublishedCell) -> str:
@@ -70,7 +54,9 @@ def p_value(gains: np.ndarray) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=Path("results"))
-    parser.add_argument("--version", type=int, help="version of DP-EBM+; without it the latest")
+    parser.add_argument(
+        "--history", type=Path, help="an earlier DP-EBM+ instead, e.g. results/history/v1"
+    )
     arguments = parser.parse_args()
     folder = arguments.results
     printed = {
@@ -81,7 +67,8 @@ def main() -> None:
     print("| dataset | epsilon | DP-EBM | DP-EBM+ | gain | p | printed DP-EBM | better |")
     print("| --- " * 8 + "|")
     for journal in sorted(folder.glob("plus-*.jsonl")):
-        is_auc, found = scores(journal, arguments.version)
+        earlier = [arguments.history / journal.name] if arguments.history else []
+        is_auc, found = scores(journal, *earlier)  # what is read last counts
         name = journal.stem.removeprefix("plus-")
         for epsilon in sorted({epsilon for _, epsilon in found}):
             if len(set(found[PLAIN, epsilon]) & set(found[PLUS, epsilon])) < 2:

@@ -196,6 +196,11 @@ class ExperimentConfig(_Model):
         return self._source.path.stem
 
     @property
+    def is_builtin(self) -> bool:
+        """Whether it is one of the configs that ship with dprepro."""
+        return self._source.path.resolve().parent == builtin("configs").resolve()
+
+    @property
     def text(self) -> str:
         """What the config's file holds."""
         return self._source.text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,32 +36,37 @@ DEFAULT_FOLDER = Path("results")
 _FILE_WIDTH = 180
 
 
-def read(folder: Path, configs: list[str] | None = None) -> Results:
-    """Read the journals of `folder` with what their configs ask for; print what was left out."""
-    from dprepro.report.results import journal_paths, read_results
+def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
+    """Read the journals of `folder`, each as its plan says."""
+    from dprepro.report.results import read_results
 
-    paths = journal_paths(folder, configs or [])
-    results = read_results(folder, configs or [], _plans(paths))
-    for note in results.notes:
-        typer.echo(note, err=True)
-    return results
+    return read_results(folder, configs or [], assumed_plans(folder, configs or []))
 
 
-def _plans(journals: Iterable[Path]) -> dict[str, Plan]:
-    """Return the plan of each journal whose config is built in; others stay unknown."""
-    from dprepro.config import config_names, load_config
-    from dprepro.report.results import Plan
+def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, Plan]:
+    """Return what the built-in config of the name asks for, by journal that states no plan."""
+    from dprepro.config import config_names
+    from dprepro.experiment.journal import states_plan
+    from dprepro.report.results import journal_paths
 
-    plans = {}
-    for name in {path.stem for path in journals} & set(config_names()):
-        config = load_config(name)
-        published = config.published
-        plans[name] = (
-            Plan(config.splits, published.paper, published.table)
-            if published
-            else Plan(config.splits, None)
-        )
-    return plans
+    builtin = set(config_names())
+    paths = [path for path in journal_paths(folder, configs) if path.stem in builtin]
+    return {path.stem: _assumed(path.stem) for path in paths if not states_plan(path)}
+
+
+def _assumed(name: str) -> Plan:
+    """Return the plan of a built-in config; without its tasks where only the data tell them."""
+    from dprepro.config import load_config
+    from dprepro.errors import DpreproError
+    from dprepro.experiment.plan import plan
+    from dprepro.experiment.stated import state_plan
+    from dprepro.report.plans import Plan
+
+    config = load_config(name)
+    try:
+        return Plan.stated(state_plan(config, (planned.task for planned in plan(config))))
+    except DpreproError:
+        return replace(Plan.stated(state_plan(config, ())), cells=None)
 
 
 def method_titles() -> dict[str, str]:
@@ -75,8 +82,9 @@ def method_titles() -> dict[str, str]:
 
 
 def console() -> Console:
-    """Return a console that does not wrap tables when the output goes to a file or a pipe."""
+    """Return a console of the terminal's width; wide for a file or a pipe, unless COLUMNS says."""
     from rich.console import Console
 
     terminal = Console()
-    return terminal if terminal.is_terminal else Console(width=_FILE_WIDTH)
+    has_width = terminal.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    return terminal if has_width else Console(width=_FILE_WIDTH)

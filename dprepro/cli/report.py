@@ -13,8 +13,8 @@ from dprepro.cli.journals import (
     Paper,
     ResultsFolder,
     Tolerances,
+    assumed_plans,
     method_titles,
-    read,
 )
 from dprepro.errors import DpreproError
 
@@ -51,13 +51,15 @@ def report(
     from dprepro.report.html import render_page
     from dprepro.report.metrics import tolerances
     from dprepro.report.page.content import Sources, build_page
+    from dprepro.report.results import read_results
     from dprepro.report.runs import read_runs
     from dprepro.report.tables import build_tables
 
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
     widths, documents = tolerances(tolerance), select_documents(paper)
-    found = read(results, config)
+    plans = assumed_plans(results, config or [])
+    found = read_results(results, config or (), plans)
     tables = build_tables(
         found,
         documents,
@@ -68,8 +70,8 @@ def report(
     )
     explained, claims = load_deviations(), load_claim_deviations()
     judged = check(documents, found, explained, widths, claim_deviations=claims)
-    runs, audits = read_runs(results, config or ()), read_audits(results)
-    page = build_page(Sources(documents, tables, judged, runs, audits, results, found.notes))
+    runs, audits = read_runs(results, config or (), plans), read_audits(results)
+    page = build_page(Sources(documents, tables, judged, runs, audits, results))
     # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.
     written = render_page(page).encode()
     try:

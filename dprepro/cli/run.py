@@ -143,7 +143,7 @@ def run_one(
     except KeyboardInterrupt:
         console.print(f"{config.name}: interrupted; the same command goes on from here")
         raise typer.Exit(INTERRUPTED) from None
-    console.print(display.cells_table(config, summary.tally))
+    console.print(display.cells_table(config, summary.whole))
     if profile:
         console.print(display.profile_table(summary))
     for note in display.notes(summary, journal_path(config, options.results)):

@@ -42,7 +42,7 @@ def tune(
     from dprepro.config import load_config
     from dprepro.data.card import load_card
     from dprepro.experiment.run import Options
-    from dprepro.report.results import Plan, read_results
+    from dprepro.report.results import read_results
     from dprepro.report.tuning import NOT_PAID, check_tunable, choose, tuned_config
 
     experiment = load_config(config)
@@ -50,8 +50,7 @@ def tune(
     terminal = console()
     options = Options(jobs=jobs, results=results, data_dir=data_dir)
     run_one(experiment, options, terminal, dry_run=False, profile=False)
-    plans = {experiment.name: Plan(experiment.splits, None)}
-    choices = choose(experiment, read_results(results, [experiment.name], plans))
+    choices = choose(experiment, read_results(results, [experiment.name]))
     table = Table("method", "epsilon", "best", experiment.metric, "of settings")
     for choice in choices:
         best = ", ".join(f"{name} {value}" for name, value in choice.params.items())

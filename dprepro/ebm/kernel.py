@@ -112,7 +112,12 @@ def _add_sums(residuals, codes, cuts, sums):  # type: ignore[no-untyped-def]
         sums[j + 2] += sum_b
 
 
-@kernel(**_exact)
+@kernel(
+    "(float32[::1], float32[::1], uint8[::1], Tuple((uint8[::1], float32[::1], float32)), "
+    "uint8[::1], uint8[::1], boolean, float32, float64, Tuple((int32[::1], float64[::1])), "
+    "float64[::1])",
+    **_exact,
+)
 def _fused_pass(  # type: ignore[no-untyped-def]
     scores, targets, previous, update, current, cuts, logistic, bound, scale, buffers, sums
 ):

@@ -70,7 +70,11 @@ def _odds_block(odds, previous, last, factors, current, cuts):  # type: ignore[n
     return total, sum_a, sum_b
 
 
-@kernel(error_model="numpy")
+@kernel(
+    "(float32[::1], int64, uint8[::1], uint8[::1], float32[:, ::1], uint8[::1], uint8[::1], "
+    "float64[::1])",
+    error_model="numpy",
+)
 def odds_pass(odds, n_negative, previous, last, factors, current, cuts, sums):  # type: ignore[no-untyped-def]
     """Apply the last update and sum residuals per cut; `factors` (2, 3) by label and leaf.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class LiveDisplay:
     def __init__(self, config: ExperimentConfig, console: Console) -> None:
         self._config = config
         self._tally = Tally(config.metric)
+        self._others: Sequence[Record] = ()
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
@@ -54,11 +55,13 @@ class LiveDisplay:
         self._live = Live(console=console, get_renderable=self._render, transient=True)
 
     def _render(self) -> Group:
-        return Group(cells_table(self._config, self._tally, spread=False), self._progress)
+        whole = self._tally.joined(self._others)
+        return Group(cells_table(self._config, whole, spread=False), self._progress)
 
     def begin(self, outlook: Outlook, jobs: int) -> None:
         """Draw the table as earlier runs left it."""
         self._tally.extend(outlook.done)
+        self._others = outlook.others
         if outlook.todo:
             self._bar = self._progress.add_task(
                 self._config.name, total=len(outlook.todo), failed=""
@@ -148,7 +151,8 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     most = max((len(values) for values in tally.values.values()), default=0)
     measure = "mean ± sd" if spread else "mean"
     made_up = " of SYNTHETIC data" if tally.is_synthetic else ""
-    title = f"{config.name}: {config.metric}, {measure} over {most} split(s){made_up}"
+    part = f"{most} of {config.splits}" if most < config.splits else f"{most}"
+    title = f"{config.name}: {config.metric}, {measure} over {part} split(s){made_up}"
     style: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
     table = Table(title=title, title_style="bold", min_width=len(title), **style)
     table.add_column("epsilon", no_wrap=True)
@@ -162,8 +166,10 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
 
 
 def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
-    """Return the plan, counted by method."""
+    """Return the plan, counted by method; below it, how many records are of other settings."""
     table = Table(title=f"{config.name}: the plan", title_style="bold")
+    if outlook.stale:
+        table.caption = f"{outlook.stale} record(s) are of settings that are no longer asked for"
     table.add_column("method")
     for heading in ("tasks", "done", "failed", "skipped", "to run"):
         table.add_column(heading, justify="right")
@@ -209,11 +215,6 @@ def notes(summary: Summary, journal: Path) -> Iterable[str]:
         yield f"{status}: {label}, {count} task(s): {message}"
     if summary.failed:
         yield "failed tasks stay so until you run again with --retry-failed"
-    if summary.stale:
-        yield (
-            f"{summary.stale} record(s) of the journal belong to settings that the config no "
-            "longer has; --fresh begins a new journal and keeps the old one as .bak"
-        )
     if summary.tally.is_private:
         yield (
             "PRIVATE DATA: the journal holds exact scores of private rows, which no epsilon "

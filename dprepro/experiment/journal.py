@@ -1,4 +1,8 @@
-"""The journal: one JSON line a finished task, on disk before the next one counts."""
+"""The journal: one JSON line a finished task, on disk before the next one counts.
+
+Lines of two other kinds stand between them: the environment of a run, before the tasks that it
+added, and the plan of its config, whenever that is not the one stated last.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,9 @@ from filelock import FileLock, Timeout
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Record
+from dprepro.experiment.stated import StatedPlan
+
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 class JournalWarning(UserWarning):
@@ -34,11 +41,14 @@ class JournalContents:
         In the order written; of several with one key only the last.
     computed_in
         By the key of a record's task the environment that precedes it; nothing where none does.
+    plan
+        What the config asked for at the last run; None where no run has said.
     """
 
     environments: list[dict[str, Any]]
     records: list[Record]
     computed_in: dict[str, dict[str, Any]]
+    plan: StatedPlan | None = None
 
 
 def read_journal(path: Path) -> JournalContents:
@@ -59,10 +69,13 @@ def read_journal(path: Path) -> JournalContents:
     environments: list[dict[str, Any]] = []
     records: dict[str, Record] = {}
     computed_in: dict[str, dict[str, Any]] = {}
+    plan = None
     for number, line in enumerate(lines, start=1):
         fields = _parse(line, path, number)
         if fields["kind"] == "environment":
             environments.append(fields)
+        elif fields["kind"] == "plan":
+            plan = _plan(fields, path, number)
         else:
             key, record = _record(fields, path, number)
             # Last place too, so that the order tells which of two settings came later.
@@ -70,7 +83,16 @@ def read_journal(path: Path) -> JournalContents:
             records[key] = record
             if environments:
                 computed_in[key] = environments[-1]
-    return JournalContents(environments, list(records.values()), computed_in)
+    return JournalContents(environments, list(records.values()), computed_in, plan)
+
+
+def states_plan(path: Path) -> bool:
+    """Whether a line of the journal begins as plan lines do; False if it cannot be read."""
+    try:
+        with path.open("rb") as lines:
+            return any(line.startswith(b'{"kind":"plan"') for line in lines)
+    except OSError:
+        return False
 
 
 class Journal:
@@ -126,7 +148,7 @@ class Journal:
     ) -> None:
         self._close()
 
-    def append(self, entry: Record | Mapping[str, Any]) -> None:
+    def append(self, entry: Record | StatedPlan | Mapping[str, Any]) -> None:
         """Write one line and wait until it is on disk.
 
         Raises
@@ -136,7 +158,7 @@ class Journal:
         ValueError
             If the entry holds NaN or infinity, which strict JSON lacks.
         """
-        fields = entry.to_json() if isinstance(entry, Record) else dict(entry)
+        fields = entry.to_json() if isinstance(entry, Record | StatedPlan) else dict(entry)
         line = json.dumps(fields, allow_nan=False, separators=(",", ":")) + "\n"
         size = os.fstat(self._file).st_size
         try:
@@ -194,7 +216,7 @@ def _is_json(line: bytes) -> bool:
 def _parse(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         fields = json.loads(line)
-        if fields["kind"] in ("environment", "record"):
+        if fields["kind"] in ("environment", "plan", "record"):
             return dict(fields)
         problem = f"unknown kind {fields['kind']!r}"
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -212,12 +234,23 @@ def _record(fields: dict[str, Any], path: Path, number: int) -> tuple[str, Recor
             if not math.isfinite(value):
                 raise ValueError(f"{name} is {value}")
         return record.task.key, record
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise DpreproError(
-            f"{path}, line {number}: a record of another version of dprepro "
-            f"({type(error).__name__}: {error}); begin again with --fresh, which keeps the old "
-            "file as .bak"
-        ) from error
+    except _MALFORMED as error:
+        raise _of_another_version("record", path, number, error) from error
+
+
+def _plan(fields: dict[str, Any], path: Path, number: int) -> StatedPlan:
+    try:
+        return StatedPlan.from_json(fields)
+    except _MALFORMED as error:
+        raise _of_another_version("plan", path, number, error) from error
+
+
+def _of_another_version(what: str, path: Path, number: int, error: Exception) -> DpreproError:
+    return DpreproError(
+        f"{path}, line {number}: a {what} of another version of dprepro "
+        f"({type(error).__name__}: {error}); begin again with --fresh, which keeps the old "
+        "file as .bak"
+    )
 
 
 def _move_aside(path: Path) -> None:

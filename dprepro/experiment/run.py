@@ -29,6 +29,7 @@ from dprepro.experiment.local import LocalExecutor
 from dprepro.experiment.plan import PlannedTask, narrow, plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.reuse import finished_elsewhere
+from dprepro.experiment.stated import state_plan
 from dprepro.experiment.summary import Summary, Tally
 from dprepro.experiment.worker import DataRef, prepare_kernels, run_task, warm_up
 
@@ -101,6 +102,8 @@ class Outlook:
         Records to write for tasks that cannot be run.
     stale
         Number of records in the journal that the config no longer asks for.
+    others
+        Records of the config's plan that are not asked for.
     """
 
     planned: tuple[PlannedTask, ...]
@@ -108,6 +111,7 @@ class Outlook:
     todo: tuple[Task, ...]
     skips: tuple[Record, ...]
     stale: int
+    others: tuple[Record, ...] = ()
 
 
 class Observer(Protocol):
@@ -154,7 +158,8 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
     start = time.perf_counter()
     plans = _plans(config, options)  # errors of the config come before anything is written
     with Journal(journal_path(config, options.results), fresh=options.fresh) as journal:
-        known = _known(journal.path)
+        before, stated = read_journal(journal.path), state_plan(config, (p.task for p in plans[0]))
+        known = _by_key(before.records)
         taken = _taken_over(journal.path, plans[1], known, options.fresh)
         for entry in taken:
             journal.append(entry)
@@ -164,6 +169,8 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         data = _data_ref(config, options, outlook.todo)
         with _workers(config, options, data, outlook.todo) as (executor, stop):
             jobs = executor.jobs if executor else 0
+            if before.plan != stated:
+                journal.append(stated)
             if outlook.todo or outlook.skips:
                 journal.append(environment.describe(config.text, jobs))
             for skip in outlook.skips:
@@ -177,7 +184,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
             finally:
                 observer.end()
     wall = time.perf_counter() - start
-    return Summary(config.name, tally, len(outlook.todo), wall, outlook.stale)
+    return Summary(config.name, tally, len(outlook.todo), wall, outlook.stale, outlook.others)
 
 
 def _plans(
@@ -225,8 +232,11 @@ def _outlook(
             todo.append(entry.task)
         else:
             done.append(record)
-    stale = len(known.keys() - {entry.task.key for entry in planned})
-    return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale)
+    of_plan = {entry.task.key for entry in planned}
+    rest = of_plan - {entry.task.key for entry in asked}
+    others = tuple(record for key, record in known.items() if key in rest)
+    stale = len(known.keys() - of_plan)
+    return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale, others)
 
 
 def _data_ref(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> DataRef:

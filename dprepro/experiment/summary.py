@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dprepro.experiment.record import Record
@@ -63,6 +63,14 @@ class Tally:
         for record in records:
             self.add(record)
 
+    def joined(self, records: Iterable[Record]) -> Tally:
+        """Return a tally over these records as well; this one stays as it is."""
+        values = {cell: list(found) for cell, found in self.values.items()}
+        copied = Counter(self.statuses), Counter(self.problems), self.seconds.copy()
+        joined = Tally(self.metric, values, *copied, self.is_synthetic)
+        joined.extend(records)
+        return joined
+
     def mean(self, cell: CellKey) -> float:
         """Return the mean over the cell's finished splits."""
         return statistics.fmean(self.values[cell])
@@ -82,13 +90,15 @@ class Summary:
     name
         The config's name.
     tally
-        Over all records of the plan, also those that earlier runs left.
+        Over all records asked for, also those that earlier runs left.
     ran
         Number of tasks that this run added.
     wall_seconds
         Wall time of this run.
     stale
         Number of records in the journal that the config no longer asks for.
+    others
+        Records of the config that this run was not asked for.
     """
 
     name: str
@@ -96,6 +106,12 @@ class Summary:
     ran: int
     wall_seconds: float
     stale: int = 0
+    others: Sequence[Record] = ()
+
+    @property
+    def whole(self) -> Tally:
+        """The tally over all that the config asks for: what `dprepro table` shows of it."""
+        return self.tally.joined(self.others)
 
     @property
     def failed(self) -> int:

@@ -78,6 +78,8 @@ def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
         else:
             failed = f", {result.failed} failed" if result.failed else ""
             marks.append(f"{result.splits(metric)}/{entry.planned}{failed}")
+    elif entry.clash:
+        marks.append(entry.clash.mark)
     elif result and verdict and verdict.note and verdict.tolerance is not None:
         marks.append(verdict.note)
     if result and result.is_unverified:
@@ -126,6 +128,8 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
     lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
     if any(e.result and not e.result.is_complete(t.metric.name, e.planned) for e, t in entries):
         lines.append("[n/m]: only n of m splits finished.")
+    if any(e.clash for e, _ in entries):
+        lines.append("[n results]: configs differ in its settings, see the notes.")
     if style.true_epsilon:
         lines.append("[ε]: what the guarantee really spends, recomposed from the ledger.")
     if any(e.result and e.result.is_unverified for e, _ in entries):
@@ -257,6 +261,7 @@ def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:
     """Return one CSV row an entry; ``inf`` stands for non-private, as in the published files."""
     rows = list(table_rows(tables, style.compare))
     for row in rows:
+        row["config"] = "+".join(row["config"])
         row["epsilon"] = "inf" if row["epsilon"] is None else row["epsilon"]
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")

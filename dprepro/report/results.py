@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.record import Record, Task
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a journal's config asks for: how many splits, and the printed table it answers to."""
-
-    splits: int
-    paper: str | None
-    table: str | None = None
+from dprepro.report.datasets import builtin_names, dataset_of
+from dprepro.report.plans import Plan, current, planned_splits, settings
 
 
 @dataclass(frozen=True)
@@ -51,6 +43,10 @@ class ResultCell:
         None where the records hold none.
     keeps_ledger
         Whether every finished split has a ledger; without privacy there is none to keep.
+    metric
+        The metric that its config names; empty where unknown.
+    data
+        The name that it stands under where that is not the dataset's; see `dataset`.
     """
 
     task: Task
@@ -64,11 +60,18 @@ class ResultCell:
     messages: tuple[str, ...] = ()
     true_epsilon: float | None = None
     keeps_ledger: bool = True
+    metric: str = ""
+    data: str = ""
 
     @property
     def is_unverified(self) -> bool:
         """Whether it stands at a privacy level that no ledger backs."""
         return math.isfinite(self.task.epsilon) and not self.keeps_ledger
+
+    @property
+    def dataset(self) -> str:
+        """The name of its data: that of the card, told apart from others of the same name."""
+        return self.data or dataset_of(self.task)
 
     def splits(self, metric: str) -> int:
         """Return the number of finished splits that have this metric."""
@@ -90,36 +93,21 @@ class ResultCell:
 
 @dataclass(frozen=True)
 class Results:
-    """All cells of some journals. `notes` says what was left out and why."""
+    """All cells of some journals. `plans` has what is known of each journal's config, by name."""
 
     cells: tuple[ResultCell, ...]
-    notes: tuple[str, ...] = ()
+    plans: Mapping[str, Plan] = field(default_factory=dict)
     _index: dict[tuple[str, str, float], list[ResultCell]] = field(
         default_factory=lambda: defaultdict(list), repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
         for cell in self.cells:
-            self._index[cell.task.dataset, cell.task.label, cell.task.epsilon].append(cell)
+            self._index[cell.dataset, cell.task.label, cell.task.epsilon].append(cell)
 
     def all(self, dataset: str, label: str, epsilon: float) -> list[ResultCell]:
         """Return every cell at these coordinates, whatever its other settings."""
         return self._index.get((dataset, label, epsilon), [])
-
-
-def only(cells: Sequence[ResultCell]) -> ResultCell | None:
-    """Return the only cell, None if there is none; `DpreproError` if there are several."""
-    if len(cells) < 2:
-        return cells[0] if cells else None
-    first, second = cells[0].task, cells[1].task
-    ours, theirs = first.to_json(), second.to_json()
-    names = [name for name in ours if name != "split" and ours[name] != theirs[name]]
-    differences = ", ".join(f"{name} {ours[name]!r} against {theirs[name]!r}" for name in names)
-    raise DpreproError(
-        f"{first.dataset}, {first.label}: two results with different settings ({differences}), "
-        f"in {' and '.join(_names(cell) for cell in cells[:2])}. "
-        "Choose one with --config, or give one of them a label of its own in its config."
-    )
 
 
 def read_results(
@@ -127,13 +115,14 @@ def read_results(
     configs: Sequence[str] = (),
     plans: Mapping[str, Plan] | None = None,
 ) -> Results:
-    """Read the journals of `folder`: all, or those of the configs named.
+    """Read the journals of `folder`, all or those of the configs named: what their plans ask for.
 
     Parameters
     ----------
     plans
-        By journal, what its config asks for. Where unknown, a complete cell has as many splits as
-        the fullest of the same dataset in the same journal.
+        What the configs of journals that state no plan ask for, by journal, as far as is known.
+        Otherwise the last of several settings under a label counts, and a complete cell has as
+        many splits as the fullest of the same dataset in the same journal.
 
     Raises
     ------
@@ -147,21 +136,35 @@ def read_results(
     {'telco'}
     """
     merged: dict[str, list[_Entry]] = defaultdict(list)
-    notes = []
+    known: dict[str, Plan] = {}
     for path in journal_paths(folder, configs):
-        records = read_journal(path).records
-        current = current_records(records)
-        if len(current) < len(records):
-            notes.append(
-                f"{path.name}: {len(records) - len(current)} records of settings that later "
-                "ones under the same label replace are left out"
-            )
-        fullest = _fullest(current)
-        plan = (plans or {}).get(path.stem)
-        for record in current:
-            splits = plan.splits if plan else fullest[record.task.dataset]
-            merged[_settings(record.task)].append(_Entry(record, path.stem, splits, plan))
-    return Results(tuple(_cell(entries) for entries in merged.values()), tuple(notes))
+        records, plan = current(read_journal(path), (plans or {}).get(path.stem))
+        if plan is not None:
+            known[path.stem] = plan
+        planned = planned_splits(plan, records)
+        for record in records:
+            key = settings(record.task)
+            merged[key].append(_Entry(record, path.stem, planned[record.task.key], plan))
+    return Results(_told_apart([_cell(entries) for entries in merged.values()]), known)
+
+
+def _told_apart(cells: Sequence[ResultCell]) -> tuple[ResultCell, ...]:
+    """Name several data of one name, none of them built in, by the configs that hold them."""
+    fingerprints: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    for cell in cells:
+        if cell.data not in builtin_names():
+            journals = fingerprints[cell.data].setdefault(cell.task.data_fingerprint, [])
+            journals += [name for name in cell.journals if name not in journals]
+    names = {
+        (data, fingerprint): f"{data}, as in {' and '.join(journals)}"
+        for data, found in fingerprints.items()
+        for fingerprint, journals in found.items()
+        if len(found) > 1
+    }
+    return tuple(
+        replace(cell, data=names.get((cell.data, cell.task.data_fingerprint), cell.data))
+        for cell in cells
+    )
 
 
 def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
@@ -210,33 +213,6 @@ class _Entry:
         return frozenset({(plan.paper, plan.table)})
 
 
-def _settings(task: Task) -> str:
-    """Return a string that the tasks of one cell share, and only they: all but the split."""
-    fields = {k: v for k, v in task.to_json().items() if k != "split"}
-    return json.dumps(fields, sort_keys=True)
-
-
-def current_records(records: Sequence[Record]) -> list[Record]:
-    """Keep, of several settings under one label in one journal, those of the last record.
-
-    They differ when a config was edited, or a method or its data got a new version, and the run
-    was repeated into the same journal.
-    """
-    latest = {_coordinates(r.task): _settings(r.task) for r in records}
-    return [r for r in records if latest[_coordinates(r.task)] == _settings(r.task)]
-
-
-def _coordinates(task: Task) -> tuple[str, str, float]:
-    return task.dataset, task.label, task.epsilon
-
-
-def _fullest(records: Sequence[Record]) -> dict[str, int]:
-    splits: dict[str, set[int]] = defaultdict(set)
-    for record in records:
-        splits[record.task.dataset].add(record.task.split)
-    return {dataset: len(found) for dataset, found in splits.items()}
-
-
 def _cell(entries: Sequence[_Entry]) -> ResultCell:
     """Make a cell; the same task in two journals counts once, a finished one before a failed."""
     records: dict[int, Record] = {}
@@ -259,6 +235,8 @@ def _cell(entries: Sequence[_Entry]) -> ResultCell:
         messages=tuple(dict.fromkeys(r.message for r in ordered if r.message)),
         true_epsilon=_true_epsilon(finished),
         keeps_ledger=all(record.ledger is not None for record in finished),
+        metric=next((e.plan.metric for e in entries if e.plan and e.plan.metric), ""),
+        data=dataset_of(ordered[0].task, any(e.plan and e.plan.has_own_card for e in entries)),
     )
 
 
@@ -272,7 +250,3 @@ def _true_epsilon(records: Iterable[Record]) -> float | None:
     spent = [(r.ledger or {}).get("true_epsilon") for r in records]
     known = [float(value) for value in spent if value is not None]
     return max(known) if known and len(known) == len(spent) else None
-
-
-def _names(cell: ResultCell) -> str:
-    return "+".join(cell.journals)

@@ -21,22 +21,28 @@ def table_rows(tables: Iterable[ResultTable], compare: bool) -> Iterator[Row]:
     """Yield one row for each measured or printed entry; an infinite epsilon becomes None.
 
     An entry that stands in two columns (two private methods with one non-private twin) comes once.
+    Of several results with different settings each gets a row; `config` tells them apart.
     """
     for table in tables:
         for group in table.groups:
             seen = set()
             for entry in (entry for row in group.rows for entry in row):
                 place = (entry.label, entry.epsilon)
-                if place in seen or (entry.result is None and entry.verdict is None):
+                clashing = entry.clash.cells if entry.clash else ()
+                if place in seen or not (entry.result or entry.verdict or clashing):
                     continue
                 seen.add(place)
-                row: Row = {"paper": table.paper, "table": table.table, "dataset": group.dataset}
-                row |= {"method": entry.label, "epsilon": _finite(entry.epsilon)}
-                row |= {"metric": table.metric.name, "is_best": entry.is_best}
-                row |= _measured(entry.result, table.metric.name, entry.planned)
-                if compare:
-                    row |= _judged(entry.verdict)
-                yield row
+                for result in clashing or (entry.result,):
+                    planned = None if clashing else entry.planned
+                    row: Row = {"paper": table.paper, "table": table.table}
+                    row |= {"dataset": group.dataset, "method": entry.label}
+                    row |= {"epsilon": _finite(entry.epsilon), "metric": table.metric.name}
+                    row |= {"is_best": entry.is_best}
+                    row |= _measured(result, table.metric.name, planned)
+                    row["config"] = list(result.journals) if result else []
+                    if compare:
+                        row |= _judged(entry.verdict)
+                    yield row
 
 
 def verdict_row(cell: CellVerdict) -> Row:

@@ -15,7 +15,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dprepro.errors import DpreproError
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.record import Record
-from dprepro.report.results import current_records, journal_paths
+from dprepro.report.datasets import dataset_of
+from dprepro.report.plans import Plan, current
+from dprepro.report.results import journal_paths
 
 _FIXED_SEED = "fixed seed"
 
@@ -129,10 +131,12 @@ class Runs:
     timings: tuple[Timing, ...]
 
 
-def read_runs(folder: Path, configs: Sequence[str] = ()) -> Runs:
+def read_runs(
+    folder: Path, configs: Sequence[str] = (), plans: Mapping[str, Plan] | None = None
+) -> Runs:
     """Read the journals of `folder`: all, or those of the configs named.
 
-    Records that a later setting under the same label replaces are left out, as in `read_results`.
+    Records count that the configs ask for now, as in `read_results`, whose parameters these are.
     One that another journal took over counts once.
 
     Raises
@@ -141,14 +145,18 @@ def read_runs(folder: Path, configs: Sequence[str] = ()) -> Runs:
         If the folder, its journals or a named one is missing, or a ledger is malformed.
     """
     runs = []
-    distinct: dict[object, Record] = {}
+    distinct: dict[object, tuple[str, Record]] = {}
     for path in journal_paths(folder, configs):
         contents = read_journal(path)
         runs += [Run(path.stem, environment) for environment in contents.environments]
-        for record in current_records(contents.records):
-            distinct.setdefault(_computation(record), record)
-    records = list(distinct.values())
-    return Runs(tuple(runs), tuple(_spendings(records)), tuple(_timings(records)))
+        records, plan = current(contents, (plans or {}).get(path.stem))
+        for record in records:
+            dataset = dataset_of(record.task, plan is not None and plan.has_own_card)
+            distinct.setdefault(_computation(record), (dataset, record))
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for dataset, record in distinct.values():
+        groups.setdefault((dataset, record.task.label), []).append(record)
+    return Runs(tuple(runs), tuple(_spendings(groups)), tuple(_timings(groups)))
 
 
 def _computation(record: Record) -> object:
@@ -156,15 +164,8 @@ def _computation(record: Record) -> object:
     return record.task.key, record.status, tuple(sorted(record.seconds.items()))
 
 
-def _grouped(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        groups.setdefault((record.task.dataset, record.task.label), []).append(record)
-    return groups
-
-
-def _timings(records: Iterable[Record]) -> Iterable[Timing]:
-    for (dataset, method), found in _grouped(records).items():
+def _timings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Timing]:
+    for (dataset, method), found in groups.items():
         ended = Counter(record.status for record in found)
         done = [record.seconds for record in found if record.status == "ok"]
         fits = [float(seconds.get("fit", 0.0)) for seconds in done]
@@ -180,8 +181,8 @@ def _timings(records: Iterable[Record]) -> Iterable[Timing]:
         )
 
 
-def _spendings(records: Iterable[Record]) -> Iterable[Spending]:
-    for (dataset, method), found in _grouped(records).items():
+def _spendings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Spending]:
+    for (dataset, method), found in groups.items():
         ledgers = [_ledger(record) for record in found if record.ledger is not None]
         by_delta: dict[float, list[LedgerSummary]] = {}
         for ledger in ledgers:

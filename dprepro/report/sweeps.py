@@ -55,7 +55,7 @@ def build_sweeps(
     groups: dict[tuple[str, str, float], dict[float | None, ResultCell]] = {}
     for cell in cells:
         if _is_part(cell, cells, parameter):
-            key = (cell.task.dataset, cell.task.method, cell.task.epsilon)
+            key = (cell.dataset, cell.task.method, cell.task.epsilon)
             groups.setdefault(key, {})[_value(cell, parameter)] = cell
     for (dataset, method, epsilon), by_value in sorted(groups.items(), key=lambda g: g[0]):
         if len(by_value) > 1:
@@ -84,7 +84,7 @@ def _is_part(cell: ResultCell, cells: Iterable[ResultCell], parameter: str) -> b
 
 
 def _place(cell: ResultCell) -> tuple[str, str, float]:
-    return (cell.task.dataset, cell.task.method, cell.task.epsilon)
+    return (cell.dataset, cell.task.method, cell.task.epsilon)
 
 
 def _rest(cell: ResultCell, parameter: str) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from enum import Enum
 
 from dprepro.published.document import Document, Protocol
 from dprepro.published.published import PublishedCell
+from dprepro.report.clash import Clash, choose
 from dprepro.report.metrics import METRICS, Tolerance, find_metric
-from dprepro.report.results import ResultCell, Results, only
+from dprepro.report.results import ResultCell, Results
 from dprepro.report.statistics import Comparison, Sample, compare
 
 
@@ -56,7 +57,8 @@ class CellVerdict:
         Difference (measured minus published), interval and equivalence test; None where fewer
         than two splits finished.
     note
-        Why there is no better verdict: the missing splits, the reason of an impossible cell. Or
+        Why there is no better verdict: the missing splits, the reason of an impossible cell,
+        several results that answer to it. Or
         "3 of 10 splits" where the protocol is judged on fewer than were printed.
     explanation
         The reviewed reason of a deviation, or None.
@@ -107,12 +109,8 @@ def judge(
         Only these printed cells; default all of the document's.
     min_splits
         Judge from this many splits on; default those that the document's protocol is judged on,
-        all unless it says so. Fewer make the verdict "incomplete".
-
-    Raises
-    ------
-    DpreproError
-        If several results with different settings answer to one cell.
+        all unless it says so. Fewer make the verdict "incomplete", and so do several results
+        with different settings that answer to one cell.
     """
     wanted = document.cells() if cells is None else cells
     return [_judge(cell, document, results, tolerances, min_splits) for cell in wanted]
@@ -131,7 +129,10 @@ def _judge(
     if reason is not None:
         return CellVerdict(cell, Verdict.IMPOSSIBLE, note=reason)
     candidates = results.all(cell.dataset, cell.method, cell.epsilon)
-    result = only([c for c in candidates if follows(c, document.paper, protocol)])
+    following = [c for c in candidates if follows(c, document.paper, protocol)]
+    result = choose(following, (document.paper, cell.table))
+    if isinstance(result, Clash):
+        return CellVerdict(cell, Verdict.INCOMPLETE, note=str(result))
     if result is None:
         synthetic = any(c.task.is_synthetic for c in candidates)
         other = "synthetic data" if synthetic else "another delta, evaluation or document"

@@ -22,7 +22,7 @@ GOOD, BAD = 0.875, 0.8
 
 
 def check(*arguments):
-    outcome = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    outcome = CliRunner().invoke(app, ["check", *map(str, arguments)], env={"COLUMNS": "180"})
     if outcome.exception and not isinstance(outcome.exception, SystemExit):
         raise outcome.exception
     return outcome.exit_code, outcome.stdout
@@ -183,9 +183,9 @@ def test_fast_runs_again_and_finds_the_committed_numbers(slice_of_lab):
 
 
 def test_fast_fails_when_a_committed_number_is_another(slice_of_lab):
-    environment, first, second = map(json.loads, slice_of_lab.read_text().splitlines())
+    *head, first, second = map(json.loads, slice_of_lab.read_text().splitlines())
     first["metrics"]["auc"] += 0.001
-    slice_of_lab.write_text("".join(json.dumps(x) + "\n" for x in (environment, first, second)))
+    slice_of_lab.write_text("".join(json.dumps(x) + "\n" for x in (*head, first, second)))
     code, rerun = fast(slice_of_lab)
     assert (code, rerun["passes"], len(rerun["mismatches"])) == (1, False, 1)
 

@@ -1,7 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from dprepro.cli.journals import console, method_titles, read
 from dprepro.config import load_config
+from dprepro.errors import DpreproError
+from dprepro.experiment.plan import plan
+from dprepro.experiment.record import Record
 from dprepro.methods import registry
 from tests.report.journals import records, spread, write
 
@@ -20,19 +25,46 @@ def test_journals_of_unknown_configs_are_read_without_a_plan(tmp_path):
     assert (cell.planned, cell.papers) == (3, None)
 
 
-def test_what_is_left_out_is_said(tmp_path, capsys):
+def test_what_no_longer_counts_is_left_out_without_a_word(tmp_path, capsys):
     write(tmp_path, "mine", [*records([0.9]), *records([0.8], method_version=2)])
-    read(tmp_path)
-    assert "mine.jsonl: 1 records" in capsys.readouterr().err
+    (cell,) = read(tmp_path).cells
+    assert cell.values["auc"] == (0.8,)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_plan_of_a_built_in_config_counts_where_its_journal_states_none(tmp_path):
+    wanted = [planned.task for planned in plan(load_config("mnist-maps"))]
+    old = replace(wanted[0], params={"n_maps": 77})
+    lines = [Record(task, "ok", {"accuracy": 0.9}) for task in (*wanted[:2], old)]
+    write(tmp_path, "mnist-maps", lines)
+    found = {cell.task.key for cell in read(tmp_path).cells}
+    assert found == {task.key for task in wanted[:2]}
+    write(tmp_path, "mnist-maps", lines[2:])  # another config of that name
+    assert {cell.task.key for cell in read(tmp_path).cells} == {old.key}
+
+
+def test_a_plan_that_only_the_data_tell_is_left_to_the_records(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "dprepro.experiment.plan.plan", lambda config: (_ for _ in ()).throw(DpreproError("none"))
+    )
+    write(tmp_path, "adult", records(spread(0.9, 0.01, 3)))
+    (cell,) = read(tmp_path).cells
+    assert (cell.planned, cell.papers) == (25, {"dp-ebm-2021"})
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_only_a_terminal_has_a_width_of_its_own(monkeypatch, terminal):
+def test_columns_sets_the_width_of_terminals_files_and_pipes(monkeypatch, terminal):
     monkeypatch.setenv("COLUMNS", "70")
     monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")
     if not terminal:
         monkeypatch.delenv("FORCE_COLOR", raising=False)
-    assert (console().width == 70) is terminal
+    assert console().width == 70
+
+
+def test_without_columns_a_file_is_wide(monkeypatch):
+    for name in ("COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert console().width == 180
 
 
 def test_methods_have_titles():

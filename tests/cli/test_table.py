@@ -24,15 +24,15 @@ def results(tmp_path):
 
 
 def table(*arguments):
-    outcome = CliRunner().invoke(app, ["table", *map(str, arguments)])
+    outcome = CliRunner().invoke(app, ["table", *map(str, arguments)], env={"COLUMNS": "180"})
     if outcome.exception and not isinstance(outcome.exception, SystemExit):
         raise outcome.exception
     assert outcome.exit_code == 0, outcome.output
     return outcome.output
 
 
-def test_the_default_is_the_printed_layout(results):
-    text = table("--results", results)
+def test_named_results_come_in_the_printed_layout(results):
+    text = table("--results", results, "adult", "telco", "prices")
     assert "dp-ebm-2021, Table 2" in text
     assert "0.883 ± 0.005" in text
     assert "4321 ± 9" in text
@@ -45,7 +45,57 @@ def test_results_is_the_default_folder(results, monkeypatch):
     results.joinpath("two.jsonl").rename(results / "results" / "two.jsonl")
     text = table()
     assert "prices" in text
-    assert "Adult" not in text
+    assert "adult" not in text
+
+
+def test_without_arguments_what_there_is_is_listed(results):
+    text = table("--results", results)
+    assert text.startswith(f"{results}: 4 measured cells, from 2 configs")
+    assert "dp-ebm-2021: dprepro table TABLE --paper dp-ebm" in text
+    assert "±" not in text
+    assert "prices" in text
+
+
+def shown(*arguments):
+    return [
+        (row["table"], row["dataset"]) for row in json.loads(table(*arguments, "--format", "json"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["adult"], {("2", "adult")}),
+        (["two"], {(None, "prices")}),
+        (["one"], {("2", "adult"), ("2", "telco")}),
+        (["2"], {("2", "adult"), ("2", "telco")}),
+        (["table2"], {("2", "adult"), ("2", "telco")}),
+        (["dp-ebm"], {("2", "adult"), ("2", "telco")}),
+        (["telco", "two"], {("2", "telco"), (None, "prices")}),
+    ],
+)
+def test_a_name_is_a_dataset_a_config_a_table_or_a_document(results, names, expected):
+    found = shown("--results", results, *names)
+    assert set(found) == expected
+
+
+def test_what_two_names_show_alike_is_shown_once(results):
+    once = shown("--results", results, "2")
+    assert shown("--results", results, "2", "table2") == once
+
+
+def test_a_clash_is_marked_and_ends_no_other_table(results):
+    write(results, "clashing", records(spread(0.7, 0.005), epsilon=1.0, seed=2))
+    text = table("--results", results, "--metric", "auc", "--format", "markdown")
+    assert "[2 results]" in text
+    assert "in clashing and one. Choose one with --config clashing" in text
+    assert "0.920 ± 0.003" in text
+    rows = json.loads(table("--results", results, "adult", "--format", "json"))
+    found = {tuple(row["config"]): row["mean"] for row in rows if row["epsilon"] == 1.0}
+    assert found == {("clashing",): pytest.approx(0.7), ("one",): pytest.approx(0.883)}
+    text = table("--results", results, "--config", "one", "--format", "markdown")
+    assert "0.883 ± 0.005" in text
+    assert "2 results" not in text
 
 
 def test_comparing_adds_published_values_and_verdicts(results):
@@ -75,6 +125,7 @@ def test_metric_config_and_true_epsilon_choose_what_is_shown(results):
     assert "prices" not in table("--results", results, "--metric", "auc")
     assert "Adult" not in table("--results", results, "--config", "two")
     assert "ε 0.876" in table("--results", results, "--true-epsilon")
+    assert "0.883" in table("--results", results, "--format", "rich")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +137,8 @@ def test_metric_config_and_true_epsilon_choose_what_is_shown(results):
         (["--config", "tow"], "did you mean 'two'"),
         (["--paper", "dp-ebm-2020"], "did you mean 'dp-ebm-2021'"),
         (["--tolerance", "auc"], "METRIC=TERMS"),
+        (["prizes"], "nothing is called 'prizes'; did you mean 'prices'"),
+        (["figure-2"], "no results of what Table figure-2 of lazybb-2022 prints"),
     ],
 )
 def test_mistakes_say_what_is_allowed(results, arguments, message):

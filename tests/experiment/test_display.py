@@ -70,7 +70,7 @@ def test_cells_show_mean_and_sd_and_where_splits_are_missing(config: ExperimentC
     plain = Record(replace(TASK, label="plain", epsilon=math.inf), "ok", metrics={"auc": 0.9})
     text = _text(cells_table(config, _tally(*RECORDS, plain)))
     title, head, _, *rows = [line for line in text.splitlines() if line.strip()]
-    assert title.strip() == "lab: auc, mean ± sd over 2 split(s)"
+    assert title.strip() == "lab: auc, mean ± sd over 2 of 3 split(s)"
     assert head.split() == ["epsilon", "1", "8", "none"]
     cell = ["0.8500", "±0.0707"]
     assert rows[0].split() == ["noisy", *cell, *cell]
@@ -127,6 +127,12 @@ def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
         ["plain", "1", "0", "0", "1", "0"],
         ["all", "5", "1", "1", "1", "2"],
     ]
+
+
+def test_the_plan_says_how_many_records_no_longer_count(config: ExperimentConfig) -> None:
+    words = " ".join(_text(outlook_table(config, replace(_outlook(), stale=3))).split())
+    assert "3 record(s) are of settings that are no longer asked for" in words
+    assert "asked for" not in _text(outlook_table(config, _outlook()))
 
 
 def test_plain_lines_tell_beginning_failures_and_end(config: ExperimentConfig) -> None:
@@ -188,7 +194,7 @@ def test_notes_name_failures_skips_leftovers_and_times() -> None:
     assert "failed: bad, 1 task(s): boom" in text
     assert "skipped: none, 1 task(s): no such task" in text
     assert "--retry-failed" in text
-    assert "3 record(s) of the journal belong to settings that the config no longer has" in text
+    assert "3 record(s)" not in text  # what no longer counts is not spoken of
     assert "5 task(s) run in 1:15, 1 from before or skipped; journal: results/lab.jsonl" in text
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import Journal, JournalWarning, read_journal
+from dprepro.experiment.journal import Journal, JournalWarning, read_journal, states_plan
 from dprepro.experiment.record import Record
+from dprepro.experiment.stated import StatedCell, StatedPlan
 from tests.experiment.test_record import TASK
 
 ENVIRONMENT = {"kind": "environment", "python": "3"}
@@ -88,6 +89,7 @@ def test_every_way_to_tear_the_last_line_leaves_the_earlier_ones(path: Path) -> 
         ('{"kind": "other"}', "line 2: not a journal line .unknown kind 'other'"),
         ("[1]", "line 2: not a journal line"),
         ('{"kind": "record", "task": {}}', "line 2: a record of another version"),
+        ('{"kind": "plan", "cells": []}', "line 2: a plan of another version"),
     ],
 )
 def test_damage_elsewhere_is_an_error_that_names_the_line(
@@ -214,3 +216,23 @@ def test_a_bottomless_line_is_named(path: Path) -> None:
     path.write_text(path.read_text() + '{"kind": ' + "[" * 100_000 + "\n" + path.read_text())
     with pytest.raises(DpreproError, match="line 4"):
         read_journal(path)
+
+
+def test_the_plan_that_was_stated_last_counts(tmp_path: Path) -> None:
+    cell = StatedCell("l", 1.0, (TASK.key,))
+    plans = [StatedPlan("x", text, "auc", 1, None, None, False, True, (cell,)) for text in "ab"]
+    with Journal(tmp_path / "x.jsonl") as journal:
+        assert read_journal(journal.path).plan is None
+        for plan in plans:
+            journal.append(plan)
+            journal.append(_record(0))
+    found = read_journal(tmp_path / "x.jsonl")
+    assert found.plan == plans[1]
+    assert found.records == [_record(0)]
+    assert states_plan(tmp_path / "x.jsonl")
+
+
+def test_a_journal_may_state_no_plan(path: Path, tmp_path: Path) -> None:
+    assert not states_plan(path)
+    assert not states_plan(tmp_path / "nowhere.jsonl")
+    assert read_journal(path).plan is None

@@ -78,7 +78,7 @@ def where_computed(journal: Path) -> list[tuple[str, str | None, int]]:
     for line in map(json.loads, journal.read_text().splitlines()):
         if line["kind"] == "environment":
             cpu, origin = line["cpu"], line.get("taken_from")
-        else:
+        elif line["kind"] == "record":
             found.append((cpu, origin, line["task"]["split"]))
     return found
 
@@ -112,8 +112,8 @@ class TestWhereRecordsCameFrom:
         options = Options(results=lab.results)
         run(first, options, Watch())
         journal = lab.results / "lab.jsonl"
-        head, record, *rest = journal.read_text().splitlines(keepends=True)
-        journal.write_text("".join([record, head, *rest]))
+        plan, head, record, *rest = journal.read_text().splitlines(keepends=True)
+        journal.write_text("".join([plan, record, head, *rest]))
         assert run(second, options, Watch()).ran == 1
 
     def test_a_torn_neighbour_gives_its_whole_lines(self, lab: Lab) -> None:

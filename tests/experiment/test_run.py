@@ -144,7 +144,52 @@ class TestWhatIsRun:
         _run(lab, config)
         _run(lab, config)
         assert len(read_journal(lab.results / "lab.jsonl").environments) == 2
-        assert lab.lines()[0]["kind"] == "environment"
+        kinds = [line["kind"] for line in lab.lines()]
+        assert kinds[:3] == ["plan", "environment", "record"]
+
+    def test_the_plan_is_of_the_whole_config_and_stated_when_it_changes(self, lab: Lab) -> None:
+        config = _load(lab, methods=["noisy", "plain"])
+        _run(lab, config, splits=1, methods=("plain",))
+        _run(lab, config)
+        (stated,) = [line for line in lab.lines() if line["kind"] == "plan"]
+        assert stated["cells"] == [
+            {"label": label, "epsilon": epsilon, "keys": keys}
+            for label, epsilon in (("noisy", 1.0), ("noisy", 8.0), ("plain", None))
+            for keys in [
+                [
+                    key
+                    for split in range(3)
+                    for key, record in lab.records().items()
+                    if (record["task"]["label"], record["task"]["epsilon"]) == (label, epsilon)
+                    and record["task"]["split"] == split
+                ]
+            ]
+        ]
+        _run(lab, _load(lab, methods=["noisy"]))
+        _run(lab, config)
+        labels = [
+            list(dict.fromkeys(cell["label"] for cell in line["cells"]))
+            for line in lab.lines()
+            if line["kind"] == "plan"
+        ]
+        assert labels == [["noisy", "plain"], ["noisy"], ["noisy", "plain"]]
+
+    def test_a_complete_journal_without_a_plan_gets_one_and_nothing_else(self, lab: Lab) -> None:
+        config = _load(lab)
+        _run(lab, config)
+        journal = lab.results / "lab.jsonl"
+        head, *rest = journal.read_text().splitlines(keepends=True)
+        journal.write_text("".join(rest))
+        assert _run(lab, config)[0].ran == 0
+        assert journal.read_text() == "".join([*rest, head])
+
+    def test_what_was_not_asked_for_is_part_of_the_whole(self, lab: Lab) -> None:
+        config = _load(lab, methods=["noisy", "raises"])
+        _run(lab, config)
+        summary, _ = _run(lab, config, splits=1, methods=("noisy",))
+        assert (summary.failed, sum(summary.tally.statuses.values())) == (0, 2)
+        assert summary.whole.statuses == {"ok": 6, "failed": 6}
+        assert summary.whole.values == _run(lab, config)[0].tally.values
 
 
 def _subfolder(lab: Lab) -> Path:

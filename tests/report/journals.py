@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dprepro.data.card import card_names, load_card
 from dprepro.experiment.record import Record, Task
 from dprepro.report.results import ResultCell
 
@@ -16,10 +18,20 @@ KEPT: Mapping[str, Any] = {}
 """A ledger that says nothing. Without any, a record at a privacy level is unverified."""
 
 
+@cache
+def fingerprint_of(dataset: str) -> str:
+    """Return the fingerprint of a built-in card's data, another one for other datasets."""
+    return load_card(dataset).fingerprint() if dataset in card_names() else "abc"
+
+
 def task(label: str = "dp-ebm-gdp", epsilon: float = 0.5, **fields: Any) -> Task:
-    """Return a task of Adult as the DP-EBM paper ran it, but for `fields`."""
+    """Return a task of Adult as the DP-EBM paper ran it, but for `fields`.
+
+    The data of a dataset of ours are those of its card.
+    """
+    dataset = fields.get("dataset", "adult")
     given: dict[str, Any] = {
-        "dataset": "adult",
+        "dataset": dataset,
         "method": label,
         "label": label,
         "params": {},
@@ -30,7 +42,7 @@ def task(label: str = "dp-ebm-gdp", epsilon: float = 0.5, **fields: Any) -> Task
         "domain": "observed",
         "test_share": 0.2,
         "method_version": 1,
-        "data_fingerprint": "abc",
+        "data_fingerprint": fingerprint_of(dataset),
     }
     return Task(**{**given, **fields})
 

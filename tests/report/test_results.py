@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment.journal import JournalWarning
 from dprepro.experiment.record import Record
-from dprepro.report.results import Plan, journal_paths, only, read_results
-from tests.report.journals import cell, records, task, write
+from dprepro.report.plans import Plan
+from dprepro.report.results import journal_paths, read_results
+from tests.report.journals import records, task, write
 
 VALUES = [0.87, 0.88, 0.9, 0.86]
 
@@ -113,13 +115,7 @@ def test_papers_are_those_of_the_configs_and_unknown_if_one_is_unknown(tmp_path)
 def test_later_settings_under_one_label_replace_earlier_ones_of_a_journal(tmp_path):
     old, new = records(VALUES), records([0.5], method_version=2)
     write(tmp_path, "adult", [*old, *new])
-    results = read_results(tmp_path)
-    (found,) = results.cells
-    assert found.values["auc"] == (0.5,)
-    assert results.notes == (
-        "adult.jsonl: 4 records of settings that later ones under the same label replace are "
-        "left out",
-    )
+    assert one(tmp_path).values["auc"] == (0.5,)
 
 
 def test_different_settings_in_two_journals_are_never_mixed(tmp_path):
@@ -127,17 +123,7 @@ def test_different_settings_in_two_journals_are_never_mixed(tmp_path):
     write(tmp_path, "b", records(VALUES, domain="public", params={"max_bins": 8}))
     found = read_results(tmp_path).all("adult", "dp-ebm-gdp", 0.5)
     assert len(found) == 2
-    with pytest.raises(DpreproError) as error:
-        only(found)
-    for word in ("domain 'observed' against 'public'", "max_bins", "a and b", "--config"):
-        assert word in str(error.value)
-    assert "split" not in str(error.value).replace("splits", "")
-
-
-def test_only_returns_the_single_cell_or_none():
-    single = cell(VALUES)
-    assert only([single]) is single
-    assert only([]) is None
+    assert [cell.journals for cell in found] == [("a",), ("b",)]
 
 
 def test_configs_choose_journals(tmp_path):
@@ -205,3 +191,32 @@ def test_a_torn_last_line_costs_that_line_only(tmp_path):
 def test_a_journal_without_records_has_no_cells(tmp_path):
     write(tmp_path, "adult", [])
     assert read_results(tmp_path).cells == ()
+
+
+def test_data_of_ones_own_never_stand_under_the_name_of_a_built_in_card(tmp_path):
+    write(tmp_path, "ours", records(VALUES))
+    write(tmp_path, "mine", records([0.5], data_fingerprint="private-1234"))
+    found = {cell.dataset: cell.values["auc"] for cell in read_results(tmp_path).cells}
+    assert found == {
+        "adult": tuple(VALUES),
+        "adult (your card, not the built-in one)": (0.5,),
+    }
+
+
+def test_two_data_of_one_name_are_named_by_their_configs(tmp_path):
+    write(tmp_path, "a", records(VALUES, dataset="shop"))
+    write(tmp_path, "b", records([0.5], dataset="shop", data_fingerprint="other"))
+    write(tmp_path, "c", records([0.6], epsilon=1.0, dataset="shop"))
+    found = {(c.dataset, c.task.epsilon) for c in read_results(tmp_path).cells}
+    assert found == {
+        ("shop, as in a and c", 0.5),
+        ("shop, as in a and c", 1.0),
+        ("shop, as in b", 0.5),
+    }
+
+
+def test_a_test_set_beside_the_rows_is_no_other_dataset(tmp_path):
+    both = load_card("adult").fingerprint(with_test=True)
+    write(tmp_path, "a", records(VALUES))
+    write(tmp_path, "b", records(VALUES, evaluation="test-set", data_fingerprint=both))
+    assert {cell.dataset for cell in read_results(tmp_path).cells} == {"adult"}

@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import replace
 
@@ -6,6 +7,7 @@ import pytest
 from dprepro.errors import DpreproError
 from dprepro.report.runs import read_runs
 from tests.report.journals import records, task, write
+from tests.report.test_plans import stated
 
 SEED = "fixed seed: repeatable, never for release"
 
@@ -118,3 +120,17 @@ def test_what_two_journals_computed_counts_twice(tmp_path):
     write(tmp_path, "two", [replace(record, seconds={"fit": 1.25})])
     (timing,) = read_runs(tmp_path).timings
     assert timing.total == 2.75
+
+
+def test_what_the_plan_no_longer_asks_for_has_no_time_and_no_budget(tmp_path):
+    old, new = records([0.9] * 3, ledger=ledger()), records([0.8], seed=2, ledger=ledger())
+    path = write(tmp_path, "one", [*old, *new])
+    path.write_text(path.read_text() + json.dumps(stated(*old).to_json()) + "\n")
+    assert [timing.finished for timing in read_runs(tmp_path).timings] == [3]
+
+
+def test_data_of_ones_own_have_a_line_of_their_own(tmp_path):
+    write(tmp_path, "one", records([0.9], ledger=ledger()))
+    write(tmp_path, "two", records([0.9], ledger=ledger(), data_fingerprint="private-1"))
+    names = [timing.dataset for timing in read_runs(tmp_path).timings]
+    assert names == ["adult", "adult (your card, not the built-in one)"]

@@ -122,7 +122,7 @@ def test_every_printed_cell_of_a_dataset_stands_in_the_compared_table():
     assert all(shown[c.method, c.epsilon] == c for c in printed)
 
 
-def test_unprinted_datasets_get_a_table_of_their_own_with_the_same_headings():
+def test_what_answers_to_nothing_printed_gets_tables_of_its_own_by_metric():
     mine = [
         measured(0.9, dataset="mine"),
         measured(0.95, "ebm", math.inf, dataset="mine"),
@@ -130,8 +130,7 @@ def test_unprinted_datasets_get_a_table_of_their_own_with_the_same_headings():
     ]
     paper, auc, rmse = tables(*ADULT, *mine)
     assert paper.paper == "dp-ebm-2021"
-    assert (auc.paper, auc.title, [c.title for c in auc.columns]) == (None, "AUROC", ["DPEBM-GDP"])
-    assert [entry.label for entry in auc.groups[0].rows[-1]] == ["ebm"]
+    assert (auc.paper, auc.title) == (None, "AUROC of results that answer to no printed table")
     assert (rmse.metric.name, rmse.groups[0].dataset) == ("rmse", "prices")
 
 
@@ -159,7 +158,8 @@ def test_another_metric_can_be_asked_for():
         planned=2,
     )
     table = only_table(both, metric="accuracy")
-    assert (table.title, table.metric.name, table.paper) == ("Accuracy", "accuracy", None)
+    assert (table.metric.name, table.paper) == ("accuracy", None)
+    assert table.title.startswith("Accuracy of")
     with pytest.raises(DpreproError, match="The results have: accuracy, auc"):
         tables(both, metric="rmse")
 
@@ -180,9 +180,75 @@ def test_results_of_the_papers_delta_are_preferred_and_others_still_shown():
     assert group.rows[0][0].result.task.delta == 1e-6
 
 
-def test_two_settings_under_one_label_must_be_chosen_between():
-    with pytest.raises(DpreproError, match="--config"):
-        tables(measured(0.9), measured(0.8, domain="public"))
+def test_two_settings_under_one_label_are_marked_and_end_nothing():
+    table = only_table(measured(0.9), measured(0.8, domain="public"), measured(0.7, "dpboost"))
+    first, second = table.groups[0].rows[0]
+    assert first.result.mean("auc") == pytest.approx(0.7)
+    assert (second.result, second.clash.mark) == (None, "2 results")
+    assert "domain observed or public" in table.notes[-1]
+
+
+def test_results_of_the_config_that_answers_to_the_table_are_preferred():
+    paper, slides = "replication-slides-2025", frozenset({"replication-slides-2025"})
+    other = replace(measured(0.5, "ebm", math.inf, splits=3, seed=2), papers=slides)
+    ours = replicated(0.99, "ebm", math.inf, "non-dp-models")
+    (table,) = tables(ours, other, tables=[(paper, "non-dp-models")])
+    ((entry,),) = table.groups[0].rows
+    assert (entry.result, entry.clash) == (ours, None)
+
+
+def own(mean, label, epsilon, journal="mine", **fields):
+    """A cell of a config that answers to nothing printed."""
+    found = measured(mean, label, epsilon, **fields)
+    return replace(found, journals=(journal,), papers=frozenset())
+
+
+def test_a_config_of_ones_own_stands_apart_from_the_papers_and_under_its_own_names():
+    paper = frozenset({"dp-ebm-2021"})
+    theirs = replace(measured(0.875), papers=paper, tables=frozenset({("dp-ebm-2021", "2")}))
+    printed, mine = tables(
+        theirs, own(0.8, "dp-ebm-gdp", 1.0, params={"max_bins": 8}), own(0.9, "ebm", math.inf)
+    )
+    assert [e.result for e in printed.groups[0].rows[0]] == [theirs]
+    assert mine.paper is None
+    assert [column.title for column in mine.columns] == ["dp-ebm-gdp", "ebm"]
+    private, plain = mine.groups[0].rows
+    assert [e.label for e in plain] == ["dp-ebm-gdp", "ebm"]
+    assert (plain[0].result, private[1].result) == (None, None)
+    assert plain[1].result.mean("auc") == pytest.approx(0.9)
+
+
+def test_configs_of_ones_own_that_clash_are_shown_apart():
+    first = own(0.8, "dp-ebm-gdp", 1.0, "a", dataset="shop")
+    second = own(0.9, "dp-ebm-gdp", 1.0, "b", dataset="shop", params={"max_bins": 8})
+    shared = replace(own(0.7, "dpboost", 1.0, dataset="shop"), journals=("a", "b"))
+    table = only_table(first, second, shared)
+    assert [group.title for group in table.groups] == ["shop (a)", "shop (b)"]
+    shown = [[e.result for e in group.rows[0]] for group in table.groups]
+    assert shown == [[first, shared], [second, shared]]
+    assert table.notes == ()
+
+
+def test_the_metric_is_the_configs_where_nothing_is_printed():
+    both = replace(
+        own(0.9, "mine", 1.0, dataset="shop"), values={"auc": (0.9,), "accuracy": (0.7,)}
+    )
+    assert only_table(replace(both, metric="accuracy")).metric.name == "accuracy"
+    assert only_table(both).metric.name == "auc"
+
+
+def test_printed_tables_can_be_chosen():
+    cells = [measured(0.9), measured(0.9, dataset="wine", metric="rmse")]
+    (table,) = tables(*cells, tables=[("dp-ebm-2021", "3")])
+    assert table.table == "3"
+    with pytest.raises(DpreproError, match=r"Table 2 of lazybb-2022 prints; there are results of"):
+        tables(*cells, tables=[("lazybb-2022", "2")])
+
+
+def test_the_notes_name_what_the_printed_table_does_not_have():
+    table = only_table(measured(0.5, "mine"), *ADULT)
+    assert table.notes == ("dp-ebm-2021 does not have in its Table 2: mine.",)
+    assert only_table(*ADULT).notes == ()
 
 
 def test_when_nothing_has_finished_the_reasons_are_given():
@@ -224,9 +290,12 @@ def test_results_that_answer_to_another_document_stay_out():
     other = replace(measured(0.7, label="stranger"), papers=frozenset({"another"}))
     free = replace(measured(0.6, label="mine"), papers=frozenset())
     ours = replace(measured(0.8), papers=frozenset({"dp-ebm-2021"}))
-    titles = [column.title for column in only_table(ours, other, free).columns]
-    assert "mine" in titles
-    assert "stranger" not in titles
+    labels = {
+        table.paper: [column.method for column in table.columns]
+        for table in tables(ours, other, free)
+        if table.paper or "another" not in table.title
+    }
+    assert labels == {"dp-ebm-2021": ["dp-ebm-gdp"], None: ["mine"]}
 
 
 def test_a_table_with_two_metrics_is_shown_as_two():

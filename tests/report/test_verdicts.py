@@ -1,12 +1,11 @@
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dprepro.data import SYNTHETIC_PREFIX
-from dprepro.errors import DpreproError
 from dprepro.experiment.record import Record
 from dprepro.published.document import load_documents
 from dprepro.report.metrics import METRICS, Tolerance, tolerances
@@ -175,9 +174,18 @@ def test_results_answer_to_the_documents_of_their_configs():
         assert verdict(answering).verdict is expected
 
 
-def test_two_settings_for_one_cell_must_be_chosen_between():
-    with pytest.raises(DpreproError, match="--config"):
-        verdict(measured(0.875), measured(0.875, seed=2))
+def test_two_settings_for_one_cell_leave_it_open_and_name_the_choice():
+    found = verdict(measured(0.875), measured(0.875, seed=2))
+    assert (found.verdict, found.result) == (Verdict.INCOMPLETE, None)
+    assert "2 results with different settings (seed 1 or 2)" in found.note
+    assert "--config" in found.note
+
+
+def test_the_result_whose_config_answers_to_the_table_is_preferred():
+    paper = "dp-ebm-2021"
+    other = replace(measured(0.5, seed=2), papers=frozenset({paper}))
+    own = replace(measured(0.875), papers=frozenset({paper}), tables=frozenset({(paper, "2")}))
+    assert verdict(other, own).result is own
 
 
 def test_the_tolerance_given_is_the_one_used():
@@ -214,6 +222,7 @@ def test_the_verdict_is_the_tolerance_on_the_difference_shown(mean):
 
 
 def test_synthetic_data_answer_to_nothing_printed():
-    found = verdict(measured(PRINTED.mean, data_fingerprint=f"{SYNTHETIC_PREFIX}abc"))
+    made_up = measured(PRINTED.mean, data_fingerprint=f"{SYNTHETIC_PREFIX}abc")
+    found = verdict(replace(made_up, data=PRINTED.dataset))
     assert found.verdict is Verdict.NOT_RUN
     assert found.note == "results of synthetic data"

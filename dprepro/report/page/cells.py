@@ -81,7 +81,7 @@ def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:
         for group in table.groups:
             for entry in (entry for row in group.rows for entry in row):
                 # Two columns may share a non-private twin, and two tables a dataset.
-                place = (table.metric.name, group.dataset, entry.label, entry.epsilon)
+                place = (table.metric.name, id(entry.result))
                 if entry.verdict is None and entry.result is not None and place not in seen:
                     seen.add(place)
                     yield _measured(table, group, entry)

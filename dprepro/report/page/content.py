@@ -34,8 +34,6 @@ class Sources:
         Built with ``compare=True``.
     report
         The verdicts on all of `documents`.
-    notes
-        What `read_results` left out.
     folder
         The results' folder, for figures that lie there.
     """
@@ -46,7 +44,6 @@ class Sources:
     runs: Runs
     audits: Sequence[Audit]
     folder: Path
-    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,6 @@ class Page:
     runs: Sheet
     times: Sheet
     hours: float
-    notes: Sequence[str]
 
 
 def build_page(sources: Sources) -> Page:
@@ -124,7 +120,6 @@ def build_page(sources: Sources) -> Page:
         runs=run_sheet(runs.runs),
         times=timing_sheet(runs.timings),
         hours=sum(timing.total for timing in runs.timings) / 3600,
-        notes=sources.notes,
     )
 
 
@@ -191,7 +186,7 @@ def _shown(runs: Runs, tables: Iterable[ResultTable]) -> Runs:
         e.result for t in tables for g in t.groups for row in g.rows for e in row if e.result
     ]
     journals = {name for result in results for name in result.journals}
-    places = {(result.task.dataset, result.task.label) for result in results}
+    places = {(result.dataset, result.task.label) for result in results}
     return Runs(
         tuple(run for run in runs.runs if run.journal in journals),
         tuple(s for s in runs.spendings if (s.dataset, s.method) in places),

@@ -1,0 +1,147 @@
+"""The plan line of a journal: what its config asks for, by the keys of all its tasks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dprepro.config import ExperimentConfig
+from dprepro.experiment.record import Task
+
+_KEY = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class StatedCell:
+    """One method at one privacy level: the keys of its tasks, in the order of the splits."""
+
+    label: str
+    epsilon: float
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StatedPlan:
+    """All that a config asks for, whatever part of it a run is told to do.
+
+    Attributes
+    ----------
+    config, title, metric, splits
+        The config's; `config` is its name.
+    paper, table
+        The printed table that it answers to, or None.
+    is_builtin, has_builtin_card
+        Whether the config, and the card of its dataset, are those that ship with dprepro.
+    cells
+        In the order of the config's methods, then by epsilon.
+    """
+
+    config: str
+    title: str
+    metric: str
+    splits: int
+    paper: str | None
+    table: str | None
+    is_builtin: bool
+    has_builtin_card: bool
+    cells: tuple[StatedCell, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return one journal line as a dict that strict JSON can hold."""
+        published = None if self.paper is None else {"paper": self.paper, "table": self.table}
+        return {
+            "kind": "plan",
+            "config": self.config,
+            "title": self.title,
+            "metric": self.metric,
+            "splits": self.splits,
+            "published": published,
+            "builtin": self.is_builtin,
+            "builtin_card": self.has_builtin_card,
+            "cells": [
+                {
+                    "label": cell.label,
+                    "epsilon": None if math.isinf(cell.epsilon) else cell.epsilon,
+                    "keys": list(cell.keys),
+                }
+                for cell in self.cells
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> StatedPlan:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If a field is missing, of another type, or beyond what a plan can say.
+        """
+        published = line["published"]
+        paper, table = (None, None) if published is None else (
+            _text(published, "paper"), _text(published, "table")
+        )  # fmt: skip
+        splits = _of_type(line, "splits", int)
+        if splits < 1:
+            raise ValueError(f"splits is {splits}")
+        return cls(
+            _text(line, "config"),
+            _text(line, "title"),
+            _text(line, "metric"),
+            splits,
+            paper,
+            table,
+            _of_type(line, "builtin", bool),
+            _of_type(line, "builtin_card", bool),
+            tuple(_cell(cell) for cell in _of_type(line, "cells", list)),
+        )
+
+
+def state_plan(config: ExperimentConfig, tasks: Iterable[Task]) -> StatedPlan:
+    """Return the plan line of a config, given all of its tasks."""
+    keys: dict[tuple[str, float], list[tuple[int, str]]] = {}
+    for task in tasks:
+        keys.setdefault((task.label, task.epsilon), []).append((task.split, task.key))
+    labels = [entry.label for method in config.methods for entry in method.expanded]
+    order = {label: position for position, label in enumerate(dict.fromkeys(labels))}
+    published = config.published
+    return StatedPlan(
+        config.name,
+        config.title,
+        config.metric,
+        config.splits,
+        published.paper if published else None,
+        published.table if published else None,
+        config.is_builtin,
+        not Path(config.card).is_file(),
+        tuple(
+            StatedCell(label, epsilon, tuple(key for _, key in sorted(keys[label, epsilon])))
+            for label, epsilon in sorted(keys, key=lambda cell: (order[cell[0]], cell[1]))
+        ),
+    )
+
+
+def _cell(fields: Mapping[str, Any]) -> StatedCell:
+    epsilon = fields["epsilon"]
+    level = math.inf if epsilon is None else float(epsilon)
+    if not level > 0:
+        raise ValueError(f"epsilon is {epsilon}")
+    keys = tuple(_of_type(fields, "keys", list))
+    if not keys or not all(isinstance(key, str) and _KEY.fullmatch(key) for key in keys):
+        raise ValueError("keys are 16 hex digits each, one or more")
+    return StatedCell(_text(fields, "label"), level, keys)
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    return str(_of_type(fields, name, str))
+
+
+def _of_type(fields: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = fields[name]
+    if type(value) is not kind:
+        raise TypeError(f"{name} is no {kind.__name__}")
+    return value

@@ -1,0 +1,172 @@
+"""The commands that read journals, on the results that are committed here."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.cli import check as check_module
+from dprepro.cli import plot as plot_module
+from dprepro.cli import table as table_module
+from dprepro.cli.journals import read
+from dprepro.published.document import load_documents
+from dprepro.report.results import Results
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+PAPERS = sorted(load_documents())
+pytestmark = pytest.mark.xdist_group("committed")
+
+
+@cache
+def _read_once(folder: Path, configs: tuple[str, ...]) -> Results:
+    return read(folder, configs)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def committed() -> Iterator[None]:
+    """Every command reads the committed journals once for all tests."""
+    patch = pytest.MonkeyPatch()
+    for module in (table_module, check_module, plot_module):
+        patch.setattr(
+            module, "read", lambda folder, names=None: _read_once(folder, tuple(names or ()))
+        )
+    yield
+    patch.undo()
+
+
+def output(command: str, *arguments: str, **environment: str) -> str:
+    given = [command, *arguments, "--results", str(RESULTS)]
+    outcome = CliRunner().invoke(app, given, env={"COLUMNS": "400", **environment})
+    assert outcome.exit_code == 0, (outcome.output, outcome.exception)
+    assert outcome.stderr == ""
+    return outcome.stdout
+
+
+def adult_at_half(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    place = ("2", "adult", "dp-ebm-gdp", "0.5", "auc")
+    names = ("table", "dataset", "method", "epsilon", "metric")
+    (row,) = [
+        row
+        for row in rows
+        if row["paper"] == "dp-ebm-2021" and tuple(str(row[name]) for name in names) == place
+    ]
+    return row
+
+
+FORMS = [
+    ["--metric", "auc"],
+    ["--compare"],
+    ["--true-epsilon"],
+    ["--metric", "auc", "--compare", "--true-epsilon"],
+    ["--paper", "dp-ebm-2021"],
+    ["--dataset", "adult"],
+    ["--config", "adult"],
+    ["adult"],
+    ["table2"],
+    ["dp-ebm"],
+]
+
+
+@pytest.mark.parametrize(
+    ("form", "format"),
+    [
+        *((form, "json") for form in FORMS),
+        *((form, name) for form in FORMS[:4] for name in ("rich", "markdown", "latex", "csv")),
+    ],
+    ids=lambda given: given if isinstance(given, str) else " ".join(given),
+)
+def test_every_form_in_every_format_shows_the_numbers(form: list[str], format: str) -> None:
+    text = output("table", *form, "--format", format)
+    if format in ("csv", "json"):
+        rows = json.loads(text) if format == "json" else list(csv.DictReader(io.StringIO(text)))
+        row = adult_at_half(rows)
+        assert float(row["mean"]) == pytest.approx(0.875, abs=6e-4)
+        assert (int(row["splits"]), int(row["planned"])) == (25, 25)
+    else:
+        text = text.replace(r"$\pm$", "±")
+        assert "Table 2" in text
+        assert "0.875 ± 0.006" in text
+        assert "0.898 ± 0.005" in text or form == ["--config", "adult"]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("more", [[], ["--compare"]], ids=["plain", "compare"])
+def test_every_document_is_shown_alone(paper: str, more: list[str]) -> None:
+    rows = json.loads(output("table", "--paper", paper, "--format", "json", *more))
+    assert {row["paper"] for row in rows} == {paper}
+    assert sum(row["mean"] is not None for row in rows) >= 20
+
+
+def test_no_command_speaks_of_records_that_no_longer_count() -> None:
+    assert "left out" not in output("table", "--metric", "auc")
+
+
+def test_without_arguments_one_screen_lists_what_there_is() -> None:
+    lines = output("table", COLUMNS="80").splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines[1:])) <= 80  # the first has the folder's path
+    assert re.fullmatch(
+        r".*results: \d+ measured cells, 2 of them in part, from \d+ configs", lines[0]
+    )
+    for paper in PAPERS:
+        assert any(line.startswith(f"{paper}: dprepro table TABLE --paper") for line in lines)
+    assert not any("±" in line for line in lines)
+
+
+def test_a_clash_is_shown_apart_and_ends_no_other_table() -> None:
+    text = output("table", "--metric", "auc", "--format", "markdown")
+    assert "| cod-rna (lazybb-cod-rna) |" in text
+    assert "| cod-rna (lazybb-cod-rna-sparsity) |" in text
+    assert "dp-ebm-2021, Table 2" in text
+
+
+def test_the_check_passes_with_the_counts_that_are_documented() -> None:
+    report = json.loads(output("check", "--format", "json"))
+    assert report["passes"] is True
+    assert not report["stale"]
+    counts: dict[str, dict[str, int]] = {}
+    for row in report["cells"]:
+        found = counts.setdefault(row["paper"], {})
+        found[row["verdict"]] = found.get(row["verdict"], 0) + 1
+    assert counts["dp-ebm-2021"] == {
+        "reproduced": 147, "better": 5, "worse": 9, "impossible": 23,
+    }  # fmt: skip
+    assert counts["lazybb-2022"] == {"reproduced": 80, "better": 2, "impossible": 3}
+    assert counts["replication-report-2025"] == {"reproduced": 27, "better": 10, "worse": 3}
+    assert counts["replication-slides-2025"] == {"reproduced": 29, "better": 2, "worse": 2}
+
+
+def test_curves_are_drawn(tmp_path: Path) -> None:
+    written = output(
+        "plot", "curves", "--dataset", "adult", "--format", "svg", "--output", str(tmp_path)
+    )
+    assert written.count(".svg") >= 2
+    assert all(path.stat().st_size > 10_000 for path in tmp_path.glob("*.svg"))
+
+
+def test_only_current_records_lie_in_the_results() -> None:
+    found = read(RESULTS)
+    for path in RESULTS.glob("*.jsonl"):
+        plan = found.plans[path.stem]
+        keys = [json.loads(line).get("key") for line in path.open()]
+        assert {key for key in keys if key} <= plan.order.keys(), path.name
+
+
+@pytest.mark.parametrize("version", range(1, 9))
+def test_earlier_versions_are_shown_when_asked_for(version: int) -> None:
+    folder = RESULTS / "history" / f"v{version}"
+    cells = read(folder).cells
+    assert {(c.task.label, c.task.method_version) for c in cells} == {("dp-ebm-plus", version)}
+    assert len({c.dataset for c in cells}) == 7
+    assert all(len(next(iter(c.values.values()))) == 25 for c in cells)
+    assert len(cells) == 7 * 6

@@ -1,0 +1,161 @@
+"""What `dprepro table` shows of a config is what `dprepro run` showed, after any edits."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.config import load_config
+from dprepro.experiment.run import Options, run
+from dprepro.experiment.summary import Tally
+from dprepro.methods import registry
+from tests.experiment.test_run import Watch, in_process
+from tests.lab import Lab, lab
+
+__all__ = ["in_process", "lab"]
+
+METHOD = """
+import numpy as np
+from dprepro.methods.registry import Guarantee, Method
+
+
+class Tilted:
+    def __init__(self, epsilon, seed, tilt=0.0):
+        self.epsilon, self.seed, self.tilt = epsilon, seed, tilt
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        noise = np.random.default_rng(self.seed).normal(size=len(X))
+        return X["a"].to_numpy() + noise * (self.tilt + 1 / self.epsilon)
+
+    def predict(self, X):
+        return (self.decision_function(X) > 0).astype(int)
+
+
+def build(setting, **params):
+    return Tilted(setting.epsilon, setting.seed, **params)
+
+
+METHODS = [
+    Method(
+        name="tilted", title="Tilted", tasks=frozenset({"binary"}), guarantee=Guarantee.PURE,
+        adjacency="zero-out", assumes=(), reference="", build=build, takes_epsilon=True,
+        defaults={"tilt": 0.0},
+    )
+]
+"""
+ENTRIES = [
+    {"method": "tilted"},
+    {"method": "tilted", "params": {"tilt": 1.0}},
+    {"method": "tilted", "params": {"tilt": 2.0}},
+    {"method": "tilted", "label": "another"},
+    {"method": "tilted", "label": "another", "epsilons": [1, 4]},
+    "plain",
+]
+
+
+def _label(entry: Any) -> str:
+    return entry if isinstance(entry, str) else str(entry.get("label", entry["method"]))
+
+
+configs = st.fixed_dictionaries(
+    {
+        "splits": st.integers(1, 3),
+        "seed": st.sampled_from([7, 8]),
+        "metric": st.sampled_from(["auc", "accuracy"]),
+        "epsilons": st.sampled_from([[1], [8], [1, 8]]),
+        "methods": st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=3, unique_by=_label),
+    }
+)
+parts = st.sampled_from([{}, {}, {"splits": 1}, {"splits": 2}])
+
+
+@pytest.fixture
+def shop(lab: Lab) -> Lab:
+    (lab.folder / "methods" / "tilted.py").write_text(METHOD)
+    registry.all_methods.cache_clear()
+    return lab
+
+
+def rows(results: Path) -> dict[tuple[str, float], dict[str, Any]]:
+    """Return the rows that `dprepro table` writes as JSON, by label and epsilon."""
+    given = ["table", "--config", "lab", "--results", str(results), "--format", "json"]
+    outcome = CliRunner().invoke(app, given)
+    assert outcome.exit_code == 0, outcome.output
+    return {
+        (row["method"], math.inf if row["epsilon"] is None else row["epsilon"]): row
+        for row in json.loads(outcome.stdout)
+    }
+
+
+def figures(tally: Tally) -> dict[tuple[str, float], Any]:
+    return {
+        cell: (tally.mean(cell), tally.sd(cell), len(values))
+        for cell, values in tally.values.items()
+    }
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(edits=st.lists(st.tuples(configs, parts), min_size=2, max_size=4))
+@pytest.mark.usefixtures("in_process")
+def test_the_table_is_that_of_the_run_to_the_last_digit_after_any_edits(
+    shop: Lab, edits: list[tuple[dict[str, Any], dict[str, int]]]
+) -> None:
+    with tempfile.TemporaryDirectory(dir=shop.folder) as folder:
+        for keys, part in edits:
+            config = load_config(shop.config(**keys))
+            summary = run(config, Options(results=Path(folder), **part), Watch())
+            shown = rows(Path(folder))
+            assert {
+                place: (row["mean"], row["sd"], row["splits"]) for place, row in shown.items()
+            } == figures(summary.whole)
+            assert {row["planned"] for row in shown.values()} == {config.splits}
+            assert {row["metric"] for row in shown.values()} == {config.metric}
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_setting_that_is_taken_back_shows_its_numbers_again(shop: Lab) -> None:
+    means = []
+    for tilt in (0.0, 3.0, 0.0):
+        entry = {"method": "tilted", "params": {"tilt": tilt}}
+        config = load_config(shop.config(methods=[entry]))
+        summary = run(config, Options(results=shop.results), Watch())
+        means.append(rows(shop.results)["tilted", 8.0]["mean"])
+        assert means[-1] == summary.whole.mean(("tilted", 8.0))
+    assert means[0] == means[2] != means[1]
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_part_of_the_splits_is_marked_everywhere(shop: Lab) -> None:
+    config = load_config(shop.config(splits=10, methods=["tilted"]))
+    run(config, Options(results=shop.results, splits=2), Watch())
+    assert {(row["splits"], row["planned"]) for row in rows(shop.results).values()} == {(2, 10)}
+    given = ["table", "--config", "lab", "--results", str(shop.results), "--format"]
+    assert "[2/10]" in CliRunner().invoke(app, [*given, "markdown"]).stdout
+    assert ",2,10," in CliRunner().invoke(app, [*given, "csv"]).stdout
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_card_that_is_called_as_a_built_in_one_stands_apart(shop: Lab) -> None:
+    card = shop.folder / "tiny.yaml"
+    (shop.folder / "adult.yaml").write_text(card.read_text().replace("name: tiny", "name: adult"))
+    config = load_config(shop.config(dataset="./adult.yaml", methods=["tilted"]))
+    run(config, Options(results=shop.results), Watch())
+    assert {row["dataset"] for row in rows(shop.results).values()} == {
+        "adult (your card, not the built-in one)"
+    }
+    assert {row["paper"] for row in rows(shop.results).values()} == {None}

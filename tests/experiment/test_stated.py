@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from dprepro.config import load_config
+from dprepro.experiment.plan import plan
+from dprepro.experiment.stated import StatedPlan, state_plan
+from tests.lab import Lab
+
+
+def stated(name: str = "fast") -> StatedPlan:
+    config = load_config(name)
+    return state_plan(config, [planned.task for planned in plan(config)])
+
+
+def test_a_plan_reads_back_from_strict_json() -> None:
+    found = stated()
+    assert StatedPlan.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False))) == found
+
+
+def test_it_has_what_the_config_says_and_every_key_once() -> None:
+    found = stated()
+    assert (found.config, found.metric, found.splits) == ("fast", "auc", 3)
+    assert (found.paper, found.table) == ("dp-ebm-2021", "2")
+    assert (found.is_builtin, found.has_builtin_card) == (True, True)
+    keys = [key for cell in found.cells for key in cell.keys]
+    assert sorted(keys) == sorted(planned.task.key for planned in plan(load_config("fast")))
+    assert len(set(keys)) == len(keys)
+
+
+def test_cells_are_in_the_order_of_the_config_then_by_epsilon() -> None:
+    assert [(cell.label, cell.epsilon) for cell in stated().cells] == [
+        *((name, eps) for name in ("dp-ebm-gdp", "dp-ebm-classic") for eps in (0.5, 4.0)),
+        *(("dp-logistic-fair", eps) for eps in (0.5, 4.0)),
+        ("logistic-fair", math.inf),
+    ]
+
+
+def test_keys_are_in_the_order_of_the_splits() -> None:
+    config = load_config("fast")
+    tasks = [planned.task for planned in plan(config)]
+    assert state_plan(config, reversed(tasks)) == state_plan(config, tasks)
+
+
+def test_a_config_and_a_card_of_ones_own_are_known_as_such(lab: Lab) -> None:
+    config = load_config(lab.config())
+    found = state_plan(config, [planned.task for planned in plan(config)])
+    assert (found.is_builtin, found.has_builtin_card, found.paper) == (False, False, None)
+
+
+def _with(name: str, value: Any) -> dict[str, Any]:
+    return {**stated().to_json(), name: value}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("config", 1),
+        ("title", None),
+        ("splits", "3"),
+        ("splits", True),
+        ("splits", 0),
+        ("published", {"paper": "dp-ebm-2021"}),
+        ("published", []),
+        ("builtin", 1),
+        ("cells", {}),
+        ("cells", [{"label": "x", "epsilon": 1.0, "keys": []}]),
+        ("cells", [{"label": "x", "epsilon": 1.0, "keys": ["abc"]}]),
+        ("cells", [{"label": "x", "epsilon": -1.0, "keys": ["0" * 16]}]),
+        ("cells", [{"label": "x", "epsilon": "y", "keys": ["0" * 16]}]),
+        ("cells", [{"epsilon": 1.0, "keys": ["0" * 16]}]),
+    ],
+)
+def test_what_is_no_plan_is_refused(name: str, value: Any) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        StatedPlan.from_json(_with(name, value))
