@@ -145,7 +145,7 @@ def test_a_part_of_the_splits_is_marked_everywhere(shop: Lab) -> None:
     run(config, Options(results=shop.results, splits=2), Watch())
     assert {(row["splits"], row["planned"]) for row in rows(shop.results).values()} == {(2, 10)}
     given = ["table", "--config", "lab", "--results", str(shop.results), "--format"]
-    assert "[2/10]" in CliRunner().invoke(app, [*given, "markdown"]).stdout
+    assert "[2/10" in CliRunner().invoke(app, [*given, "markdown"]).stdout
     assert ",2,10," in CliRunner().invoke(app, [*given, "csv"]).stdout
 
 

@@ -85,7 +85,12 @@ class SmallPackage:
             **variables,
         }
         return subprocess.Popen(
-            [sys.executable, "-c", f"import sys; del sys.path[0]\n{code}", *arguments],
+            [
+                sys.executable,
+                "-c",
+                f"import sys; sys.path[:] = filter(None, sys.path)\n{code}",
+                *arguments,
+            ],
             env=environment,
             cwd=self.folder,
             stdout=subprocess.PIPE,

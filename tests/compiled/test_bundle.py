@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from dprepro.compiled.bundle import _read, sealed
 from tests.compiled.small import USE, SmallPackage
 
 ANNOUNCED = f"from dprepro.compiled import prepare; prepare(announce=True)\n{USE}"
@@ -35,21 +36,32 @@ def test_cold_and_warm_give_the_same_bits_whatever_is_called_first(small):
     assert bundle.stat().st_ino == written
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda whole: whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1])
-        + whole[len(whole) // 2 + 1 :],
-        lambda whole: whole[:-1],
-        lambda whole: whole[:50],
-        lambda whole: b"",
-    ],
-    ids=["a bit", "the last byte", "the checksum", "everything"],
-)  # fmt: skip
-def test_a_damaged_file_is_compiled_anew(warm, damage):
+DAMAGES = {
+    "a bit": lambda whole: (
+        whole[: len(whole) // 2]
+        + bytes([whole[len(whole) // 2] ^ 1])
+        + whole[len(whole) // 2 + 1 :]
+    ),
+    "the last byte": lambda whole: whole[:-1],
+    "the checksum": lambda whole: whole[:50],
+    "everything": lambda whole: b"",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_none(tmp_path, damage):
+    path = tmp_path / "a.bin"
+    whole = sealed(b"machine code" * 100)
+    path.write_bytes(whole)
+    assert _read(path) == b"machine code" * 100
+    path.write_bytes(damage(whole))
+    assert _read(path) is None
+
+
+def test_a_damaged_file_is_compiled_anew(warm):
     package, expected = warm
     (bundle,) = package.bundles()
-    bundle.write_bytes(damage(bundle.read_bytes()))
+    bundle.write_bytes(DAMAGES["a bit"](bundle.read_bytes()))
     out, err = package.run(ANNOUNCED)
     assert out == expected
     assert "compiling the kernels" in err
@@ -83,7 +95,7 @@ def test_a_folder_that_cannot_be_written_costs_one_line_and_a_compilation(warm, 
 import os, subprocess
 {USE}
 print(os.environ["DPREPRO_KERNELS"])
-done = subprocess.run([sys.executable, "-c", "import sys; del sys.path[0]\\n" + {USE!r}],
+done = subprocess.run([sys.executable, "-c", "import sys; sys.path[:] = filter(None, sys.path)\\n" + {USE!r}],
                       capture_output=True, text=True)
 print(done.stdout + done.stderr, end="")
 """

@@ -7,7 +7,7 @@ import pytest
 
 from dprepro.compiled.kernels import Kernel, registered
 from dprepro.ebm.kernel import largest_residual, sigmoid
-from dprepro.ebm.odds_kernel import odds_pass
+from dprepro.ebm.odds_kernel import start_odds
 from tests.compiled.small import SmallPackage
 
 
@@ -37,8 +37,8 @@ def test_other_types_are_refused_with_those_it_is_compiled_for():
 
 
 def test_a_kernel_without_signatures_says_what_to_add():
-    with pytest.raises(TypeError, match=r"odds_pass .* with \(float64, int64\); name these types"):
-        odds_pass(1.0, 2)
+    with pytest.raises(TypeError, match=r"start_odds .* with \(float64, int64\); name these types"):
+        start_odds(1.0, 2)
 
 
 def test_scalars_are_converted():

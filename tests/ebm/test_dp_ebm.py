@@ -335,7 +335,7 @@ def test_bad_data_is_a_clear_value_error(spoil, message):
 
 def test_a_target_without_range_is_a_clear_value_error():
     X, _, y = table(rows=20)
-    with pytest.raises(ValueError, match=r"target's range is empty or not finite"):
+    with pytest.raises(ValueError, match="target's range is empty or not finite"):
         DPEBMRegressor(domain=Domain(DOMAIN.features, (1.0, 1.0))).fit(X, y)
 
 
