@@ -95,7 +95,8 @@ def test_a_folder_that_cannot_be_written_costs_one_line_and_a_compilation(warm, 
 import os, subprocess
 {USE}
 print(os.environ["DPREPRO_KERNELS"])
-done = subprocess.run([sys.executable, "-c", "import sys; sys.path[:] = filter(None, sys.path)\\n" + {USE!r}],
+start = "import sys; sys.path[:] = filter(None, sys.path)\\n"
+done = subprocess.run([sys.executable, "-c", start + {USE!r}],
                       capture_output=True, text=True)
 print(done.stdout + done.stderr, end="")
 """
