@@ -35,9 +35,14 @@ FINE_BITS = 24
 """g of sums that are int64 from the start: up to 5 * 10^8 parts of size 1, as float64 too."""
 
 
+# For the tiniest bounds: float32 holds the scale and its product with a bound.
+_MOST_POWER = 60
+
+
 @kernel("(float64,)")
 def step_scale(bound):  # type: ignore[no-untyped-def]
-    """Return 2^g for residuals of at most `bound`: the largest with bound 2^g <= `LARGEST`.
+    """Return 2^g for residuals of at most `bound`: the largest with bound 2^g <= `LARGEST`,
+    but no more than float32 can hold.
 
     Where nothing bounds the residuals, that for residuals of at most 1.
     """
@@ -45,7 +50,13 @@ def step_scale(bound):  # type: ignore[no-untyped-def]
         return float(LARGEST)
     mantissa, exponent = math.frexp(bound)  # bound = mantissa 2^exponent, 1/2 <= mantissa < 1
     power = exponent - 1 if mantissa == 0.5 else exponent
-    return math.ldexp(LARGEST, -power)
+    return math.ldexp(LARGEST, min(-power, _MOST_POWER))
+
+
+@kernel("(float32,)", inline="always")
+def or_zero(value):  # type: ignore[no-untyped-def]
+    """Return `value`, but 0 for NaN, which as a whole number would be larger than any bound."""
+    return value if value == value else np.float32(0.0)
 
 
 def exact_sum(parts: np.ndarray) -> float:

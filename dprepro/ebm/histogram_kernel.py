@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dprepro.compiled import kernel
-from dprepro.ebm.exact_sums import FINE_BITS
+from dprepro.ebm.exact_sums import FINE_BITS, or_zero
 from dprepro.ebm.kernel import sigmoid
 
 _BLOCK = 2048
@@ -21,11 +21,12 @@ def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[n
     """Write residuals in units of 1 / `_UNIT`, truncated towards zero."""
     if logistic:
         for i in range(scores.size):
-            residual = min(max(targets[i] - sigmoid(scores[i]), -bound), bound)
-            out[i] = np.int32(residual * _SCALE)
+            residual = or_zero(targets[i] - sigmoid(scores[i]))
+            out[i] = np.int32(min(max(residual, -bound), bound) * _SCALE)
     else:
         for i in range(scores.size):
-            out[i] = np.int32(min(max(targets[i] - scores[i], -bound), bound) * _SCALE)
+            residual = or_zero(targets[i] - scores[i])
+            out[i] = np.int32(min(max(residual, -bound), bound) * _SCALE)
 
 
 @kernel(error_model="numpy")

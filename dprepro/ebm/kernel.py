@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.compiled import kernel
-from dprepro.ebm.exact_sums import BLOCK_ROWS, step_scale
+from dprepro.ebm.exact_sums import BLOCK_ROWS, or_zero, step_scale
 from dprepro.ebm.odds_kernel import ODDS_LIMIT, odds_pass, scores_from, start_odds
 
 NEVER = np.uint8(255)
@@ -37,9 +37,8 @@ _Q2 = np.float32(0.0014852431405147722)
 _Q3 = np.float32(3.703601110793914e-06)
 _Q4 = np.float32(9.46829228157674e-10)
 
-# What float32 can round in one update, of the update and of its sum, relative to both: four times
-# half a unit in the last place.
-_ROUNDING = 2.0**-22
+# Half a unit in the last place of float32, relative.
+_HALF_UNIT = 2.0**-24
 
 # error_model="numpy": the default checks each division for zero, which stops vectorisation.
 _exact: Any = {"error_model": "numpy"}
@@ -78,10 +77,11 @@ def _residuals(scores, targets, logistic, bound, scale, out):  # type: ignore[no
     """Write target minus prediction to `out`, in units of 1 / `scale`, truncated towards zero."""
     if logistic:
         for i in range(scores.shape[0]):
-            out[i] = np.int32((targets[i] - sigmoid(scores[i])) * scale)
+            out[i] = np.int32(or_zero(targets[i] - sigmoid(scores[i])) * scale)
     else:
         for i in range(scores.shape[0]):
-            out[i] = np.int32(min(max(targets[i] - scores[i], -bound), bound) * scale)
+            residual = or_zero(targets[i] - scores[i])
+            out[i] = np.int32(min(max(residual, -bound), bound) * scale)
 
 
 @kernel(**_exact)
@@ -265,7 +265,11 @@ def boost(  # type: ignore[no-untyped-def]
         highest[k] = shapes[k, : n_bins[k]].max()
         lowest[k] = shapes[k, : n_bins[k]].min()
         # How far the scores of the rows can have strayed from what the shape functions add up to.
-        drift += _ROUNDING * (1 + max(top, -bottom) + max(highest.sum(), -lowest.sum()))
+        # In units of what either sum can reach, C cuts round: 1 + 2C for the increments (a jump is
+        # at most two leaf values), and at most 5 a pair of cuts as they are added to each other and
+        # to the score. Odds round twice a step.
+        reached = 1 + max(top, -bottom) + max(highest.sum(), -lowest.sum())
+        drift += _HALF_UNIT * (5 * cuts.shape[1] + 2) * reached
     if in_odds:
         scores_from(odds, n_negative, scores)
     return shapes, noise_factors

@@ -240,3 +240,30 @@ def test_exact_sums_truncate_towards_zero_and_have_no_order():
     assert exact_sum(parts[:2]) == exact_sum(np.empty(0)) == 0.0
     tenths = np.full(10**6, 0.1)
     assert exact_sum(tenths) == 10**6 * (int(0.1 * 2**24) / 2**24)
+
+
+@pytest.mark.parametrize("logistic", [True, False])
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_adds_no_more_than_the_bound(logistic, score):
+    none, column = np.zeros(1, np.uint8), np.array([score], np.float32)
+    target, bound = np.ones(1, np.float32), np.float32(0.5)
+    sums = residual_sums(
+        column.copy(), target, none, np.zeros(1, np.float32), none, 1, bound, logistic
+    )
+    assert abs(sums[0, 0]) <= bound
+    steps = np.zeros(3)
+    update = (np.full(2, kernel.NEVER), np.zeros(2, np.float32), np.float32(0))
+    buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS)
+    scale = step_scale(1.0 if logistic else float(bound))
+    kernel._fused_pass(
+        column, target, none, update, none, update[0], logistic, bound, scale, buffers, steps,
+    )  # fmt: skip
+    assert np.abs(steps).max() <= LARGEST
+
+
+@pytest.mark.parametrize("bound", [1e-45, 1e-40, 1e-20, 0.3, 1.0, 1e20])
+def test_the_scale_of_any_bound_is_a_finite_float32(bound):
+    scale = step_scale(bound)
+    assert math.frexp(scale)[0] == 0.5
+    assert np.isfinite(np.float32(scale))
+    assert bound * scale <= LARGEST
