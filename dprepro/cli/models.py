@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dprepro.cli.tuned import AllowTunedSplits
+
 if TYPE_CHECKING:
     from dprepro.ebm.additive import AdditiveModel
     from dprepro.ebm.editing import Edit
@@ -166,6 +168,7 @@ def score(
     config: ConfigName,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     data_dir: DataFolder = None,
+    allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
     """Score a saved model on the test rows that belong to its training rows: one of `fit --split`.
 
@@ -188,12 +191,13 @@ def score(
     experiment = load_config(config)
     trained = trained_on(loaded.origin_, model)
     private.warn(says_private(str(trained.get("data_fingerprint"))), "these are exact scores")
-    scores = {"model": score_held_out(loaded, trained, experiment, data_dir)}
+    asked = (trained, experiment, data_dir, allow_tuned_splits)
+    scores = {"model": score_held_out(loaded, *asked)}
     if loaded.edits_:
         released = model_from_json(model_to_json(loaded))
         while released.edits_:
             undo(released)
-        scores["as released"] = score_held_out(released, trained, experiment, data_dir)
+        scores["as released"] = score_held_out(released, *asked)
     if as_json:
         typer.echo(json.dumps(scores, indent=1))
     else:

@@ -31,7 +31,7 @@ class Task:
     (None: the operating system's entropy); the task's own seed derives from it. `evaluation` is
     how test rows are chosen (see `dprepro.experiment.splits`); `test_share` is then 1 / number of
     folds, or 0 for the donors' own test set, the same in every split. `tuned`: the config's
-    parameters were chosen by `dprepro tune` on rows of this dataset.
+    parameters were chosen by `dprepro tune`, as its `tuned_on` says.
     """
 
     dataset: str
