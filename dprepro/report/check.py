@@ -98,6 +98,11 @@ class CheckReport:
         return [cell for cell in self.verdicts if cell.result and cell.result.is_unverified]
 
     @property
+    def tuned(self) -> list[CellVerdict]:
+        """Cells whose parameters `dprepro tune` chose."""
+        return [cell for cell in self.verdicts if cell.result and cell.result.is_tuned]
+
+    @property
     def unexplained_claims(self) -> list[ClaimVerdict]:
         """Claims that do not hold, without a reviewed reason."""
         return [claim for claim in self.claims if claim.is_unexplained]

@@ -15,6 +15,8 @@ from dprepro.experiment.record import Record, Task
 from dprepro.report.datasets import builtin_names, dataset_of
 from dprepro.report.plans import Plan, current, planned_splits, settings
 
+TUNED = "parameters were chosen by `dprepro tune` on rows of this dataset"
+
 
 @dataclass(frozen=True)
 class ResultCell:
@@ -67,6 +69,11 @@ class ResultCell:
     def is_unverified(self) -> bool:
         """Whether it stands at a privacy level that no ledger backs."""
         return math.isfinite(self.task.epsilon) and not self.keeps_ledger
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether `dprepro tune` chose its parameters."""
+        return self.task.tuned
 
     @property
     def dataset(self) -> str:
