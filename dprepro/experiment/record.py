@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dprepro.config import Evaluation
 from dprepro.data import SYNTHETIC_PREFIX, says_private
+from dprepro.privacy.unverified import is_unverified
 
 Status = Literal["ok", "failed", "skipped"]
 
@@ -111,6 +112,11 @@ class Record:
     seconds: Mapping[str, float] = field(default_factory=dict)
     ledger: Mapping[str, Any] | None = None
     message: str = ""
+
+    @property
+    def is_unverified(self) -> bool:
+        """Whether it finished at a privacy level, and nothing says what it spent."""
+        return self.status == "ok" and is_unverified(self.task.epsilon, self.ledger)
 
     @property
     def exact(self) -> tuple[str, ...]:  # noqa: D102 - see the class

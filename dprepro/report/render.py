@@ -15,6 +15,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.results import TUNED
 from dprepro.report.rows import table_rows
 from dprepro.report.tables import Entry, Group, ResultTable
@@ -137,8 +138,8 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
         lines.append("[ε]: what the guarantee really spends, recomposed from the ledger.")
     if any(e.result and e.result.is_unverified for e, _ in entries):
         lines.append(
-            "[unverified]: the method keeps no ledger; nothing says what was really spent, and it "
-            "is never the best of a row."
+            f"[unverified]: the method {NO_LEDGER}; nothing says what was really spent, and it is "
+            "never the best of a row."
         )
     if any(e.result and e.result.is_tuned for e, _ in entries):
         lines.append(f"[tuned]: {TUNED}.")

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.check import CheckReport, Stale
 from dprepro.report.claims import ClaimVerdict
 from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
@@ -162,7 +163,7 @@ def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
 def _unverified(cells: Iterable[CellVerdict]) -> Text:
     places = ", ".join(str(cell.published) for cell in cells)
     return Text(
-        f"Unverified, since the method keeps no ledger and nothing says what it spends: {places}.",
+        f"Unverified, since the method {NO_LEDGER} and nothing says what it spends: {places}.",
         style="yellow",
     )
 

@@ -44,7 +44,8 @@ class ResultCell:
         The epsilon really spent, as the ledger recomposes it (the largest over the splits), or
         None where the records hold none.
     keeps_ledger
-        Whether every finished split has a ledger; without privacy there is none to keep.
+        Whether every finished split has a ledger of its releases; without privacy there is none
+        to keep.
     metric
         The metric that its config names; empty where unknown.
     data
@@ -241,7 +242,7 @@ def _cell(entries: Sequence[_Entry]) -> ResultCell:
         tables=frozenset().union(*(entry.tables for entry in entries)),
         messages=tuple(dict.fromkeys(r.message for r in ordered if r.message)),
         true_epsilon=_true_epsilon(finished),
-        keeps_ledger=all(record.ledger is not None for record in finished),
+        keeps_ledger=not any(record.is_unverified for record in finished),
         metric=next((e.plan.metric for e in entries if e.plan and e.plan.metric), ""),
         data=dataset_of(ordered[0].task, any(e.plan and e.plan.has_own_card for e in entries)),
     )
@@ -254,6 +255,6 @@ def _papers(entries: Sequence[_Entry]) -> frozenset[str] | None:
 
 def _true_epsilon(records: Iterable[Record]) -> float | None:
     """Return the largest epsilon really spent; None unless every record of the cell states it."""
-    spent = [(r.ledger or {}).get("true_epsilon") for r in records]
+    spent = [None if r.is_unverified else (r.ledger or {}).get("true_epsilon") for r in records]
     known = [float(value) for value in spent if value is not None]
     return max(known) if known and len(known) == len(spent) else None

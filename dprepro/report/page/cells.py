@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
 from dprepro.report.metrics import METRICS
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
@@ -74,7 +75,7 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
 def _note(result: ResultCell | None) -> str:
     if result is None:
         return ""
-    unverified = "Unverified: keeps no ledger. " if result.is_unverified else ""
+    unverified = f"Unverified: {NO_LEDGER}. " if result.is_unverified else ""
     return unverified + (f"Tuned: {TUNED}. " if result.is_tuned else "")
 
 
