@@ -55,7 +55,7 @@ def overview(ledgers: Sequence[PlannedLedger]) -> Group:
     table.add_column("neighbours", no_wrap=True)
     for level in levels:
         table.add_column(f"{level:g}", justify="right")
-    reasons = []
+    reasons: list[str] = []
     for label in dict.fromkeys(p.task.label for p in ledgers):
         own = [p for p in ledgers if p.task.label == label]
         found = {p.task.epsilon: p.ledger for p in own if p.ledger}

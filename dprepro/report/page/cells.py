@@ -67,7 +67,7 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
         *(Cell(text) for text in (published, measured, difference)),
         Cell(f"{cell.verdict.symbol} {verdict}", key=verdict, tone=tone(verdict)),
         *(Cell(text) for text in (tolerance, interval, printed.paper, printed.table)),
-        Cell(_note(cell.result) + ("why" if reason else cell.note), link=reason),
+        Cell(_note(cell.result) + ("why" if reason else cell.note), link=reason or ""),
     )
     return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
 
