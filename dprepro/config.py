@@ -73,7 +73,8 @@ class Published(_Model):
 class TunedOn(_Model):
     """What `dprepro tune` chose the parameters of a config on; it writes this itself.
 
-    `dataset` is the card's name; the other keys are those of the config that was tuned.
+    `dataset` is the card's name, for the reader: a config with this counts as tuned on whatever
+    data it names. The other keys are those of the config that was tuned.
     """
 
     dataset: Text

@@ -21,7 +21,8 @@ from dprepro.privacy.audit import (
     mu_lower_bound,
 )
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.ledger import TOLERANCE, UNVERIFIED, Ledger
+from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.unverified import UNVERIFIED
 
 # Among hundreds of thresholds the best one was lucky too. Asking for more confidence than in the
 # end favours thresholds that many runs speak for.
@@ -133,7 +134,7 @@ def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) ->
     """
     started = time.perf_counter()
     ledger = getattr(case.fit(True, seed), "ledger_", None)
-    if not isinstance(ledger, Ledger):
+    if not isinstance(ledger, Ledger) or ledger.is_empty:
         raise UnverifiedError(
             f"{case.subject}: {UNVERIFIED}. Until then there is no guarantee to hold its outputs "
             "against"

@@ -27,7 +27,8 @@ def ledger(
     """Show every noisy release of a config's private methods, and what they add up to.
 
     The releases are those of a fit on random rows of the public domain; no private row is read.
-    With one method and one epsilon the ledger is shown in full.
+    With one method and one epsilon the ledger is shown in full. The exit code is 2 if there is none
+    to show, or if a method that --method names fails.
 
     Example: dprepro ledger adult --method dp-ebm-gdp --epsilon 1
     """
@@ -47,3 +48,5 @@ def ledger(
     else:
         console.print(render.overview(found))
         console.print("\n--method and --epsilon together show a ledger in full.")
+    if method and any(planned.error for planned in found):
+        raise typer.Exit(2)

@@ -59,13 +59,13 @@ def _overview(chosen: list[Method]) -> Group:
 
 
 def _block(method: Method) -> list[RenderableType]:
-    from dprepro.privacy.ledger import UNVERIFIED
+    from dprepro.privacy.unverified import UNTIL_RUN
 
     promise = f"guarantee {method.guarantee.value}"
     if method.adjacency:
         promise += f", neighbours {method.adjacency}"
     if method.is_unverified:
-        promise += f"; {UNVERIFIED}"
+        promise += f"; {UNTIL_RUN}"
     lines = [promise, *(f"- {text}" for text in method.assumes), method.reference]
     return [
         f"[bold]{method.name}[/]  {escape(method.title)} ({', '.join(sorted(method.tasks))})",

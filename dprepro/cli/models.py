@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dprepro.cli.tuned import AllowTunedSplits
+
 if TYPE_CHECKING:
     from dprepro.ebm.additive import AdditiveModel
     from dprepro.ebm.editing import Edit
+    from dprepro.experiment.record import Task
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `dprepro fit` wrote.")]
 ConfigName = Annotated[str, typer.Argument(help="Built-in name or path of a config.")]
@@ -59,15 +62,19 @@ def fit(
     notes = save_fitted(model, experiment.name, task, output, all_rows=split is None)
     rows = "all rows" if split is None else f"split {split}"
     typer.echo(f"{output}: {describe(task)} on {task.dataset}, {rows}")
-    typer.echo(_promise(model, task.is_private))
+    typer.echo(_promise(model, task))
     if notes is not None:
         typer.echo(f"{notes}: which rows those are; not for release")
 
 
-def _promise(model: AdditiveModel, is_private: bool) -> str:
+def _promise(model: AdditiveModel, task: Task) -> str:
+    from dprepro.privacy.unverified import UNVERIFIED, is_unverified
+
     ledger: Any = getattr(model, "ledger_", None)
+    if is_unverified(task.epsilon, None if ledger is None else ledger.summary()):
+        return f"{task.method}: {UNVERIFIED}"
     if ledger is None:
-        advice = ": the file is not private, keep it to yourself" if is_private else ""
+        advice = ": the file is not private, keep it to yourself" if task.is_private else ""
         return f"fitted without privacy{advice}"
     from dprepro.experiment.circumstances import SPLIT
     from dprepro.report.ledgers import verdict
@@ -166,6 +173,7 @@ def score(
     config: ConfigName,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     data_dir: DataFolder = None,
+    allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
     """Score a saved model on the test rows that belong to its training rows: one of `fit --split`.
 
@@ -188,12 +196,13 @@ def score(
     experiment = load_config(config)
     trained = trained_on(loaded.origin_, model)
     private.warn(says_private(str(trained.get("data_fingerprint"))), "these are exact scores")
-    scores = {"model": score_held_out(loaded, trained, experiment, data_dir)}
+    asked = (trained, experiment, data_dir, allow_tuned_splits)
+    scores = {"model": score_held_out(loaded, *asked)}
     if loaded.edits_:
         released = model_from_json(model_to_json(loaded))
         while released.edits_:
             undo(released)
-        scores["as released"] = score_held_out(released, trained, experiment, data_dir)
+        scores["as released"] = score_held_out(released, *asked)
     if as_json:
         typer.echo(json.dumps(scores, indent=1))
     else:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot
+from dprepro.cli.tuned import AllowTunedSplits
 
 
 @plot.command()
@@ -19,6 +20,7 @@ def margins(
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
     data_dir: DataDir = None,
+    allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
     """Draw the advantage of each round and the margins of the training rows.
 
@@ -39,7 +41,7 @@ def margins(
         for split in range(min(fits or experiment.splits, experiment.splits))
     ]
     private.warn(tasks[0].is_private, "the picture shows exact advantages and margins")
-    figure = draw(run_boosting(experiment, tasks, data_dir))
+    figure = draw(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
     endings = endings_of(format)
     for path in save_figures({name: figure}, output, endings):
         typer.echo(path)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.tuned import AllowTunedSplits
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -71,13 +73,7 @@ def run(
             min=0.001, help="Seconds that one task may take.", show_default="the config's"
         ),
     ] = None,
-    allow_tuned_splits: Annotated[
-        bool,
-        typer.Option(
-            "--allow-tuned-splits",
-            help="Score a config of `dprepro tune` on the splits that chose its parameters.",
-        ),
-    ] = False,
+    allow_tuned_splits: AllowTunedSplits = False,
     profile: Annotated[
         bool, typer.Option("--profile", help="Show where the time went, by method.")
     ] = False,

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dprepro.cli.tuned import AllowTunedSplits
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
@@ -21,6 +23,7 @@ def votes(
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
     ] = None,
+    allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
     """Fit a vote of 1-Rules and show it: how often each feature votes, and for which value.
 
@@ -40,7 +43,7 @@ def votes(
 
     experiment = load_config(config)
     task = choose_one(experiment, method, epsilon, split, data_dir)
-    model, metrics = fit_vote(experiment, task, data_dir)
+    model, metrics = fit_vote(experiment, task, data_dir, allow_tuned_splits)
     if model.base != "1r":
         raise DpreproError(f"{task.method} votes with trees; choose one of 1-Rules, as lazybb-1r")
     table = Table("votes", "feature", "value", title=f"{describe(task)} on {task.dataset}")

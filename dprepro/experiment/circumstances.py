@@ -10,7 +10,7 @@ from dprepro.experiment.record import Task
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
-TUNED = "parameters: `dprepro tune` chose those of the config by results on these rows"
+TUNED = "parameters: `dprepro tune` chose those of the config by results on the rows of `tuned_on`"
 SPLIT = (
     "which rows of the file train: add/remove-one holds for the table of training rows alone, "
     "since with one row more in the file another split of all the others is drawn"
@@ -34,12 +34,13 @@ def note_circumstances(estimator: Any, task: Task, all_rows: bool = False) -> No
         ledger.assumed_public.append(SPLIT)
 
 
-def check_tuned_splits(config: ExperimentConfig, dataset: str) -> None:
+def check_tuned_splits(config: ExperimentConfig) -> None:
     """Refuse to score a tuned config on the splits that its parameters were chosen by.
 
-    `dataset` is the card's name. The donors' own test rows chose nothing. Splits and folds of one
-    seed come from the same permutations, a null seed draws those of seed 0, and every run begins
-    with split 0: so the seed decides.
+    The donors' own test rows chose nothing. Splits and folds of one seed come from the same
+    permutations, a null seed draws those of seed 0, and every run begins with split 0: so the seed
+    decides. What the dataset is called does not: a renamed card, or a file with a row more, holds
+    the rows that chose, so any config with `tuned_on` counts until a person takes that out.
 
     Raises
     ------
@@ -47,12 +48,14 @@ def check_tuned_splits(config: ExperimentConfig, dataset: str) -> None:
         As said, with what to do.
     """
     tuned = config.tuned_on
-    if tuned is None or tuned.dataset != dataset or config.evaluation == "test-set":
+    if tuned is None or config.evaluation == "test-set":
         return
     if (tuned.seed or 0) == (config.seed or 0):
         null = " (as a null seed draws them, too)" if None in (tuned.seed, config.seed) else ""
         raise DpreproError(
             f"{config.where('tuned_on')}: the parameters were chosen by their scores on splits of "
             f"seed {tuned.seed or 0}{null}, so scores on these splits are too good. Give the "
-            "config another `seed`, or run it all the same with --allow-tuned-splits"
+            "config another `seed` (its splits still hold the same rows: only the donors' test "
+            "set is clean), or score it all the same with --allow-tuned-splits. If no row here is "
+            f"one of {tuned.dataset}, whose rows chose, take `tuned_on` out"
         )

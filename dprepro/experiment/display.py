@@ -26,6 +26,7 @@ from dprepro.config import ExperimentConfig
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Observer, Outlook
 from dprepro.experiment.summary import CellKey, Summary, Tally
+from dprepro.privacy.unverified import UNVERIFIED
 
 _PHASES = ("encode", "fit", "predict")
 
@@ -215,6 +216,8 @@ def notes(summary: Summary, journal: Path) -> Iterable[str]:
         yield f"{status}: {label}, {count} task(s): {message}"
     if summary.failed:
         yield "failed tasks stay so until you run again with --retry-failed"
+    for label, count in summary.tally.unverified.items():
+        yield f"{label}, {count} task(s): {UNVERIFIED}"
     if summary.tally.is_private:
         yield (
             "PRIVATE DATA: the journal holds exact scores of private rows, which no epsilon "

@@ -11,6 +11,7 @@ from typing import Any
 from dprepro.config import ExperimentConfig
 from dprepro.ebm.additive import AdditiveModel
 from dprepro.errors import DpreproError, publishable
+from dprepro.experiment.circumstances import check_tuned_splits
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, score_on_test_rows
@@ -118,6 +119,7 @@ def score_held_out(
     trained: Mapping[str, Any],
     config: ExperimentConfig,
     data_dir: Path | None = None,
+    allow_tuned_splits: bool = False,
 ) -> dict[str, float]:
     """Return the metrics of a model on the test rows of the split whose training rows it saw.
 
@@ -125,13 +127,18 @@ def score_held_out(
     ----------
     trained
         The task that the model was fitted for, as `Task.to_json` gives it.
+    allow_tuned_splits
+        Score a tuned model on the very splits that its parameters were chosen by.
 
     Raises
     ------
     DpreproError
         If the config splits other data, or in another way: rows that trained the model could be
-        among its test rows. Also if the model is for other columns.
+        among its test rows. Also if the model is for other columns, or tuned, and the config holds
+        out the rows that chose its parameters, or does not say which these are.
     """
+    if not allow_tuned_splits:
+        _check_tuned(trained, config)
     split = trained.get("split")
     if isinstance(split, bool) or not isinstance(split, int):
         raise DpreproError(
@@ -154,6 +161,16 @@ def score_held_out(
         raise DpreproError(
             f"the model does not fit the rows of {task.dataset}: {publishable(error)}"
         ) from error
+
+
+def _check_tuned(trained: Mapping[str, Any], config: ExperimentConfig) -> None:
+    if trained.get("tuned") and config.tuned_on is None:
+        raise DpreproError(
+            f"the model's parameters were chosen by `dprepro tune`, and {config.name} does not say "
+            "by which rows: name the config that it was fitted with, or score it all the same "
+            "with --allow-tuned-splits"
+        )
+    check_tuned_splits(config)
 
 
 def _data(config: ExperimentConfig, task: Task, data_dir: Path | None) -> DataRef:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,14 +18,15 @@ from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.drawing import draw_features
 from dprepro.data.encode import ENCODINGS
 from dprepro.data.places import file_candidates
-from dprepro.errors import DpreproError
+from dprepro.errors import DEBUG_VARIABLE, DpreproError
 from dprepro.experiment.circumstances import note_circumstances
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.methods import registry
-from dprepro.methods.registry import Setting
-from dprepro.privacy.ledger import UNVERIFIED, Ledger
+from dprepro.methods.registry import Method, Setting
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.unverified import UNVERIFIED, is_unverified
 
 # Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
 _ROWS = 400
@@ -31,10 +34,19 @@ _ROWS = 400
 
 @dataclass(frozen=True)
 class PlannedLedger:
-    """The ledger that a task of a config would leave; None if its method keeps none."""
+    """The ledger that a task of a config would leave.
+
+    None if its method keeps none that names a release, or if its fit failed: see `error`.
+    """
 
     task: Task
     ledger: Ledger | None
+    error: str = ""
+
+    @property
+    def why_missing(self) -> str:
+        """Why there is no ledger."""
+        return self.error or UNVERIFIED
 
 
 def planned_ledgers(
@@ -45,7 +57,8 @@ def planned_ledgers(
 ) -> list[PlannedLedger]:
     """Return the ledger of every private method of a config at every epsilon.
 
-    A method that keeps none is unverified: its ledger is None.
+    A method that keeps none is unverified: its ledger is None. So is that of one whose fit fails,
+    with the error: the rows it saw are made up, so its text quotes no private one.
 
     Each comes from a real fit, on rows drawn at random from the public domain of the card: noise
     and sensitivities depend on the features and the settings, not on the private rows. Where they
@@ -56,7 +69,7 @@ def planned_ledgers(
     ------
     DpreproError
         If the card gives no public domain to draw from (the message says whether its rows can be
-        had, but none is read), if no method keeps a ledger, or on what `plan` and `narrow` refuse.
+        had, but none is read), if there is no ledger at all, or on what `plan` and `narrow` refuse.
     """
     card = load_card(config.card)
     domain = _domain(card, config.name, data_dir)
@@ -65,8 +78,8 @@ def planned_ledgers(
     rows = round((card.expect.rows or _ROWS) * (1 - config.held_out))
     found = list(_fit_all(tasks, domain, card.task, rows))
     if found and all(planned.ledger is None for planned in found):
-        names = ", ".join(dict.fromkeys(planned.task.method for planned in found))
-        raise DpreproError(f"{names}: {UNVERIFIED}")
+        reasons = dict.fromkeys(f"{p.task.method}: {p.why_missing}" for p in found)
+        raise DpreproError("\n".join(reasons))
     return found
 
 
@@ -116,17 +129,32 @@ def _fit_all(
         if not method.takes_epsilon:
             continue
         known = domain if task.domain == "public" else observed
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            setting = Setting(kind, task.epsilon, task.delta, known, task_seed(task))
-            model = method.build(setting, **task.params)
-            if hasattr(model, "plan_ledger"):
-                model.plan_ledger(rows)
-            else:
-                model.fit(ENCODINGS[method.encoding](known).transform(X), y)
-            note_circumstances(model, task)
-        ledger = getattr(model, "ledger_", None)
-        yield PlannedLedger(task, ledger if isinstance(ledger, Ledger) else None)
+        setting = Setting(kind, task.epsilon, task.delta, known, task_seed(task))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                planned = PlannedLedger(task, _fit(task, method, setting, X, y, rows))
+        except (Exception, SystemExit) as error:  # one method must not hide the others
+            if os.environ.get(DEBUG_VARIABLE):
+                traceback.print_exception(error)
+            said = f"its fit on made-up rows fails: {type(error).__name__}: {error}"
+            planned = PlannedLedger(task, None, said)
+        yield planned
+
+
+def _fit(
+    task: Task, method: Method, setting: Setting, X: pd.DataFrame, y: np.ndarray, rows: int
+) -> Ledger | None:
+    model = method.build(setting, **task.params)
+    if hasattr(model, "plan_ledger"):
+        model.plan_ledger(rows)
+    else:
+        model.fit(ENCODINGS[method.encoding](setting.domain).transform(X), y)
+    note_circumstances(model, task)
+    ledger = getattr(model, "ledger_", None)
+    if not isinstance(ledger, Ledger) or is_unverified(task.epsilon, ledger.summary()):
+        return None
+    return ledger
 
 
 def draw_rows(

@@ -229,7 +229,7 @@ def _task(
         method_version=method.version,
         data_fingerprint=fingerprint,
         evaluation=config.evaluation,
-        tuned=config.tuned_on is not None and config.tuned_on.dataset == card.name,
+        tuned=config.tuned_on is not None,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dprepro.config import Evaluation
 from dprepro.data import SYNTHETIC_PREFIX, says_private
+from dprepro.privacy.unverified import is_unverified
 
 Status = Literal["ok", "failed", "skipped"]
 
@@ -31,7 +32,7 @@ class Task:
     (None: the operating system's entropy); the task's own seed derives from it. `evaluation` is
     how test rows are chosen (see `dprepro.experiment.splits`); `test_share` is then 1 / number of
     folds, or 0 for the donors' own test set, the same in every split. `tuned`: the config's
-    parameters were chosen by `dprepro tune` on rows of this dataset.
+    parameters were chosen by `dprepro tune`, as its `tuned_on` says.
     """
 
     dataset: str
@@ -111,6 +112,11 @@ class Record:
     seconds: Mapping[str, float] = field(default_factory=dict)
     ledger: Mapping[str, Any] | None = None
     message: str = ""
+
+    @property
+    def is_unverified(self) -> bool:
+        """Whether it finished at a privacy level, and nothing says what it spent."""
+        return self.status == "ok" and is_unverified(self.task.epsilon, self.ledger)
 
     @property
     def exact(self) -> tuple[str, ...]:  # noqa: D102 - see the class

@@ -193,7 +193,7 @@ def _plans(
     """Return the config's plan, and the part of it that is asked for."""
     planned = plan(config, options.data_dir)
     if not options.allow_tuned_splits:
-        check_tuned_splits(config, planned[0].task.dataset)
+        check_tuned_splits(config)
     return planned, narrow(planned, options.splits, options.methods, options.epsilons)
 
 

@@ -33,6 +33,8 @@ class Tally:
         Whether any record is of a synthetic stand-in.
     is_private
         Whether any record holds exact functions of private rows.
+    unverified
+        How many finished records nothing says the spent epsilon of, by label.
     """
 
     metric: str
@@ -42,6 +44,7 @@ class Tally:
     seconds: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
     is_synthetic: bool = False
     is_private: bool = False
+    unverified: Counter[str] = field(default_factory=Counter)
 
     def add(self, record: Record) -> None:
         """Count one record."""
@@ -49,6 +52,8 @@ class Tally:
         self.statuses[record.status] += 1
         self.is_synthetic |= task.is_synthetic
         self.is_private |= bool(record.exact)
+        if record.is_unverified:
+            self.unverified[task.label] += 1
         if record.status == "ok":
             self.values.setdefault((task.label, task.epsilon), []).append(
                 record.metrics[self.metric]
@@ -67,7 +72,8 @@ class Tally:
         """Return a tally over these records as well; this one stays as it is."""
         values = {cell: list(found) for cell, found in self.values.items()}
         copied = Counter(self.statuses), Counter(self.problems), self.seconds.copy()
-        joined = Tally(self.metric, values, *copied, self.is_synthetic)
+        unverified = Counter(self.unverified)
+        joined = Tally(self.metric, values, *copied, self.is_synthetic, self.is_private, unverified)
         joined.extend(records)
         return joined
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dprepro.config import ExperimentConfig
 from dprepro.errors import DpreproError, publishable
+from dprepro.experiment.circumstances import check_tuned_splits
 from dprepro.experiment.fitting import describe
 from dprepro.experiment.pictured import BoostingRuns
 from dprepro.experiment.record import Task
@@ -19,15 +20,23 @@ from dprepro.lazybb import LazyBBClassifier
 
 
 def fit_vote(
-    config: ExperimentConfig, task: Task, data_dir: Path | None = None
+    config: ExperimentConfig,
+    task: Task,
+    data_dir: Path | None = None,
+    allow_tuned_splits: bool = False,
 ) -> tuple[LazyBBClassifier, dict[str, float]]:
     """Return the vote of a task as a run fits it, and its metrics on the test rows.
+
+    `allow_tuned_splits` as in `dprepro.experiment.run.Options`.
 
     Raises
     ------
     DpreproError
-        If the method is no vote, or refuses its parameters or its rows.
+        If the method is no vote, or refuses its parameters or its rows, or on what
+        `check_tuned_splits` refuses.
     """
+    if not allow_tuned_splits:
+        check_tuned_splits(config)
     data = DataRef(
         config.card, data_dir, task.data_fingerprint, with_test=config.evaluation == "test-set"
     )
@@ -45,7 +54,10 @@ def fit_vote(
 
 
 def run_boosting(
-    config: ExperimentConfig, tasks: Sequence[Task], data_dir: Path | None = None
+    config: ExperimentConfig,
+    tasks: Sequence[Task],
+    data_dir: Path | None = None,
+    allow_tuned_splits: bool = False,
 ) -> BoostingRuns:
     """Fit tasks that differ in their split alone, with diagnostics.
 
@@ -54,10 +66,8 @@ def run_boosting(
     DpreproError
         As `fit_vote`.
     """
-    models = [
-        fit_vote(config, replace(task, params={**task.params, "diagnostics": True}), data_dir)[0]
-        for task in tasks
-    ]
+    watched = [replace(task, params={**task.params, "diagnostics": True}) for task in tasks]
+    models = [fit_vote(config, task, data_dir, allow_tuned_splits)[0] for task in watched]
     rows = min(len(model.margins_) for model in models)  # folds can differ by one row
     return BoostingRuns(
         describe(tasks[0]),

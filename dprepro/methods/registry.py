@@ -88,8 +88,9 @@ class Method:
     requires
         An importable module name of an optional extra, or None.
     keeps_ledger
-        Whether a fitted estimator has its `dprepro.privacy.ledger.Ledger` as ``ledger_``. Without
-        one nothing says what was spent, and the method counts as unverified.
+        Whether a fitted estimator is to have its `dprepro.privacy.ledger.Ledger` as ``ledger_``.
+        This is for `dprepro methods`, which fits nothing; elsewhere the fitted estimator decides,
+        see `dprepro.privacy.unverified`.
     """
 
     name: str
@@ -109,7 +110,7 @@ class Method:
 
     @property
     def is_unverified(self) -> bool:
-        """Whether it claims a guarantee, or takes a budget, and no ledger backs it."""
+        """Whether it claims a guarantee, or takes a budget, and is not said to keep a ledger."""
         claims = self.takes_epsilon or self.guarantee is not Guarantee.NONE
         return claims and not self.keeps_ledger
 

@@ -15,11 +15,6 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain
 
-UNVERIFIED = (
-    "unverified: it keeps no ledger, so nothing says what it spends. Give its fitted estimator a "
-    "`ledger_` (dprepro.privacy.ledger.Ledger), and its entry `keeps_ledger=True`"
-)
-"""What is said of a method that takes a budget, or claims a guarantee, and has no ledger."""
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
 
@@ -143,9 +138,17 @@ class Ledger:
         return self.verify() <= self.epsilon + TOLERANCE
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it states a finite epsilon and names no release: nothing says what was spent."""
+        return math.isfinite(self.epsilon) and not self.entries
+
+    @property
     def holds(self) -> bool:
-        """Whether the stated guarantee holds: no unpaid reads, no gaps, budget not exceeded."""
-        return not (self.unpaid or self.gaps) and self.within_budget
+        """Whether the stated guarantee holds: no unpaid reads, no gaps, budget not exceeded.
+
+        That of an empty ledger does not: nothing backs it.
+        """
+        return not (self.unpaid or self.gaps or self.is_empty) and self.within_budget
 
     def verify(self) -> float:
         """Return the epsilon that the entries really spend at the stated delta.

@@ -94,8 +94,13 @@ class CheckReport:
 
     @property
     def unverified(self) -> list[CellVerdict]:
-        """Cells whose method keeps no ledger: nothing says what they spend."""
+        """Cells whose method keeps no ledger of its releases: nothing says what they spend."""
         return [cell for cell in self.verdicts if cell.result and cell.result.is_unverified]
+
+    @property
+    def tuned(self) -> list[CellVerdict]:
+        """Cells whose parameters `dprepro tune` chose."""
+        return [cell for cell in self.verdicts if cell.result and cell.result.is_tuned]
 
     @property
     def unexplained_claims(self) -> list[ClaimVerdict]:

@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from dprepro.privacy.ledger import UNVERIFIED
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import moments_epsilon
 
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
 
 
 def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
-    """Return one ledger in full, JSON-able; of an unverified method, that it is."""
+    """Return one ledger in full, JSON-able; without one, that it is unverified, or the error."""
     task, ledger = planned.task, planned.ledger
     place = {"dataset": task.dataset, "method": task.label, "domain": task.domain}
     if ledger is None:
-        return {**place, "unverified": True, "epsilon": task.epsilon, "delta": task.delta}
+        why = {"error": planned.error} if planned.error else {"unverified": True}
+        return {**place, **why, "epsilon": task.epsilon, "delta": task.delta}
     return {
         **place,
         **ledger.summary(),
@@ -55,15 +55,15 @@ def overview(ledgers: Sequence[PlannedLedger]) -> Group:
     table.add_column("neighbours", no_wrap=True)
     for level in levels:
         table.add_column(f"{level:g}", justify="right")
-    by_method = {
-        label: {p.task.epsilon: p.ledger for p in ledgers if p.task.label == label and p.ledger}
-        for label in dict.fromkeys(p.task.label for p in ledgers)
-    }
-    reasons = []
-    for label, found in by_method.items():
+    reasons: list[str] = []
+    for label in dict.fromkeys(p.task.label for p in ledgers):
+        own = [p for p in ledgers if p.task.label == label]
+        found = {p.task.epsilon: p.ledger for p in own if p.ledger}
+        missing = {p.task.epsilon: p for p in own if not p.ledger}
+        reasons += dict.fromkeys(f"{label}: {escape(p.why_missing)}" for p in missing.values())
+        if missing:
+            table.add_row(label, "?", *(_state(missing.get(level)) for level in levels))
         if not found:
-            table.add_row(label, "?", *("unverified" for _ in levels))
-            reasons.append(f"{label}: {escape(UNVERIFIED)}")
             continue
         some = next(iter(found.values()))
         spent = {level: ledger.verify() for level, ledger in found.items()}
@@ -77,6 +77,12 @@ def overview(ledgers: Sequence[PlannedLedger]) -> Group:
     return Group(table, "", *reasons)
 
 
+def _state(missing: PlannedLedger | None) -> str:
+    if missing is None:
+        return ""
+    return "failed" if missing.error else "unverified"
+
+
 def _at(spent: Mapping[float, float], level: float) -> str:
     return _number(spent[level]) if level in spent else ""
 
@@ -86,7 +92,7 @@ def detail(planned: PlannedLedger) -> Group:
     task = planned.task
     of = f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}"
     if planned.ledger is None:
-        return Group(f"{of}: {escape(UNVERIFIED)}\n")
+        return Group(f"{of}: {escape(planned.why_missing)}\n")
     return describe(planned.ledger, of)
 
 
@@ -124,6 +130,8 @@ def verdict(ledger: Ledger) -> str:
     if ledger.holds:
         return f"{promise}: the ledger says that this guarantee holds"
     reasons = [*ledger.unpaid, *ledger.gaps]
+    if ledger.is_empty:
+        reasons.append("it names no release")
     if not ledger.within_budget:
         reasons.append(f"it spends epsilon {_number(ledger.verify())}")
     return f"{promise}: the ledger says that this guarantee does not hold: {'; '.join(reasons)}"
@@ -171,6 +179,8 @@ def _why_not(ledger: Ledger) -> str:
         reasons.append(f"{len(ledger.unpaid)} unpaid")
     if ledger.gaps:
         reasons.append(f"{len(ledger.gaps)} gap{'s' if len(ledger.gaps) > 1 else ''}")
+    if ledger.is_empty:
+        reasons.append("no release named")
     if not ledger.within_budget:
         reasons.append("overspent")
     return ", ".join(reasons)

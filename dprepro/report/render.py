@@ -15,6 +15,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dprepro.privacy.unverified import NO_LEDGER
+from dprepro.report.results import TUNED
 from dprepro.report.rows import table_rows
 from dprepro.report.tables import Entry, Group, ResultTable
 from dprepro.report.verdicts import CellVerdict, Verdict
@@ -84,6 +86,8 @@ def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
         marks.append(verdict.note)
     if result and result.is_unverified:
         marks.append("unverified")
+    if result and result.is_tuned:
+        marks.append("tuned")
     if style.true_epsilon and result and result.true_epsilon is not None:
         marks.append(f"ε {result.true_epsilon:.3g}")
     printed = verdict.published if verdict else None
@@ -134,9 +138,11 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
         lines.append("[ε]: what the guarantee really spends, recomposed from the ledger.")
     if any(e.result and e.result.is_unverified for e, _ in entries):
         lines.append(
-            "[unverified]: the method keeps no ledger; nothing says what was really spent, and it "
-            "is never the best of a row."
+            f"[unverified]: the method {NO_LEDGER}; nothing says what was really spent, and it is "
+            "never the best of a row."
         )
+    if any(e.result and e.result.is_tuned for e, _ in entries):
+        lines.append(f"[tuned]: {TUNED}.")
     if style.compare:
         symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
         lines.append(f"In brackets the published value and the verdict: {symbols}.")

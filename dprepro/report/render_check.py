@@ -10,12 +10,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.check import CheckReport, Stale
 from dprepro.report.claims import ClaimVerdict
 from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
 from dprepro.report.render import STYLES, figures, level
 from dprepro.report.render_claims import render_claims
 from dprepro.report.rerun import RerunReport
+from dprepro.report.results import TUNED
 from dprepro.report.verdicts import CellVerdict, Verdict
 
 
@@ -32,6 +34,8 @@ def render_check(report: CheckReport, require_all: bool = False) -> RenderableTy
     parts += [_stale(stale) for stale in report.stale]
     if report.unverified:
         parts.append(_unverified(report.unverified))
+    if report.tuned:
+        parts.append(_tuned(report.tuned))
     if report.claims:
         parts.append(render_claims(report.claims))
     parts += [_stale_claim(claim) for claim in report.stale_claims]
@@ -159,9 +163,14 @@ def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
 def _unverified(cells: Iterable[CellVerdict]) -> Text:
     places = ", ".join(str(cell.published) for cell in cells)
     return Text(
-        f"Unverified, since the method keeps no ledger and nothing says what it spends: {places}.",
+        f"Unverified, since the method {NO_LEDGER} and nothing says what it spends: {places}.",
         style="yellow",
     )
+
+
+def _tuned(cells: Iterable[CellVerdict]) -> Text:
+    places = ", ".join(str(cell.published) for cell in cells)
+    return Text(f"Tuned, that is, {TUNED}: {places}.", style="yellow")
 
 
 def _stale(stale: Stale) -> Text:

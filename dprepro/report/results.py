@@ -15,6 +15,8 @@ from dprepro.experiment.record import Record, Task
 from dprepro.report.datasets import builtin_names, dataset_of
 from dprepro.report.plans import Plan, current, planned_splits, settings
 
+TUNED = "parameters were chosen by `dprepro tune` on rows of this dataset"
+
 
 @dataclass(frozen=True)
 class ResultCell:
@@ -42,7 +44,8 @@ class ResultCell:
         The epsilon really spent, as the ledger recomposes it (the largest over the splits), or
         None where the records hold none.
     keeps_ledger
-        Whether every finished split has a ledger; without privacy there is none to keep.
+        Whether every finished split has a ledger of its releases; without privacy there is none
+        to keep.
     metric
         The metric that its config names; empty where unknown.
     data
@@ -67,6 +70,11 @@ class ResultCell:
     def is_unverified(self) -> bool:
         """Whether it stands at a privacy level that no ledger backs."""
         return math.isfinite(self.task.epsilon) and not self.keeps_ledger
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether `dprepro tune` chose its parameters."""
+        return self.task.tuned
 
     @property
     def dataset(self) -> str:
@@ -234,7 +242,7 @@ def _cell(entries: Sequence[_Entry]) -> ResultCell:
         tables=frozenset().union(*(entry.tables for entry in entries)),
         messages=tuple(dict.fromkeys(r.message for r in ordered if r.message)),
         true_epsilon=_true_epsilon(finished),
-        keeps_ledger=all(record.ledger is not None for record in finished),
+        keeps_ledger=not any(record.is_unverified for record in finished),
         metric=next((e.plan.metric for e in entries if e.plan and e.plan.metric), ""),
         data=dataset_of(ordered[0].task, any(e.plan and e.plan.has_own_card for e in entries)),
     )
@@ -247,6 +255,6 @@ def _papers(entries: Sequence[_Entry]) -> frozenset[str] | None:
 
 def _true_epsilon(records: Iterable[Record]) -> float | None:
     """Return the largest epsilon really spent; None unless every record of the cell states it."""
-    spent = [(r.ledger or {}).get("true_epsilon") for r in records]
+    spent = [None if r.is_unverified else (r.ledger or {}).get("true_epsilon") for r in records]
     known = [float(value) for value in spent if value is not None]
     return max(known) if known and len(known) == len(spent) else None

@@ -65,6 +65,7 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
         "tolerances": {metric: asdict(width) for metric, width in report.tolerances.items()},
         "cells": [verdict_row(cell) for cell in report.verdicts],
         "unverified": [str(cell.published) for cell in report.unverified],
+        "tuned": [str(cell.published) for cell in report.tuned],
         "unexplained_claims": len(report.unexplained_claims),
         "claims": [claim_row(claim) for claim in report.claims],
         "stale": [
@@ -113,7 +114,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Ro
         return dict.fromkeys(
             (
                 "mean", "sd", "splits", "planned", "failed", "skipped", "delta", "true_epsilon",
-                "unverified",
+                "unverified", "tuned",
             )
         )  # fmt: skip
     has_values = result.splits(metric) > 0
@@ -127,6 +128,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Ro
         "delta": result.task.delta,
         "true_epsilon": result.true_epsilon,
         "unverified": result.is_unverified,
+        "tuned": result.is_tuned,
     }
 
 

@@ -61,7 +61,8 @@ class Spending:
     is_seeded
         Whether a fixed seed was used, as reproductions do: repeatable, never for release.
     unverified
-        The stated epsilons at which the method kept no ledger; then there are no `levels`.
+        The stated epsilons at which the method kept no ledger of its releases; then there are no
+        `levels`.
     """
 
     dataset: str
@@ -183,7 +184,7 @@ def _timings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Tim
 
 def _spendings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Spending]:
     for (dataset, method), found in groups.items():
-        ledgers = [_ledger(record) for record in found if record.ledger is not None]
+        ledgers = [_ledger(r) for r in found if r.ledger is not None and not r.is_unverified]
         by_delta: dict[float, list[LedgerSummary]] = {}
         for ledger in ledgers:
             if ledger.epsilon is not None and ledger.epsilon > 0:
@@ -196,7 +197,7 @@ def _spendings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[S
 def _unverified(dataset: str, method: str, records: Iterable[Record]) -> Iterable[Spending]:
     by_delta: dict[float, set[float]] = {}
     for record in records:
-        if record.status == "ok" and record.ledger is None and math.isfinite(record.task.epsilon):
+        if record.is_unverified:
             by_delta.setdefault(record.task.delta, set()).add(record.task.epsilon)
     for delta, stated in by_delta.items():
         levels = tuple(sorted(stated))

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
+from dprepro.cli.models import _promise
 from dprepro.ebm.model_file import load_model
 from dprepro.errors import DpreproError
 from dprepro.experiment.origin import trained_on
 from dprepro.experiment.record import Task
+from dprepro.privacy.ledger import Ledger
 from tests.conftest import ROOT
 from tests.lab import Lab, lab
+from tests.report.journals import task
 
 __all__ = ["lab"]
 
@@ -154,3 +159,10 @@ def test_mistakes_are_told(model: Path, config: Path, arguments: list[str], mess
     places = {"CONFIG": str(config), "MODEL": str(model)}
     with pytest.raises(DpreproError, match=message):
         dprepro(*(places.get(argument, argument) for argument in arguments))
+
+
+@pytest.mark.parametrize("model", [{}, {"ledger_": Ledger(1.0, 0.0, "replace-one")}])
+def test_a_fit_at_an_epsilon_that_shows_no_releases_is_unverified(model: dict) -> None:
+    said = _promise(SimpleNamespace(**model), task("claims", 1.0))
+    assert said.startswith("claims: unverified: it keeps no ledger of its releases")
+    assert _promise(SimpleNamespace(), task("ebm", math.inf)) == "fitted without privacy"

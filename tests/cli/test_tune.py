@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
@@ -36,3 +37,33 @@ def test_the_splits_that_chose_score_nothing_unless_told(lab: Lab) -> None:
     allowed = CliRunner().invoke(app, [*command, "--allow-tuned-splits"])
     assert allowed.exit_code == 0, allowed.output
     assert len(lab.records()) == 3
+
+
+@pytest.mark.parametrize(
+    "command", [["votes"], ["plot", "margins", "--output", "figures", "--format", "svg"]]
+)
+def test_votes_and_margins_of_those_splits_need_the_flag_too(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(lab.folder)
+    tuned_on = {"dataset": "tiny", "evaluation": "folds", "seed": 7, "splits": 3}
+    vote = {"method": "lazybb-1r", "params": {"rounds": 3}}
+    config = lab.config(methods=[vote], epsilons=[8], tuned_on=tuned_on)
+    refused = CliRunner().invoke(app, [*command, str(config)])
+    assert isinstance(refused.exception, DpreproError)
+    assert "--allow-tuned-splits" in str(refused.exception)
+    allowed = CliRunner().invoke(app, [*command, str(config), "--allow-tuned-splits"])
+    assert allowed.exit_code == 0, allowed.output
+
+
+def test_score_needs_the_flag_too(lab: Lab) -> None:
+    tuned_on = {"dataset": "tiny", "evaluation": "folds", "seed": 7, "splits": 3}
+    config, model = lab.config(methods=["ebm"], tuned_on=tuned_on), str(lab.folder / "e.json")
+    fit = ["fit", str(config), "--method", "ebm", "--split", "0", "--output", model]
+    assert CliRunner().invoke(app, fit).exit_code == 0
+    refused = CliRunner().invoke(app, ["score", model, str(config)])
+    assert isinstance(refused.exception, DpreproError)
+    assert "auc" not in refused.output
+    allowed = CliRunner().invoke(app, ["score", model, str(config), "--allow-tuned-splits"])
+    assert allowed.exit_code == 0, allowed.output
+    assert "auc" in allowed.stdout.lower()

@@ -16,11 +16,35 @@ PLUGIN = """
 from sklearn.linear_model import LogisticRegression
 from dprepro.methods.registry import Guarantee, Method
 
-def build(setting, **params):
-    return LogisticRegression()
+from dprepro.privacy.ledger import Ledger, LedgerEntry
 
-METHODS = [Method("claims", "Claims much", frozenset({"binary"}), Guarantee.PURE, "zero-out",
-                  ("nothing",), "nowhere", build, takes_epsilon=True, encoding="unit-norm")]
+class Keeps(LogisticRegression):
+    def fit(self, X, y):
+        self.ledger_ = Ledger(1.0, 0.0, "replace-one")
+        self.ledger_.add(LedgerEntry("laplace", "a sum", 1.0, "l1", 2.0, 2, (1.0, 0.0)))
+        return super().fit(X, y)
+
+class Empty(LogisticRegression):
+    def fit(self, X, y):
+        self.ledger_ = Ledger(1.0, 0.0, "replace-one")
+        return super().fit(X, y)
+
+class Fails(LogisticRegression):
+    def fit(self, X, y):
+        raise TypeError("no [way] to fit this")
+
+def method(name, kind, **more):
+    return Method(name, "Claims much", frozenset({"binary"}), Guarantee.PURE, "zero-out",
+                  ("nothing",), "nowhere", lambda setting, **params: kind(), takes_epsilon=True,
+                  encoding="unit-norm", **more)
+
+METHODS = [
+    method("claims", LogisticRegression),
+    method("announces", LogisticRegression, keeps_ledger=True),
+    method("empty", Empty, keeps_ledger=True),
+    method("keeps", Keeps),
+    method("fails", Fails, keeps_ledger=True),
+]
 """
 CARD = """
 name: tiny
@@ -83,9 +107,10 @@ def journal(folder, **fields):
 
 def test_methods_says_which_one_nothing_backs(folder):
     shown = " ".join(run("methods").split())
-    assert "guarantee epsilon, neighbours zero-out; unverified: it keeps no ledger" in shown
+    promise = "guarantee epsilon, neighbours zero-out; unverified until a run shows its ledger:"
+    assert shown.count(promise) == 2
     listed = {entry["name"]: entry["unverified"] for entry in json.loads(run("methods", "--json"))}
-    assert [name for name, unverified in listed.items() if unverified] == ["claims"]
+    assert [name for name, unverified in listed.items() if unverified] == ["claims", "keeps"]
 
 
 def test_tables_mark_it_and_never_call_it_best(tmp_path):
@@ -131,7 +156,7 @@ def test_the_page_lists_it_among_the_ledgers(tmp_path):
     run("report", "--results", tmp_path, "--output", output)
     page = output.read_text()
     assert ">unverified<" in page
-    assert "keeps no ledger: nothing says what it spends" in page
+    assert "keeps no ledger of its releases: nothing says what it spends" in page
 
 
 def test_ledger_marks_it_among_others(folder):
@@ -171,3 +196,59 @@ def test_run_and_table_end_in_the_mark(folder):
     config.write_text(CONFIG.replace("[claims, dp-logistic-fair]", "[claims]"))
     run("run", config, "--results", folder / "results", "--jobs", "1")
     assert "[unverified]" in run("table", "--results", folder / "results", "--format", "markdown")
+
+
+def test_the_fitted_estimator_decides_and_an_empty_ledger_is_none(folder):
+    """Whatever its entry in METHODS says: the run, tables, the check of ledgers and the page."""
+    config, results = folder / "mine.yaml", folder / "results"
+    names = ["claims", "announces", "empty", "keeps"]
+    config.write_text(CONFIG.replace("[claims, dp-logistic-fair]", f"[{', '.join(names)}]"))
+    said = run("run", config, "--results", results, "--jobs", "1")
+    bare = [name for name in names if f"{name}, 2 task(s): unverified: it keeps no" in said]
+    assert bare == ["claims", "announces", "empty"]
+    rows = json.loads(run("table", "--results", results, "--format", "json"))
+    assert [row["method"] for row in rows if row["unverified"] and row["epsilon"] == 1] == bare
+    assert {row["true_epsilon"] for row in rows if row["unverified"]} == {None}
+    shown = run("table", "--results", results, "--format", "markdown", "--true-epsilon")
+    assert "[ε 0]" not in shown
+    assert shown.count("[ε 1]") == 2
+    spendings = {spending.method: spending for spending in read_runs(results).spendings}
+    assert [name for name in names if spendings[name].unverified] == bare
+    assert [name for name in names if spendings[name].stands] == ["keeps"]
+    planned = json.loads(run("ledger", config, "--json"))
+    assert [p["method"] for p in planned if p.get("unverified") and p["epsilon"] == 1] == bare
+
+
+def test_audit_and_ledger_refuse_an_empty_ledger(folder):
+    config = folder / "mine.yaml"
+    config.write_text(CONFIG.replace("claims", "empty"))
+    for command in (["audit", "empty", "--trials", "40"], ["ledger", config, "--method", "empty"]):
+        done = CliRunner().invoke(app, list(map(str, command)))
+        assert isinstance(done.exception, DpreproError)
+        assert "empty: unverified: it keeps no ledger of its releases" in str(done.exception)
+
+
+def test_a_method_that_fails_hides_no_other_ledger(folder):
+    config = folder / "mine.yaml"
+    config.write_text(CONFIG.replace("claims", "fails, keeps"))
+    shown = run("ledger", config)
+    said = "fails: its fit on made-up rows fails: TypeError: no [way] to fit this"
+    assert shown.count(said) == 1
+    (row,) = [line.split() for line in shown.splitlines() if line.startswith("fails ")]
+    assert row == ["fails", "?", "failed", "failed"]
+    assert "keeps: the stated guarantee holds" in shown
+    found = json.loads(run("ledger", config, "--json"))
+    assert [entry["method"] for entry in found if "error" in entry] == ["fails", "fails"]
+    assert said.endswith(found[0]["error"])
+    both = ("ledger", config, "--method", "fails", "--method", "keeps")
+    assert "keeps: the stated guarantee holds" in run(*both, code=2)
+    assert said.partition(": ")[2] in run(*both, "--epsilon", 1, code=2)
+
+
+def test_a_method_that_fails_alone_is_named(folder):
+    config = folder / "mine.yaml"
+    config.write_text(CONFIG.replace("[claims, dp-logistic-fair]", "[fails]"))
+    done = CliRunner().invoke(app, ["ledger", str(config)])
+    assert isinstance(done.exception, DpreproError)
+    expected = "fails: its fit on made-up rows fails: TypeError: no [way] to fit this"
+    assert str(done.exception) == expected

@@ -85,15 +85,21 @@ def test_records_of_a_tuned_config_say_so(lab: Lab) -> None:
 
 
 def test_keys_of_tuned_configs_alone_change(lab: Lab) -> None:
-    plain, tuned, elsewhere = (
-        plan(config(lab, tuned_on=tuned_on))[0].task
-        for tuned_on in (None, TUNED_ON, {**TUNED_ON, "dataset": "other"})
-    )
+    plain, tuned = (plan(config(lab, tuned_on=tuned_on))[0].task for tuned_on in (None, TUNED_ON))
     assert "tuned" not in plain.to_json()
     assert tuned.to_json() == {**plain.to_json(), "tuned": True}
     assert type(plain).from_json(tuned.to_json()) == tuned
     assert tuned.key != plain.key
-    assert elsewhere.key == plain.key
+
+
+def test_a_card_of_another_name_holds_the_same_rows(lab: Lab) -> None:
+    card = lab.folder / "renamed.yaml"
+    card.write_text((lab.folder / "tiny.yaml").read_text().replace("name: tiny", "name: renamed"))
+    experiment = config(lab, dataset="./renamed.yaml", tuned_on=TUNED_ON)
+    with pytest.raises(DpreproError, match="one of tiny, whose rows chose, take `tuned_on` out"):
+        look_ahead(experiment, Options(results=lab.results))
+    [planned] = planned_ledgers(experiment)
+    assert TUNED in planned.ledger.unpaid
 
 
 @pytest.mark.parametrize(
@@ -109,21 +115,17 @@ def test_keys_of_tuned_configs_alone_change(lab: Lab) -> None:
 def test_splits_that_chose_the_parameters_do_not_score_them(lab: Lab, keys: dict) -> None:
     experiment = config(lab, **{"tuned_on": TUNED_ON, **keys})
     options = Options(results=lab.results)
-    with pytest.raises(DpreproError, match=r"tuned_on: .*another `seed`.*--allow-tuned-splits"):
+    with pytest.raises(
+        DpreproError,
+        match=r"tuned_on: .*another `seed`.*same rows: only the donors'.*--allow-tuned",
+    ):
         look_ahead(experiment, options)
     allowed = Options(results=lab.results, allow_tuned_splits=True)
     assert look_ahead(experiment, allowed).todo
 
 
 @pytest.mark.parametrize(
-    ("keys", "dataset"),
-    [
-        ({}, "other"),
-        ({"seed": 8}, "tiny"),
-        ({"seed": None}, "tiny"),
-        ({"evaluation": "test-set"}, "tiny"),
-        ({"tuned_on": None}, "tiny"),
-    ],
+    "keys", [{"seed": 8}, {"seed": None}, {"evaluation": "test-set"}, {"tuned_on": None}]
 )
-def test_other_rows_or_splits_are_free(lab: Lab, keys: dict, dataset: str) -> None:
-    check_tuned_splits(config(lab, **{"tuned_on": TUNED_ON, **keys}), dataset)
+def test_other_rows_or_splits_are_free(lab: Lab, keys: dict) -> None:
+    check_tuned_splits(config(lab, **{"tuned_on": TUNED_ON, **keys}))

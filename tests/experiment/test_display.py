@@ -34,8 +34,9 @@ TASKS = [
     for split in range(2)
     for epsilon in (1.0, 8.0)
 ]
+LEDGER = {"releases": [{"mechanism": "laplace"}]}
 RECORDS = [
-    Record(task, "ok", metrics={"auc": 0.8 + 0.1 * task.split}, seconds={"fit": 2.0})
+    Record(task, "ok", metrics={"auc": 0.8 + 0.1 * task.split}, seconds={"fit": 2.0}, ledger=LEDGER)
     for task in TASKS
 ]
 
@@ -201,6 +202,13 @@ def test_notes_name_failures_skips_leftovers_and_times() -> None:
 def test_a_clean_run_has_one_note() -> None:
     summary = Summary("lab", _tally(*RECORDS), ran=4, wall_seconds=2.0)
     assert len(list(notes(summary, Path("x")))) == 1
+
+
+@pytest.mark.parametrize("ledger", [None, {"true_epsilon": 0.0, "releases": []}])
+def test_a_method_that_shows_no_releases_is_named(ledger: dict | None) -> None:
+    bare = [replace(record, ledger=ledger) for record in RECORDS[:2]]
+    said, _ = notes(Summary("lab", _tally(*RECORDS[2:], *bare), 4, 2.0), Path("x"))
+    assert said.startswith("noisy, 2 task(s): unverified: it keeps no ledger of its releases")
 
 
 def test_the_profile_shares_out_the_time() -> None:

@@ -62,6 +62,22 @@ def test_rows_that_may_have_trained_a_model_do_not_score_it(
         score_held_out(model, {**task.to_json(), **change}, experiment)
 
 
+def test_a_tuned_model_is_not_scored_by_the_rows_that_chose_its_parameters(lab: Lab) -> None:
+    tuned_on = {"dataset": "tiny", "evaluation": "folds", "seed": 7, "splits": 3}
+    experiment = config(lab, tuned_on=tuned_on)
+    (task,) = choose_tasks(experiment, ["ebm"])
+    model, trained = fit_model(experiment, task), task.to_json()
+    with pytest.raises(DpreproError, match=r"too good.*--allow-tuned-splits"):
+        score_held_out(model, trained, experiment)
+    assert "auc" in score_held_out(model, trained, experiment, allow_tuned_splits=True)
+    # The config that was tuned holds out the same rows, and does not know whether these chose.
+    with pytest.raises(DpreproError, match=r"does not say by which rows.*fitted with"):
+        score_held_out(model, trained, config(lab))
+    later = config(lab, seed=8, tuned_on=tuned_on)
+    (task,) = choose_tasks(later, ["ebm"])
+    assert "auc" in score_held_out(fit_model(later, task), task.to_json(), later)
+
+
 def test_a_model_of_other_columns_is_refused(lab: Lab) -> None:
     experiment = config(lab)
     (task,) = choose_tasks(experiment, ["dp-ebm-gdp"], [4])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
 from dprepro.report.metrics import METRICS
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.render import figures, level, number
-from dprepro.report.results import ResultCell
+from dprepro.report.results import TUNED, ResultCell
 from dprepro.report.tables import Entry, Group, ResultTable
 from dprepro.report.verdicts import CellVerdict
 
@@ -66,13 +67,16 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
         *(Cell(text) for text in (published, measured, difference)),
         Cell(f"{cell.verdict.symbol} {verdict}", key=verdict, tone=tone(verdict)),
         *(Cell(text) for text in (tolerance, interval, printed.paper, printed.table)),
-        Cell("why", link=reason) if reason else Cell(_note(cell.result) + cell.note),
+        Cell(_note(cell.result) + ("why" if reason else cell.note), link=reason or ""),
     )
     return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
 
 
 def _note(result: ResultCell | None) -> str:
-    return "Unverified: keeps no ledger. " if result and result.is_unverified else ""
+    if result is None:
+        return ""
+    unverified = f"Unverified: {NO_LEDGER}. " if result.is_unverified else ""
+    return unverified + (f"Tuned: {TUNED}. " if result.is_tuned else "")
 
 
 def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:

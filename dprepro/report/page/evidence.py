@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.audits import Audit
 from dprepro.report.claims import ClaimVerdict, Finding
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
@@ -101,7 +102,7 @@ def _why_not(spending: Spending) -> Cell:
         "more spent than stated": spending.is_overspent,
         "unpaid reads": spending.unpaid,
         "gaps in the proof": spending.gaps,
-        "keeps no ledger: nothing says what it spends": spending.unverified,
+        f"{NO_LEDGER}: nothing says what it spends": spending.unverified,
     }
     said = [name for name, found in reasons.items() if found]
     lines = [f"Read without paying: {text}" for text in spending.unpaid]
