@@ -11,10 +11,10 @@ import numpy as np
 
 from dprepro.config import ExperimentConfig
 from dprepro.errors import DpreproError, publishable
-from dprepro.experiment.fitting import describe
+from dprepro.experiment.fitting import data_of, describe
 from dprepro.experiment.pictured import BoostingRuns
 from dprepro.experiment.record import Task
-from dprepro.experiment.worker import DataRef, fit_task, score_on_test_rows
+from dprepro.experiment.worker import fit_task, score_on_test_rows
 from dprepro.lazybb import LazyBBClassifier
 
 
@@ -28,9 +28,7 @@ def fit_vote(
     DpreproError
         If the method is no vote, or refuses its parameters or its rows.
     """
-    data = DataRef(
-        config.card, data_dir, task.data_fingerprint, with_test=config.evaluation == "test-set"
-    )
+    data = data_of(config, data_dir)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
