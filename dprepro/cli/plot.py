@@ -141,7 +141,9 @@ def shapes(
     columns, tasks, unfit = [], [], []
     if config is not None:
         experiment = load_config(config)
-        tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir, False)
+        tasks = choose_tasks(
+            experiment, method or [], epsilon or [], split, data_dir, identify=False
+        )
     require_room(len(tasks) + len(model or []))
     for task in tasks:
         fitted = fit_model(experiment, task, data_dir)
