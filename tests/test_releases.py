@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,14 @@ from dprepro.config import load_config
 from dprepro.data import load
 from dprepro.data.card import _short_digest, load_card
 from dprepro.data.verify import values_digest
+from dprepro.errors import DpreproError
 from dprepro.experiment.run import Options, look_ahead
 from dprepro.privacy import mechanisms
 from dprepro.privacy.ledger import Ledger
+from tests.data.conftest import Reply, Server, server
 from tests.private_table import ROWS, SEED, Row, csv_of, rows_of, write_table
+
+__all__ = ["server"]
 
 METHODS = ("dp-ebm-gdp", "dp-ebm-joint", "dp-ebm-sound", "dp-ebm-plus")
 TASKS = ("binary", "regression")
@@ -122,7 +127,7 @@ def test_no_number_of_rows_seed_split_or_token_stands_in_a_model_file(
     origin = json.loads(text)["origin"]
     assert set(origin) == {
         "config", "dataset", "method", "label", "params", "epsilon", "delta", "domain",
-        "method_version", "rows",
+        "method_version", "rows", *([] if seed is None else ["not_for_release"]),
     }  # fmt: skip
     assert origin["rows"] == ("of one split" if options else "all")
 
@@ -176,7 +181,7 @@ def test_who_knows_all_rows_but_one_finds_nothing_to_match(tmp_path: Path, check
     assert matches(of_split, candidates) == ([place] if checksum else [])
     assert matches(journal, candidates) == ([place] if checksum else [])
     if not checksum:
-        notes = (tmp_path / "model.local.json").read_text()
+        notes = (tmp_path / "model.local-notes").read_text()
         assert matches(notes, candidates) == []
 
 
@@ -192,6 +197,64 @@ def test_a_journal_of_private_rows_names_what_no_epsilon_covers(tmp_path: Path) 
     for record in records:
         assert record["exact"][0].startswith("metrics: scores on test rows")
         assert ROWS not in set(leaves(record))
+
+
+def test_a_run_on_downloaded_rows_goes_on_while_they_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    monkeypatch.setenv("DPREPRO_CACHE", str(tmp_path / "cache"))
+    methods = [{"method": "dp-ebm-gdp", "params": {"n_epochs": 2}}]
+    config = write_table(tmp_path, "binary", rows_of("binary"), seed=1, methods=methods)
+    card, results = tmp_path / "patients.yaml", tmp_path / "results"
+    card.write_text(card.read_text().replace(
+        "file: patients.csv", f"sources: [{{http: '{server.url}/patients.csv'}}]"
+    ))  # fmt: skip
+
+    def run(rows: int) -> tuple[str, list[dict[str, Any]]]:
+        server.replies["/patients.csv"] = Reply(csv_of(rows_of("binary")[:rows]))
+        said = dprepro("run", config, "--results", results, "--jobs", 1)
+        return said, [json.loads(line) for line in (results / "study.jsonl").open()]
+
+    assert "2 task(s) run" in run(ROWS)[0]
+    said, lines = run(300)  # what was downloaded still lies there
+    assert "0 task(s) run" in said
+    (plan,) = [line for line in lines if line["kind"] == "plan"]
+    records = [line for line in lines if line["kind"] == "record"]
+    assert plan["cells"][0]["keys"] == [record["key"] for record in records]
+    shutil.rmtree(tmp_path / "cache")
+    assert "2 task(s) run" in run(300)[0]
+    shutil.rmtree(tmp_path / "cache")
+    assert "0 task(s) run" in run(ROWS)[0]
+
+
+def test_a_model_of_a_split_of_downloaded_rows_can_be_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    monkeypatch.setenv("DPREPRO_CACHE", str(tmp_path / "cache"))
+    server.replies["/patients.csv"] = Reply(csv_of(rows_of("binary")))
+    config = write_table(tmp_path, "binary", rows_of("binary"))
+    card = tmp_path / "patients.yaml"
+    source = f"sources: [{{http: '{server.url}/patients.csv'}}]"
+    card.write_text(card.read_text().replace("file: patients.csv", source))
+    fit(config, "dp-ebm-plus", "--split", 0)
+    assert "auc" in dprepro("score", config.with_name("model.json"), config)
+
+
+@pytest.mark.parametrize("options", [[], ["--split", 0]])
+def test_only_what_is_gone_on_with_needs_the_register(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object]
+) -> None:
+    config = write_table(tmp_path, "binary", rows_of("binary"))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "file" / "nope"))
+    if options:
+        with pytest.raises(DpreproError, match="cannot use the register of private data"):
+            fit(config, "dp-ebm-plus", *options)
+        return
+    assert json.loads(fit(config, "dp-ebm-plus"))["origin"]["rows"] == "all"
+    assert "shapes.png" in dprepro("plot", "shapes", config, "--output", tmp_path)
+    (tmp_path / "patients.csv").unlink()
+    assert "dp-ebm-plus" in dprepro("ledger", config)
 
 
 def test_a_run_on_private_rows_goes_on_while_rows_and_register_are_the_same(

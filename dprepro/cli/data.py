@@ -21,6 +21,7 @@ _PRIVATE = (
     "are exact functions of the rows: keep them to yourself. `sha256` under each source (what "
     "sha256sum prints of its file) declares the rows public"
 )
+_COUNTED = "the number of rows is exact"
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in name, or a card's path.")]
 DataDir = Annotated[
@@ -66,9 +67,12 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
 
     Example: dprepro data fetch adult
     """
+    from dprepro.cli import private
     from dprepro.data import load
+    from dprepro.data.card import load_card
 
     dataset = load(name, data_dir, with_test=True)
+    private.warn(load_card(name).is_private(data_dir, with_test=True), _COUNTED)
     rows, columns = dataset.X.shape
     test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
     Console(highlight=False, soft_wrap=True).print(
@@ -91,12 +95,14 @@ def verify(
 
     Example: dprepro data verify adult
     """
+    from dprepro.cli import private
     from dprepro.data.card import card_names
     from dprepro.data.loading import verify_all
 
     checks = verify_all([name] if name else card_names(), data_dir)
     console = Console(highlight=False, soft_wrap=True)
     for check in checks:
+        private.warn(check.is_private, _COUNTED)
         console.print(f"[bold]{check.status:>7}[/] {check.name}: ", end="")
         console.print(check.message, markup=False)
     if any(c.status == "wrong" or (name and c.status != "ok") for c in checks):

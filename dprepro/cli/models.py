@@ -57,7 +57,9 @@ def fit(
     from dprepro.experiment.origin import save_fitted
 
     experiment = load_config(config)
-    task = choose_one(experiment, method, epsilon, split or 0, data_dir)
+    # Which rows a model of all rows has seen needs no name: none is held out.
+    by_split = split is not None
+    task = choose_one(experiment, method, epsilon, split or 0, data_dir, identify=by_split)
     model = fit_model(experiment, task, data_dir, all_rows=split is None)
     notes = save_fitted(model, experiment.name, task, output, all_rows=split is None)
     rows = "all rows" if split is None else f"split {split}"

@@ -116,16 +116,19 @@ def shapes(
     """Draw shape functions: a row a feature, methods and privacy levels side by side.
 
     Bands are the noise that boosting added, two standard deviations; grey bars show where the
-    rows are. Both are post-processing of what was released. Of more than 20 features, those are
+    rows are. Where a model's ledger holds, all is post-processing of what was released; else the
+    picture shows exact functions of the training rows. Of more than 20 features, those are
     drawn whose functions vary most over the rows; --feature draws any other, and the picture of all
     shows 20 of those.
 
     Example: dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric
     """
+    from dprepro.cli import private
     from dprepro.config import load_config
     from dprepro.ebm.model_file import load_model
     from dprepro.errors import DpreproError
     from dprepro.experiment.fitting import choose_tasks, describe, fit_model
+    from dprepro.experiment.origin import why_not_for_release
     from dprepro.report.shapes import (
         column_of,
         left_out,
@@ -135,14 +138,22 @@ def shapes(
         write_shapes,
     )
 
-    columns, tasks = [], []
+    columns, tasks, unfit = [], [], []
     if config is not None:
         experiment = load_config(config)
-        tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir)
+        tasks = choose_tasks(
+            experiment, method or [], epsilon or [], split, data_dir, identify=False
+        )
     require_room(len(tasks) + len(model or []))
     for task in tasks:
-        columns.append(column_of(describe(task), fit_model(experiment, task, data_dir)))
-    columns += [column_of(path.stem, load_model(path)) for path in model or []]
+        fitted = fit_model(experiment, task, data_dir)
+        columns.append(column_of(describe(task), fitted))
+        unfit.append(bool(why_not_for_release(fitted, task.is_private)))
+    for path in model or []:
+        loaded = load_model(path)
+        columns.append(column_of(path.stem, loaded))
+        unfit.append("not_for_release" in loaded.origin_)
+    private.warn(any(unfit), "the picture shows models without privacy, or without a sound ledger")
     if not columns:
         raise DpreproError("nothing to draw: name a config whose models to fit, or a --model")
     there = select_features(columns, feature or [], numeric)

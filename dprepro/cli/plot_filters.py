@@ -41,7 +41,7 @@ def filters(
     from dprepro.report.filters import draw
 
     experiment = load_config(config)
-    tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir)
+    tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir, identify=False)
     private.warn(tasks[0].is_private, "the picture shows held-out rows")
     found = explain(experiment, tasks, row or [0, 1], top, data_dir)
     endings = endings_of(format)

@@ -37,7 +37,7 @@ def margins(
 
     experiment = load_config(config)
     tasks = [
-        choose_one(experiment, method, epsilon, split, data_dir)
+        choose_one(experiment, method, epsilon, split, data_dir, identify=False)
         for split in range(min(fits or experiment.splits, experiment.splits))
     ]
     private.warn(tasks[0].is_private, "the picture shows exact advantages and margins")

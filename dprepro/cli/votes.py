@@ -42,7 +42,7 @@ def votes(
     from dprepro.experiment.voting import fit_vote
 
     experiment = load_config(config)
-    task = choose_one(experiment, method, epsilon, split, data_dir)
+    task = choose_one(experiment, method, epsilon, split, data_dir, identify=False)
     model, metrics = fit_vote(experiment, task, data_dir, allow_tuned_splits)
     if model.base != "1r":
         raise DpreproError(f"{task.method} votes with trees; choose one of 1-Rules, as lazybb-1r")

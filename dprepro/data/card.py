@@ -228,7 +228,22 @@ class Card(Strict):
             return True
         return not (self.is_public or self._is_stood_in_for(data_dir))
 
-    def fingerprint(self, data_dir: Path | None = None, with_test: bool = False) -> str:
+    def is_known(self, data_dir: Path | None = None, with_test: bool = False) -> bool:
+        """Whether `fingerprint` can tell the rows that would be loaded from any others.
+
+        Not so where they are private and a file without a checksum is not on this machine: a
+        download, say, that is still to come. After `dprepro.data.load` its bytes count.
+        """
+        if with_test and self.test_card is not None and not self.test_card.is_known(data_dir):
+            return False
+        return not self.is_private(data_dir) or all(
+            part.kind in _SAME_EVERYWHERE or self._file_digest(part, data_dir) is not None
+            for _, part in self._parts
+        )
+
+    def fingerprint(
+        self, data_dir: Path | None = None, with_test: bool = False, identify: bool = True
+    ) -> str:
         """Return a name for all that determines the loaded values and the domain.
 
         `with_test` adds ``+`` and the name of the donors' own test rows. Titles, notes and the
@@ -237,7 +252,9 @@ class Card(Strict):
         Of public rows it is 16 hex digits of a digest, `SYNTHETIC_PREFIX` before them where a
         stand-in would be loaded. Of private rows it is `PRIVATE_PREFIX`, 16 hex digits over what
         the card says, ``-`` and a token, random but equal for equal files on this machine (see
-        `dprepro.data.register`), or ``none`` where no file is there.
+        `dprepro.data.register`). The files are those put there and those downloaded. The token is
+        ``none`` where there is no file at all, or `identify` is false: then none is read, and
+        the name tells no states of the rows apart (see `is_known`).
 
         Raises
         ------
@@ -245,10 +262,11 @@ class Card(Strict):
             If the register that private rows need cannot be used.
         """
         if with_test and self.test_card is not None:
-            return f"{self.fingerprint(data_dir)}+{self.test_card.fingerprint(data_dir)}"
+            cards = (self, self.test_card)
+            return "+".join(card.fingerprint(data_dir, identify=identify) for card in cards)
         if self.is_private(data_dir):
             said = [self._said(source, part) for source, part in self._parts]
-            content = self._content(data_dir)
+            content = self._content(data_dir) if identify else ""
             token = token_of(content) if content else "none"
             return f"{PRIVATE_PREFIX}{_short_digest(self._state(said))}-{token}"
         prefix = SYNTHETIC_PREFIX if self._is_stood_in_for(data_dir) else ""
@@ -312,11 +330,16 @@ class Card(Strict):
         return not any(find_file(str(s.file), self.folder, data_dir) for s in private)
 
     def _file_digest(self, source: Source, data_dir: Path | None) -> str | None:
-        from dprepro.data.places import find_file
+        """Return the checksum in the card, else that of the file put there or downloaded."""
+        from dprepro.data.places import cached_file, find_file
 
-        if source.sha256 is not None or source.file is None:
+        if source.sha256 is not None or source.kind in _SAME_EVERYWHERE:
             return source.sha256
-        path = find_file(source.file, self.folder, data_dir)
+        if source.file is not None:
+            path = find_file(source.file, self.folder, data_dir)
+        else:
+            download = cached_file(source.kind, self.name, source.filename)
+            path = download if download.is_file() else None
         return hashlib.sha256(path.read_bytes()).hexdigest() if path else None
 
 

@@ -77,11 +77,15 @@ def _load(card: Card, data_dir: Path | None, online: bool) -> Dataset:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a dataset is on this machine, and right: "ok", "absent" or "wrong"."""
+    """Whether a dataset is on this machine, and right: "ok", "absent" or "wrong".
+
+    `is_private` says that the message counts private rows.
+    """
 
     name: str
     status: Literal["ok", "absent", "wrong"]
     message: str
+    is_private: bool = False
 
 
 def verify_all(names: Sequence[str], data_dir: Path | None = None) -> list[Check]:
@@ -98,7 +102,8 @@ def _verify(name: str, data_dir: Path | None) -> Check:
         return Check(name, "wrong", str(error))
     rows, columns = dataset.X.shape
     test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
-    return Check(name, "ok", f"{rows:,} rows{test}, {columns} columns, from {dataset.source}")
+    message = f"{rows:,} rows{test}, {columns} columns, from {dataset.source}"
+    return Check(name, "ok", message, load_card(name).is_private(data_dir, with_test=True))
 
 
 def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
@@ -120,7 +125,7 @@ def _advice(card: Card, data_dir: Path | None) -> str:
     for source in card.sources:
         places = [
             f"{file_candidates(part.file, card.folder, data_dir)[0]}"
-            + (f" (sha256 {part.sha256})" if part.sha256 else "")
+            + (f" (sha256 {part.sha256})" if part.sha256 and card.is_public else "")
             for part in source.files
             if part.file is not None
         ]

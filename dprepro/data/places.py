@@ -43,6 +43,11 @@ def data_folder(data_dir: Path | None = None) -> Path:
     return folder
 
 
+def cached_file(kind: str, card: str, name: str) -> Path:
+    """Return where the download `name` of a card lies, from a `kind` of source. May not exist."""
+    return cache_dir() / kind / card / name
+
+
 def file_candidates(name: str, folder: Path | None, data_dir: Path | None) -> list[Path]:
     """Return where the file `name` may lie, best first.
 

@@ -14,7 +14,7 @@ from dprepro.data.card_parts import Source, Synthetic
 from dprepro.data.cleaning import column_kinds
 from dprepro.data.formats import extract_member, read_table
 from dprepro.data.network import SourceError, download
-from dprepro.data.places import cache_dir, file_candidates, find_file
+from dprepro.data.places import cached_file, file_candidates, find_file
 from dprepro.data.synthetic import stand_in
 from dprepro.errors import DpreproError
 
@@ -125,7 +125,7 @@ def _local(source: Source, card: Card, data_dir: Path | None) -> RawTable:
         raise SourceError(f"no file at {' or '.join(map(str, places))}")
     try:
         data = _unpacked(path.read_bytes(), source)
-        digest = _check_sha256(data, source)
+        digest = _check_sha256(data, source, card)
         return RawTable(_parse(data, source, card), str(path), digest)
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error}") from error
@@ -134,13 +134,13 @@ def _local(source: Source, card: Card, data_dir: Path | None) -> RawTable:
 
 
 def _remote(source: Source, card: Card, online: bool) -> RawTable:
-    path = cache_dir() / source.kind / card.name / source.filename
+    path = cached_file(source.kind, card.name, source.filename)
     try:
         data = _cached(path, source)
         if data is None:
             if not online:
                 raise SourceError("not downloaded yet")
-            data = _fetch(source, path)
+            data = _fetch(source, card, path)
         origin = str(source.http) if source.http else f"OpenML {source.openml}"
         return RawTable(_parse(data, source, card), origin, _digest(data), cached=(path,))
     except OSError as error:
@@ -157,7 +157,7 @@ def _cached(path: Path, source: Source) -> bytes | None:
     return data if source.sha256 in (None, _digest(data)) else None
 
 
-def _fetch(source: Source, path: Path) -> bytes:
+def _fetch(source: Source, card: Card, path: Path) -> bytes:
     """Download into a folder of its own; only a file that is whole and right goes to `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as folder:
@@ -168,7 +168,7 @@ def _fetch(source: Source, path: Path) -> bytes:
 
             assert source.openml is not None
             data = download_arff(source.openml, Path(folder))
-        _check_sha256(data, source)
+        _check_sha256(data, source, card)
         whole = Path(folder) / "whole"
         whole.write_bytes(data)
         whole.replace(path)
@@ -191,11 +191,15 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _check_sha256(data: bytes, source: Source) -> str:
+def _check_sha256(data: bytes, source: Source, card: Card) -> str:
     found = _digest(data)
     if source.sha256 not in (None, found):
-        raise DpreproError(
-            f"wrong checksum ({len(data):,} bytes): sha256 expected {source.sha256}, "
-            f"found {found}; the file is damaged or another version"
+        # By a digest, whoever knows all private rows but one finds that one; the card's is kept
+        # back too, since it can be that of another state of the same rows.
+        seen = (
+            f" ({len(data):,} bytes): sha256 expected {source.sha256}, found {found}"
+            if card.is_public
+            else ": not the sha256 that the card expects, found another"
         )
+        raise DpreproError(f"wrong checksum{seen}; the file is damaged or another version")
     return found

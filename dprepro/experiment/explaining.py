@@ -13,10 +13,10 @@ from sklearn.neural_network import MLPClassifier
 from dprepro.config import ExperimentConfig
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.errors import DpreproError
-from dprepro.experiment.fitting import describe
+from dprepro.experiment.fitting import data_of, describe
 from dprepro.experiment.pictured import Explained, Explanations
 from dprepro.experiment.record import Task
-from dprepro.experiment.worker import DataRef, fit_task, rows_of
+from dprepro.experiment.worker import fit_task, rows_of
 from dprepro.llm.attribution import integrated_gradients, smoothed_gradients
 
 
@@ -43,9 +43,7 @@ def explain(
     DpreproError
         If there is no such row, or a model has neither maps nor gradients.
     """
-    data = DataRef(
-        config.card, data_dir, tasks[0].data_fingerprint, config.evaluation == "test-set"
-    )
+    data = data_of(config, data_dir)
     held_out = rows_of(tasks[0], data, "unit-interval")
     size = len(held_out.y_test)
     for row in rows:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dprepro.config import ExperimentConfig
+from dprepro.data.card import load_card
 from dprepro.ebm.additive import AdditiveModel
 from dprepro.errors import DpreproError, publishable
 from dprepro.experiment.circumstances import check_tuned_splits
@@ -16,6 +18,7 @@ from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, score_on_test_rows
 
+_NONCE = secrets.token_hex(32)
 # What decides which rows train and which test.
 _ROWS = ("dataset", "seed", "split", "test_share", "evaluation", "data_fingerprint")
 
@@ -26,11 +29,12 @@ def choose_tasks(
     epsilons: Sequence[float] = (),
     split: int = 0,
     data_dir: Path | None = None,
+    identify: bool = True,
 ) -> list[Task]:
     """Return the tasks of one split that can be run: methods, then epsilons, in the order given.
 
     Names of methods, where given, are methods or labels; without epsilons those of the config
-    follow each other.
+    follow each other. `identify` is that of `plan`.
 
     Raises
     ------
@@ -41,7 +45,7 @@ def choose_tasks(
         raise DpreproError(
             f"{config.name} has the splits 0 to {config.splits - 1}, and no split {split}"
         )
-    chosen = narrow(plan(config, data_dir), split + 1, methods, epsilons)
+    chosen = narrow(plan(config, data_dir, identify), split + 1, methods, epsilons)
     tasks = [p.task for p in chosen if p.task.split == split and not p.skip]
     if not tasks:
         reasons = sorted({p.skip for p in chosen if p.skip})
@@ -55,6 +59,7 @@ def choose_one(
     epsilon: float | None = None,
     split: int = 0,
     data_dir: Path | None = None,
+    identify: bool = True,
 ) -> Task:
     """Return the only task of one split that a method and an epsilon name.
 
@@ -64,7 +69,7 @@ def choose_one(
         As `choose_tasks`, and if they name several: a label and an epsilon name one.
     """
     epsilons = [] if epsilon is None else [epsilon]
-    tasks = choose_tasks(config, [method], epsilons, split, data_dir)
+    tasks = choose_tasks(config, [method], epsilons, split, data_dir, identify)
     exact = [task for task in tasks if task.label == method] or tasks
     if len(exact) > 1:
         raise DpreproError(
@@ -98,7 +103,7 @@ def fit_model(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit = fit_all_rows if all_rows else fit_task
-            model = fit(task, _data(config, task, data_dir))
+            model = fit(task, data_of(config, data_dir))
     except ValueError as error:
         raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
     if not isinstance(model, AdditiveModel):
@@ -156,7 +161,7 @@ def score_held_out(
             f"({', '.join(other)} differ): name the config that it was fitted with"
         )
     try:
-        return score_on_test_rows(model, task, _data(config, task, data_dir), encoding="frame")
+        return score_on_test_rows(model, task, data_of(config, data_dir), encoding="frame")
     except ValueError as error:
         raise DpreproError(
             f"the model does not fit the rows of {task.dataset}: {publishable(error)}"
@@ -173,7 +178,11 @@ def _check_tuned(trained: Mapping[str, Any], config: ExperimentConfig) -> None:
     check_tuned_splits(config)
 
 
-def _data(config: ExperimentConfig, task: Task, data_dir: Path | None) -> DataRef:
-    return DataRef(
-        config.card, data_dir, task.data_fingerprint, with_test=config.evaluation == "test-set"
-    )
+def data_of(config: ExperimentConfig, data_dir: Path | None = None) -> DataRef:
+    """Return where the dataset of a config is, and the state that it is in.
+
+    The state is known to this process alone: it needs no register of private data.
+    """
+    with_test = config.evaluation == "test-set"
+    state = load_card(config.card).seal(_NONCE, data_dir, with_test)
+    return DataRef(config.card, data_dir, state, with_test)

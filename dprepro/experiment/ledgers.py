@@ -73,7 +73,8 @@ def planned_ledgers(
     """
     card = load_card(config.card)
     domain = _domain(card, config.name, data_dir)
-    chosen = narrow(plan(config, data_dir), splits=1, methods=methods, epsilons=epsilons)
+    planned = plan(config, data_dir, identify=False)
+    chosen = narrow(planned, splits=1, methods=methods, epsilons=epsilons)
     tasks = [p.task for p in chosen if not p.skip]
     rows = round((card.expect.rows or _ROWS) * (1 - config.held_out))
     found = list(_fit_all(tasks, domain, card.task, rows))

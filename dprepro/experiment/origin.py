@@ -25,8 +25,24 @@ _NOTE = (
 
 
 def local_notes_path(model: Path) -> Path:
-    """Return where the notes on a model file lie that are not for release."""
-    return model.with_name(f"{model.stem}.local.json")
+    """Return where the notes on a model file lie that are not for release.
+
+    The name does not end as that of a model does, so that nobody takes the notes for one.
+    """
+    return model.with_name(f"{model.stem}.local-notes")
+
+
+def why_not_for_release(model: AdditiveModel, is_private: bool) -> str:
+    """Return why a model is not for release, in words; empty where its rows are public.
+
+    Of private rows a model can be released if it has a ledger, and the ledger holds.
+    """
+    if not is_private:
+        return ""
+    ledger: Any = getattr(model, "ledger_", None)
+    if ledger is None:
+        return "fitted to private rows without privacy"
+    return "" if ledger.holds else "fitted to private rows, and its ledger does not hold"
 
 
 def save_fitted(
@@ -54,8 +70,8 @@ def save_fitted(
         origin["rows"] = "all" if all_rows else "of one split"
     else:
         origin["task"] = known
-    if task.is_private and not hasattr(model, "ledger_"):
-        origin["not_for_release"] = "fitted to private rows without privacy"
+    if reason := why_not_for_release(model, task.is_private):
+        origin["not_for_release"] = reason
     save_model(model, path, origin)
     if all_rows or not task.is_private:
         return None

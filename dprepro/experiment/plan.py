@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from dprepro.config import ExperimentConfig, MethodEntry, MetricName
+from dprepro.data import load
 from dprepro.data.card import Card, load_card
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.metrics import METRICS
@@ -27,11 +28,17 @@ class PlannedTask:
     skip: str = ""
 
 
-def plan(config: ExperimentConfig, data_dir: Path | None = None) -> list[PlannedTask]:
+def plan(
+    config: ExperimentConfig, data_dir: Path | None = None, identify: bool = True
+) -> list[PlannedTask]:
     """Return every task of a config: by split, then method, then epsilon.
 
     Within a split, methods that want the same encoding follow each other, so that a worker
     encodes the rows once.
+
+    Tasks on private rows name the state of the rows, so that no other state is taken for it. A
+    file without a checksum is fetched for that. `identify` false does without: such tasks are to
+    look at and to fit, and no record may be written of them.
 
     Raises
     ------
@@ -39,7 +46,7 @@ def plan(config: ExperimentConfig, data_dir: Path | None = None) -> list[Planned
         If a method, one of its parameters, the dataset, or the metric for its kind of task is
         unknown, if the method refuses a parameter's value, if ``domain: public`` is asked of a
         card without one, or delta is 0 for a method that needs one. The message names file, line
-        and key.
+        and key. Also if private rows that are to be named cannot be had.
     """
     card = _card(config)
     _check_metric(config, card)
@@ -55,7 +62,7 @@ def plan(config: ExperimentConfig, data_dir: Path | None = None) -> list[Planned
         for entry in entries.expanded
     ]
     chosen.sort(key=lambda pair: pair[1].encoding)  # stable: the config's order within each
-    fingerprint = card.fingerprint(data_dir, config.evaluation == "test-set")
+    fingerprint = _fingerprint(config, card, data_dir, identify)
     return [
         PlannedTask(
             _task(config, card, entry, method, epsilon, split, fingerprint),
@@ -115,6 +122,15 @@ def _card(config: ExperimentConfig) -> Card:
         return load_card(config.card)
     except DpreproError as error:
         raise DpreproError(f"{config.where('dataset')}: {error}") from error
+
+
+def _fingerprint(
+    config: ExperimentConfig, card: Card, data_dir: Path | None, identify: bool
+) -> str:
+    with_test = config.evaluation == "test-set"
+    if identify and not card.is_known(data_dir, with_test):
+        load(config.card, data_dir, with_test=with_test)
+    return card.fingerprint(data_dir, with_test, identify)
 
 
 def _check_metric(config: ExperimentConfig, card: Card) -> None:

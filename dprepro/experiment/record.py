@@ -15,12 +15,15 @@ from dprepro.privacy.unverified import is_unverified
 
 Status = Literal["ok", "failed", "skipped"]
 
+_TOKEN = "data_fingerprint and key: equal ones in two journals say that no row changed"
 _EXACT: Mapping[str, tuple[str, ...]] = {
     "ok": (
         "metrics: scores on test rows, and what the method says of its own fit",
         "seconds: how long it took",
+        _TOKEN,
     ),
-    "failed": ("status and message: that and how it failed",),
+    "failed": ("status and message: that and how it failed", _TOKEN),
+    "skipped": (_TOKEN,),
 }
 
 
@@ -120,7 +123,7 @@ class Record:
 
     @property
     def exact(self) -> tuple[str, ...]:  # noqa: D102 - see the class
-        return _EXACT.get(self.status, ()) if self.task.is_private else ()
+        return _EXACT[self.status] if self.task.is_private else ()
 
     def to_json(self) -> dict[str, Any]:
         """Return one journal line as a dict; ``exact`` is in it where there is something to say."""

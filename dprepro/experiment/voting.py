@@ -12,10 +12,10 @@ import numpy as np
 from dprepro.config import ExperimentConfig
 from dprepro.errors import DpreproError, publishable
 from dprepro.experiment.circumstances import check_tuned_splits
-from dprepro.experiment.fitting import describe
+from dprepro.experiment.fitting import data_of, describe
 from dprepro.experiment.pictured import BoostingRuns
 from dprepro.experiment.record import Task
-from dprepro.experiment.worker import DataRef, fit_task, score_on_test_rows
+from dprepro.experiment.worker import fit_task, score_on_test_rows
 from dprepro.lazybb import LazyBBClassifier
 
 
@@ -37,9 +37,7 @@ def fit_vote(
     """
     if not allow_tuned_splits:
         check_tuned_splits(config)
-    data = DataRef(
-        config.card, data_dir, task.data_fingerprint, with_test=config.evaluation == "test-set"
-    )
+    data = data_of(config, data_dir)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

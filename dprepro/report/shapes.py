@@ -39,23 +39,27 @@ MOST_MODELS = 12
 
 @dataclass(frozen=True)
 class Column:
-    """The functions of one model. `unit` says what they are measured in."""
+    """The functions of one model.
+
+    `unit` says what they are measured in, `warning` what a caption has to say of the model.
+    """
 
     title: str
     shapes: tuple[Shape, ...]
     unit: str = "log odds"
+    warning: str = ""
 
     def get(self, feature: str) -> Shape | None:
         """Return the function of a feature, or None."""
         return next((shape for shape in self.shapes if shape.name == feature), None)
 
 
-def column_of(title: str, model: AdditiveModel) -> Column:
+def column_of(title: str, model: AdditiveModel, warning: str = "") -> Column:
     """Return the functions of a fitted or loaded model."""
     from dprepro.ebm.shapes import shapes_of
 
     unit = "log odds" if hasattr(model, "classes_") else "target"
-    return Column(title, tuple(shapes_of(model)), unit)
+    return Column(title, tuple(shapes_of(model)), unit, warning)
 
 
 def select_features(

@@ -99,6 +99,14 @@ def test_describe_says_whether_rows_are_private_and_shows_no_digest_of_them(card
     assert not json.loads(run("describe", "breast-cancer", "--json").output)["private"]
 
 
+def test_whoever_counts_private_rows_is_told(card: Path) -> None:
+    for command in ("verify", "fetch"):
+        said = run(command, str(card))
+        assert "2 rows" in said.stdout
+        assert said.stderr.startswith("PRIVATE DATA: the number of rows is exact")
+        assert "PRIVATE" not in run(command, "breast-cancer").stderr
+
+
 def test_describe_as_json(card: Path) -> None:
     described = json.loads(run("describe", str(card), "--json").output)
     assert described["rows"] == 2

@@ -48,7 +48,7 @@ def model(lab: Lab, config: Path) -> Path:
 def test_a_saved_model_remembers_where_it_comes_from(model: Path) -> None:
     origin = load_model(model).origin_
     assert (origin["config"], origin["epsilon"], origin["rows"]) == ("lab", 8.0, "of one split")
-    notes = json.loads(model.with_name("model.local.json").read_text())
+    notes = json.loads(model.with_name("model.local-notes").read_text())
     assert (notes["task"]["split"], notes["task"]["epsilon"]) == (1, 8.0)
 
 
@@ -69,7 +69,7 @@ def test_fit_says_what_the_ledger_says(
     config = lab.config(methods=methods, epsilons=[8], seed=seed, domain="public")
     output = dprepro("fit", config, "--method", method, "-o", lab.folder / "m.json", *options)
     assert says in output
-    assert ("m.local.json: which rows" in output) == bool(options)
+    assert ("m.local-notes: which rows" in output) == bool(options)
     assert ("all rows" in output.splitlines()[0]) == (not options)
 
 
@@ -138,6 +138,23 @@ def test_shapes_of_methods_and_of_files_are_drawn(model: Path, config: Path) -> 
     ]
     saved = dprepro("plot", "shapes", "--model", model, "--numeric", "--name", "mine", *options)
     assert saved.split() == [str(folder / "mine-a.svg")]
+
+
+@pytest.mark.parametrize(
+    ("method", "seed", "warned"),
+    [("dp-ebm-plus", None, False), ("dp-ebm-plus", 7, True), ("ebm", None, True)],
+)
+def test_shapes_of_private_rows_are_called_so_unless_a_ledger_holds(
+    lab: Lab, method: str, seed: int | None, warned: bool
+) -> None:
+    config = lab.config(methods=[method], epsilons=[1], seed=seed, domain="public")
+    model = lab.folder / "m.json"
+    dprepro("fit", config, "--method", method, "--output", model)
+    output = ("--output", str(lab.folder), "--format", "svg")
+    for drawn in ([str(config)], ["--model", str(model)]):
+        said = CliRunner().invoke(app, ["plot", "shapes", *drawn, *output])
+        assert said.exit_code == 0, said.output
+        assert ("PRIVATE DATA: the picture shows models without" in said.stderr) == warned
 
 
 @pytest.mark.parametrize(

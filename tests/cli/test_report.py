@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.errors import DpreproError
+from tests.private_table import rows_of, write_table
 from tests.report.page.pages import hostile_journals, journals, write_page
 
 
@@ -96,3 +97,21 @@ def test_mistakes_are_said(folder, tmp_path):
     (tmp_path / "file").touch()
     blocked = tmp_path / "file" / "page.html"
     assert "cannot be written" in refused("--results", folder, "--output", blocked)
+
+
+@pytest.mark.parametrize("name", ["m.json", "m.local.json"])
+def test_notes_beside_the_model_of_a_private_split_are_not_taken_for_a_model(tmp_path, name):
+    methods = [{"method": "dp-ebm-gdp", "params": {"n_epochs": 2}}]
+    config = write_table(tmp_path, "binary", rows_of("binary"), methods=methods, splits=1)
+    results = tmp_path / "results"
+    fit = ["--method", "dp-ebm-gdp", "--split", "0", "-o", str(results / "models" / name)]
+    output = str(tmp_path / "report.html")
+    for command in (
+        ["fit", str(config), *fit],
+        ["run", str(config), "--jobs", "1", "--results", str(results)],
+        ["report", "--results", str(results), "--output", output],
+    ):
+        said = CliRunner().invoke(app, command)
+        assert said.exit_code == 0, (command, said.output, said.exception)
+    assert len(list((results / "models").iterdir())) == 2
+    assert "age on patients: dp-ebm-gdp, ε=1" in (tmp_path / "report.html").read_text()

@@ -327,6 +327,54 @@ def test_a_seal_tells_whether_two_places_have_the_same_data(
     assert card.seal("00" * 32) != seal
 
 
+@pytest.mark.parametrize("others", [[], [{"file": "none.csv", "sha256": SHA}]])
+def test_the_bytes_of_a_download_without_a_checksum_count(
+    make_card: Callable[..., Card], places: Path, toy_csv: bytes, others: list[dict[str, str]]
+) -> None:
+    card = make_card({"sources": [*others, {"http": "http://localhost/a/toy.csv"}]})
+    assert not card.is_known()
+    path = places / "http" / "toy" / "toy.csv"
+    path.parent.mkdir(parents=True)
+    found = []
+    for content in (toy_csv, toy_csv + b"9,red,no\n"):
+        path.write_bytes(content)
+        assert card.is_known()
+        found.append((card.fingerprint(), card.seal("00" * 32)))
+    assert not set(found[0]) & set(found[1])
+    path.write_bytes(toy_csv)
+    assert (card.fingerprint(), card.seal("00" * 32)) == found[0]
+
+
+def test_only_private_files_without_a_checksum_have_to_be_there(
+    make_card: Callable[..., Card], write_card: Callable[..., Path]
+) -> None:
+    assert not make_card().is_known()
+    assert make_card({"sources": [{"file": "toy.csv", "sha256": SHA}]}).is_known()
+    assert make_card({"expect": {"values_sha256": SHA}}).is_known()
+    assert make_card({"sources": [{"sklearn": "iris"}], "private": "true"}).is_known()
+    test = {"sources": [{"file": "test.csv"}]}
+    both = load_card(write_card({"expect": {"values_sha256": SHA}, "test": test}))
+    assert (both.is_known(), both.is_known(with_test=True)) == (True, False)
+
+
+def test_without_being_identified_no_private_file_is_read(
+    make_card: Callable[..., Card],
+    tmp_path: Path,
+    toy_csv: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    card = make_card({"test": {"sources": [{"file": "toy.csv"}]}})
+    (tmp_path / "cards" / "toy.csv").write_bytes(toy_csv)
+    identified = card.fingerprint(with_test=True)
+    monkeypatch.setenv("DPREPRO_STATE", "/proc/nope")
+    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} is read"))
+    plain = card.fingerprint(with_test=True, identify=False)
+    assert [part[:-5] for part in plain.split("+")] == [
+        part.rpartition("-")[0] for part in identified.split("+")
+    ]
+    assert plain.count("-none") == 2
+
+
 def test_each_file_of_a_pool_counts_and_so_does_their_order(
     make_card: Callable[..., Card], tmp_path: Path, toy_csv: bytes
 ) -> None:

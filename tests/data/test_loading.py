@@ -152,7 +152,8 @@ def test_a_wrong_local_file_stops_at_once(
     write_card: WriteCard, server: Server, toy_csv: bytes
 ) -> None:
     server.replies["/toy.csv"] = Reply(toy_csv)
-    sources = [{"file": "toy.csv", "sha256": "0" * 64}, {"http": f"{server.url}/toy.csv"}]
+    good = {"http": f"{server.url}/toy.csv", "sha256": sha(toy_csv)}
+    sources = [{"file": "toy.csv", "sha256": "0" * 64}, good]
     path = write_card({"sources": sources})
     path.with_name("toy.csv").write_bytes(toy_csv)
     with pytest.raises(DpreproError) as caught:
@@ -237,7 +238,7 @@ def test_failed_downloads_are_explained_and_leave_nothing(
         {"http": f"{server.url}/none.csv", "sha256": sha(toy_csv)},
         {"http": f"{server.url}/half.zip", **member},
         {"http": f"{server.url}/other.zip", **member},
-        {"http": f"{server.url}/values.csv"},
+        {"http": f"{server.url}/values.csv", "sha256": sha(server.replies["/values.csv"].body)},
     ]
     path = write_card({"sources": sources, "url": "https://example.org/toy"})
     with pytest.raises(UnavailableError) as caught:
@@ -305,3 +306,20 @@ def test_verify_tells_right_wrong_and_absent(
     assert check.status == "wrong"
     assert "expected 4, found another" in check.message
     assert server.asked == []
+
+
+@pytest.mark.parametrize("kind", ["file", "http"])
+def test_of_a_private_file_with_another_checksum_no_digest_and_no_size_is_told(
+    write_card: WriteCard, server: Server, toy_csv: bytes, kind: str
+) -> None:
+    body = toy_csv * 300
+    server.replies["/toy.csv"] = Reply(body)
+    place = {"file": "toy.csv", "http": f"{server.url}/toy.csv"}[kind]
+    path = write_card({"private": True, "sources": [{kind: place, "sha256": "e" * 64}]})
+    if kind == "file":
+        path.with_name("toy.csv").write_bytes(body)
+    with pytest.raises(DpreproError, match="found another") as caught:
+        load(path)
+    said = str(caught.value)
+    for secret in (sha(body), sha(body)[:8], f"{len(body):,}", str(len(body)), "e" * 64):
+        assert secret not in said

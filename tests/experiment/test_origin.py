@@ -37,7 +37,7 @@ def make_public(lab: Lab) -> None:
 def test_which_private_rows_trained_is_kept_beside_the_file(lab: Lab) -> None:
     model, task = fitted(lab)
     path = lab.folder / "m.json"
-    assert save_fitted(model, "lab", task, path, all_rows=False) == lab.folder / "m.local.json"
+    assert save_fitted(model, "lab", task, path, all_rows=False) == lab.folder / "m.local-notes"
     origin = load_model(path).origin_
     assert (origin["rows"], origin["config"], origin["epsilon"]) == ("of one split", "lab", 4.0)
     assert not {"task", "seed", "split", "data_fingerprint"} & set(origin)
@@ -73,6 +73,9 @@ def test_a_model_of_private_rows_without_privacy_is_not_for_release(lab: Lab) ->
     path = lab.folder / "m.json"
     save_fitted(model, "lab", task, path, all_rows=True)
     assert load_model(path).origin_["not_for_release"] == "fitted to private rows without privacy"
+    model, task = fitted(lab)  # with a fixed seed
+    save_fitted(model, "lab", task, path, all_rows=True)
+    assert load_model(path).origin_["not_for_release"].endswith("its ledger does not hold")
     make_public(lab)
     model, task = fitted(lab, "ebm")
     save_fitted(model, "lab", task, path, all_rows=True)
@@ -109,6 +112,6 @@ def test_an_origin_that_says_nothing_of_rows_names_no_task() -> None:
 
 def test_a_place_that_cannot_be_written_is_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     model, task = fitted(lab)
-    (lab.folder / "m.local.json").mkdir()
-    with pytest.raises(DpreproError, match=r"cannot write .*m.local.json"):
+    (lab.folder / "m.local-notes").mkdir()
+    with pytest.raises(DpreproError, match=r"cannot write .*m.local-notes"):
         save_fitted(model, "lab", task, lab.folder / "m.json", all_rows=False)

@@ -61,12 +61,16 @@ def test_a_record_survives_strict_json(epsilon: float, status: Any) -> None:
 def test_a_record_of_private_rows_names_what_of_it_is_exact(fingerprint: str) -> None:
     task = replace(TASK, data_fingerprint=fingerprint)
     assert task.is_private
-    for status, named in (("ok", "metrics: "), ("failed", "status and message: ")):
+    for status, named in (
+        ("ok", "metrics: "),
+        ("failed", "status and message: "),
+        ("skipped", "data_fingerprint and key: equal ones"),
+    ):
         record = Record(task, status, metrics={"auc": 0.5})
         assert record.to_json()["exact"] == list(record.exact)
         assert record.exact[0].startswith(named)
+        assert record.exact[-1].endswith("in two journals say that no row changed")
         assert Record.from_json(record.to_json()) == record
-    assert "exact" not in Record(task, "skipped").to_json()
 
 
 def test_of_public_rows_a_record_is_what_it_was() -> None:

@@ -36,6 +36,9 @@ ROWS = 1237
 SECRETS = re.compile(r"SENTINEL|987,?65|9\.8765|\b1,?23[67]\b|\b98[89]\b|\b24[78]\b")
 # Lines of code are no rows.
 PLACE = re.compile(r"\w+\.pyx?:\d+")
+# Of rows or of their file; the cards here expect one that nothing has.
+DIGEST = re.compile(r"[0-9a-f]{12,}")
+NO_DIGEST = "0" * 64
 DIGESTS = {"data_fingerprint": ""}
 
 CARD = """
@@ -123,7 +126,11 @@ SPOILT: dict[str, Callable[[list[str]], list[str]]] = {
 CARDS = {
     "public": CARD,
     "observed": OBSERVED,
-    "expecting": CARD + "expect: {rows: 100, positives: 5, positive_share: [0.01, 0.02]}\n",
+    "expecting": CARD + "private: true\nexpect: {rows: 100, positives: 5, positive_share: [0.01, "
+    f"0.02], values_sha256: {NO_DIGEST}}}\n",
+    "checksum": CARD.replace(
+        "file: tiny.csv", f"private: true\nsources: [{{file: tiny.csv, sha256: {NO_DIGEST}}}]"
+    ),
     "regression": OBSERVED.replace("binary", "regression").replace('positive: "yes"\n', ""),
     "classes": CARD.replace("binary", "multiclass").replace(
         'positive: "yes"', 'labels: ["yes", "no", "other"]'
@@ -174,9 +181,16 @@ def write(folder: Path, card: str, spoil: Callable[[list[str]], list[str]]) -> T
 
 
 def assert_withheld(text: str, folder: Path | None = None) -> None:
-    """Assert that a text holds none of the planted values; folders are no values."""
+    """Assert that a text holds none of the planted values; folders are no values.
+
+    Nor does it hold, of the table in the folder, a digest or the number of bytes.
+    """
     if folder is not None:
-        text = text.replace(str(folder), "")
+        text = text.replace(str(folder), "").replace(NO_DIGEST, "")
+        size = (folder / "tiny.csv").stat().st_size
+        sizes = rf"\b({size}|{size:,})\b" if size > 1000 else "(?!)"
+        assert not DIGEST.search(text), text
+        assert not re.search(sizes, text), text
     assert not SECRETS.search(text), text
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -16,6 +17,9 @@ from dprepro.report.shapes import Column, column_of, left_out, most_important, s
 from dprepro.report.shapes import draw as draw_shapes
 from dprepro.report.tables import ResultTable
 from dprepro.report.text import legible, shortened
+
+if TYPE_CHECKING:
+    from dprepro.ebm.model_file import LoadedClassifier, LoadedRegressor
 
 MODELS = "models"
 """The folder below the results' that holds saved models."""
@@ -122,10 +126,14 @@ def _shapes(
     number: int, dataset: str, columns: Sequence[Column], features: Sequence[str]
 ) -> Iterator[PageFigure]:
     for position, feature in enumerate(features):
-        titles = ", ".join(column.title for column in columns)
+        titles = ", ".join(_named(column) for column in columns)
         caption = f"{shortened(feature, _LONGEST_NAME)} on {dataset}: {titles}"
         svg = inline(draw_shapes(columns, [feature]), f"s{number}-{position}-", caption)
         yield PageFigure(caption, svg, None, dataset, is_wide=len(columns) > 1)
+
+
+def _named(column: Column) -> str:
+    return f"{column.title} ({column.warning})" if column.warning else column.title
 
 
 def _left_out(
@@ -156,11 +164,19 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
         )
         epsilon = model.ledger_.epsilon if hasattr(model, "ledger_") else math.inf
         title = label if math.isinf(epsilon) else f"{label}, ε={epsilon:g}"
-        found.append((-epsilon, dataset, column_of(legible(title), model)))
+        found.append((-epsilon, dataset, column_of(legible(title), model, _warning(model))))
     by_dataset: dict[str, list[Column]] = {}
     for _, dataset, column in sorted(found, key=lambda entry: entry[:2]):
         by_dataset.setdefault(dataset, []).append(column)
     return by_dataset
+
+
+def _warning(model: LoadedClassifier | LoadedRegressor) -> str:
+    """Say that a model is not for release, where its file says so."""
+    if "not_for_release" not in model.origin_:
+        return ""
+    how = "its ledger does not hold" if hasattr(model, "ledger_") else "fitted without privacy"
+    return f"PRIVATE rows, {how}: not for release"
 
 
 def _has_levels(panel: Panel) -> bool:

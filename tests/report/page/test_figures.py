@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier
+from dprepro.ebm import DPEBMClassifier, EBMClassifier
 from dprepro.ebm.model_file import save_model
 from dprepro.errors import DpreproError
 from dprepro.report.page.figures import MODELS, FigureSources, figure_groups
@@ -74,6 +74,25 @@ def test_of_many_saved_models_the_most_private_are_drawn(tmp_path):
     assert figure.caption.count("DP-EBM") == 6
     assert figure.caption.endswith("ε=1")
     assert "6 most private of 8" in group.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (DPEBMClassifier, "PRIVATE rows, its ledger does not hold: not for release"),
+        (EBMClassifier, "PRIVATE rows, fitted without privacy: not for release"),
+    ],
+)
+def test_a_model_that_is_not_for_release_is_called_so(tmp_path, model, says):
+    X = pd.DataFrame({"x & y": np.linspace(0, 1, 60)})
+    fitted = model(n_epochs=2, random_state=0).fit(X, np.arange(60) % 2)
+    for name, origin in (("m", {"not_for_release": "-"}), ("n", {})):
+        save_model(fitted, tmp_path / MODELS / f"{name}.json", origin)
+    (group,) = groups(tmp_path)
+    marked, plain = (figure.caption for figure in group.figures)
+    assert marked.endswith(f"({says})")
+    assert says in group.figures[0].svg
+    assert "PRIVATE" not in plain
 
 
 @pytest.mark.parametrize("origin", [{}, {"task": None}, {"task": "<b>"}])
