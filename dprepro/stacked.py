@@ -132,6 +132,8 @@ class Stacked:
 
 
 def _width(console: Console, options: ConsoleOptions, table: Table) -> int:
+    """Return what the columns of `table` take, with all between them."""
+    table.min_width = None  # room for its title, which may wrap
     return Measurement.get(console, options.update_width(_NO_EDGE), table).maximum
 
 

@@ -144,9 +144,9 @@ def _deviations(title: str, cells: Sequence[CellVerdict]) -> Stacked:
         Column("ε", [level(p.epsilon) for p in printed]),
     ]
     headings = ("Published", "Measured", "Difference", "95 % interval", "Tolerance")
-    numbers = zip(*map(figures, cells), strict=True)
-    for heading, found in zip((*headings, "p (equivalent)"), numbers, strict=True):
-        columns.append(Column(heading, [(Text(text),) for text in found]))
+    numbers = [figures(cell) for cell in cells]
+    for position, heading in enumerate((*headings, "p (equivalent)")):
+        columns.append(Column(heading, [(Text(row[position]),) for row in numbers]))
     verdicts = [(Text(cell.verdict.value, STYLES[cell.verdict]),) for cell in cells]
     columns.append(Column("Verdict", verdicts))
     columns.append(Column("Note", [cell.note for cell in cells], least=_NOTE_WIDTH))
