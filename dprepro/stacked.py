@@ -18,6 +18,8 @@ Cell = str | tuple[Text, ...]
 
 # Wide enough to measure a table as if there were no edge.
 _NO_EDGE = 1_000_000
+# Names are not folded to fewer characters, whatever the width.
+_SHORTEST_NAME = 4
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class Column:
 class Stacked:
     """A table that becomes several, one below the other, where the console is too narrow.
 
-    Each part repeats the first `lead` columns. Nothing is cut: only where those and one more
-    column are wider than the console, words and numbers go on in the next line.
+    Each part repeats the first `lead` columns. Nothing is cut: where those and one more
+    column are wider than the console, names are folded, and only then the other cells.
 
     Attributes
     ----------
@@ -99,9 +101,16 @@ class Stacked:
     def _widened(
         self, part: list[tuple[Column, int]], console: Console, options: ConsoleOptions
     ) -> list[tuple[Column, int]]:
-        """Hand out the room that is left to the columns that can use it, the modest ones first."""
-        spare = max(self._spare(part, console, options), 0)
+        """Hand out the room that is left to the columns that can use it, the modest ones first.
+
+        Where there is too little, the first columns give theirs: names may be folded.
+        """
+        spare = self._spare(part, console, options)
         widths = [width for _, width in part]
+        while spare < 0 and max(widths[: self.lead]) > _SHORTEST_NAME:
+            widths[widths[: self.lead].index(max(widths[: self.lead]))] -= 1
+            spare += 1
+        spare = max(spare, 0)
         wishes = [column.widest - width for column, width in part]
         for position in sorted(range(len(part)), key=wishes.__getitem__):
             more = min(wishes[position], spare)
