@@ -96,12 +96,12 @@ def check(
     report = judge_all(documents, found, explained, widths, min_splits, explained_claims)
     if fast:
         report = report.of_measured()
-    _show(report, rerun, require_all, verbose, format)
     if not (fast or report.measured):
         raise DpreproError(
             f"nothing to judge: the journals in {results} hold no result that answers to a printed "
             "cell; `dprepro run adult` makes some"
         )
+    _show(report, rerun, require_all, verbose, format)
     if not report.passes(require_all) or (rerun is not None and not rerun.passes):
         raise typer.Exit(1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -82,9 +82,10 @@ def method_titles() -> dict[str, str]:
 
 
 def console() -> Console:
-    """Return a console of the terminal's width; wide for a file or a pipe, unless COLUMNS says."""
+    """Return a console of the terminal's width; wide for a file or a pipe, unless COLUMNS says.
+
+    A COLUMNS that is no positive number says nothing.
+    """
     from rich.console import Console
 
-    terminal = Console()
-    has_width = terminal.is_terminal or os.environ.get("COLUMNS", "").isdigit()
-    return terminal if has_width else Console(width=_FILE_WIDTH)
+    return Console(width=shutil.get_terminal_size((_FILE_WIDTH, 0)).columns)

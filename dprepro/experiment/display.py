@@ -21,14 +21,18 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from dprepro.config import ExperimentConfig
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Observer, Outlook
 from dprepro.experiment.summary import CellKey, Summary, Tally
 from dprepro.privacy.unverified import UNVERIFIED
+from dprepro.stacked import Column, Stacked
 
 _PHASES = ("encode", "fit", "predict")
+_LOOKS: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+_LEGEND = "[n/m]: only n of m splits finished."
 
 
 def display_for(config: ExperimentConfig, console: Console) -> Observer:
@@ -137,11 +141,11 @@ class PlainDisplay:
         self._console.print(f"{self._config.name}: {escape(line)}", soft_wrap=True, highlight=False)
 
 
-def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> Table:
-    """Return the mean of every cell: rows methods, columns epsilons.
+def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> Group:
+    """Return the mean of every cell: rows methods, columns epsilons; below it what marks mean.
 
     With `spread` the standard deviation over splits stands beside it. Cells with fewer splits
-    than the fullest one say how many they have.
+    than the fullest one say how many they have, of those that the config asks for.
     """
     labels = [
         m.label
@@ -149,21 +153,20 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
         for m in e.expanded
         if any(k[0] == m.label for k in tally.values)
     ]
-    most = max((len(values) for values in tally.values.values()), default=0)
+    counts = [len(values) for values in tally.values.values()]
+    most = max(counts, default=0)
     measure = "mean ± sd" if spread else "mean"
     made_up = " of SYNTHETIC data" if tally.is_synthetic else ""
     part = f"{most} of {config.splits}" if most < config.splits else f"{most}"
     title = f"{config.name}: {config.metric}, {measure} over {part} split(s){made_up}"
-    style: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-    table = Table(title=title, title_style="bold", min_width=len(title), **style)
-    table.add_column("epsilon", no_wrap=True)
-    epsilons = sorted({epsilon for _, epsilon in tally.values})
-    for epsilon in epsilons:
-        table.add_column("none" if math.isinf(epsilon) else f"{epsilon:g}", justify="right")
-    for label in labels:
-        cells = (_cell_text(tally, (label, epsilon), spread, most) for epsilon in epsilons)
-        table.add_row(escape(label), *cells)
-    return table
+    columns = [Column("epsilon", [(Text(label),) for label in labels])]
+    for epsilon in sorted({epsilon for _, epsilon in tally.values}):
+        cells = [_pieces(tally, (label, epsilon), spread, config.splits) for label in labels]
+        heading = "none" if math.isinf(epsilon) else f"{epsilon:g}"
+        columns.append(Column(heading, cells, justify="right"))
+    looks = {"title_style": "bold", "min_width": len(title), **_LOOKS}
+    legend = [Text(_LEGEND, style="dim")] if min(counts, default=0) < most else []
+    return Group(Stacked(title, columns, looks=looks), *legend)
 
 
 def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
@@ -246,16 +249,18 @@ def number(value: float) -> str:
     return f"{value:.4f}" if size < 10 else f"{value:.2f}" if size < 1000 else f"{value:,.0f}"
 
 
-def _cell_text(tally: Tally, cell: CellKey, spread: bool, most: int) -> str:
+def _pieces(tally: Tally, cell: CellKey, spread: bool, asked: int) -> tuple[Text, ...]:
+    """Return the parts of a cell that stand below one another where there is little room."""
     if cell not in tally.values:
-        return ""
+        return ()
     sd, splits = tally.sd(cell), len(tally.values[cell])
+    fullest = max(map(len, tally.values.values()))
     parts = [
         number(tally.mean(cell)),
-        f"±{number(sd)}" if spread and sd is not None else "",  # breaks before ±
-        f"({splits})" if splits < most else "",
+        f"±{number(sd)}" if spread and sd is not None else "",
+        f"[{splits}/{asked}]" if splits < fullest else "",
     ]
-    return " ".join(part for part in parts if part)
+    return tuple(Text(part) for part in parts if part)
 
 
 def _cell_name(cell: CellKey) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from rich import box
 from rich.console import Group as Renderables
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from dprepro.privacy.unverified import NO_LEDGER
@@ -20,8 +19,10 @@ from dprepro.report.results import TUNED
 from dprepro.report.rows import table_rows
 from dprepro.report.tables import Entry, Group, ResultTable
 from dprepro.report.verdicts import CellVerdict, Verdict
+from dprepro.stacked import Column, Stacked
 
 NON_PRIVATE = "Non-Private"
+LOOKS = {"box": box.SIMPLE_HEAD, "title_justify": "left"}
 STYLES = {
     Verdict.REPRODUCED: "green",
     Verdict.BETTER: "cyan",
@@ -134,7 +135,9 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
         lines.append("[n/m]: only n of m splits finished.")
     if any(e.clash for e, _ in entries):
         lines.append("[n results]: configs differ in its settings, see the notes.")
-    if style.true_epsilon:
+    if style.true_epsilon and any(
+        e.result and e.result.true_epsilon is not None for e, _ in entries
+    ):
         lines.append("[ε]: what the guarantee really spends, recomposed from the ledger.")
     if any(e.result and e.result.is_unverified for e, _ in entries):
         lines.append(
@@ -143,8 +146,9 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
         )
     if any(e.result and e.result.is_tuned for e, _ in entries):
         lines.append(f"[tuned]: {TUNED}.")
-    if style.compare:
-        symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
+    judged = {e.verdict.verdict for e, _ in entries if style.compare and e.verdict}
+    if judged:
+        symbols = ", ".join(f"{v.symbol} {v.value}" for v in Verdict if v in judged)
         lines.append(f"In brackets the published value and the verdict: {symbols}.")
     reasons = dict.fromkeys(
         f"{e.label}: {message}" for e, _ in entries if e.result for message in e.result.messages
@@ -161,26 +165,30 @@ def rich_tables(tables: Sequence[ResultTable], style: Style) -> RenderableType:
     )
 
 
-def _rich_table(table: ResultTable, style: Style) -> Table:
-    rich = Table(title=heading(table), box=box.SIMPLE_HEAD, title_justify="left")
-    for title in _header(table):
-        rich.add_column(title)
-    for group in table.groups:
-        for position, row in enumerate(group.rows):
-            first = group.title if position == 0 else ""
-            cells = [_rich_entry(words(e, group, table.metric.name, style)) for e in row]
-            last = position == len(group.rows) - 1
-            rich.add_row(first, level(row[0].epsilon), *cells, end_section=last)
-    return rich
+def _rich_table(table: ResultTable, style: Style) -> Stacked:
+    rows = [(group, row) for group in table.groups for row in group.rows]
+    first = {id(group.rows[0]): group.title for group in table.groups if group.rows}
+    columns = [
+        Column("Dataset", [first.get(id(row), "") for _, row in rows]),
+        Column("ε", [level(row[0].epsilon) for _, row in rows]),
+    ]
+    for position, column in enumerate(table.columns):
+        entries = (words(row[position], group, table.metric.name, style) for group, row in rows)
+        columns.append(Column(column.title, [_rich_entry(entry) for entry in entries]))
+    last = {id(group.rows[-1]) for group in table.groups if group.rows}
+    ends = {position for position, (_, row) in enumerate(rows) if id(row) in last}
+    return Stacked(heading(table), columns, 2, ends, LOOKS)
 
 
-def _rich_entry(entry: Words) -> Text:
-    text = Text(entry.measured, style="bold" if entry.is_best else "")
+def _rich_entry(entry: Words) -> tuple[Text, ...]:
+    """Return the number with what is printed below it; a mark is a piece of its own."""
+    pieces = [Text(entry.measured, style="bold" if entry.is_best else "")]
     if entry.mark:
-        text.append(f" {entry.mark}", style="yellow")
+        pieces = [piece for piece in pieces if piece.plain] + [Text(entry.mark, style="yellow")]
     if entry.verdict:
-        text.append(f"\n({entry.published}) {entry.verdict.symbol}", style=STYLES[entry.verdict])
-    return text
+        published = f"\n({entry.published}) {entry.verdict.symbol}"
+        pieces[-1] = pieces[-1] + Text(published, style=STYLES[entry.verdict])
+    return tuple(pieces)
 
 
 def markdown_tables(tables: Sequence[ResultTable], style: Style) -> str:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich import box
 from rich.console import Group as Renderables
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.check import CheckReport, Stale
 from dprepro.report.claims import ClaimVerdict
 from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
-from dprepro.report.render import STYLES, figures, level
+from dprepro.report.render import LOOKS, STYLES, figures, level
 from dprepro.report.render_claims import render_claims
 from dprepro.report.rerun import RerunReport
 from dprepro.report.results import TUNED
 from dprepro.report.verdicts import CellVerdict, Verdict
+from dprepro.stacked import Column, Stacked
+
+# A note is a sentence: it is not read a word a line.
+_NOTE_WIDTH = 24
 
 
 def render_check(report: CheckReport, require_all: bool = False) -> RenderableType:
@@ -75,7 +77,7 @@ def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[RenderableType]:
     return [_verdict_map(f"{paper}, Table {n}", cells) for (paper, n), cells in tables.items()]
 
 
-def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Table:
+def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Stacked:
     """Lay out the cells of one table: rows dataset and method, columns epsilon.
 
     Of several metrics the verdict is shown that needs most attention.
@@ -86,15 +88,16 @@ def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Table:
         printed = cell.published
         row = rows.setdefault((printed.dataset, printed.method), {})
         row[printed.epsilon] = max(row.get(printed.epsilon, cell), cell, key=_urgency)
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-    for heading in ("Dataset", "Method", *map(level, epsilons)):
-        table.add_column(heading)
-    above = ""
-    for (dataset, method), cells in rows.items():
-        symbols = [_symbol(cells.get(epsilon)) for epsilon in epsilons]
-        table.add_row("" if dataset == above else dataset, method, *symbols)
-        above = dataset
-    return table
+    datasets = [dataset for dataset, _ in rows]
+    above = ["", *datasets]
+    columns = [
+        Column("Dataset", ["" if n == m else n for n, m in zip(datasets, above, strict=False)]),
+        Column("Method", [method for _, method in rows]),
+    ]
+    for epsilon in epsilons:
+        symbols = [(_symbol(cells.get(epsilon)),) for cells in rows.values()]
+        columns.append(Column(level(epsilon), symbols))
+    return Stacked(title, columns, 2, looks=LOOKS)
 
 
 def _urgency(cell: CellVerdict) -> tuple[bool, bool, bool]:
@@ -137,17 +140,21 @@ def _counts(paper: str, report: CheckReport) -> Text:
     return line
 
 
-def _deviations(title: str, cells: Iterable[CellVerdict]) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-    headings = ("Dataset", "Method", "ε", "Published", "Measured", "Difference", "95 % interval")
-    for heading in (*headings, "Tolerance", "p (equivalent)", "Verdict", "Note"):
-        table.add_column(heading)
-    for cell in cells:
-        printed = cell.published
-        place = (printed.dataset, printed.method, level(printed.epsilon))
-        verdict = Text(cell.verdict.value, STYLES[cell.verdict])
-        table.add_row(*place, *figures(cell), verdict, cell.note)
-    return table
+def _deviations(title: str, cells: Sequence[CellVerdict]) -> Stacked:
+    printed = [cell.published for cell in cells]
+    columns = [
+        Column("Dataset", [p.dataset for p in printed]),
+        Column("Method", [p.method for p in printed]),
+        Column("ε", [level(p.epsilon) for p in printed]),
+    ]
+    headings = ("Published", "Measured", "Difference", "95 % interval", "Tolerance")
+    numbers = [figures(cell) for cell in cells]
+    for position, heading in enumerate((*headings, "p (equivalent)")):
+        columns.append(Column(heading, [(Text(row[position]),) for row in numbers]))
+    verdicts = [(Text(cell.verdict.value, STYLES[cell.verdict]),) for cell in cells]
+    columns.append(Column("Verdict", verdicts))
+    columns.append(Column("Note", [cell.note for cell in cells], least=_NOTE_WIDTH))
+    return Stacked(title, columns, 3, looks=LOOKS)
 
 
 def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:

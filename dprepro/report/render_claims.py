@@ -24,9 +24,9 @@ def render_claims(claims: Sequence[ClaimVerdict]) -> RenderableType:
     """Return a table of the claims, with what the printed cells that answer to ours say."""
     table = Table(title="Claims", box=box.SIMPLE_HEAD, title_justify="left", show_lines=True)
     for heading, ratio in (("Claim", 3), ("Published, same cells", 2), ("Measured", 2)):
-        table.add_column(heading, ratio=ratio)
-    table.add_column("Verdict", no_wrap=True)
-    table.add_column("Note", ratio=2)
+        table.add_column(heading, ratio=ratio, overflow="fold")
+    table.add_column("Verdict", no_wrap=True, overflow="fold")
+    table.add_column("Note", ratio=2, overflow="fold")
     for found in claims:
         claim = found.claim
         sentence = Text(f"{found.paper}, section {claim.section}: ", style="bold")

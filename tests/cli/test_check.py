@@ -205,3 +205,10 @@ def test_nothing_to_judge_is_not_a_pass(tmp_path):
     write(tmp_path / "results", "mine", records(spread(GOOD, 0.005, 25), label="no-such-column"))
     with pytest.raises(DpreproError, match="nothing to judge"):
         check("--results", tmp_path / "results")
+
+
+def test_with_nothing_to_judge_nothing_is_shown(tmp_path):
+    write(tmp_path / "results", "mine", records(spread(GOOD, 0.005, 25), label="no-such-column"))
+    outcome = CliRunner().invoke(app, ["check", "--results", str(tmp_path / "results")])
+    assert isinstance(outcome.exception, DpreproError)
+    assert outcome.stdout == ""

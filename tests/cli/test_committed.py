@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -97,6 +98,37 @@ def test_every_form_in_every_format_shows_the_numbers(form: list[str], format: s
         assert "Table 2" in text
         assert "0.875 ± 0.006" in text
         assert "0.898 ± 0.005" in text or form == ["--config", "adult"]
+
+
+@cache
+def _numbers_of(name: str) -> tuple[str, list[dict[str, str]]]:
+    """Return the tables in Markdown, which has no width, and the rows of their CSV."""
+    rows = csv.DictReader(io.StringIO(output("table", name, "--format", "csv")))
+    return output("table", name, "--format", "markdown"), list(rows)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 180])
+@pytest.mark.parametrize("name", ["--metric=auc", "adult", "cod-rna", "2", "--true-epsilon"])
+def test_no_width_cuts_a_number(name: str, width: int) -> None:
+    text = output("table", name, COLUMNS=str(width))
+    whole, rows = _numbers_of(name)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    number = re.compile(r"-?\d[\d.]* ± \d[\d.]*")
+    assert Counter(number.findall(text)) == Counter(number.findall(whole))
+    for mean, sd in ((row["mean"], row["sd"]) for row in rows if row["sd"]):
+        written = [f"{float(mean):.{n}f} ± {float(sd):.{n}f}" for n in range(5)]
+        assert any(f" {digits} " in text for digits in written), written
+
+
+@pytest.mark.parametrize("width", [60, 80, 180])
+def test_no_width_cuts_a_published_number(width: int) -> None:
+    text = output("table", "2", "--compare", COLUMNS=str(width))
+    whole = output("table", "2", "--compare", "--format", "markdown")
+    published = re.findall(r"\(([-\d.]+(?: ± [\d.]+)?), [a-z ]+\)", whole)
+    assert len(published) > 100
+    found = re.findall(r"\(([-\d.]+(?: ± [\d.]+)?)\) [=↑↓…·×]", text)
+    assert Counter(found) == Counter(published)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -67,6 +67,13 @@ def test_without_columns_a_file_is_wide(monkeypatch):
     assert console().width == 180
 
 
+@pytest.mark.parametrize("columns", ["0", "-5", "wide", "", "²"])
+def test_columns_that_are_no_width_are_not_heard(monkeypatch, columns):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", columns)
+    assert console().width == 180
+
+
 def test_methods_have_titles():
     assert method_titles()["dp-ebm-joint"] == "DPEBM-Joint"
 

@@ -70,12 +70,17 @@ def _tally(*records: Record) -> Tally:
 def test_cells_show_mean_and_sd_and_where_splits_are_missing(config: ExperimentConfig) -> None:
     plain = Record(replace(TASK, label="plain", epsilon=math.inf), "ok", metrics={"auc": 0.9})
     text = _text(cells_table(config, _tally(*RECORDS, plain)))
-    title, head, _, *rows = [line for line in text.splitlines() if line.strip()]
+    title, head, _, *rows, legend = [line for line in text.splitlines() if line.strip()]
     assert title.strip() == "lab: auc, mean ± sd over 2 of 3 split(s)"
     assert head.split() == ["epsilon", "1", "8", "none"]
     cell = ["0.8500", "±0.0707"]
     assert rows[0].split() == ["noisy", *cell, *cell]
-    assert rows[1].split() == ["plain", "0.9000", "(1)"]
+    assert rows[1].split() == ["plain", "0.9000", "[1/3]"]
+    assert legend == "[n/m]: only n of m splits finished."
+
+
+def test_without_missing_splits_nothing_is_explained(config: ExperimentConfig) -> None:
+    assert "[n/m]" not in _text(cells_table(config, _tally(*RECORDS)))
 
 
 def _table_2(width: int, spread: bool) -> list[list[str]]:
@@ -106,6 +111,18 @@ def test_table_2_takes_a_line_a_method_where_there_is_room() -> None:
     cells = ["0.5500", "±0.0707"] * 6
     lines = _table_2(120, spread=True)
     assert sum(line[1:] == cells for line in lines) == len(load_config("adult").methods)
+
+
+@pytest.mark.parametrize("width", [30, 40, 60])
+@pytest.mark.parametrize("spread", [False, True])
+def test_no_number_is_cut_where_table_2_does_not_fit(width: int, spread: bool) -> None:
+    lines = _table_2(width, spread)
+    words = [word for line in lines for word in line]
+    cells = 6 * len(load_config("adult").methods)
+    assert words.count("0.5500") == cells
+    assert words.count("±0.0707") == (cells if spread else 0)
+    assert not any("…" in word for word in words)
+    assert words.count("epsilon") > 1  # each part has the methods
 
 
 def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
@@ -174,7 +191,7 @@ def test_a_terminal_gets_a_live_table_with_a_bar(config: ExperimentConfig) -> No
     display.advance(Record(TASKS[3], "failed", message="x"))
     text = _text(display._render())
     display.end()
-    assert re.search(r"noisy +0\.8500 +0\.8000 \(1\)", text)
+    assert re.search(r"noisy +0\.8500 +0\.8000 \[1/3\]", text)
     assert "3/3" in text
     assert "1 failed" in text
 

@@ -43,8 +43,8 @@ def tables(style=PLAIN, cells=CELLS):
     return build_tables(Results(tuple(cells)), DOCUMENTS, compare=style.compare)
 
 
-def shown(style=PLAIN, cells=CELLS):
-    console = Console(width=300, file=io.StringIO(), record=True)
+def shown(style=PLAIN, cells=CELLS, width=300):
+    console = Console(width=width, file=io.StringIO(), record=True)
     console.print(render.rich_tables(tables(style, cells), style))
     return console.export_text(clear=False), console.export_text(styles=True)
 
@@ -78,7 +78,31 @@ def test_rich_compares_below_each_value():
     assert "(0.883 ± 0.005) =" in text
     assert "(0.880 ± 0.006) ↓" in text
     assert "(0.558 ± 0.045) ·" in text
-    assert all(f"{v.symbol} {v.value}" in text for v in Verdict)
+    legend = next(line for line in text.splitlines() if line.startswith("In brackets"))
+    found = {v for v in Verdict if f"{v.symbol} {v.value}" in legend}
+    judged = {
+        e.verdict.verdict
+        for t in tables(COMPARE)
+        for g in t.groups
+        for r in g.rows
+        for e in r
+        if e.verdict
+    }
+    assert found == judged
+    assert Verdict.IMPOSSIBLE not in found
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_a_narrow_console_keeps_marks_verdicts_and_bold(width):
+    text, styled = shown(COMPARE, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert all(f" {t.strip()}" in text for t in ("0.883 ± 0.005", "(0.880 ± 0.006) ↓", "[3/25]"))
+    assert "[0/25, 2 failed]" in text
+    assert re.search(r"\x1b\[1m0\.883", styled)
+
+
+def test_names_are_no_markup():
+    assert "[red]" in shown(PLAIN, [measured(0.7, "[red]")])[0]
 
 
 def test_the_epsilon_really_spent_is_shown_on_request():
@@ -86,6 +110,7 @@ def test_the_epsilon_really_spent_is_shown_on_request():
         task(epsilon=0.5), ("t",), {"auc": (0.87, 0.88)}, planned=2, true_epsilon=0.4371
     )
     assert "ε 0.437" in shown(SPENT, [spent])[0]
+    assert "recomposed from the ledger" in shown(SPENT, [spent])[0]
     assert "ε 0.437" not in shown(PLAIN, [spent])[0]
 
 
@@ -160,8 +185,10 @@ def test_the_legend_explains_only_what_is_there():
     partial = "\n".join(render.legend(tables(PLAIN, [measured(0.883, splits=3)]), PLAIN))
     assert "[n/m]" in partial
     assert "verdict" not in partial
-    assert "verdict" in "\n".join(render.legend(complete, COMPARE))
-    assert "ledger" in "\n".join(render.legend(complete, SPENT))
+    assert "verdict" in "\n".join(render.legend(tables(COMPARE, [measured(0.883)]), COMPARE))
+    own = tables(COMPARE, [measured(0.883, dataset="mine")])
+    assert render.legend(own, COMPARE) == render.legend(complete, PLAIN)
+    assert "ledger" not in "\n".join(render.legend(complete, SPENT))
 
 
 def test_an_entry_without_a_result_is_blank():

@@ -1,6 +1,7 @@
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from dprepro.published.deviations import Deviation
@@ -16,8 +17,8 @@ from tests.report.journals import cell, records, spread
 PAPER = load_documents()["dp-ebm-2021"]
 
 
-def shown(renderable):
-    console = Console(width=300, file=io.StringIO(), record=True)
+def shown(renderable, width=300):
+    console = Console(width=width, file=io.StringIO(), record=True)
     console.print(renderable)
     return console.export_text()
 
@@ -102,6 +103,21 @@ def test_every_cell_can_be_shown_with_its_note():
     text = shown(render_cells(found.verdicts))
     assert text.count("never released") == found.counts[Verdict.IMPOSSIBLE]
     assert "4 of 25 splits" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_console_cuts_no_number(width):
+    found = report(0.8)
+    text = shown(render_check(found), width)
+    for number in ("0.875 ± 0.005", "0.8000 ± 0.0050", "-0.0750", "0.0100", "worse"):
+        assert f" {number} " in text
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("…") == 1  # the sign of an incomplete cell, in the legend
+    assert "…" not in shown(render_cells(found.verdicts), width)
+
+
+def test_no_cells_are_a_table_without_rows():
+    assert "All cells" in shown(render_cells([]))
 
 
 def test_a_rerun_shows_what_differs_and_what_is_missing():
