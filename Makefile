@@ -8,7 +8,7 @@ WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
 PIP_INSTALL := install --quiet --no-compile
 
-.PHONY: help install install-dev quickstart test docs-test docs-outputs lint wheel-test bench clean
+.PHONY: help install install-dev quickstart test docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,7 +36,14 @@ test: install-dev ## Run the tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
 
 docs-test: install-dev ## Run every block of README.md, PRIVACY.md and docs/ in a fresh clone
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m docs tests/docs
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target docs-readme docs-others
+
+# Blocks stand on those before them: one process a clone, in order.
+docs-readme: install-dev
+	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py -k README
+
+docs-others: install-dev
+	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py tests/docs/test_help.py -k "not README"
 
 docs-outputs: install-dev ## Write the outputs that README.md and docs/ state anew
 	$(BIN)/python -m tests.docs.outputs

@@ -104,6 +104,8 @@ RULES = {
         ),
     ),
     "--help": (
+        # So that `score` has a model with rows held out.
+        Rule("dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json", "--split 0"),
         Rule("dprepro run adult telco --jobs 4 --splits 5", f"--results mine {FEW}"),
         Rule("dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png", "--trials 400"),
         Rule("dprepro plot margins lazybb-figure1 --epsilon 1", "--fits 1"),

@@ -2,14 +2,9 @@
 
 import pytest
 
-from tests.docs.conftest import group
 from tests.docs.test_rules import help_examples
 
-pytestmark = [
-    pytest.mark.docs,
-    pytest.mark.timeout(600),
-    pytest.mark.xdist_group(group("--help")),
-]
+pytestmark = [pytest.mark.docs, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("example", help_examples())

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from tests.docs.conftest import group
 from tests.docs.pages import PAGES, Block, blocks, missing_lines
 from tests.docs.rules import EXTRAS, NOT_RUN
 from tests.docs.session import Session
@@ -14,11 +13,7 @@ from tests.docs.session import Session
 pytestmark = [pytest.mark.docs, pytest.mark.timeout(600)]
 
 CASES = [
-    pytest.param(
-        block, id=f"{block.page}:{block.line}", marks=pytest.mark.xdist_group(group(block.page))
-    )
-    for page in PAGES
-    for block in blocks(page)
+    pytest.param(block, id=f"{block.page}:{block.line}") for page in PAGES for block in blocks(page)
 ]
 
 
