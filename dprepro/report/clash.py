@@ -45,11 +45,14 @@ def choose(
 ) -> ResultCell | Clash | None:
     """Return the only result; a `Clash` if there are several, None if there is none.
 
+    One that is planned and has no record yet counts only where there is no other.
+
     Parameters
     ----------
     place
         A document and its table: results whose config answers to these are preferred.
     """
+    cells = [cell for cell in cells if cell.has_records] or cells[:1]
     if place is not None and len(cells) > 1:
         cells = [cell for cell in cells if place in cell.tables] or cells
     if len(cells) > 1:

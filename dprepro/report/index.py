@@ -48,8 +48,15 @@ class Index:
 
 
 def build_index(results: Results, documents: Sequence[Document]) -> Index:
-    """Count the measured cells of each printed table, and of each config that answers to none."""
-    measured = [cell for cell in results.cells if cell.values]
+    """Count the cells of each printed table, and of each config that answers to none.
+
+    Cells without a number count too, as in part; but not those that were skipped for a reason.
+    """
+    measured = [
+        cell
+        for cell in (*results.cells, *results.planned)
+        if cell.values or cell.failed or not cell.skipped
+    ]
     parts = [_printed(document, documents, measured) for document in documents]
     placed = {
         id(cell)
@@ -81,7 +88,7 @@ def render_index(index: Index, folder: Path, width: int) -> str:
 
 def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
     in_part = f", {index.partial} of them in part" if index.partial else ""
-    yield f"{folder}: {index.cells} measured cells{in_part}, from {index.journals} configs"
+    yield f"{folder}: {index.cells} cells{in_part}, from {index.journals} configs"
     for part in index.parts:
         yield ""
         yield f"{part.heading}: {part.command}"

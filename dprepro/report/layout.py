@@ -146,7 +146,7 @@ class View:
         if not self.document:
             return choose(cells)
         protocol = self.document.protocol_of(self.table, dataset)
-        following = [c for c in cells if follows(c, self.document.paper, protocol)]
+        following = [c for c in cells if c.has_records and follows(c, self.document.paper, protocol)]
         return choose(following or cells, (self.document.paper, self.table))
 
     def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:

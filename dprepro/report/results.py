@@ -47,6 +47,8 @@ class ResultCell:
         The metric that its config names; empty where unknown.
     data
         The name that it stands under where that is not the dataset's; see `dataset`.
+    parts
+        Of a cell that several journals hold, what each one's config asks for, by journal.
     """
 
     task: Task
@@ -62,6 +64,16 @@ class ResultCell:
     keeps_ledger: bool = True
     metric: str = ""
     data: str = ""
+    parts: Mapping[str, ResultCell] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether any split has a record; if none, only label and epsilon of `task` are known."""
+        return bool(self.values or self.failed or self.skipped)
+
+    def part(self, journal: str) -> ResultCell:
+        """Return what one of `journals` holds: exactly the records that its config asks for."""
+        return self.parts.get(journal, self)
 
     @property
     def is_unverified(self) -> bool:
@@ -93,10 +105,23 @@ class ResultCell:
 
 @dataclass(frozen=True)
 class Results:
-    """All cells of some journals. `plans` has what is known of each journal's config, by name."""
+    """All cells of some journals.
+
+    Attributes
+    ----------
+    cells
+        What there are records of.
+    plans
+        What is known of each journal's config, by name.
+    planned
+        What a config asks for and none of its journal's records answers. A journal without any
+        record that counts does not tell its dataset, and has none of these.
+    """
 
     cells: tuple[ResultCell, ...]
     plans: Mapping[str, Plan] = field(default_factory=dict)
+    planned: tuple[ResultCell, ...] = ()
+    _read: tuple[_Journal, ...] = field(default=(), repr=False, compare=False)
     _index: dict[tuple[str, str, float], list[ResultCell]] = field(
         default_factory=lambda: defaultdict(list), repr=False, compare=False
     )
@@ -105,9 +130,19 @@ class Results:
         for cell in self.cells:
             self._index[cell.dataset, cell.task.label, cell.task.epsilon].append(cell)
 
+    @property
+    def journals(self) -> tuple[str, ...]:
+        """The names of all journals that were read, those without a record included."""
+        held = (name for cell in self.cells for name in cell.journals)
+        return tuple(dict.fromkeys([*(journal.name for journal in self._read), *held]))
+
     def all(self, dataset: str, label: str, epsilon: float) -> list[ResultCell]:
         """Return every cell at these coordinates, whatever its other settings."""
         return self._index.get((dataset, label, epsilon), [])
+
+    def of(self, journal: str) -> Results:
+        """Return the results of one of `journals` alone, as if no other had been read."""
+        return _assemble([found for found in self._read if found.name == journal])
 
 
 def read_results(
@@ -135,17 +170,29 @@ def read_results(
     >>> {cell.task.dataset for cell in results.cells}
     {'telco'}
     """
-    merged: dict[str, list[_Entry]] = defaultdict(list)
-    known: dict[str, Plan] = {}
+    journals = []
     for path in journal_paths(folder, configs):
         records, plan = current(read_journal(path), (plans or {}).get(path.stem))
-        if plan is not None:
-            known[path.stem] = plan
         planned = planned_splits(plan, records)
-        for record in records:
-            key = settings(record.task)
-            merged[key].append(_Entry(record, path.stem, planned[record.task.key], plan))
-    return Results(_told_apart([_cell(entries) for entries in merged.values()]), known)
+        entries = [_Entry(record, path.stem, planned[record.task.key], plan) for record in records]
+        journals.append(_Journal(path.stem, plan, entries))
+    return _assemble(journals)
+
+
+def _assemble(journals: Sequence[_Journal]) -> Results:
+    merged: dict[str, list[_Entry]] = defaultdict(list)
+    for journal in journals:
+        for entry in journal.entries:
+            merged[settings(entry.record.task)].append(entry)
+    cells = [_cell_with_parts(entries) for entries in merged.values()]
+    planned = [cell for journal in journals for cell in journal.planned()]
+    named = _told_apart([*cells, *planned])
+    return Results(
+        named[: len(cells)],
+        {journal.name: journal.plan for journal in journals if journal.plan is not None},
+        named[len(cells) :],
+        tuple(journals),
+    )
 
 
 def _told_apart(cells: Sequence[ResultCell]) -> tuple[ResultCell, ...]:
@@ -153,18 +200,27 @@ def _told_apart(cells: Sequence[ResultCell]) -> tuple[ResultCell, ...]:
     fingerprints: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for cell in cells:
         if cell.data not in builtin_names():
-            journals = fingerprints[cell.data].setdefault(cell.task.data_fingerprint, [])
+            journals = fingerprints[cell.data].setdefault(_rows(cell.task), [])
             journals += [name for name in cell.journals if name not in journals]
     names = {
-        (data, fingerprint): f"{data}, as in {' and '.join(journals)}"
+        (data, rows): f"{data} (as in {' and '.join(journals)})"
         for data, found in fingerprints.items()
-        for fingerprint, journals in found.items()
+        for rows, journals in found.items()
         if len(found) > 1
     }
     return tuple(
-        replace(cell, data=names.get((cell.data, cell.task.data_fingerprint), cell.data))
-        for cell in cells
+        _named(cell, names.get((cell.data, _rows(cell.task)), cell.data)) for cell in cells
     )
+
+
+def _rows(task: Task) -> str:
+    """Return the fingerprint of the data without that of the donors' own test rows."""
+    return task.data_fingerprint.partition("+")[0]
+
+
+def _named(cell: ResultCell, data: str) -> ResultCell:
+    parts = {journal: replace(part, data=data) for journal, part in cell.parts.items()}
+    return replace(cell, data=data, parts=parts)
 
 
 def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
@@ -211,6 +267,57 @@ class _Entry:
         if plan is None or plan.paper is None or plan.table is None:
             return frozenset()
         return frozenset({(plan.paper, plan.table)})
+
+
+@dataclass(frozen=True)
+class _Journal:
+    """A journal: the records that count, and what its config asks for."""
+
+    name: str
+    plan: Plan | None
+    entries: Sequence[_Entry]
+
+    def planned(self) -> list[ResultCell]:
+        """Return the cells of the plan that no record answers to.
+
+        A plan has keys, not tasks: dataset and the like are those of another record, of the same
+        label if there is one.
+        """
+        if self.plan is None or not self.entries:
+            return []
+        held = {entry.record.task.key for entry in self.entries}
+        return [
+            self._planned(label, epsilon, len(keys), self.plan)
+            for (label, epsilon), keys in (self.plan.cells or {}).items()
+            if not held.intersection(keys)
+        ]
+
+    def _planned(self, label: str, epsilon: float, splits: int, plan: Plan) -> ResultCell:
+        same = [entry for entry in self.entries if entry.record.task.label == label]
+        like = (same or self.entries)[0]
+        task = replace(like.record.task, label=label, epsilon=epsilon, split=0)
+        return ResultCell(
+            task if same else replace(task, method="", params={}),
+            (self.name,),
+            {},
+            planned=splits,
+            papers=like.papers,
+            tables=like.tables,
+            metric=plan.metric,
+            data=dataset_of(task, plan.has_own_card),
+        )
+
+
+def _cell_with_parts(entries: Sequence[_Entry]) -> ResultCell:
+    """Make a cell; of several journals, with what each of them holds."""
+    cell = _cell(entries)
+    if len(cell.journals) == 1:
+        return cell
+    parts = {
+        journal: _cell([entry for entry in entries if entry.journal == journal])
+        for journal in cell.journals
+    }
+    return replace(cell, parts=parts)
 
 
 def _cell(entries: Sequence[_Entry]) -> ResultCell:

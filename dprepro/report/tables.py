@@ -127,7 +127,7 @@ def _of_datasets(results: Results, datasets: Sequence[str]) -> list[ResultCell]:
             )
     return [
         cell
-        for cell in results.cells
+        for cell in (*results.cells, *results.planned)
         if not datasets or cell.dataset in datasets or cell.task.dataset in datasets
     ]
 
@@ -216,12 +216,19 @@ def _own_tables(
             parts.setdefault((shown, claimed), []).append(cell)
         elif not cell.values:
             unfinished.append((claimed, cell))
+    measured = dict(parts)
     for claimed, cell in unfinished:
-        # Failed or skipped: it must not vanish from the table where the others stand.
-        for (_, paper), found in parts.items():
-            if paper == claimed and cell.dataset in {other.dataset for other in found}:
-                found.append(cell)
-                break
+        # Without a number it must not vanish: it stands where those of its config do.
+        beside = [
+            key
+            for key, found in measured.items()
+            if key[1] == claimed and cell.dataset in {other.dataset for other in found}
+        ]
+        beside.sort(key=lambda key: key[0] != cell.metric)
+        if beside:
+            parts[beside[0]].append(cell)
+        elif measured and not metric and cell.metric in METRICS:
+            parts.setdefault((cell.metric, claimed), []).append(cell)
     return [_own_table(found, shown, papers, names) for (shown, papers), found in parts.items()]
 
 
@@ -247,13 +254,19 @@ def _own_table(
 
 
 def _groups(dataset: str, cells: Sequence[ResultCell]) -> list[tuple[str, list[ResultCell]]]:
-    """Return a dataset's cells under its name; apart by config where two of them clash."""
+    """Return a dataset's cells under its name; apart by config where two of them clash.
+
+    Under a config's name stand the records that it asks for, not those it shares with others.
+    """
     places = [(cell.task.label, cell.task.epsilon) for cell in cells]
     if len(set(places)) == len(places):
         return [(dataset, list(cells))]
     journals = dict.fromkeys(name for cell in cells for name in cell.journals)
     return [
-        (f"{dataset} ({journal})", [cell for cell in cells if journal in cell.journals])
+        (
+            f"{dataset} ({journal})",
+            [cell.part(journal) for cell in cells if journal in cell.journals],
+        )
         for journal in journals
     ]
 

@@ -50,7 +50,7 @@ def test_results_is_the_default_folder(results, monkeypatch):
 
 def test_without_arguments_what_there_is_is_listed(results):
     text = table("--results", results)
-    assert text.startswith(f"{results}: 4 measured cells, from 2 configs")
+    assert text.startswith(f"{results}: 4 cells, from 2 configs")
     assert "dp-ebm-2021: dprepro table TABLE --paper dp-ebm" in text
     assert "±" not in text
     assert "prices" in text

@@ -27,18 +27,19 @@ def index(*cells, plans=None):
 def test_tables_configs_and_datasets_are_counted_with_what_is_there_in_part():
     printed = [replace(cell([0.8, 0.9], label=name), **TABLE_2) for name in ("dpboost", "mine")]
     part = replace(cell([0.8, 0.9], epsilon=1.0), **TABLE_2, planned=25)
-    failed = replace(cell([], label="bad"), values={}, failed=2)
+    failed = replace(cell([], label="bad"), **TABLE_2, values={}, failed=2, planned=2)
+    skipped = replace(cell([], label="no"), **TABLE_2, values={}, skipped=2, planned=2)
     found = index(
-        *printed, part, failed, own("shopping"), plans={"shopping": Plan(2, None, title="Shops")}
+        *printed, part, failed, skipped, own("shopping"), plans={"shopping": Plan(2, None, title="Shops")}
     )
     first, second = found.parts
     assert (first.heading, first.command) == (PAPER, "dprepro table TABLE --paper dp-ebm")
-    assert [(line.name, line.cells, line.partial) for line in first.lines] == [("2", 3, 1)]
+    assert [(line.name, line.cells, line.partial) for line in first.lines] == [("2", 4, 2)]
     assert [(line.name, line.title, line.cells) for line in second.lines] == [
         ("shopping", "Shops", 1)
     ]
     assert found.datasets == ("adult", "shop")
-    assert (found.cells, found.partial) == (4, 1)
+    assert (found.cells, found.partial) == (5, 2)
 
 
 def test_each_command_begins_one_document_only():
@@ -66,7 +67,7 @@ def test_a_thousand_configs_still_fit_a_screen(width):
     lines = text.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= width
-    assert "results: 1000 measured cells, from 1000 configs" in text
+    assert "results: 1000 cells, from 1000 configs" in text
     assert "and 960 more" in text
 
 
