@@ -72,6 +72,24 @@ def clash_notes(clashes: Iterable[Clash]) -> list[str]:
     return [_sentence(found[0], _levels(found)) for found in groups.values()]
 
 
+def apart_notes(cells: Iterable[ResultCell]) -> list[str]:
+    """Say once for each label and choice of configs why their results of a dataset stand apart."""
+    places: dict[tuple[str, float], list[ResultCell]] = {}
+    for cell in cells:
+        if cell.has_records:
+            places.setdefault((cell.task.label, cell.task.epsilon), []).append(cell)
+    groups: dict[tuple[str, ...], list[Clash]] = {}
+    for found in places.values():
+        if len(found) > 1:
+            clash = Clash(tuple(found))
+            groups.setdefault((clash.place, *map(_names, found)), []).append(clash)
+    return [
+        f"{clashes[0].place}{_levels(clashes)}: {' and '.join(names)} differ in their settings "
+        f"({clashes[0].differences}), and stand apart"
+        for (_, *names), clashes in groups.items()
+    ]
+
+
 def _sentence(clash: Clash, levels: str) -> str:
     names = [_names(cell) for cell in clash.cells]
     return (

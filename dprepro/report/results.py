@@ -136,6 +136,11 @@ class Results:
         held = (name for cell in self.cells for name in cell.journals)
         return tuple(dict.fromkeys([*(journal.name for journal in self._read), *held]))
 
+    @property
+    def datasets(self) -> frozenset[str]:
+        """The names of all data, those of their cards included."""
+        return frozenset(n for cell in self.cells for n in (cell.dataset, cell.task.dataset))
+
     def all(self, dataset: str, label: str, epsilon: float) -> list[ResultCell]:
         """Return every cell at these coordinates, whatever its other settings."""
         return self._index.get((dataset, label, epsilon), [])
@@ -143,6 +148,27 @@ class Results:
     def of(self, journal: str) -> Results:
         """Return the results of one of `journals` alone, as if no other had been read."""
         return _assemble([found for found in self._read if found.name == journal])
+
+    def of_datasets(self, names: Sequence[str]) -> Results:
+        """Return the results of the data of these names, as the card has them or as told apart.
+
+        Raises
+        ------
+        DpreproError
+            If there are none of one of them.
+        """
+        measured = list(dict.fromkeys(cell.dataset for cell in self.cells))
+        for name in names:
+            if name not in self.datasets:
+                raise DpreproError(
+                    f"no results of dataset {name!r}{nearest(name, measured) or '.'} "
+                    f"There are: {', '.join(measured)}"
+                )
+        cells, planned = (
+            tuple(cell for cell in found if {cell.dataset, cell.task.dataset} & set(names))
+            for found in (self.cells, self.planned)
+        )
+        return Results(cells, self.plans, planned, self._read)
 
 
 def read_results(

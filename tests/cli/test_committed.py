@@ -115,9 +115,7 @@ def test_without_arguments_one_screen_lists_what_there_is() -> None:
     lines = output("table", COLUMNS="80").splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines[1:])) <= 80  # the first has the folder's path
-    assert re.fullmatch(
-        r".*results: \d+ cells, 2 of them in part, from \d+ configs", lines[0]
-    )
+    assert re.fullmatch(r".*results: \d+ cells, 2 of them in part, from \d+ configs", lines[0])
     for paper in PAPERS:
         assert any(line.startswith(f"{paper}: dprepro table TABLE --paper") for line in lines)
     assert not any("±" in line for line in lines)
