@@ -17,6 +17,10 @@ class DpreproError(Exception):
     """
 
 
+class DpreproWarning(UserWarning):
+    """Something the user should know. The command line prints each one once, as one line."""
+
+
 def nearest(given: str, allowed: "list[str] | tuple[str, ...]") -> str:
     """Return ``"; did you mean 'x'?"`` for the closest allowed name, or an empty string."""
     from difflib import get_close_matches

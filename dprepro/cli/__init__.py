@@ -6,12 +6,14 @@ import importlib
 import os
 import pkgutil
 import sys
+import warnings
+from typing import TextIO
 
 import typer
 from rich.console import Console
 
 from dprepro import __version__
-from dprepro.errors import DEBUG_VARIABLE, DpreproError, publishable
+from dprepro.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning, publishable
 
 app = typer.Typer(
     name="dprepro",
@@ -52,6 +54,7 @@ _add_commands()
 
 def main() -> None:
     """Run the command line; exit code 2 and one clear message on anything the user can mend."""
+    _show_warnings_as_lines()
     try:
         app()
     except DpreproError as error:
@@ -68,6 +71,27 @@ def main() -> None:
             soft_wrap=True,
         )
         sys.exit(70)
+
+
+def _show_warnings_as_lines() -> None:
+    """Print each of our own warnings once, without the line of code that Python shows."""
+    usual, shown = warnings.showwarning, set[str]()
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, DpreproWarning):
+            usual(message, category, filename, lineno, file, line)
+        elif str(message) not in shown:
+            shown.add(str(message))
+            typer.echo(f"warning: {message}", err=True)
+
+    warnings.showwarning = show
 
 
 def _escape(text: str) -> str:

@@ -137,7 +137,8 @@ def run_one(
     try:
         summary = run_config(config, options, display.display_for(config, console))
     except KeyboardInterrupt:
-        console.print(f"{config.name}: interrupted; the same command goes on from here")
+        again = "the same command without --fresh" if options.fresh else "the same command"
+        console.print(f"{config.name}: interrupted; {again} goes on from here")
         raise typer.Exit(INTERRUPTED) from None
     console.print(display.cells_table(config, summary.whole))
     if profile:

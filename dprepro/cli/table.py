@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,7 +47,6 @@ class _Part:
 
     results: Results
     documents: list[Document]
-    datasets: tuple[str, ...] = ()
     tables: tuple[tuple[str, str], ...] | None = None
     unprinted: bool = True
 
@@ -88,7 +87,8 @@ def table(
     """Show results: rows epsilon, columns methods, mean and standard deviation over splits.
 
     Without arguments it lists what there is. Printed tables are laid out as in the document; the
-    best of each row is bold, the non-private row last. Shown is what each config asks for now.
+    best of each row is bold, the non-private row last. Shown is what each config
+    asked for at its last run.
 
     Example: dprepro table --metric auc --compare --format markdown
     """
@@ -105,7 +105,9 @@ def table(
         _print_index(found, documents, results)
         return
     whole = _Part(found, documents, unprinted=paper is None)
-    parts = list(_parts(names, whole, results)) if names else [whole]
+    parts = list(_parts(names, whole)) if names else [whole]
+    if dataset:
+        parts = _of_datasets(parts, found, dataset)
     titles, tables = method_titles(), []
     for part in parts:
         tables += [
@@ -114,7 +116,7 @@ def table(
                 part.results,
                 part.documents,
                 metric,
-                (*(dataset or ()), *part.datasets),
+                (),
                 compare,
                 widths,
                 part.unprinted,
@@ -143,28 +145,61 @@ def _print_index(found: Results, documents: list[Document], folder: Path) -> Non
     typer.echo(render_index(build_index(found, documents), folder, width))
 
 
-def _parts(names: list[str], whole: _Part, folder: Path) -> Iterator[_Part]:
+def _of_datasets(parts: list[_Part], found: Results, datasets: list[str]) -> list[_Part]:
+    """Keep of each part what is of these datasets; an error if that is nothing."""
+    found.of_datasets(datasets)  # they exist
+    left = []
+    for part in parts:
+        known = [name for name in datasets if name in part.results.datasets]
+        if known:
+            left.append(replace(part, results=part.results.of_datasets(known)))
+    if not left:
+        raise DpreproError(
+            f"nothing of what the names stand for is of dataset {' or '.join(datasets)}: leave the "
+            "names or --dataset out"
+        )
+    return left
+
+
+def _parts(names: list[str], whole: _Part) -> Iterator[_Part]:
     """Yield what each name stands for: a dataset, else a config, a printed table, a document."""
-    cells = whole.results.cells
-    datasets = {name for cell in cells for name in (cell.dataset, cell.task.dataset)}
-    journals = dict.fromkeys(journal for cell in cells for journal in cell.journals)
-    printed = [(d.paper, table) for d in whole.documents for table in d.tables]
+    results = whole.results
     for name in names:
-        number = name.removeprefix("table").lstrip("- ") or name
-        tables = tuple(place for place in printed if place[1] in (name, number))
-        documents = [d for d in whole.documents if name and d.paper.startswith(name)]
-        if name in datasets:
-            yield _Part(whole.results, whole.documents, (name,), unprinted=whole.unprinted)
-        elif name in journals:
-            yield _Part(read(folder, [name]), whole.documents, unprinted=whole.unprinted)
+        tables, documents = _printed(name, whole.documents)
+        if name in results.datasets:
+            yield replace(whole, results=results.of_datasets([name]))
+        elif name in results.journals:
+            yield replace(whole, results=results.of(name))
         elif tables:
-            yield _Part(whole.results, whole.documents, tables=tables)
+            yield replace(whole, tables=tables)
         elif documents:
-            yield _Part(whole.results, documents, unprinted=False)
+            yield replace(whole, documents=documents, unprinted=False)
         else:
-            known = [*datasets, *journals, *(table for _, table in printed)]
-            raise DpreproError(
-                f"nothing is called {name!r}{nearest(name, known) or '.'} A name is that of a "
-                "dataset, of a config that was run, of a printed table or of a document; `dprepro "
-                "table` lists them"
-            )
+            raise DpreproError(_unknown(name, whole))
+
+
+def _printed(
+    name: str, documents: list[Document]
+) -> tuple[tuple[tuple[str, str], ...], list[Document]]:
+    """Return the printed tables that a name means, and the documents."""
+    number = name.removeprefix("table").lstrip("- ") or name
+    printed = [(d.paper, table) for d in documents for table in d.tables]
+    tables = tuple(place for place in printed if place[1] in (name, number))
+    return tables, [d for d in documents if name and d.paper.startswith(name)]
+
+
+def _unknown(name: str, whole: _Part) -> str:
+    from dprepro.published.document import select_documents
+
+    if any(_printed(name, select_documents(None))):
+        papers = " and ".join(document.paper for document in whole.documents)
+        return (
+            f"{name!r} is not part of {papers}, and --paper shows nothing else: leave --paper out"
+        )
+    tables = [table for document in whole.documents for table in document.tables]
+    known = [*sorted(whole.results.datasets), *whole.results.journals, *tables]
+    return (
+        f"nothing is called {name!r}{nearest(name, known) or '.'} A name is that of a "
+        "dataset, of a config that was run, of a printed table or of a document; `dprepro "
+        "table` lists them"
+    )

@@ -128,10 +128,11 @@ class PlainDisplay:
         gone = now - self._start
         left = gone / self._ran * (self._total - self._ran)
         outlook = f", about {duration(left)} left" if left else ""
+        splits = len(self._tally.values[cell])
         return (
             f"{self._ran}/{self._total} in {duration(gone)}{outlook}; "
             f"{_cell_name(cell)}: {self._config.metric} {number(self._tally.mean(cell))} "
-            f"({len(self._tally.values[cell])} splits)"
+            f"({splits} split{'' if splits == 1 else 's'})"
         )
 
     def end(self) -> None:

@@ -18,14 +18,14 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from dprepro.errors import DpreproError
+from dprepro.errors import DpreproError, DpreproWarning
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
 
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
-class JournalWarning(UserWarning):
+class JournalWarning(DpreproWarning):
     """A journal had a torn last line."""
 
 
@@ -235,22 +235,22 @@ def _record(fields: dict[str, Any], path: Path, number: int) -> tuple[str, Recor
                 raise ValueError(f"{name} is {value}")
         return record.task.key, record
     except _MALFORMED as error:
-        raise _of_another_version("record", path, number, error) from error
+        raise DpreproError(
+            f"{path}, line {number}: a record of another version of dprepro "
+            f"({type(error).__name__}: {error}); begin again with --fresh, which keeps the old "
+            "file as .bak"
+        ) from error
 
 
 def _plan(fields: dict[str, Any], path: Path, number: int) -> StatedPlan:
     try:
         return StatedPlan.from_json(fields)
     except _MALFORMED as error:
-        raise _of_another_version("plan", path, number, error) from error
-
-
-def _of_another_version(what: str, path: Path, number: int, error: Exception) -> DpreproError:
-    return DpreproError(
-        f"{path}, line {number}: a {what} of another version of dprepro "
-        f"({type(error).__name__}: {error}); begin again with --fresh, which keeps the old "
-        "file as .bak"
-    )
+        raise DpreproError(
+            f"{path}, line {number}: not a plan that this version of dprepro can read "
+            f"({type(error).__name__}: {error}). The records are whole: take line {number} out; "
+            f"the next `dprepro run {path.stem}` states the plan again"
+        ) from error
 
 
 def _move_aside(path: Path) -> None:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from dprepro.config import ExperimentConfig
+from dprepro.config import ExperimentConfig, MetricName
 from dprepro.experiment.record import Task
 
 _KEY = re.compile(r"[0-9a-f]{16}")
@@ -88,16 +88,22 @@ class StatedPlan:
         splits = _of_type(line, "splits", int)
         if splits < 1:
             raise ValueError(f"splits is {splits}")
+        metric = _text(line, "metric")
+        if metric not in get_args(MetricName):
+            raise ValueError(f"metric is {metric!r}")
+        cells = tuple(_cell(cell) for cell in _of_type(line, "cells", list))
+        if not cells:
+            raise ValueError("cells are none")
         return cls(
             _text(line, "config"),
             _text(line, "title"),
-            _text(line, "metric"),
+            metric,
             splits,
             paper,
             table,
             _of_type(line, "builtin", bool),
             _of_type(line, "builtin_card", bool),
-            tuple(_cell(cell) for cell in _of_type(line, "cells", list)),
+            cells,
         )
 
 

@@ -45,11 +45,14 @@ def choose(
 ) -> ResultCell | Clash | None:
     """Return the only result; a `Clash` if there are several, None if there is none.
 
+    One that is planned and has no record yet counts only where there is no other.
+
     Parameters
     ----------
     place
         A document and its table: results whose config answers to these are preferred.
     """
+    cells = [cell for cell in cells if cell.has_records] or cells[:1]
     if place is not None and len(cells) > 1:
         cells = [cell for cell in cells if place in cell.tables] or cells
     if len(cells) > 1:
@@ -67,6 +70,24 @@ def clash_notes(clashes: Iterable[Clash]) -> list[str]:
         journals = tuple(_names(cell) for cell in clash.cells)
         groups.setdefault((clash.place, journals), []).append(clash)
     return [_sentence(found[0], _levels(found)) for found in groups.values()]
+
+
+def apart_notes(cells: Iterable[ResultCell]) -> list[str]:
+    """Say once for each label and choice of configs why their results of a dataset stand apart."""
+    places: dict[tuple[str, float], list[ResultCell]] = {}
+    for cell in cells:
+        if cell.has_records:
+            places.setdefault((cell.task.label, cell.task.epsilon), []).append(cell)
+    groups: dict[tuple[str, ...], list[Clash]] = {}
+    for found in places.values():
+        if len(found) > 1:
+            clash = Clash(tuple(found))
+            groups.setdefault((clash.place, *map(_names, found)), []).append(clash)
+    return [
+        f"{clashes[0].place}{_levels(clashes)}: {' and '.join(names)} differ in their settings "
+        f"({clashes[0].differences}), and stand apart"
+        for (_, *names), clashes in groups.items()
+    ]
 
 
 def _sentence(clash: Clash, levels: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dprepro.published.document import Document
+from dprepro.report.layout import splits_needed
 from dprepro.report.results import ResultCell, Results
 from dprepro.report.tables import answers, printed_places
 
@@ -38,39 +39,59 @@ class Part:
 
 @dataclass(frozen=True)
 class Index:
-    """All there is. `datasets` are in the order of the journals."""
+    """All there is. `datasets` are in the order of the `journals`, which are names."""
 
     parts: tuple[Part, ...]
     datasets: tuple[str, ...]
-    journals: int
+    journals: tuple[str, ...]
     cells: int
     partial: int
 
 
 def build_index(results: Results, documents: Sequence[Document]) -> Index:
-    """Count the measured cells of each printed table, and of each config that answers to none."""
-    measured = [cell for cell in results.cells if cell.values]
-    parts = [_printed(document, documents, measured) for document in documents]
+    """Count the cells of each printed table, and of each config that answers to none.
+
+    Cells without a number count too, as in part; but not those that were skipped for a reason.
+    """
+    measured = [
+        cell
+        for cell in (*results.cells, *results.planned)
+        if cell.values or cell.failed or not cell.skipped
+    ]
     placed = {
-        id(cell)
+        (document.paper, name): found
         for document, places in ((d, printed_places(d)) for d in documents)
-        for cell in measured
         for name in document.tables
-        if answers(cell, document, name, places)
+        if (
+            found := [
+                cell
+                for cell in measured
+                if not _is_unknown(cell, results) and answers(cell, document, name, places)
+            ]
+        )
     }
-    own = [cell for cell in measured if id(cell) not in placed]
+    parts = [_printed(document, documents, placed) for document in documents]
+    printed = {id(cell) for found in placed.values() for cell in found}
+    own = [cell for cell in measured if id(cell) not in printed]
     journals = dict.fromkeys(name for cell in own for name in cell.journals)
     lines = tuple(
-        _line(name, _title(results, name), [cell for cell in own if name in cell.journals])
+        _line(name, _title(results, name), [c.part(name) for c in own if name in c.journals])
         for name in journals
     )
     parts.append(Part("Configs without a printed table", "dprepro table NAME", lines))
+    partial = {
+        id(cell)
+        for document in documents
+        for name in document.tables
+        for cell in placed.get((document.paper, name), ())
+        if _is_partial(cell, document, name)
+    } | {id(cell) for cell in own if _is_partial(cell)}
     return Index(
         tuple(part for part in parts if part.lines),
         tuple(dict.fromkeys(cell.dataset for cell in measured)),
-        len({name for cell in results.cells for name in cell.journals}),
+        results.journals,
         len(measured),
-        sum(map(_is_partial, measured)),
+        len(partial),
     )
 
 
@@ -81,14 +102,24 @@ def render_index(index: Index, folder: Path, width: int) -> str:
 
 def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
     in_part = f", {index.partial} of them in part" if index.partial else ""
-    yield f"{folder}: {index.cells} measured cells{in_part}, from {index.journals} configs"
+    configs = _count(len(index.journals), "config")
+    yield f"{folder}: {_count(index.cells, 'cell')}{in_part}, from {configs}"
+    if not index.cells:
+        yield ""
+        yield from textwrap.wrap(
+            f"No task has finished yet; `dprepro run NAME` runs them: {_names(index.journals)}",
+            width,
+            break_on_hyphens=False,
+        )
+        return
     for part in index.parts:
         yield ""
         yield f"{part.heading}: {part.command}"
         shown = part.lines if part.command != "dprepro table NAME" else part.lines[:_MOST_OWN]
         for line in shown:
-            cells = f"{line.cells} cell{'s' if line.cells > 1 else ''}"
-            count = cells + (f", {line.partial} in part" if line.partial else "")
+            count = _count(line.cells, "cell") + (
+                f", {line.partial} in part" if line.partial else ""
+            )
             text = f"  {line.name:<{_LONGEST_NAME}} {line.title} ({count})"
             yield text if len(text) <= width else _cut(line, count, width)
         if rest := [line.name for line in part.lines[len(shown) :]]:
@@ -120,15 +151,20 @@ def _wrapped(text: str, width: int) -> list[str]:
     )
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def _printed(
-    document: Document, documents: Sequence[Document], measured: Sequence[ResultCell]
+    document: Document,
+    documents: Sequence[Document],
+    placed: Mapping[tuple[str, str], Sequence[ResultCell]],
 ) -> Part:
-    places = printed_places(document)
-    found = [
-        (name, layout.title, [c for c in measured if answers(c, document, name, places)])
+    lines = tuple(
+        _line(name, layout.title, placed[document.paper, name], document, name)
         for name, layout in document.tables.items()
-    ]
-    lines = tuple(_line(name, title, cells) for name, title, cells in found if cells)
+        if (document.paper, name) in placed
+    )
     command = f"dprepro table TABLE --paper {_beginning(document, documents)}"
     return Part(document.paper, command, lines)
 
@@ -143,15 +179,28 @@ def _beginning(document: Document, documents: Sequence[Document]) -> str:
     return document.paper
 
 
+def _is_unknown(cell: ResultCell, results: Results) -> bool:
+    """Whether nothing is known of any config that holds it, hence not what it answers to."""
+    return cell.papers is None and not any(name in results.plans for name in cell.journals)
+
+
 def _title(results: Results, journal: str) -> str:
     plan = results.plans.get(journal)
-    return plan.title if plan else ""
+    return plan.title if plan else "(config unknown)"
 
 
-def _line(name: str, title: str, cells: Iterable[ResultCell]) -> Line:
+def _line(
+    name: str,
+    title: str,
+    cells: Iterable[ResultCell],
+    document: Document | None = None,
+    table: str = "",
+) -> Line:
     found = list(cells)
-    return Line(name, title, len(found), sum(map(_is_partial, found)))
+    return Line(name, title, len(found), sum(_is_partial(c, document, table) for c in found))
 
 
-def _is_partial(cell: ResultCell) -> bool:
-    return max(map(len, cell.values.values()), default=0) < cell.planned
+def _is_partial(cell: ResultCell, document: Document | None = None, table: str = "") -> bool:
+    """Whether the table marks it: splits are missing of the metric that has most of them."""
+    finished = max(map(len, cell.values.values()), default=0)
+    return finished < splits_needed(cell, cell.dataset, document, table)

@@ -17,6 +17,22 @@ from dprepro.report.verdicts import CellVerdict, follows
 _SIGNIFICANT = 4
 
 
+def splits_needed(
+    cell: ResultCell | None, dataset: str, document: Document | None = None, table: str = ""
+) -> int:
+    """Return how many splits make a cell complete: all planned, and all that a verdict takes.
+
+    Parameters
+    ----------
+    document, table
+        Where it is printed; None where it answers to nothing printed.
+    """
+    planned = cell.planned if cell else 1
+    if document is None:
+        return planned
+    return max(planned, document.protocol_of(table, dataset).needed)
+
+
 @dataclass(frozen=True)
 class Entry:
     """One field of a table: what was measured and, when comparing, the verdict on it.
@@ -84,17 +100,30 @@ class View:
 
     def columns(self, cells: Iterable[ResultCell], headings: Sequence[Column]) -> list[Column]:
         """Return the headings of methods that appear, then a column for each other label."""
+        cells = list(cells)
         labels = [cell.task.label for cell in cells]
         labels += [verdict.published.method for verdict in self.verdicts]
         shown = _present(headings, set(labels))
         covered = {name for column in shown for name in (column.method, column.nonprivate)}
         others = [label for label in dict.fromkeys(labels) if label not in covered]
-        return [*shown, *(Column(title=self._title(label), method=label) for label in others)]
+        methods = {cell.task.label: cell.task.method for cell in cells}
+        return [
+            *shown,
+            *(
+                Column(title=self._title(label, methods.get(label)), method=label)
+                for label in others
+            ),
+        ]
 
-    def _title(self, label: str) -> str:
-        """Return the method's title; the parameters behind the name in a grid's labels stay."""
+    def _title(self, label: str, method: str | None) -> str:
+        """Return the method's title, with the parameters behind the name in a grid's labels.
+
+        What answers to nothing printed, or has a name of its own, keeps that name.
+        """
         name, space, parameters = label.partition(" ")
-        return self.names.get(label) or self.names.get(name, name) + space + parameters
+        if self.document is None or name != method:
+            return label
+        return self.names.get(name, name) + space + parameters
 
     def group(
         self, dataset: str, title: str, cells: Sequence[ResultCell], columns: Sequence[Column]
@@ -135,19 +164,21 @@ class View:
             None,
         )
         if isinstance(result, Clash):
-            return Entry(label, epsilon, None, verdict, clash=result)
-        planned = result.planned if result else 1
-        if self.document:
-            planned = max(planned, self.document.protocol_of(self.table, dataset).needed)
-        return Entry(label, epsilon, result, verdict, planned)
+            clashing = (replace(c, planned=self._needed(c, dataset)) for c in result.cells)
+            return Entry(label, epsilon, None, verdict, clash=Clash(tuple(clashing)))
+        return Entry(label, epsilon, result, verdict, self._needed(result, dataset))
+
+    def _needed(self, cell: ResultCell | None, dataset: str) -> int:
+        return splits_needed(cell, dataset, self.document, self.table)
 
     def _chosen(self, dataset: str, cells: Sequence[ResultCell]) -> ResultCell | Clash | None:
         """Return the cell that stands in the table: one that ran as printed, if there is one."""
         if not self.document:
             return choose(cells)
         protocol = self.document.protocol_of(self.table, dataset)
-        following = [c for c in cells if follows(c, self.document.paper, protocol)]
-        return choose(following or cells, (self.document.paper, self.table))
+        paper = self.document.paper
+        following = [c for c in cells if c.has_records and follows(c, paper, protocol)]
+        return choose(following or cells, (paper, self.table))
 
     def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:
         """Mark the best complete means, ties at the printed precision included.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dprepro.experiment.journal import JournalContents
@@ -62,19 +62,22 @@ class Plan:
 def current(
     contents: JournalContents, assumed: Plan | None = None
 ) -> tuple[list[Record], Plan | None]:
-    """Return the records that the config asks for now, in its order, and the plan that says so.
+    """Return the records that the config asked for last, in its order, and the plan that says so.
 
     Parameters
     ----------
     assumed
         What the config asks for, as far as is known, where the journal states no plan. Its keys do
-        not count if the journal holds none of them: it is then another config's, or older.
+        not count, and are left out, if the journal holds none of them: it is then another
+        config's, or older.
     """
     plan = Plan.stated(contents.plan) if contents.plan else assumed
-    if plan is not None and plan.order:
-        asked = [record for record in contents.records if record.task.key in plan.order]
+    if plan is not None and plan.cells is not None:
+        order = plan.order
+        asked = [record for record in contents.records if record.task.key in order]
         if asked or contents.plan:
-            return sorted(asked, key=lambda record: plan.order[record.task.key]), plan
+            return sorted(asked, key=lambda record: order[record.task.key]), plan
+        plan = replace(plan, cells=None)
     return _last_of_each_label(contents.records), plan
 
 

@@ -15,7 +15,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.report.results import TUNED
+from dprepro.report.cell import TUNED
 from dprepro.report.rows import table_rows
 from dprepro.report.tables import Entry, Group, ResultTable
 from dprepro.report.verdicts import CellVerdict, Verdict
@@ -132,7 +132,7 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
     entries = [(e, t) for t in tables for g in t.groups for row in g.rows for e in row]
     lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
     if any(e.result and not e.result.is_complete(t.metric.name, e.planned) for e, t in entries):
-        lines.append("[n/m]: only n of m splits finished.")
+        lines.append("[n/m]: n of the m splits that make it complete have finished.")
     if any(e.clash for e, _ in entries):
         lines.append("[n results]: configs differ in its settings, see the notes.")
     if style.true_epsilon and any(

@@ -9,13 +9,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from dprepro.privacy.unverified import NO_LEDGER
+from dprepro.report.cell import TUNED
 from dprepro.report.check import CheckReport, Stale
 from dprepro.report.claims import ClaimVerdict
 from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
 from dprepro.report.render import LOOKS, STYLES, figures, level
 from dprepro.report.render_claims import render_claims
 from dprepro.report.rerun import RerunReport
-from dprepro.report.results import TUNED
 from dprepro.report.verdicts import CellVerdict, Verdict
 from dprepro.stacked import Column, Stacked
 

@@ -125,7 +125,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Ro
         "planned": planned or result.planned,
         "failed": result.failed,
         "skipped": result.skipped,
-        "delta": result.task.delta,
+        "delta": result.task.delta if result.has_records else None,
         "true_epsilon": result.true_epsilon,
         "unverified": result.is_unverified,
         "tuned": result.is_tuned,

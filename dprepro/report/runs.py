@@ -137,8 +137,8 @@ def read_runs(
 ) -> Runs:
     """Read the journals of `folder`: all, or those of the configs named.
 
-    Records count that the configs ask for now, as in `read_results`, whose parameters these are.
-    One that another journal took over counts once.
+    Records count that the configs asked for at their last run, as in `read_results`, whose
+    parameters these are. One that another journal took over counts once.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.document import Column, Document, TableLayout
-from dprepro.report.clash import clash_notes
+from dprepro.report.clash import apart_notes, clash_notes
 from dprepro.report.layout import Entry, Group, View
 from dprepro.report.metrics import METRICS, Metric, Tolerance, find_metric
 from dprepro.report.results import ResultCell, Results
@@ -71,7 +71,8 @@ def build_tables(
     DpreproError
         If a dataset or the metric is not among the results, or nothing is left to show.
     """
-    cells = _of_datasets(results, datasets)
+    chosen_data = results.of_datasets(datasets) if datasets else results
+    cells = [*chosen_data.cells, *chosen_data.planned]
     names = titles or {}
     widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
     found: list[ResultTable] = []
@@ -113,23 +114,6 @@ def build_tables(
 
 def _numbered(tables: Iterable[tuple[str, str]]) -> list[str]:
     return [f"Table {name} of {paper}" for paper, name in tables]
-
-
-def _of_datasets(results: Results, datasets: Sequence[str]) -> list[ResultCell]:
-    """Return the cells of the datasets named, by the card's name or as told apart; default all."""
-    measured = list(dict.fromkeys(cell.dataset for cell in results.cells))
-    names = {*measured, *(cell.task.dataset for cell in results.cells)}
-    for name in datasets:
-        if name not in names:
-            raise DpreproError(
-                f"no results of dataset {name!r}{nearest(name, measured) or '.'} "
-                f"There are: {', '.join(measured)}"
-            )
-    return [
-        cell
-        for cell in results.cells
-        if not datasets or cell.dataset in datasets or cell.task.dataset in datasets
-    ]
 
 
 def printed_places(document: Document) -> set[tuple[str, str, str, float]]:
@@ -216,12 +200,19 @@ def _own_tables(
             parts.setdefault((shown, claimed), []).append(cell)
         elif not cell.values:
             unfinished.append((claimed, cell))
+    measured = dict(parts)
     for claimed, cell in unfinished:
-        # Failed or skipped: it must not vanish from the table where the others stand.
-        for (_, paper), found in parts.items():
-            if paper == claimed and cell.dataset in {other.dataset for other in found}:
-                found.append(cell)
-                break
+        # Without a number it must not vanish: it stands where those of its config do.
+        beside = [
+            key
+            for key, found in measured.items()
+            if key[1] == claimed and cell.dataset in {other.dataset for other in found}
+        ]
+        beside.sort(key=lambda key: key[0] != cell.metric)
+        if beside:
+            parts[beside[0]].append(cell)
+        elif measured and not metric and cell.metric in METRICS:
+            parts.setdefault((cell.metric, claimed), []).append(cell)
     return [_own_table(found, shown, papers, names) for (shown, papers), found in parts.items()]
 
 
@@ -230,30 +221,38 @@ def _own_table(
 ) -> ResultTable:
     view = View(METRICS[metric], names)
     columns = view.columns(cells, ())
+    of_dataset: dict[str, list[ResultCell]] = {}
+    for cell in cells:
+        of_dataset.setdefault(cell.dataset, []).append(cell)
     groups = [
-        view.group(dataset, title, found, columns)
-        for dataset in dict.fromkeys(cell.dataset for cell in cells)
-        for title, found in _groups(dataset, [c for c in cells if c.dataset == dataset])
+        view.group(dataset, title, shown, columns)
+        for dataset, found in of_dataset.items()
+        for title, shown in _groups(dataset, found)
     ]
-    clashes = [clash for group in groups for clash in group.clashes]
     of = f"the configs of {', '.join(papers)}, not printed there" if papers else _OWN
     return ResultTable(
         f"{METRICS[metric].title} of {of}",
         view.metric,
         tuple(columns),
         tuple(groups),
-        notes=tuple(clash_notes(clashes)),
+        notes=tuple(note for found in of_dataset.values() for note in apart_notes(found)),
     )
 
 
 def _groups(dataset: str, cells: Sequence[ResultCell]) -> list[tuple[str, list[ResultCell]]]:
-    """Return a dataset's cells under its name; apart by config where two of them clash."""
+    """Return a dataset's cells under its name; apart by config where two of them clash.
+
+    Under a config's name stand the records that it asks for, not those it shares with others.
+    """
     places = [(cell.task.label, cell.task.epsilon) for cell in cells]
     if len(set(places)) == len(places):
         return [(dataset, list(cells))]
     journals = dict.fromkeys(name for cell in cells for name in cell.journals)
     return [
-        (f"{dataset} ({journal})", [cell for cell in cells if journal in cell.journals])
+        (
+            f"{dataset} ({journal})",
+            [cell.part(journal) for cell in cells if journal in cell.journals],
+        )
         for journal in journals
     ]
 
@@ -270,6 +269,8 @@ def _nothing_to_show(cells: Sequence[ResultCell], metric: str | None) -> str:
 
 
 def _nothing_printed(cells: Sequence[ResultCell], wanted: Sequence[str], metric: str | None) -> str:
+    if not any(cell.values for cell in cells):
+        return _nothing_to_show(cells, metric)
     datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
     in_metric = f" in {metric}" if metric else ""
     return (

@@ -76,6 +76,23 @@ def test_ctrl_c_keeps_what_was_finished_and_the_same_command_goes_on(lab: Lab) -
     assert len([line for line in lab.lines() if line["kind"] == "record"]) == 15
 
 
+@pytest.mark.parametrize(
+    ("fresh", "said"),
+    [(False, "the same command goes on"), (True, "the same command without --fresh goes on")],
+)
+def test_after_an_interrupted_fresh_run_the_command_without_it_goes_on(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, fresh: bool, said: str
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dprepro.experiment.run.run", interrupted)
+    given = ["run", str(lab.config()), "--results", str(lab.results), *["--fresh"] * fresh]
+    outcome = CliRunner().invoke(app, given)
+    assert outcome.exit_code == 130
+    assert f"lab: interrupted; {said} from here" in outcome.output
+
+
 def test_nothing_finished_is_lost_to_kills(lab: Lab) -> None:
     config = lab.config(**SLOW)
     process = lab.start(config, "--jobs", 2)

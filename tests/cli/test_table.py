@@ -1,6 +1,8 @@
 import io
 import json
 import math
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -8,7 +10,11 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.errors import DpreproError
+from dprepro.experiment.journal import read_journal
+from tests.lab import lab
 from tests.report.journals import records, spread, write
+
+__all__ = ["lab"]
 
 
 @pytest.fixture
@@ -50,8 +56,9 @@ def test_results_is_the_default_folder(results, monkeypatch):
 
 def test_without_arguments_what_there_is_is_listed(results):
     text = table("--results", results)
-    assert text.startswith(f"{results}: 4 measured cells, from 2 configs")
-    assert "dp-ebm-2021: dprepro table TABLE --paper dp-ebm" in text
+    assert text.startswith(f"{results}: 4 cells, from 2 configs")
+    assert "Configs without a printed table: dprepro table NAME" in text
+    assert "  one              (config unknown) (3 cells)" in text
     assert "±" not in text
     assert "prices" in text
 
@@ -72,6 +79,8 @@ def shown(*arguments):
         (["table2"], {("2", "adult"), ("2", "telco")}),
         (["dp-ebm"], {("2", "adult"), ("2", "telco")}),
         (["telco", "two"], {("2", "telco"), (None, "prices")}),
+        (["telco", "adult", "--dataset", "telco"], {("2", "telco")}),
+        (["one", "--dataset", "telco", "--dataset", "prices"], {("2", "telco")}),
     ],
 )
 def test_a_name_is_a_dataset_a_config_a_table_or_a_document(results, names, expected):
@@ -96,6 +105,43 @@ def test_a_clash_is_marked_and_ends_no_other_table(results):
     text = table("--results", results, "--config", "one", "--format", "markdown")
     assert "0.883 ± 0.005" in text
     assert "2 results" not in text
+
+
+def test_a_config_without_a_finished_task_is_known(results):
+    write(results, "empty", [])
+    with pytest.raises(DpreproError, match="no task has finished yet"):
+        table("--results", results, "empty")
+    alone = write(results / "alone", "empty", []).parent
+    assert "No task has finished yet" in table("--results", alone)
+
+
+def test_no_journal_is_read_twice(results, monkeypatch):
+    paths = []
+
+    def read(path):
+        paths.append(path.stem)
+        return read_journal(path)
+
+    monkeypatch.setattr("dprepro.report.results.read_journal", read)
+    table("--results", results, "one", "two", "adult")
+    assert sorted(paths) == ["one", "two"]
+
+
+@pytest.mark.parametrize("command", ["table", "run"])
+def test_a_torn_line_is_one_line_on_the_screen(lab, command):
+    if command == "run":
+        assert lab.run(lab.config())[0] == 0
+    else:
+        write(lab.results, "lab", records([0.8, 0.9]))
+    path = lab.results / "lab.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    given = ["table"] if command == "table" else ["run", lab.folder / "lab.yaml"]
+    outcome = subprocess.run(
+        [sys.executable, "-m", "dprepro", *map(str, given), "--results", str(lab.results)],
+        env=lab.environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    (line,) = outcome.stderr.splitlines()
+    assert line.startswith(f"warning: {path}: the last line was torn by a crash and is dropped (")
 
 
 def test_comparing_adds_published_values_and_verdicts(results):
@@ -138,6 +184,8 @@ def test_metric_config_and_true_epsilon_choose_what_is_shown(results):
         (["--paper", "dp-ebm-2020"], "did you mean 'dp-ebm-2021'"),
         (["--tolerance", "auc"], "METRIC=TERMS"),
         (["prizes"], "nothing is called 'prizes'; did you mean 'prices'"),
+        (["adult", "--dataset", "prices"], "nothing of what the names stand for is of dataset"),
+        (["dp-ebm-2021", "--paper", "lazybb"], "not part of lazybb-2022, and --paper shows"),
         (["figure-2"], "no results of what Table figure-2 of lazybb-2022 prints"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -125,6 +125,84 @@ def test_the_table_is_that_of_the_run_to_the_last_digit_after_any_edits(
             } == figures(summary.whole)
             assert {row["planned"] for row in shown.values()} == {config.splits}
             assert {row["metric"] for row in shown.values()} == {config.metric}
+
+
+def written(results: Path, *names: str) -> list[dict[str, Any]]:
+    """Return the rows of `dprepro table` as JSON."""
+    given = ["table", *names, "--metric", "auc", "--results", str(results), "--format", "json"]
+    outcome = CliRunner().invoke(app, given)
+    assert outcome.exit_code == 0, outcome.output
+    found: list[dict[str, Any]] = json.loads(outcome.stdout)
+    return found
+
+
+def _exact(row: dict[str, Any]) -> tuple[Any, ...]:
+    level = math.inf if row["epsilon"] is None else row["epsilon"]
+    return row["method"], level, row["mean"], row["sd"], row["splits"], row["planned"]
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(asked=st.lists(st.tuples(configs, parts), min_size=2, max_size=3))
+@example(
+    asked=[
+        ({"splits": splits, "seed": seed, "epsilons": [1], "methods": ["plain"]}, {})
+        for splits, seed in ((2, 7), (3, 7), (2, 8))
+    ]
+)
+@pytest.mark.usefixtures("in_process")
+def test_under_its_own_name_a_config_has_what_its_run_printed(
+    shop: Lab, asked: list[tuple[dict[str, Any], dict[str, int]]]
+) -> None:
+    with tempfile.TemporaryDirectory(dir=shop.folder) as folder:
+        printed = {}
+        for number, (keys, part) in enumerate(asked):
+            config = load_config(shop.config(f"c{number}", **{**keys, "metric": "auc"}))
+            whole = run(config, Options(results=Path(folder), **part), Watch()).whole
+            printed[config.name] = {
+                (*cell, *figure, config.splits) for cell, figure in figures(whole).items()
+            }
+        together = written(Path(folder))
+        places = [(row["method"], row["epsilon"], tuple(row["config"])) for row in together]
+        assert len(set(places)) == len(places)
+        assert {row["dataset"] for row in together} == {"tiny"}
+        merged = {name for row in together if len(row["config"]) > 1 for name in row["config"]}
+        for name, expected in printed.items():
+            assert {_exact(row) for row in written(Path(folder), name)} == expected
+            own = {_exact(row) for row in together if row["config"] == [name]}
+            assert own <= expected
+            assert own == expected or name in merged
+
+
+@pytest.mark.usefixtures("in_process")
+def test_configs_that_share_tasks_and_clash_with_a_third_keep_their_numbers(shop: Lab) -> None:
+    printed = {}
+    for name, splits, seed in (("c1", 2, 7), ("c2", 3, 7), ("c3", 2, 8)):
+        config = load_config(shop.config(name, splits=splits, seed=seed, methods=["tilted"]))
+        tally = run(config, Options(results=shop.results), Watch()).whole
+        printed[name] = {(*cell, *figure, splits) for cell, figure in figures(tally).items()}
+    found = written(shop.results)
+    assert {tuple(row["config"]) for row in found} == {("c1",), ("c2",), ("c3",)}
+    assert len(found) == 6
+    for name, expected in printed.items():
+        assert {_exact(row) for row in found if row["config"] == [name]} == expected
+
+
+@pytest.mark.usefixtures("in_process")
+def test_what_was_not_run_yet_is_marked_everywhere(shop: Lab) -> None:
+    config = load_config(shop.config(splits=5, methods=["tilted", "plain"]))
+    run(config, Options(results=shop.results, methods=("tilted",), epsilons=(1,)), Watch())
+    found = {(row["method"], row["epsilon"]): row for row in written(shop.results)}
+    assert {place: row["splits"] for place, row in found.items()} == {
+        ("tilted", 1.0): 5, ("tilted", 8.0): 0, ("plain", None): 0,
+    }  # fmt: skip
+    assert {row["planned"] for row in found.values()} == {5}
+    assert found["plain", None]["mean"] is found["plain", None]["delta"] is None
+    given = ["table", "lab", "--results", str(shop.results), "--format"]
+    assert CliRunner().invoke(app, [*given, "markdown"]).stdout.count("[0/5]") == 2
+    index = CliRunner().invoke(app, ["table", "--results", str(shop.results)]).stdout
+    assert "3 cells, 2 in part" in index
 
 
 @pytest.mark.usefixtures("in_process")

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.report.clash import Clash, choose, clash_notes
+from dprepro.report.clash import Clash, apart_notes, choose, clash_notes
 from tests.report.journals import cell
 
 PLACE = ("dp-ebm-2021", "2")
@@ -26,6 +26,26 @@ def test_of_several_the_one_whose_config_answers_to_the_table_is_chosen():
     assert choose([other, own], PLACE) is own
     assert isinstance(choose([other, own]), Clash)
     assert choose([other, named("b")], PLACE).mark == "2 results"
+
+
+def test_what_is_only_planned_never_clashes():
+    planned = replace(named("a"), values={}, planned=5)
+    single = named("b")
+    assert choose([planned, single], PLACE) is single
+    assert choose([planned, replace(planned, journals=("c",))]) is planned
+    assert apart_notes([planned, single]) == []
+
+
+def test_why_results_stand_apart_is_said_once_for_a_label():
+    cells = [
+        named(journal, label="q", epsilon=epsilon, params=params)
+        for epsilon in (1, 8)
+        for journal, params in (("q", {}), ("tuned", {"max_bins": 8}))
+    ]
+    assert apart_notes(cells) == [
+        "adult, q at epsilon 1, 8: q and tuned differ in their settings (max_bins default or 8), "
+        "and stand apart"
+    ]
 
 
 def test_a_clash_names_settings_parameters_and_configs():

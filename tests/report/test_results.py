@@ -209,9 +209,9 @@ def test_two_data_of_one_name_are_named_by_their_configs(tmp_path):
     write(tmp_path, "c", records([0.6], epsilon=1.0, dataset="shop"))
     found = {(c.dataset, c.task.epsilon) for c in read_results(tmp_path).cells}
     assert found == {
-        ("shop, as in a and c", 0.5),
-        ("shop, as in a and c", 1.0),
-        ("shop, as in b", 0.5),
+        ("shop (as in a and c)", 0.5),
+        ("shop (as in a and c)", 1.0),
+        ("shop (as in b)", 0.5),
     }
 
 

@@ -226,7 +226,10 @@ def test_configs_of_ones_own_that_clash_are_shown_apart():
     assert [group.title for group in table.groups] == ["shop (a)", "shop (b)"]
     shown = [[e.result for e in group.rows[0]] for group in table.groups]
     assert shown == [[first, shared], [second, shared]]
-    assert table.notes == ()
+    assert table.notes == (
+        "shop, dp-ebm-gdp at epsilon 1: a and b differ in their settings "
+        "(max_bins default or 8), and stand apart",
+    )
 
 
 def test_the_metric_is_the_configs_where_nothing_is_printed():
@@ -310,14 +313,33 @@ def test_a_table_with_two_metrics_is_shown_as_two():
 
 def test_methods_that_no_layout_names_are_headed_by_their_titles():
     names = {"dp-ebm-joint": "DPEBM-Joint", "mine": "Mine", "coarse mine": "Never"}
-    labels = ["dp-ebm-joint", "mine max_bins=8", "coarse"]
-    table = only_table(*(measured(0.8, label) for label in labels), titles=names)
+    methods = {
+        "dp-ebm-joint": "dp-ebm-joint",
+        "mine max_bins=8": "mine",
+        "coarse": "dp-ebm-joint",
+    }
+    cells = [measured(0.8, label, method=method) for label, method in methods.items()]
+    table = only_table(*cells, titles=names)
     assert [column.title for column in table.columns] == [
         "DPEBM-Joint",
         "Mine max_bins=8",
         "coarse",
     ]
-    assert [column.method for column in table.columns] == labels
+    assert [column.method for column in table.columns] == list(methods)
+
+
+def test_a_label_is_no_method_that_happens_to_be_called_so():
+    names = {"ebm-tuned": "EBM, tuned", "logistic": "Logistic regression (as published)"}
+    other = measured(0.8, "ebm-tuned", math.inf, method="logistic")
+    assert [column.title for column in only_table(other, titles=names).columns] == ["ebm-tuned"]
+    mine = own(0.8, "logistic", math.inf, dataset="shop")
+    assert [column.title for column in only_table(mine, titles=names).columns] == ["logistic"]
+
+
+def test_each_of_several_results_wants_the_splits_of_the_printed_table():
+    table = only_table(measured(0.9, splits=3), measured(0.8, domain="public"))
+    ((entry,),) = table.groups[0].rows
+    assert [cell.planned for cell in entry.clash.cells] == [25, 25]
 
 
 def replicated(mean, label, epsilon, *answered):

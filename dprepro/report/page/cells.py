@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
+from dprepro.report.cell import TUNED, ResultCell
 from dprepro.report.metrics import METRICS
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.render import figures, level, number
-from dprepro.report.results import TUNED, ResultCell
 from dprepro.report.tables import Entry, Group, ResultTable
 from dprepro.report.verdicts import CellVerdict
 
