@@ -48,7 +48,7 @@ def test_every_command_gives_an_example_of_itself(path: str) -> None:
 @pytest.mark.parametrize("name", config_names())
 def test_every_built_in_config_makes_a_plan(name: str) -> None:
     for config in load_experiments(name):
-        planned = plan(config)
+        planned = plan(config, identify=False)  # the private records of henan are not here
         asked = {entry.label for method in config.methods for entry in method.expanded}
         assert {entry.task.label for entry in planned} == asked
         assert len({entry.task.key for entry in planned}) == len(planned)

@@ -11,7 +11,7 @@ from dprepro.audit.case import Case
 from dprepro.ebm import dp_ebm
 from dprepro.lazybb import learners
 from dprepro.privacy import composition, mechanisms
-from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import leaf_sum_sensitivity
 
@@ -141,7 +141,8 @@ class Shipped:
     """interpret-core's regressor on targets of `low` and a canary of `low` + 1, bounds public."""
 
     def __init__(self, low, present, seed):
-        self.ledger_ = Ledger(1.0, 1e-6, "zero-out")
+        whole = LedgerEntry("cited", "the model", 1.0, "its word", 1.0, 1, (1.0, 1e-6))
+        self.ledger_ = Ledger(1.0, 1e-6, "zero-out", [whole])
         x = np.append(np.arange(200) % 2, [1.0] * present)[:, None]
         y = np.append(np.full(200, low), [low + 1.0] * present)
         self.model = DPExplainableBoostingRegressor(

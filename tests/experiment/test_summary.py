@@ -64,9 +64,9 @@ def test_one_synthetic_record_marks_the_whole() -> None:
     assert not tally.is_private
 
 
-def test_records_of_private_rows_are_noticed_unless_nothing_was_read() -> None:
+def test_records_of_private_rows_are_noticed() -> None:
     private = replace(TASK, data_fingerprint=f"{PRIVATE_PREFIX}abc-def")
-    for status, noticed in (("skipped", False), ("failed", True), ("ok", True)):
+    for status, noticed in (("skipped", True), ("failed", True), ("ok", True)):
         tally = Tally("auc")
         tally.add(Record(private, status, metrics={"auc": 0.5}))  # type: ignore[arg-type]
         assert tally.is_private == noticed
