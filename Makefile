@@ -8,7 +8,7 @@ WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
 PIP_INSTALL := install --quiet --no-compile
 
-.PHONY: help install install-dev quickstart test docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
+.PHONY: help install install-dev quickstart test kernels-test docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ quickstart: install ## Run a small experiment on data that needs no download and
 
 test: install-dev ## Run the tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+
+kernels-test: install-dev ## Test how kernels are compiled and kept: they are compiled a dozen times
+	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled
 
 docs-test: install-dev ## Run every block of README.md, PRIVACY.md and docs/ in a fresh clone
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target docs-readme docs-others

@@ -50,6 +50,7 @@ def fitted(step, **variables):
     return done.stdout
 
 
+@pytest.mark.compiling
 @pytest.mark.timeout(900)
 def test_models_have_the_same_bits_cold_and_warm(tmp_path):
     cold = fitted(1, DPREPRO_KERNELS=str(tmp_path))

@@ -7,6 +7,8 @@ import pytest
 from dprepro.compiled.bundle import _read, sealed
 from tests.compiled.small import USE, SmallPackage
 
+pytestmark = pytest.mark.compiling
+
 ANNOUNCED = f"from dprepro.compiled import prepare; prepare(announce=True)\n{USE}"
 
 
