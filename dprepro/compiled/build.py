@@ -64,6 +64,7 @@ def _reduced(result: Any) -> bytes:
     """Return the machine code of one signature as bytes, pickled by numba's own pickler."""
     from numba.core import serialize
 
-    if result.lifted or result.library.has_dynamic_globals:
+    fields = result._asdict()
+    if fields["lifted"] or fields["library"].has_dynamic_globals:
         raise ValueError(f"{result.fndesc.qualname}: machine code with addresses of this process")
     return bytes(serialize.dumps(result._reduce()))

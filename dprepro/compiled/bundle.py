@@ -94,7 +94,8 @@ def _make(folder: Path, name: str, announce: bool) -> bytes:
             f"another process has been compiling kernels in {folder} for {_LONGEST_WAIT:g} s; end "
             "it, or name another folder in $DPREPRO_CACHE"
         ) from None
-    except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
+    except (OSError, NotImplementedError) as error:
+        # filelock raises NotImplementedError where the file system has no locks.
         content = _make_for_now(name, folder, error)
     if content is None:
         raise DpreproError(f"the kernels in {folder} were damaged as they were written; try again")
@@ -126,9 +127,9 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 def _compile(target: Path) -> None:
-    """Compile in processes that do nothing else, one a package; write the bundle, whole or not.
+    """Compile each package in a process of its own; write the bundle when all are compiled.
 
-    OSError if it cannot be written.
+    The bundle appears complete, or not at all: OSError if it cannot be written.
     """
     packages = [list(modules) for _, modules in groupby(kernel_modules(), _package)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -119,7 +119,7 @@ class Kernel:
         return self.py_func.__qualname__
 
     def take(self, compiled: Any) -> None:
-        """Take over machine code for one signature, as `dprepro.compiled.build.reduced` wrote it.
+        """Take over machine code for one signature, as `dprepro.compiled.build` wrote it.
 
         numba does the same with what comes from its own cache.
         """
@@ -130,7 +130,8 @@ class Kernel:
         target = self._dispatcher.targetctx
         target.refresh()
         result = CompileResult._rebuild(target, *compiled)
-        target.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        fields = result._asdict()
+        target.insert_user_function(fields["entry_point"], fields["fndesc"], [fields["library"]])
         self._dispatcher.add_overload(result)
 
     def close(self) -> None:
