@@ -17,7 +17,7 @@ from dprepro.data.drawing import draw_features
 from dprepro.data.encode import UnitNormEncoder
 from dprepro.ebm.inputs import read_frame, read_labels, resolve_domain
 from dprepro.ebm.validation import check_choice, check_integer, check_number
-from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -252,6 +252,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         build=_build(inputs),
         takes_epsilon=True,
         keeps_ledger=True,
+        repeats_within=REPEATS_SOLVER,
         defaults=defaults_of(
             DPBagClassifier, "inputs", "epsilon", "delta", "domain", "random_state"
         ),

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm.inputs import checked
-from dprepro.methods.registry import Guarantee, Method, Setting
+from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -208,6 +208,7 @@ METHODS = [
         reference="Zhang et al. 2012, as in diffprivlib 0.6.6, on columns scaled to [-1, 1]",
         build=_build_private_fair,
         takes_epsilon=True,
+        repeats_within=REPEATS_PRODUCTS,
         keeps_ledger=True,
         encoding="symmetric",
     ),
@@ -221,6 +222,7 @@ METHODS = [
         reference="scikit-learn defaults on one-hot categories and raw numbers",
         build=_build_plain,
         takes_epsilon=False,
+        repeats_within=REPEATS_PRODUCTS,
         encoding="one-hot",
     ),
     Method(
@@ -233,6 +235,7 @@ METHODS = [
         reference="least squares on columns scaled to [-1, 1]",
         build=_build_plain_fair,
         takes_epsilon=False,
+        repeats_within=REPEATS_PRODUCTS,
         encoding="symmetric",
     ),
 ]

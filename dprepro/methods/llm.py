@@ -11,7 +11,7 @@ from sklearn.neural_network import MLPClassifier
 
 from dprepro.data.domain import TaskKind
 from dprepro.llm import DPLLMClassifier, LLMClassifier
-from dprepro.methods.registry import Guarantee, Method, Setting
+from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 _PAPER = "Harder, Bauer, Park 2020"
@@ -69,6 +69,7 @@ METHODS = [
         reference=f"{_PAPER}, Algorithm 1, on Poisson samples",
         build=_build_private,
         takes_epsilon=True,
+        repeats_within=REPEATS_EPOCHS,
         keeps_ledger=True,
         encoding="unit-interval",
         defaults=_defaults(DPLLMClassifier, "epsilon", "delta", "domain", "random_state"),
@@ -83,6 +84,7 @@ METHODS = [
         reference=f"{_PAPER}, section 3",
         build=_build_plain,
         takes_epsilon=False,
+        repeats_within=REPEATS_EPOCHS,
         encoding="unit-interval",
         defaults=_defaults(LLMClassifier, "random_state"),
     ),
@@ -96,6 +98,7 @@ METHODS = [
         reference=f"scikit-learn, in place of the networks of {_PAPER}, section 4",
         build=_build_network,
         takes_epsilon=False,
+        repeats_within=REPEATS_EPOCHS,
         encoding="unit-interval",
         defaults=_NETWORK,
     ),

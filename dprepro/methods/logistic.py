@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm.inputs import values_withheld
-from dprepro.methods.registry import Guarantee, Method, Setting
+from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting
 from dprepro.privacy.ledger import REPLACE_ONE, Ledger, LedgerEntry
 from dprepro.privacy.objective import ObjectivePerturbation
 
@@ -178,6 +178,7 @@ METHODS = [
         reference=_REFERENCE + ", everything left to default",
         build=_build_private,
         takes_epsilon=True,
+        repeats_within=REPEATS_SOLVER,
         keeps_ledger=True,
         encoding="one-hot",
         defaults={"C": 1.0, "max_iter": 100},
@@ -192,6 +193,7 @@ METHODS = [
         reference=_REFERENCE + ", on rows scaled to norm 1 by public bounds",
         build=_build_private_fair,
         takes_epsilon=True,
+        repeats_within=REPEATS_SOLVER,
         keeps_ledger=True,
         encoding="unit-norm",
         defaults={"C": 1.0},
@@ -206,6 +208,7 @@ METHODS = [
         reference="scikit-learn defaults on one-hot categories and raw numbers",
         build=_build_plain,
         takes_epsilon=False,
+        repeats_within=REPEATS_SOLVER,
         encoding="one-hot",
         defaults={"C": 1.0, "max_iter": 100},
     ),
@@ -219,6 +222,7 @@ METHODS = [
         reference="scikit-learn defaults on one-hot categories and numbers, standardized",
         build=_build_standardized,
         takes_epsilon=False,
+        repeats_within=REPEATS_SOLVER,
         encoding="one-hot",
         defaults={"C": 1.0, "max_iter": 100},
     ),
@@ -232,6 +236,7 @@ METHODS = [
         reference="scikit-learn on indicators and numbers scaled to [-1, 1] by public bounds",
         build=_build_plain_fair,
         takes_epsilon=False,
+        repeats_within=REPEATS_SOLVER,
         encoding="symmetric",
         defaults={"C": 1.0},
     ),

@@ -23,6 +23,22 @@ from dprepro.errors import DpreproError, nearest
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
 
+REPEATS = 1e-6
+"""What the metrics of most methods may differ by, relative, when a task is run again.
+
+The same task gives the same bits on the same processor with the same libraries. On others, sums are
+taken in another order.
+"""
+REPEATS_PRODUCTS = 1e-5
+"""That of least squares: linear algebra without a solver to stop early. Tables 2 and 3, run again
+in a fresh folder, moved by up to 3e-8."""
+REPEATS_EPOCHS = 1e-3
+"""That of float32 matrix products over many epochs. Tables 2 and 3, run again in a fresh folder,
+moved by up to 1.8e-4 (llm) and 3e-6 (dp-llm)."""
+REPEATS_SOLVER = 1e-3
+"""That of a solver that stops at a tolerance, as logistic regression's: between two kernels of
+OpenBLAS on one machine its accuracy moved by 7e-4."""
+
 
 class Guarantee(str, Enum):
     """What a method promises."""
@@ -91,6 +107,9 @@ class Method:
         Whether a fitted estimator is to have its `dprepro.privacy.ledger.Ledger` as ``ledger_``.
         This is for `dprepro methods`, which fits nothing; elsewhere the fitted estimator decides,
         see `dprepro.privacy.unverified`.
+    repeats_within
+        Largest difference of a metric, relative, that the same task may show when it is run again:
+        `REPEATS`, or a larger one where linear algebra decides.
     """
 
     name: str
@@ -107,6 +126,7 @@ class Method:
     defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     requires: str | None = None
     keeps_ledger: bool = False
+    repeats_within: float = REPEATS
 
     @property
     def is_unverified(self) -> bool:

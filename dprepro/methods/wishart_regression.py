@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
 from dprepro.ebm.inputs import checked
-from dprepro.methods.registry import Guarantee, Method, Setting
+from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -149,6 +149,7 @@ METHODS = [
         reference="Sheffet 2015; Imtiaz, Sarwate 2016; as diffprivlib 0.3 with its defaults",
         build=_build,
         takes_epsilon=True,
+        repeats_within=REPEATS_PRODUCTS,
         keeps_ledger=True,
         encoding="one-hot",
     )

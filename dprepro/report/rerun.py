@@ -8,40 +8,13 @@ from dataclasses import dataclass
 
 from dprepro.experiment.record import Record
 
-TOLERANCE = 1e-6
-"""Largest difference of a metric that a rerun may show, relative to the committed one.
-
-The same task gives the same bits on the same processor with the same libraries. On others, sums are
-taken in another order.
-"""
-
-_SOLVER = (
-    1e-3,
-    "its solver stops at a tolerance, and linear algebra rounds otherwise on another processor: "
-    "between two kernels of OpenBLAS on one machine accuracy moved by 7e-4",
-)
-_EPOCHS = (
-    1e-3,
-    "float32 matrix products, over many epochs: all of Tables 2 and 3 run again in a fresh "
-    "folder moved by up to 1.8e-4 (llm) and 3e-6 (dp-llm)",
-)
-_PRODUCTS = (1e-5, "linear algebra, without a solver to stop early: moved by up to 3e-8")
-
-BLAS_BOUND: Mapping[str, tuple[float, str]] = {
-    **dict.fromkeys(("llm", "dp-llm", "mlp"), _EPOCHS),
-    **dict.fromkeys(
-        ("logistic", "logistic-fair", "logistic-standardized", "dp-logistic", "dp-logistic-fair"),
-        _SOLVER,
-    ),
-    **dict.fromkeys(("dp-bag", "dp-bag-sound"), _SOLVER),
-    **dict.fromkeys(("linear", "linear-fair", "dp-linear", "dp-linear-fair"), _PRODUCTS),
-}
-"""Methods that lean on linear algebra libraries: what their reruns may differ by, and why."""
-
 
 def tolerance_of(method: str) -> float:
-    """Return the largest relative difference allowed for a method."""
-    return BLAS_BOUND[method][0] if method in BLAS_BOUND else TOLERANCE
+    """Return the largest relative difference allowed for a method: what its entry says."""
+    from dprepro.methods.registry import REPEATS, all_methods
+
+    found = all_methods().get(method)
+    return found.repeats_within if found else REPEATS
 
 
 @dataclass(frozen=True)
