@@ -22,9 +22,11 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
-from dprepro.ebm import batch_boosting, dp_ebm_plus, fine_grid
-from dprepro.ebm.batch_boosting import BatchBooster, Function
-from dprepro.ebm.smoothing import JUMPS, Priors, priors
+from dprepro.ebm_plus import booster as batch_boosting
+from dprepro.ebm_plus import estimator as dp_ebm_plus
+from dprepro.ebm_plus import grid as fine_grid
+from dprepro.ebm_plus.booster import BatchBooster, Function
+from dprepro.ebm_plus.smoothing import JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 
 FEATURES = tuple(NumericFeature(n, a, b) for n, a, b in (
     ("curve", -4, 4), ("step", 0, 1), ("skewed", 0, 1e5), ("none", 0, 1)

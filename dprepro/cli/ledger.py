@@ -33,7 +33,7 @@ def ledger(
     Example: dprepro ledger adult --method dp-ebm-gdp --epsilon 1
     """
     from dprepro.config import load_config
-    from dprepro.experiment.ledgers import planned_ledgers
+    from dprepro.inspect.ledgers import planned_ledgers
     from dprepro.report import ledgers as render
 
     found = planned_ledgers(

@@ -11,8 +11,8 @@ import typer
 from dprepro.cli.tuned import AllowTunedSplits
 
 if TYPE_CHECKING:
-    from dprepro.ebm.additive import AdditiveModel
-    from dprepro.ebm.editing import Edit
+    from dprepro.additive.editing import Edit
+    from dprepro.additive.model import AdditiveModel
     from dprepro.experiment.record import Task
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `dprepro fit` wrote.")]
@@ -53,8 +53,8 @@ def fit(
     Example: dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json
     """
     from dprepro.config import load_config
-    from dprepro.experiment.fitting import choose_one, describe, fit_model
-    from dprepro.experiment.origin import save_fitted
+    from dprepro.inspect.fitting import choose_one, describe, fit_model
+    from dprepro.inspect.origin import save_fitted
 
     experiment = load_config(config)
     # Which rows a model of all rows has seen needs no name: none is held out.
@@ -111,8 +111,8 @@ def edit(
 
     Example: dprepro edit model.json --feature age --monotone increasing
     """
-    from dprepro.ebm import editing
-    from dprepro.ebm.model_file import load_model, save_model
+    from dprepro.additive.file import load_model, save_model
+    from dprepro.additive import editing
     from dprepro.errors import DpreproError
 
     loaded = load_model(model)
@@ -153,9 +153,9 @@ def _outcome(done: Edit | None, undone: bool, target: Path) -> str:
 
 
 def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
+    from dprepro.additive.editing import position_of
+    from dprepro.additive.shapes import shapes_of
     from dprepro.cli.journals import console
-    from dprepro.ebm.editing import position_of
-    from dprepro.ebm.shapes import shapes_of
     from dprepro.report import models as render
 
     shapes = shapes_of(model)
@@ -184,14 +184,14 @@ def score(
 
     Example: dprepro score model.json adult
     """
+    from dprepro.additive.editing import undo
+    from dprepro.additive.file import load_model, model_from_json, model_to_json
     from dprepro.cli import private
     from dprepro.cli.journals import console
     from dprepro.config import load_config
     from dprepro.data import says_private
-    from dprepro.ebm.editing import undo
-    from dprepro.ebm.model_file import load_model, model_from_json, model_to_json
-    from dprepro.experiment.fitting import score_held_out
-    from dprepro.experiment.origin import trained_on
+    from dprepro.inspect.fitting import score_held_out
+    from dprepro.inspect.origin import trained_on
     from dprepro.report import models as render
 
     loaded = load_model(model)

@@ -123,12 +123,12 @@ def shapes(
 
     Example: dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric
     """
+    from dprepro.additive.file import load_model
     from dprepro.cli import private
     from dprepro.config import load_config
-    from dprepro.ebm.model_file import load_model
     from dprepro.errors import DpreproError
-    from dprepro.experiment.fitting import choose_tasks, describe, fit_model
-    from dprepro.experiment.origin import why_not_for_release
+    from dprepro.inspect.fitting import choose_tasks, describe, fit_model
+    from dprepro.inspect.origin import why_not_for_release
     from dprepro.report.shapes import (
         column_of,
         left_out,

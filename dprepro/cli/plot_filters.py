@@ -35,8 +35,8 @@ def filters(
     """
     from dprepro.cli import private
     from dprepro.config import load_config
-    from dprepro.experiment.explaining import explain
-    from dprepro.experiment.fitting import choose_tasks
+    from dprepro.inspect.explaining import explain
+    from dprepro.inspect.fitting import choose_tasks
     from dprepro.report.figures import save_figures
     from dprepro.report.filters import draw
 

@@ -30,8 +30,8 @@ def margins(
     """
     from dprepro.cli import private
     from dprepro.config import load_config
-    from dprepro.experiment.fitting import choose_one
-    from dprepro.experiment.voting import run_boosting
+    from dprepro.inspect.fitting import choose_one
+    from dprepro.inspect.voting import run_boosting
     from dprepro.report.figures import save_figures
     from dprepro.report.margins import draw
 

@@ -38,8 +38,8 @@ def votes(
     from dprepro.cli.journals import console
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
-    from dprepro.experiment.fitting import choose_one, describe
-    from dprepro.experiment.voting import fit_vote
+    from dprepro.inspect.fitting import choose_one, describe
+    from dprepro.inspect.voting import fit_vote
 
     experiment = load_config(config)
     task = choose_one(experiment, method, epsilon, split, data_dir, identify=False)

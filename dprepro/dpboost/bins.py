@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dprepro.additive.bins import numeric_values
 from dprepro.compiled import kernel
 from dprepro.data.domain import (
     CategoricalFeature,
@@ -15,7 +16,6 @@ from dprepro.data.domain import (
     refuse_missing,
     refuse_unseen,
 )
-from dprepro.ebm.binning import numeric_values
 
 MAX_BINS = 255
 """Codes are uint8, and the last one is kept for missing values."""

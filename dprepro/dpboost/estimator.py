@@ -22,8 +22,8 @@ from dprepro.dpboost.bins import (
 )
 from dprepro.dpboost.boosting import Plan, Tree, boost
 from dprepro.dpboost.variants import VARIANTS, Variant
-from dprepro.ebm.inputs import read_frame, read_labels, read_targets, resolve_domain
-from dprepro.ebm.validation import check_choice, check_integer, check_number
+from dprepro.estimators.inputs import read_frame, read_labels, read_targets, resolve_domain
+from dprepro.estimators.validation import check_choice, check_integer, check_number
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dprepro.additive.bins import MAX_BINS, FeatureBins, recode
+from dprepro.additive.editing import check_directions, make_all_monotone
+from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.shapes import noise_deviation
 from dprepro.data.domain import Domain
-from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.ebm.binning import MAX_BINS, FeatureBins, histogram, merge_cells, recode
+from dprepro.ebm.binning import histogram, merge_cells
 from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.editing import check_directions, make_all_monotone
-from dprepro.ebm.inputs import read_frame, read_targets, resolve_domain
 from dprepro.ebm.kernel import boost
-from dprepro.ebm.shapes import noise_deviation
-from dprepro.ebm.validation import check_choice, check_integer, check_share
+from dprepro.estimators.inputs import read_frame, read_targets, resolve_domain
+from dprepro.estimators.validation import check_choice, check_integer, check_share
 from dprepro.privacy.composition import TwoPhaseNoise, calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
@@ -229,7 +230,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         Who counts as a neighbour. Zero-out is add/remove-one with the number of rows public.
     monotone : dict of str or None
         Features whose functions are made "increasing" or "decreasing" after the fit, for free; see
-        `dprepro.ebm.editing`.
+        `dprepro.additive.editing`.
     domain : Domain or None
         The public domain. None reads it from the training rows and warns.
     random_state : int or None

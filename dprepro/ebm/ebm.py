@@ -9,13 +9,13 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
+from dprepro.additive.bins import MAX_BINS, as_codes
+from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.ebm.additive import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.ebm.binning import MAX_BINS, as_codes
 from dprepro.ebm.greedy_kernel import boost_greedily
-from dprepro.ebm.inputs import read_frame, read_targets
 from dprepro.ebm.quantiles import quantile_bins
-from dprepro.ebm.validation import check_integer, check_number, check_share
+from dprepro.estimators.inputs import read_frame, read_targets
+from dprepro.estimators.validation import check_integer, check_number, check_share
 
 
 class _EBM(AdditiveModel):

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from dprepro.additive.sigmoid import sigmoid
 from dprepro.compiled import kernel
-from dprepro.ebm.kernel import sigmoid
 
 BLOCK_ROWS = 2048
 """Rows a block: what is held of them stays in the first-level cache."""

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from dprepro.additive.exact_sums import BLOCK_ROWS, LARGEST
 from dprepro.compiled import kernel
-from dprepro.ebm.exact_sums import BLOCK_ROWS, LARGEST
 
 ODDS_LIMIT = 40.0
 """Largest |F| kept as odds: a step then multiplies by at most exp(80), within float32."""

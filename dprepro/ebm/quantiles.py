@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dprepro.data.domain import CategoricalFeature, Feature, category_codes
-from dprepro.ebm.binning import (
+from dprepro.additive.bins import (
     MAX_BINS,
     MISSING,
     FeatureBins,
@@ -16,6 +15,7 @@ from dprepro.ebm.binning import (
     numeric_bins,
     numeric_values,
 )
+from dprepro.data.domain import CategoricalFeature, Feature, category_codes
 
 
 def quantile_bins(column: pd.Series, feature: Feature, max_bins: int) -> FeatureBins:

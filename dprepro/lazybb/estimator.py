@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.ebm.inputs import checked, forget_fit, read_labels
-from dprepro.ebm.validation import check_choice, check_integer, check_number, check_share
+from dprepro.estimators.inputs import checked, forget_fit, read_labels
+from dprepro.estimators.validation import check_choice, check_integer, check_number, check_share
 from dprepro.lazybb.boosting import MARGINS, Boosting, Hypothesis, Learner
 from dprepro.lazybb.learners import (
     Budget,

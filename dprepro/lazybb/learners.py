@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dprepro.ebm.validation import check_choice
+from dprepro.estimators.validation import check_choice
 from dprepro.lazybb.one_rule import OneRuleLearner
 from dprepro.lazybb.topdown import TopDownLearner
 from dprepro.privacy.mechanisms import NoiseSource

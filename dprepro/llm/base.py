@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.ebm.inputs import checked, forget_fit
-from dprepro.ebm.validation import check_integer, check_number, check_share
+from dprepro.estimators.inputs import checked, forget_fit
+from dprepro.estimators.validation import check_integer, check_number, check_share
 from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
 from dprepro.llm.maps import (
     INNER_SD,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.data.domain import Domain
-from dprepro.ebm.validation import check_choice, check_number
+from dprepro.estimators.validation import check_choice, check_number
 from dprepro.llm.base import LocallyLinearMaps
 from dprepro.llm.maps import INNER_SD
 from dprepro.llm.training import SAMPLINGS, Plan, train

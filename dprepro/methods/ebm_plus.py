@@ -1,10 +1,10 @@
-"""DP-EBM+, our own: see `dprepro.ebm.dp_ebm_plus`."""
+"""DP-EBM+, our own: see `dprepro.ebm_plus.estimator`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dprepro.ebm import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE
 

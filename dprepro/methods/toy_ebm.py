@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dprepro.ebm.toy import UNPAID, ToyDPEBMClassifier, ToyDPEBMRegressor
+from dprepro.baselines.toy_ebm import UNPAID, ToyDPEBMClassifier, ToyDPEBMRegressor
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 

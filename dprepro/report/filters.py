@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dprepro.experiment.pictured import Explained, Explanations
+from dprepro.inspect.pictured import Explained, Explanations
 from dprepro.report.text import plain, shortened
 
 _POSITIVE, _NEGATIVE = "#0072B2", "#D55E00"

@@ -15,7 +15,7 @@ from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import moments_epsilon
 
 if TYPE_CHECKING:
-    from dprepro.experiment.ledgers import PlannedLedger
+    from dprepro.inspect.ledgers import PlannedLedger
     from dprepro.privacy.ledger import Ledger
 
 

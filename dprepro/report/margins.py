@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from dprepro.experiment.pictured import BoostingRuns
+from dprepro.inspect.pictured import BoostingRuns
 from dprepro.report.text import plain
 
 _COLOUR = "#0072B2"

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from dprepro.ebm.shapes import Shape
+    from dprepro.additive.shapes import Shape
 
 
 def overview(shapes: Sequence[Shape], title: str, intercept: float, edits: Iterable[str]) -> Group:

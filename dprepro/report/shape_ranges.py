@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from dprepro.ebm.shapes import Shape
+    from dprepro.additive.shapes import Shape
 
 # Beyond these matplotlib's own arithmetic overflows or takes a range for a point.
 _SMALLEST, _LARGEST = 1e-100, 1e100

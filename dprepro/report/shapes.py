@@ -19,8 +19,8 @@ from dprepro.report.shape_ranges import equally_wide, has_room, heights, in_rang
 from dprepro.report.text import file_names, plain, shortened
 
 if TYPE_CHECKING:
-    from dprepro.ebm.additive import AdditiveModel
-    from dprepro.ebm.shapes import Shape
+    from dprepro.additive.model import AdditiveModel
+    from dprepro.additive.shapes import Shape
 
 FUNCTION, RELEASED, ROWS = "#0072B2", "#D55E00", "0.82"
 
@@ -56,7 +56,7 @@ class Column:
 
 def column_of(title: str, model: AdditiveModel, warning: str = "") -> Column:
     """Return the functions of a fitted or loaded model."""
-    from dprepro.ebm.shapes import shapes_of
+    from dprepro.additive.shapes import shapes_of
 
     unit = "log odds" if hasattr(model, "classes_") else "target"
     return Column(title, tuple(shapes_of(model)), unit, warning)

@@ -6,8 +6,10 @@ import pytest
 from dprepro.audit import Verdict, audit, find_case
 from dprepro.audit.case import MethodPair
 from dprepro.audit.cases import dp_ebm_plus as dp_ebm_plus_case
-from dprepro.ebm import batch_boosting, dp_ebm_plus, grouped_counts
-from dprepro.ebm.batch_boosting import BatchBooster
+from dprepro.ebm_plus import booster as batch_boosting
+from dprepro.ebm_plus import estimator as dp_ebm_plus
+from dprepro.ebm_plus import groups as grouped_counts
+from dprepro.ebm_plus.booster import BatchBooster
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.mechanisms import NoiseSource
 

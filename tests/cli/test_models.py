@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from dprepro.additive.file import load_model
 from dprepro.cli import app
 from dprepro.cli.models import _promise
-from dprepro.ebm.model_file import load_model
 from dprepro.errors import DpreproError
-from dprepro.experiment.origin import trained_on
 from dprepro.experiment.record import Task
+from dprepro.inspect.origin import trained_on
 from dprepro.privacy.ledger import Ledger
 from tests.conftest import ROOT
 from tests.lab import Lab, lab

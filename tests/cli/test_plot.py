@@ -4,8 +4,8 @@ import math
 import pytest
 from typer.testing import CliRunner
 
+from dprepro.additive.record import FORMAT, PREDICTION, VERSION
 from dprepro.cli import app
-from dprepro.ebm.model_record import FORMAT, PREDICTION, VERSION
 from dprepro.errors import DpreproError
 from tests.report.journals import records, spread, write
 

@@ -11,7 +11,8 @@ import hashlib, sys, warnings
 import numpy as np, pandas as pd
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost import DPBoostClassifier
-from dprepro.ebm import DPEBMClassifier, DPEBMPlusClassifier, DPEBMRegressor, EBMClassifier
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
+from dprepro.ebm_plus import DPEBMPlusClassifier
 warnings.simplefilter("ignore")
 random = np.random.default_rng(0)
 X = pd.DataFrame(random.random((3000, 4)), columns=list("abcd"))

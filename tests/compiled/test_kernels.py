@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+from dprepro.additive.sigmoid import sigmoid
 from dprepro.compiled.kernels import Kernel, registered
-from dprepro.ebm.kernel import largest_residual, sigmoid
+from dprepro.ebm.kernel import largest_residual
 from dprepro.ebm.odds_kernel import start_odds
 from tests.compiled.small import SmallPackage
 

@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-from dprepro.ebm import PrivacyWarning
+from dprepro.estimators.inputs import PrivacyWarning
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))

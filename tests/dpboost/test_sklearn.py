@@ -6,7 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-from dprepro.ebm import PrivacyWarning
+from dprepro.estimators.inputs import PrivacyWarning
 
 ESTIMATORS = [
     estimator(epsilon=8.0, variant=variant, n_trees=5, max_depth=4)

@@ -7,14 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dprepro.additive.bins import MISSING, OTHER
 from dprepro.data.domain import CategoricalFeature, NumericFeature
-from dprepro.ebm.binning import (
-    MISSING,
-    OTHER,
-    cell_edges,
-    histogram,
-    merge_cells,
-)
+from dprepro.ebm.binning import cell_edges, histogram, merge_cells
 
 AGE = NumericFeature("age", 0.0, 64.0)
 JOB = CategoricalFeature("job", ("a", "b", "c", "d"))

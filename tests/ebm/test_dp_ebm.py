@@ -8,10 +8,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, PrivacyWarning
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.kernel import boost
+from dprepro.estimators.inputs import PrivacyWarning
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.mechanisms import NoiseSource
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from dprepro.additive.exact_sums import BLOCK_ROWS
+from dprepro.additive.sigmoid import sigmoid
 from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.exact_sums import BLOCK_ROWS
-from dprepro.ebm.kernel import boost, largest_residual, sigmoid
+from dprepro.ebm.kernel import boost, largest_residual
 
 
 def naive_boost(codes, y, cuts, noise, counts, n_bins, rate, logistic, bound):

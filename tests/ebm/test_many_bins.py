@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dprepro.additive.bins import MAX_BINS, MISSING, OTHER, recode
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMPlusClassifier, DPEBMRegressor, dp_ebm
-from dprepro.ebm.binning import MAX_BINS, MISSING, OTHER, histogram, merge_cells, recode
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, dp_ebm
+from dprepro.ebm.binning import histogram, merge_cells
 from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.fine_grid import fine_cells, merge_fine
 from dprepro.ebm.kernel import boost
+from dprepro.ebm_plus import DPEBMPlusClassifier
+from dprepro.ebm_plus.grid import fine_cells, merge_fine
 from tests.ebm.test_kernel import naive_boost
 
 NAMES = tuple(map(str, range(1000)))

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from dprepro.additive.exact_sums import BLOCK_ROWS
 from dprepro.ebm import kernel
-from dprepro.ebm.exact_sums import BLOCK_ROWS
 from dprepro.ebm.odds_kernel import ODDS_LIMIT
 from tests.ebm.test_kernel import naive_boost, problem, run
 

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprepro.baselines.dp_bag import DPBagClassifier
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost import DPBoostClassifier
 from dprepro.ebm import DPEBMClassifier, EBMClassifier
 from dprepro.lazybb import LazyBBClassifier, OneRule, TopDownTree
-from dprepro.methods.dp_bag import DPBagClassifier
 
 FEATURES = (NumericFeature("x", 0, 1),)
 PUBLIC = Domain(FEATURES, ("yes", "no"))

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from dprepro.additive.bins import OTHER
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.ebm import EBMClassifier
-from dprepro.ebm.binning import OTHER
 from dprepro.ebm.quantiles import quantile_bins
 
 

@@ -10,11 +10,11 @@ from dprepro.experiment.circumstances import (
     check_tuned_splits,
     note_circumstances,
 )
-from dprepro.experiment.fitting import choose_tasks, fit_model
-from dprepro.experiment.ledgers import planned_ledgers
 from dprepro.experiment.plan import plan
 from dprepro.experiment.run import Options, look_ahead
 from dprepro.experiment.worker import DataRef, run_task
+from dprepro.inspect.fitting import choose_tasks, fit_model
+from dprepro.inspect.ledgers import planned_ledgers
 from dprepro.privacy.ledger import Ledger
 from tests.lab import Lab
 

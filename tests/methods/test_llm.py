@@ -7,7 +7,7 @@ import pytest
 
 from dprepro.config import load_config
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.experiment.ledgers import planned_ledgers
+from dprepro.inspect.ledgers import planned_ledgers
 from dprepro.methods.registry import Setting, get
 from dprepro.privacy.subsampling import pld_epsilon
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.experiment.pictured import Explained, Explanations
+from dprepro.inspect.pictured import Explained, Explanations
 from dprepro.report.filters import draw
 
 

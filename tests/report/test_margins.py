@@ -1,6 +1,6 @@
 import numpy as np
 
-from dprepro.experiment.pictured import BoostingRuns
+from dprepro.inspect.pictured import BoostingRuns
 from dprepro.report.margins import draw
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 from rich.console import Console
 
-from dprepro.ebm.shapes import Shape
+from dprepro.additive.shapes import Shape
 from dprepro.report.models import bins, overview, scores
 
 SHAPE = Shape(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dprepro.ebm.shapes import Shape
+from dprepro.additive.shapes import Shape
 from dprepro.errors import DpreproError
 from dprepro.report.shapes import (
     MOST_FEATURES,

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.pictured import Explained, Explanations
+from dprepro.inspect.pictured import Explained, Explanations
 from dprepro.report.figures import save_figures
 from dprepro.report.filters import draw
 from dprepro.report.text import file_names, plain, shortened

@@ -15,12 +15,13 @@ import pandas as pd
 
 from dprepro.audit.case import Case, MethodPair, Setting, Table, categories
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
-from dprepro.ebm import batch_boosting, dp_ebm_plus
-from dprepro.ebm.batch_boosting import BatchBooster, Function, answer_sensitivity
-from dprepro.ebm.clipping import MAGNITUDES, likely_sizes
-from dprepro.ebm.fine_grid import cell_extents
-from dprepro.ebm.grouped_counts import exact_answers
-from dprepro.ebm.histogram_kernel import magnitude_counts, residual_sums
+from dprepro.ebm_plus import booster as batch_boosting
+from dprepro.ebm_plus import estimator as dp_ebm_plus
+from dprepro.ebm_plus.booster import BatchBooster, Function, answer_sensitivity
+from dprepro.ebm_plus.clipping import MAGNITUDES, likely_sizes
+from dprepro.ebm_plus.grid import cell_extents
+from dprepro.ebm_plus.groups import exact_answers
+from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
 from dprepro.privacy.ledger import Ledger
 
 _CATEGORIES = ("few", "many")

@@ -19,7 +19,7 @@ from dprepro.report.tables import ResultTable
 from dprepro.report.text import legible, shortened
 
 if TYPE_CHECKING:
-    from dprepro.ebm.model_file import LoadedClassifier, LoadedRegressor
+    from dprepro.additive.file import LoadedClassifier, LoadedRegressor
 
 MODELS = "models"
 """The folder below the results' that holds saved models."""
@@ -152,7 +152,7 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
     """Return the functions of saved models by dataset, those of most privacy last."""
     if not paths:
         return {}  # without loading what loads models
-    from dprepro.ebm.model_file import load_model
+    from dprepro.additive.file import load_model
 
     found = []
     for path in paths:

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprepro.additive.file import save_model
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, EBMClassifier
-from dprepro.ebm.model_file import save_model
 from dprepro.errors import DpreproError
 from dprepro.report.page.figures import MODELS, FigureSources, figure_groups
 

@@ -1,0 +1,1 @@
+"""Additive models: bins, shape functions, editing, files."""

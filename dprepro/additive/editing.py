@@ -1,0 +1,241 @@
+"""Change the functions of a fitted model by hand: post-processing, which costs no privacy.
+
+It is free as long as whoever edits goes by the model and by what is public, not by private rows.
+Every edit is kept in the model's ``edits_`` and named in its ledger, and can be undone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from dprepro.additive.bins import MISSING, FeatureBins
+from dprepro.additive.model import AdditiveModel
+from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.errors import DpreproError, nearest
+
+Action = Literal["set", "interpolate", "monotone"]
+DIRECTIONS = ("increasing", "decreasing")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change of one feature's function.
+
+    Attributes
+    ----------
+    feature, action
+        What was changed, and by which function of this module.
+    detail
+        The rest in words.
+    before, after
+        The whole function, one value a bin.
+    """
+
+    feature: str
+    action: Action
+    detail: str
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return f"{self.feature}: {self.action} {self.detail}"
+
+
+def set_value(model: AdditiveModel, feature: str, at: float | str, value: float) -> Edit | None:
+    """Give one bin a new value, in the unit of the function (log odds, or the target's).
+
+    Parameters
+    ----------
+    at
+        A number or a category that lies in the bin, or the bin's label. All that lies in the same
+        bin changes with it.
+
+    Returns
+    -------
+    Edit or None
+        What was changed; None where there was nothing to change.
+
+    Raises
+    ------
+    DpreproError
+        If there is no such feature or bin, or the value is not finite.
+    """
+    if not math.isfinite(value):
+        raise DpreproError(f"feature {feature!r}: a value must be a finite number, got {value}")
+    k = position_of(model, feature)
+    b = _bin_at(model.bins_[k], at)
+    after = model.shape_functions_[k].copy()
+    after[b] = value
+    return _apply(model, k, "set", f"{model.bins_[k].labels[b]} to {value:g}", after)
+
+
+def interpolate(model: AdditiveModel, feature: str, start: float, stop: float) -> Edit | None:
+    """Replace the bins that overlap (start, stop) by a line between their outer neighbours.
+
+    The line runs through the middles of bins; at an end of the feature it is level. Returns and
+    raises as `set_value`; only numeric features have a line.
+    """
+    k = position_of(model, feature)
+    edges = _edges(model.bins_[k], "interpolated")
+    if not (start < stop and start < edges[-1] and stop > edges[0]):
+        raise DpreproError(
+            f"feature {feature!r}: interpolation needs start < stop within its bounds "
+            f"[{edges[0]:g}, {edges[-1]:g}], got {start:g} and {stop:g}"
+        )
+    touched = (edges[:-1] < stop) & (edges[1:] > start)
+    if touched.all():
+        raise DpreproError(
+            f"feature {feature!r}: every bin overlaps ({start:g}, {stop:g}), so nothing is left "
+            "to interpolate between; choose a shorter range"
+        )
+    middles = (edges[:-1] + edges[1:]) / 2
+    after = model.shape_functions_[k].copy()
+    line = after[: middles.size]
+    line[touched] = np.interp(middles[touched], middles[~touched], line[~touched])
+    return _apply(model, k, "interpolate", f"from {start:g} to {stop:g}", after)
+
+
+def make_monotone(model: AdditiveModel, feature: str, direction: str) -> Edit | None:
+    """Make a numeric feature's function rise or fall: the nearest such function.
+
+    Isotonic regression (pool adjacent violators) minimises the squared differences weighted by
+    the bin counts, which are noisy where the model is private (Nori et al. 2021, section 5.2). The
+    weighted mean stays. A bin of missing values is left alone.
+
+    Parameters
+    ----------
+    direction : {"increasing", "decreasing"}
+        Returns and raises as `set_value`.
+    """
+    if direction not in DIRECTIONS:
+        raise DpreproError(
+            f"feature {feature!r}: a direction is {' or '.join(DIRECTIONS)}, got {direction!r}"
+            f"{nearest(str(direction), DIRECTIONS)}"
+        )
+    k = position_of(model, feature)
+    ordered = _edges(model.bins_[k], "made monotone").size - 1
+    counts = model.bin_counts_[k][:ordered]
+    after = model.shape_functions_[k].copy()
+    rising = direction == "increasing"
+    # What is monotone is its own nearest one, which regression meets up to rounding only.
+    if ((np.diff(after[:ordered]) if rising else -np.diff(after[:ordered])) < 0).any():
+        # A bin without rows has no say, but needs a weight.
+        weights = np.maximum(counts, 1e-9 * max(counts.sum(), 1.0))
+        after[:ordered] = isotonic_regression(
+            after[:ordered], sample_weight=weights, increasing=rising
+        )
+    return _apply(model, k, "monotone", f"{direction}, nearest under the bin counts", after)
+
+
+def make_all_monotone(model: AdditiveModel, directions: Mapping[str, str] | None) -> None:
+    """Apply `make_monotone` to every feature named in `directions`."""
+    for feature, direction in (directions or {}).items():
+        make_monotone(model, feature, direction)
+
+
+def check_directions(directions: object) -> None:
+    """Raise ValueError unless `directions` is None or maps names of features to `DIRECTIONS`."""
+    if directions is None:
+        return
+    if not isinstance(directions, Mapping) or not set(map(str, directions.values())) <= {
+        *DIRECTIONS
+    }:
+        raise ValueError(
+            f"monotone must map features to {' or '.join(DIRECTIONS)}, got {directions!r}"
+        )
+
+
+def undo(model: AdditiveModel) -> Edit:
+    """Take back the last edit, to the bit, and return it; `DpreproError` if there is none."""
+    if not model.edits_:
+        raise DpreproError("there is no edit to undo")
+    edit = model.edits_.pop()
+    model.shape_functions_[position_of(model, edit.feature)] = np.array(edit.before)
+    note_edits(model)
+    return edit
+
+
+def note_edits(model: AdditiveModel) -> None:
+    """Name the model's edits in its ledger, if it has one: they cost nothing."""
+    ledger: Any = getattr(model, "ledger_", None)
+    if ledger is not None:
+        ledger.post_processing = [str(edit) for edit in model.edits_]
+
+
+def position_of(model: AdditiveModel, feature: str) -> int:
+    """Return the position of a feature; `DpreproError` if the model has none of that name."""
+    names = [bins.feature.name for bins in model.bins_]
+    if feature not in names:
+        raise DpreproError(
+            f"the model has no feature {feature!r}{nearest(feature, names) or '.'} "
+            f"It has: {', '.join(names)}"
+        )
+    return names.index(feature)
+
+
+def _apply(
+    model: AdditiveModel, k: int, action: Action, detail: str, after: np.ndarray
+) -> Edit | None:
+    before = model.shape_functions_[k]
+    if np.array_equal(before, after):
+        return None
+    name = model.bins_[k].feature.name
+    edit = Edit(name, action, detail, tuple(before.tolist()), tuple(after.tolist()))
+    model.shape_functions_[k] = after
+    model.edits_.append(edit)
+    note_edits(model)
+    return edit
+
+
+def _edges(bins: FeatureBins, done: str) -> np.ndarray:
+    """Return the borders of a numeric feature's bins, float64 (C + 1,), that of missing left out.
+
+    Raises
+    ------
+    DpreproError
+        For a categorical feature, whose bins have no order.
+    """
+    feature = bins.feature
+    if isinstance(feature, CategoricalFeature):
+        raise DpreproError(
+            f"feature {feature.name!r} has categories, which have no order: it cannot be {done}; "
+            "set its bins one by one"
+        )
+    return np.concatenate([[feature.lower], bins.cuts, [feature.upper]])
+
+
+def _bin_at(bins: FeatureBins, at: float | str) -> int:
+    feature = bins.feature
+    if isinstance(at, str) and at in bins.labels:
+        return bins.labels.index(at)
+    if at == MISSING and bins.missing_bin >= 0:
+        return bins.missing_bin
+    if isinstance(feature, NumericFeature):
+        place = _number(at)
+        if not feature.lower <= place <= feature.upper:
+            raise DpreproError(
+                f"feature {feature.name!r}: {at!r} is neither a number in its bounds "
+                f"[{feature.lower:g}, {feature.upper:g}] nor one of its bins: "
+                f"{', '.join(bins.labels)}"
+            )
+        return int(np.searchsorted(bins.cuts, place, side="right"))
+    if at not in feature.categories:
+        known = list(dict.fromkeys([*feature.categories, *bins.labels]))
+        raise DpreproError(
+            f"feature {feature.name!r} has no category {at!r}{nearest(str(at), known) or '.'} "
+            f"It has: {', '.join(known)}"
+        )
+    return int(bins.groups[feature.categories.index(str(at))])
+
+
+def _number(text: float | str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,341 @@
+"""Save fitted additive models as JSON and load them again: no code is in a file, none is run.
+
+Every field is checked before anything is made of it. What a file says, its ledger included, is its
+author's word: a ledger shows what follows from the releases listed, not that these were all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from dprepro.additive.bins import FeatureBins
+from dprepro.additive.editing import Edit, note_edits
+from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.record import (
+    FORMAT,
+    PREDICTION,
+    VERSION,
+    CategoricalRecord,
+    ModelRecord,
+    NumericRecord,
+    ledger_from_json,
+    ledger_to_json,
+)
+from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.errors import DpreproError
+
+MAX_BYTES = 16 * 2**20
+_MOST_LEVELS = 8
+_MOST_PROBLEMS = 5
+_LONGEST_LINE = 240
+# Half of a character: JSON can name it, but no file in UTF-8 can hold it.
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Loaded(AdditiveModel):
+    """A model from a file: it predicts and can be edited."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Raise `DpreproError`: the file says nothing about how to train."""
+        raise DpreproError("a loaded model cannot be trained; fit a new one")
+
+
+class LoadedClassifier(_Loaded, AdditiveClassifier):
+    """A binary classifier from a file."""
+
+
+class LoadedRegressor(_Loaded, AdditiveRegressor):
+    """A regressor from a file."""
+
+
+def save_model(model: AdditiveModel, path: Path, origin: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted model with its edits and its ledger to `path`, which appears complete.
+
+    Parameters
+    ----------
+    origin
+        What is to be remembered of how the model came about: JSON values. By default what the file
+        remembers that the model was loaded from.
+
+    Raises
+    ------
+    DpreproError
+        If the model holds what a file cannot, or the file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dprepro.ebm import EBMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> X = X[["mean radius", "mean texture"]]
+    >>> model = EBMClassifier(n_epochs=5, outer_bags=1, random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(model, Path(folder) / "model.json")
+    ...     loaded = load_model(Path(folder) / "model.json")
+    >>> bool((loaded.predict(X) == model.predict(X)).all())
+    True
+    """
+    values = model_to_json(model, origin)
+    _record(values, f"cannot save {path}")
+    text = json.dumps(values, allow_nan=False, indent=1, ensure_ascii=False)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            unfinished.write_text(text + "\n", encoding="utf-8")
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
+    """Return the model in a file that `save_model` wrote.
+
+    Raises
+    ------
+    DpreproError
+        If the file cannot be read, is not such a file or of another version, or if any field is
+        missing, unknown, of the wrong type, not finite, or does not fit the rest.
+
+    Examples
+    --------
+    See `save_model`.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise DpreproError(f"{path}: larger than a model can be ({MAX_BYTES // 2**20} MiB)")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DpreproError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise DpreproError(f"{path}: not a text file in UTF-8") from error
+    return model_from_json(_parse(text, path), str(path))
+
+
+def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a fitted model as JSON values."""
+    ledger = getattr(model, "ledger_", None)
+    classes = getattr(model, "classes_", None)
+    limits = getattr(model, "range_", None)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "prediction": PREDICTION,
+        "task": "regression" if classes is None else "binary",
+        "classes": None if classes is None else classes.tolist(),
+        "range": None if limits is None else list(limits),
+        "named_columns": hasattr(model, "feature_names_in_"),
+        "intercept": float(model.intercept_),
+        "features": [_feature_to_json(model, k) for k in range(len(model.bins_))],
+        "edits": [
+            {
+                "feature": edit.feature,
+                "action": edit.action,
+                "detail": edit.detail,
+                "before": list(edit.before),
+                "after": list(edit.after),
+            }
+            for edit in model.edits_
+        ],
+        "ledger": None if ledger is None else ledger_to_json(ledger),
+        "origin": dict(getattr(model, "origin_", {}) if origin is None else origin),
+    }
+
+
+def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
+    bins = model.bins_[k]
+    feature = bins.feature
+    if isinstance(feature, NumericFeature):
+        kind: dict[str, Any] = {
+            "kind": "numeric",
+            "lower": feature.lower,
+            "upper": feature.upper,
+            "cuts": bins.cuts.tolist(),
+        }
+    else:
+        kind = {
+            "kind": "categorical",
+            "categories": list(feature.categories),
+            "groups": bins.groups.tolist(),
+        }
+    return {
+        "name": str(feature.name),
+        **kind,
+        "missing": feature.missing,
+        "missing_bin": bins.missing_bin if bins.missing_bin >= 0 else None,
+        "labels": list(bins.labels),
+        "values": model.shape_functions_[k].tolist(),
+        "counts": model.bin_counts_[k].tolist(),
+        "noise": None if model.shape_noise_ is None else model.shape_noise_[k].tolist(),
+    }
+
+
+def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | LoadedRegressor:
+    """Return the model that `model_to_json` described; `DpreproError` names `where` it fails."""
+    record = _record(values, where)
+    model = LoadedRegressor() if record.task == "regression" else LoadedClassifier()
+    if record.classes is not None:
+        model.classes_ = np.array(record.classes)
+    if record.range is not None:
+        model.range_ = (record.range[0], record.range[1])
+    model.bins_ = [_bins(feature) for feature in record.features]
+    model.shape_functions_ = [np.array(feature.values, float) for feature in record.features]
+    model.bin_counts_ = [np.array(feature.counts, float) for feature in record.features]
+    noise = [feature.noise for feature in record.features if feature.noise is not None]
+    model.shape_noise_ = [np.array(deviations, float) for deviations in noise] or None
+    model.intercept_ = record.intercept
+    model.edits_ = [
+        Edit(e.feature, e.action, e.detail, tuple(e.before), tuple(e.after)) for e in record.edits
+    ]
+    model.n_features_in_ = len(record.features)
+    if record.named_columns:
+        model.feature_names_in_ = np.array([f.name for f in record.features], dtype=object)
+    if record.ledger is not None:
+        model.ledger_ = ledger_from_json(record.ledger)
+        note_edits(model)
+    model.origin_ = dict(record.origin)
+    return model
+
+
+def _bins(record: NumericRecord | CategoricalRecord) -> FeatureBins:
+    missing_bin = -1 if record.missing_bin is None else record.missing_bin
+    labels = tuple(record.labels)
+    if isinstance(record, NumericRecord):
+        numeric = NumericFeature(record.name, record.lower, record.upper, record.missing)
+        cuts = np.array(record.cuts, dtype=float)
+        return FeatureBins(numeric, cuts, np.empty(0, dtype=np.int64), labels, missing_bin)
+    categorical = CategoricalFeature(record.name, tuple(record.categories), record.missing)
+    groups = np.array(record.groups, dtype=np.int64)
+    return FeatureBins(categorical, np.empty(0), groups, labels, missing_bin)
+
+
+def _record(values: Any, where: str) -> ModelRecord:
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise DpreproError(
+            f'{where}: not a model file: "format" must be {FORMAT!r}; '
+            "`dprepro fit CONFIG --output FILE` writes one"
+        )
+    if _is_deeper(values, _MOST_LEVELS):
+        raise DpreproError(f"{where}: nested more than {_MOST_LEVELS} levels deep")
+    if values.get("version") != VERSION:
+        raise DpreproError(
+            f"{where}: version {_brief(repr(values.get('version')))} of the format is not known "
+            f"here (allowed: {VERSION}); use the release of dprepro that wrote it"
+        )
+    _refuse_half_characters(values, where)
+    try:
+        record = ModelRecord.model_validate(values)
+        if record.ledger is not None:
+            ledger_from_json(record.ledger)
+    except ValidationError as error:
+        lines = [f"{where}: {line}" for line in _problems(error)]
+        raise DpreproError("\n".join(lines)) from error
+    except ValueError as error:
+        raise DpreproError(f"{where}: {_brief(str(error))}") from error
+    return record
+
+
+def _problems(error: ValidationError) -> list[str]:
+    """Return what is wrong with a file, field by field; the first few."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [
+        _brief(
+            f"{'.'.join(map(str, problem['loc'])) or 'model'}: "
+            f"{problem['msg'].removeprefix('Value error, ')}"
+        )
+        for problem in found[:_MOST_PROBLEMS]
+    ]
+    more = len(found) - _MOST_PROBLEMS
+    return [*lines, f"and {more} more"] if more > 0 else lines
+
+
+def _refuse_half_characters(values: Any, where: str) -> None:
+    """Raise `DpreproError` for a lone surrogate: with it, the model could not be saved again."""
+    for place, text in _texts(values):
+        if half := _LONE_SURROGATE.search(text):
+            raise DpreproError(
+                f"{where}: {_brief(place)}: holds {half[0]!a}, a lone surrogate (half of a "
+                "character), which no text file can hold; take it out"
+            )
+
+
+def _parse(text: str, path: Path) -> Any:
+    """Return the JSON values of a text; strict: no NaN, no infinities, no key twice."""
+    try:
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_without_repeats,
+        )
+    except RecursionError as error:
+        raise DpreproError(f"{path}: nested more than {_MOST_LEVELS} levels deep") from error
+    except ValueError as error:
+        raise DpreproError(f"{path}: not JSON as a model file needs it: {error}") from error
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is too large for a number")
+    return value
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        repeated, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {repeated[:40]!r} is given twice")
+    return values
+
+
+def _is_deeper(values: Any, levels: int) -> bool:
+    """Whether lists and mappings are nested more than `levels` deep; without recursion."""
+    layer = [values]
+    for _ in range(levels + 1):
+        layer = [
+            inner
+            for outer in layer
+            if isinstance(outer, (list, dict))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(layer)
+
+
+def _texts(values: Any, place: str = "model") -> Iterator[tuple[str, str]]:
+    """Yield every text, keys of mappings too, with the place where it stands."""
+    if isinstance(values, str):
+        yield place, values
+    elif isinstance(values, dict):
+        for key, inner in values.items():
+            yield place, str(key)
+            yield from _texts(inner, f"{place}.{key}")
+    elif isinstance(values, list):
+        for position, inner in enumerate(values):
+            if isinstance(inner, (str, list, dict)):  # not every number by itself
+                yield from _texts(inner, f"{place}.{position}")
+
+
+def _brief(line: str) -> str:
+    """Return a line of a message: no longer than can be read, nothing that steers a terminal."""
+    if len(line) > _LONGEST_LINE:
+        line = f"{line[: _LONGEST_LINE // 2]} … {line[-_LONGEST_LINE // 2 :]}"
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)

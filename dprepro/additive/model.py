@@ -1,0 +1,134 @@
+"""What every additive model shares: adding up shape functions, centring them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dprepro.additive.bins import FeatureBins
+from dprepro.data.domain import Domain
+from dprepro.estimators.inputs import read_frame, read_labels
+
+if TYPE_CHECKING:
+    from dprepro.additive.editing import Edit
+
+
+class AdditiveModel(BaseEstimator):
+    """An additive model g(E[y]) = intercept + f_1(x_1) + ... + f_K(x_K) with binned features.
+
+    Attributes
+    ----------
+    bins_ : list of FeatureBins
+        How each feature's values become bins.
+    shape_functions_ : list of ndarray, float64 (n_bins,)
+        f_k, one value a bin: log odds for classification, the target's unit for regression.
+    bin_counts_ : list of ndarray, float64 (n_bins,)
+        Training rows per bin (noisy where the model is private). f_k has mean zero under them.
+    intercept_ : float
+        The rest.
+    shape_noise_ : list of ndarray, float64 (n_bins,), or None
+        Standard deviation of the noise in each value as it was released, where it is known; see
+        `dprepro.additive.shapes.noise_deviation`.
+    edits_ : list of Edit
+        What was changed after the fit, in order; see `dprepro.additive.editing`.
+    """
+
+    bins_: list[FeatureBins]
+    shape_functions_: list[np.ndarray]
+    bin_counts_: list[np.ndarray]
+    intercept_: float
+    edits_: list[Edit]
+    shape_noise_: list[np.ndarray] | None = None
+
+    def contributions(self, X: Any) -> np.ndarray:
+        """Return f_k(x_k) of every row and feature, float64 (n, K): the exact local explanation.
+
+        Values whose bin the model does not know (an unseen category without an "other" bin, a
+        missing value where the training data had none) contribute 0.
+        """
+        check_is_fitted(self)
+        frame = read_frame(self, X, reset=False)
+        return np.column_stack(
+            [
+                np.append(shape, 0.0)[bins.encode(frame[name])]
+                for name, bins, shape in zip(
+                    frame.columns, self.bins_, self.shape_functions_, strict=True
+                )
+            ]
+        )
+
+    def _scores(self, X: Any) -> np.ndarray:
+        contributions = self.contributions(X)
+        return self.intercept_ + contributions.sum(axis=1)
+
+    def _set_shapes(self, shapes: list[np.ndarray], intercept: float) -> None:
+        """Store shape functions, centred by the bin counts; what is taken out joins the intercept.
+
+        Predictions do not change, and no data is read.
+        """
+        means = [
+            float(np.average(shape, weights=counts)) if counts.sum() > 0 else 0.0
+            for shape, counts in zip(shapes, self.bin_counts_, strict=True)
+        ]
+        self.shape_functions_ = [s - m for s, m in zip(shapes, means, strict=True)]
+        self.intercept_ = intercept + sum(means)
+        self.edits_ = []
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = False
+        return tags
+
+
+class AdditiveClassifier(ClassifierMixin, AdditiveModel):
+    """Binary classification with the logistic link."""
+
+    classes_: np.ndarray
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log odds of ``classes_[1]``, float64 (n,)."""
+        return self._scores(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of both classes, float64 (n, 2)."""
+        positive = expit(self._scores(X))
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likelier class of each row, (n,)."""
+        positive = self._scores(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    def _read_labels(self, frame: pd.DataFrame, y: Any, domain: Domain | None = None) -> np.ndarray:
+        """Set ``classes_`` and return y as float32 codes 0, 1; see `read_labels`."""
+        self.classes_, codes = read_labels(self, frame, y, domain)
+        return codes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class AdditiveRegressor(RegressorMixin, AdditiveModel):
+    """Regression with the identity link.
+
+    Attributes
+    ----------
+    range_ : (float, float) or None
+        The public range to which predictions are clipped, if they are.
+    """
+
+    range_: tuple[float, float] | None = None
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted target, float64 (n,)."""
+        scores = self._scores(X)
+        return scores if self.range_ is None else np.clip(scores, *self.range_)

@@ -1,0 +1,249 @@
+"""What a model file holds: every field with its type and its rules."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
+
+from dprepro.additive.bins import MAX_BINS
+from dprepro.additive.editing import Action
+from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.sensitivity import ADJACENCIES
+
+FORMAT = "dprepro additive model"
+VERSION = 1
+
+PREDICTION = (
+    "Add to the intercept one value of each feature. Numeric: values[number of cuts <= x]. "
+    "Categorical: values[groups[position of x among the categories]]; an unlisted category takes "
+    "the bin labelled (other). Missing: values[missing_bin]. Where there is no such bin, add 0. "
+    "The sum s is the prediction (regression; clipped to the range, if one is given) or the log "
+    "odds of the second class (binary): its probability is 1 / (1 + exp(-s))."
+)
+"""How to use a file without this package; it is part of the file."""
+
+# More than any fit leaves, and about what can be recomposed in a few seconds and a gigabyte.
+_MOST_SPENT = 300.0
+_MOST_USES = 10_000
+_MOST_ENTRIES = 64
+_LEDGERS = TypeAdapter(Ledger)
+
+Text = Annotated[str, Field(max_length=10_000)]
+Values = Annotated[list[float], Field(min_length=1, max_length=MAX_BINS)]
+Counts = Annotated[list[Annotated[float, Field(ge=0)]], Field(max_length=MAX_BINS)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class _Feature(_Record):
+    name: Text
+    missing: bool
+    missing_bin: Annotated[int, Field(ge=0)] | None
+    labels: Annotated[list[Text], Field(max_length=MAX_BINS)]
+    values: Values
+    counts: Counts
+    noise: Counts | None
+
+    @model_validator(mode="after")
+    def _one_of_each_a_bin(self) -> _Feature:
+        wanted = len(self.values)
+        for name in ("labels", "counts", "noise"):
+            given = getattr(self, name)
+            if given is not None and len(given) != wanted:
+                raise ValueError(f"{wanted} bins have values, but {len(given)} have {name}")
+        if self.missing_bin is not None and self.missing_bin >= wanted:
+            raise ValueError(f"missing_bin is {self.missing_bin}, but bins end at {wanted - 1}")
+        return self
+
+
+class NumericRecord(_Feature):
+    """A number in [lower, upper], cut into bins."""
+
+    kind: Literal["numeric"]
+    lower: float
+    upper: float
+    cuts: Annotated[list[float], Field(max_length=MAX_BINS)]
+
+    @model_validator(mode="after")
+    def _bins_between_cuts(self) -> NumericRecord:
+        if not self.lower <= self.upper:
+            raise ValueError(f"lower is {self.lower:g}, above upper, {self.upper:g}")
+        if any(a >= b for a, b in pairwise(self.cuts)):
+            raise ValueError("cuts must ascend")
+        if self.cuts and not self.lower <= self.cuts[0] <= self.cuts[-1] <= self.upper:
+            raise ValueError("cuts must lie between lower and upper")
+        ordinary = len(self.cuts) + 1
+        has_own_bin = self.missing_bin == ordinary
+        if len(self.values) != ordinary + has_own_bin:
+            raise ValueError(f"{len(self.cuts)} cuts make {ordinary} bins, not {len(self.values)}")
+        return self
+
+
+class CategoricalRecord(_Feature):
+    """One of a list of categories, each in a bin."""
+
+    kind: Literal["categorical"]
+    categories: Annotated[list[Text], Field(max_length=100_000)]
+    groups: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=100_000)]
+
+    @model_validator(mode="after")
+    def _a_bin_a_category(self) -> CategoricalRecord:
+        if len(set(self.categories)) != len(self.categories):
+            raise ValueError("categories repeat")
+        if len(self.groups) != len(self.categories):
+            raise ValueError(f"{len(self.categories)} categories, but {len(self.groups)} groups")
+        if any(group >= len(self.values) for group in self.groups):
+            raise ValueError(f"groups must lie below the number of bins, {len(self.values)}")
+        return self
+
+
+FeatureRecord = Annotated[NumericRecord | CategoricalRecord, Field(discriminator="kind")]
+
+
+class EditRecord(_Record):
+    """An edit: see `dprepro.additive.editing.Edit`."""
+
+    feature: Text
+    action: Action
+    detail: Text
+    before: Values
+    after: Values
+
+
+class ModelRecord(_Record):
+    """The whole file."""
+
+    format: Literal["dprepro additive model"]
+    version: Literal[1]
+    prediction: Text
+    task: Literal["binary", "regression"]
+    classes: Annotated[list[bool | int | float | Text], Field(min_length=2, max_length=2)] | None
+    range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
+    named_columns: bool
+    intercept: float
+    features: Annotated[list[FeatureRecord], Field(min_length=1, max_length=100_000)]
+    edits: Annotated[list[EditRecord], Field(max_length=10_000)]
+    ledger: dict[str, JsonValue] | None
+    origin: dict[str, JsonValue]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> ModelRecord:
+        if (self.classes is None) == (self.task == "binary"):
+            raise ValueError("classes are for binary models, which need them")
+        if self.classes is not None and len(set(map(type, self.classes))) != 1:
+            raise ValueError("classes must be of one type")
+        if self.classes is not None and not self.classes[0] < self.classes[1]:  # type: ignore[operator]
+            raise ValueError("classes must ascend")
+        if self.range is not None and (self.task == "binary" or self.range[0] > self.range[1]):
+            raise ValueError("a range is [lower, upper] of a regression model")
+        names = [feature.name for feature in self.features]
+        if len(set(names)) != len(names):
+            raise ValueError("feature names repeat")
+        if len({feature.noise is None for feature in self.features}) != 1:
+            raise ValueError("either every feature has noise or none")
+        self._check_edits()
+        return self
+
+    def _check_edits(self) -> None:
+        """Refuse edits that do not lead, one after the other, to the present values."""
+        now = {feature.name: feature.values for feature in self.features}
+        for number, edit in reversed(list(enumerate(self.edits, start=1))):
+            if edit.feature not in now:
+                raise ValueError(f"edit {number} is of {edit.feature!r}, which is no feature")
+            if edit.after != now[edit.feature] or len(edit.before) != len(edit.after):
+                raise ValueError(
+                    f"edit {number} of {edit.feature!r} does not lead to the values that follow it"
+                )
+            now[edit.feature] = edit.before
+
+
+def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
+    """Return a ledger as a dict of JSON values, without what follows from the edits."""
+    values = asdict(ledger)
+    del values["post_processing"]
+    entries = [entry | {"budget": list(entry["budget"])} for entry in values["entries"]]
+    return values | {"entries": entries}
+
+
+def ledger_from_json(values: dict[str, JsonValue]) -> Ledger:
+    """Return the ledger that `ledger_to_json` wrote.
+
+    Raises
+    ------
+    ValueError
+        If a field is missing, unknown, of another type, or out of range.
+    """
+    # Left out, these would make a ledger look better than it is.
+    for name in ("entries", "unpaid", "gaps"):
+        if name not in values:
+            raise ValueError(f"ledger: {name} is missing")
+    ledger = _LEDGERS.validate_json(json.dumps(values), strict=True)
+    # Dataclasses drop the keys that they do not know.
+    known = ledger_to_json(ledger)
+    for given, kept in zip(_mappings(values), _mappings(known), strict=True):
+        for key in given:
+            if key not in kept:
+                raise ValueError(f"ledger: unknown key {key!r}; allowed: {', '.join(kept)}")
+    _check_ledger(ledger)
+    return ledger
+
+
+def _mappings(ledger: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [ledger, *ledger["entries"]]
+
+
+def _check_ledger(ledger: Ledger) -> None:
+    if not (0 < ledger.epsilon < math.inf and 0 <= ledger.delta < 1):
+        raise ValueError(f"ledger: not a budget: ({ledger.epsilon}, {ledger.delta})")
+    if ledger.adjacency not in ADJACENCIES:
+        raise ValueError(f"ledger: adjacency must be one of {', '.join(ADJACENCIES)}")
+    for entry in ledger.entries:
+        _check_entry(entry)
+    _check_total(ledger.entries)
+    exchanged = [entry.under_replace_one() for entry in ledger.entries]
+    for entry in exchanged:
+        _check_entry(entry)
+    # What one row can reach twice over.
+    _check_total(exchanged, 2 * _MOST_SPENT)
+
+
+def _check_total(entries: Sequence[LedgerEntry], most: float = _MOST_SPENT) -> None:
+    gaussian = [e for e in entries if _adds_up_exactly(e)]
+    others = [e for e in entries if not _adds_up_exactly(e)]
+    mu = math.sqrt(sum(e.uses / e.noise_multiplier**2 for e in gaussian))
+    rest = sum(
+        e.uses * (e.budget[0] if e.mechanism == "cited" else 1 / e.noise_multiplier) for e in others
+    )
+    if mu + rest > most or sum(e.uses for e in others) > _MOST_USES:
+        raise ValueError("ledger: its releases add up to more than any promise of privacy")
+    if len(entries) > _MOST_ENTRIES:
+        raise ValueError(f"ledger: more than {_MOST_ENTRIES} kinds of release")
+
+
+def _adds_up_exactly(entry: LedgerEntry) -> bool:
+    return entry.mechanism == "gaussian" and entry.sampling == 1
+
+
+def _check_entry(entry: LedgerEntry) -> None:
+    epsilon, delta = entry.budget
+    scale_is_known = entry.scale > 0 or (entry.mechanism == "cited" and entry.scale == 0)
+    if not (
+        all(map(math.isfinite, (entry.sensitivity, entry.scale, epsilon, delta)))
+        and entry.sensitivity > 0
+        and scale_is_known
+        and (entry.mechanism == "cited" or 1e-3 < entry.noise_multiplier < 1e12)
+        and 1 <= entry.uses <= 10**12
+        and epsilon >= 0
+        and 0 <= delta < 1
+        and (entry.replace_one is None or 0 < entry.replace_one < math.inf)
+        and 0 < entry.sampling <= 1
+    ):
+        raise ValueError(f"ledger: numbers out of range in the release of {entry.releases!r}")

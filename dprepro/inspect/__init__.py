@@ -1,0 +1,1 @@
+"""Fit models of a config to look at: their ledgers, shapes, votes and explanations."""

@@ -1,0 +1,94 @@
+"""Fit models of a config and explain their predictions of held-out rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.neural_network import MLPClassifier
+
+from dprepro.config import ExperimentConfig
+from dprepro.data.domain import CategoricalFeature, Domain
+from dprepro.errors import DpreproError
+from dprepro.experiment.record import Task
+from dprepro.experiment.worker import fit_task, rows_of
+from dprepro.inspect.fitting import data_of, describe
+from dprepro.inspect.pictured import Explained, Explanations
+from dprepro.llm.attribution import integrated_gradients, smoothed_gradients
+
+
+def explain(
+    config: ExperimentConfig,
+    tasks: Sequence[Task],
+    rows: Sequence[int],
+    top: int,
+    data_dir: Path | None = None,
+) -> Explanations:
+    """Fit each task's model and explain its predictions of some held-out rows.
+
+    Parameters
+    ----------
+    tasks
+        Of one split; their methods have maps (`dprepro.llm`) or are networks.
+    rows
+        Positions among the held-out rows.
+    top
+        How many maps of each row to return, the heaviest first.
+
+    Raises
+    ------
+    DpreproError
+        If there is no such row, or a model has neither maps nor gradients.
+    """
+    data = data_of(config, data_dir)
+    held_out = rows_of(tasks[0], data, "unit-interval")
+    size = len(held_out.y_test)
+    for row in rows:
+        if not 0 <= row < size:
+            raise DpreproError(f"no held-out row {row}: rows count from 0, and there are fewer")
+    inputs = held_out.X_test[list(rows)]
+    labels = held_out.domain.target
+    models = []
+    for task in tasks:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit_task(task, data)
+        models.append(_explain(describe(task), model, inputs, top, [str(name) for name in labels]))
+    return Explanations(
+        inputs,
+        column_names(held_out.domain),
+        tuple(str(labels[code]) for code in held_out.y_test[list(rows)]),
+        tuple(models),
+    )
+
+
+def column_names(domain: Domain) -> tuple[str, ...]:
+    """Return the names of the columns that the encoding "unit-interval" makes of a domain."""
+    names = []
+    for feature in domain.features:
+        if isinstance(feature, CategoricalFeature):
+            names += [f"{feature.name} = {category}" for category in feature.categories]
+        else:
+            names.append(feature.name)
+    return tuple(names)
+
+
+def _explain(title: str, model: Any, inputs: np.ndarray, top: int, labels: list[str]) -> Explained:
+    predicted = tuple(labels[int(code)] for code in model.predict(inputs))
+    if isinstance(model, MLPClassifier):
+        codes = np.searchsorted(model.classes_, model.predict(inputs))
+        around = smoothed_gradients(model, inputs, codes, np.random.default_rng(0))
+        vectors = np.stack([integrated_gradients(model, inputs, codes), around], axis=1)
+        return Explained(title, predicted, vectors, (("integrated", "smoothed"),) * len(inputs))
+    if not hasattr(model, "explain_local"):
+        raise DpreproError(
+            f"{title} has no filters to draw and no gradients: choose methods such as dp-llm, "
+            "llm or mlp"
+        )
+    local = model.explain_local(inputs)
+    weights = local.weights[:, :top]
+    captions = tuple(tuple(f"{weight:.2f}" for weight in row) for row in weights)
+    return Explained(title, predicted, local.filters[:, :top], captions)

@@ -1,0 +1,188 @@
+"""Fit models of a config to keep and to look at, and score them on the rows they have not seen."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dprepro.additive.model import AdditiveModel
+from dprepro.config import ExperimentConfig
+from dprepro.data.card import load_card
+from dprepro.errors import DpreproError, publishable
+from dprepro.experiment.circumstances import check_tuned_splits
+from dprepro.experiment.plan import narrow, plan
+from dprepro.experiment.record import Task
+from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, score_on_test_rows
+
+_NONCE = secrets.token_hex(32)
+# What decides which rows train and which test.
+_ROWS = ("dataset", "seed", "split", "test_share", "evaluation", "data_fingerprint")
+
+
+def choose_tasks(
+    config: ExperimentConfig,
+    methods: Sequence[str] = (),
+    epsilons: Sequence[float] = (),
+    split: int = 0,
+    data_dir: Path | None = None,
+    identify: bool = True,
+) -> list[Task]:
+    """Return the tasks of one split that can be run: methods, then epsilons, in the order given.
+
+    Names of methods, where given, are methods or labels; without epsilons those of the config
+    follow each other. `identify` is that of `plan`.
+
+    Raises
+    ------
+    DpreproError
+        On what `plan` and `narrow` refuse, if the config has no such split, or if nothing is left.
+    """
+    if not 0 <= split < config.splits:
+        raise DpreproError(
+            f"{config.name} has the splits 0 to {config.splits - 1}, and no split {split}"
+        )
+    chosen = narrow(plan(config, data_dir, identify), split + 1, methods, epsilons)
+    tasks = [p.task for p in chosen if p.task.split == split and not p.skip]
+    if not tasks:
+        reasons = sorted({p.skip for p in chosen if p.skip})
+        raise DpreproError(f"{config.name}: nothing to fit: {'; '.join(reasons)}")
+    return sorted(tasks, key=lambda task: (_place(methods, task), _level(epsilons, task)))
+
+
+def choose_one(
+    config: ExperimentConfig,
+    method: str,
+    epsilon: float | None = None,
+    split: int = 0,
+    data_dir: Path | None = None,
+    identify: bool = True,
+) -> Task:
+    """Return the only task of one split that a method and an epsilon name.
+
+    Raises
+    ------
+    DpreproError
+        As `choose_tasks`, and if they name several: a label and an epsilon name one.
+    """
+    epsilons = [] if epsilon is None else [epsilon]
+    tasks = choose_tasks(config, [method], epsilons, split, data_dir, identify)
+    exact = [task for task in tasks if task.label == method] or tasks
+    if len(exact) > 1:
+        raise DpreproError(
+            f"one model at a time, and these fit: {'; '.join(map(describe, exact))}. "
+            "Choose by --method with a label, and --epsilon"
+        )
+    return exact[0]
+
+
+def _place(methods: Sequence[str], task: Task) -> int:
+    return min(
+        (i for i, name in enumerate(methods) if name in (task.label, task.method)), default=0
+    )
+
+
+def _level(epsilons: Sequence[float], task: Task) -> int:
+    return epsilons.index(task.epsilon) if task.epsilon in epsilons else 0
+
+
+def fit_model(
+    config: ExperimentConfig, task: Task, data_dir: Path | None = None, all_rows: bool = False
+) -> AdditiveModel:
+    """Return the additive model of a task, as a run fits it; or fitted to all rows.
+
+    Raises
+    ------
+    DpreproError
+        If the method has no shape functions, or refuses its parameters or its rows.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit = fit_all_rows if all_rows else fit_task
+            model = fit(task, data_of(config, data_dir))
+    except ValueError as error:
+        raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
+    if not isinstance(model, AdditiveModel):
+        raise DpreproError(
+            f"{task.method} has no shape functions to keep or to draw: "
+            "choose a method of additive models, such as dp-ebm-gdp or ebm"
+        )
+    return model
+
+
+def describe(task: Task) -> str:
+    """Return a task's label with its privacy level."""
+    return task.label if math.isinf(task.epsilon) else f"{task.label}, ε={task.epsilon:g}"
+
+
+def score_held_out(
+    model: AdditiveModel,
+    trained: Mapping[str, Any],
+    config: ExperimentConfig,
+    data_dir: Path | None = None,
+    allow_tuned_splits: bool = False,
+) -> dict[str, float]:
+    """Return the metrics of a model on the test rows of the split whose training rows it saw.
+
+    Parameters
+    ----------
+    trained
+        The task that the model was fitted for, as `Task.to_json` gives it.
+    allow_tuned_splits
+        Score a tuned model on the very splits that its parameters were chosen by.
+
+    Raises
+    ------
+    DpreproError
+        If the config splits other data, or in another way: rows that trained the model could be
+        among its test rows. Also if the model is for other columns, or tuned, and the config holds
+        out the rows that chose its parameters, or does not say which these are.
+    """
+    if not allow_tuned_splits:
+        _check_tuned(trained, config)
+    split = trained.get("split")
+    if isinstance(split, bool) or not isinstance(split, int):
+        raise DpreproError(
+            "the model does not say which rows it was fitted to: nothing is held out"
+        )
+    task = next(
+        (p.task for p in plan(config, data_dir) if p.task.split == split and not p.skip), None
+    )
+    here = {} if task is None else {"evaluation": task.evaluation, **task.to_json()}
+    there = {"evaluation": "random", **trained}
+    other = [name for name in _ROWS if here.get(name) != there.get(name)]
+    if task is None or other:
+        raise DpreproError(
+            f"{config.name} does not hold out the rows that the model has not seen "
+            f"({', '.join(other)} differ): name the config that it was fitted with"
+        )
+    try:
+        return score_on_test_rows(model, task, data_of(config, data_dir), encoding="frame")
+    except ValueError as error:
+        raise DpreproError(
+            f"the model does not fit the rows of {task.dataset}: {publishable(error)}"
+        ) from error
+
+
+def _check_tuned(trained: Mapping[str, Any], config: ExperimentConfig) -> None:
+    if trained.get("tuned") and config.tuned_on is None:
+        raise DpreproError(
+            f"the model's parameters were chosen by `dprepro tune`, and {config.name} does not say "
+            "by which rows: name the config that it was fitted with, or score it all the same "
+            "with --allow-tuned-splits"
+        )
+    check_tuned_splits(config)
+
+
+def data_of(config: ExperimentConfig, data_dir: Path | None = None) -> DataRef:
+    """Return where the dataset of a config is, and the state that it is in.
+
+    The state is known to this process alone: it needs no register of private data.
+    """
+    with_test = config.evaluation == "test-set"
+    state = load_card(config.card).seal(_NONCE, data_dir, with_test)
+    return DataRef(config.card, data_dir, state, with_test)

@@ -1,0 +1,124 @@
+"""Where a model file says that it comes from, and what of that stays on this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dprepro.additive.file import save_model
+from dprepro.additive.model import AdditiveModel
+from dprepro.data.register import write_own
+from dprepro.errors import DpreproError
+from dprepro.experiment.record import Task
+
+# What the person who asks for a fit decides, or the card or the method; nothing depends on rows.
+_DECIDED = (
+    "dataset", "method", "label", "params", "epsilon", "delta", "domain", "method_version",
+)  # fmt: skip
+_FORMAT = "dprepro local notes"
+_NOTE = (
+    "Not for release. Which rows of private data trained the model in the file of this name: its "
+    "seed, its split, and the token of the data on this machine. `dprepro score` needs them."
+)
+
+
+def local_notes_path(model: Path) -> Path:
+    """Return where the notes on a model file lie that are not for release.
+
+    The name does not end as that of a model does, so that nobody takes the notes for one.
+    """
+    return model.with_name(f"{model.stem}.local-notes")
+
+
+def why_not_for_release(model: AdditiveModel, is_private: bool) -> str:
+    """Return why a model is not for release, in words; empty where its rows are public.
+
+    Of private rows a model can be released if it has a ledger, and the ledger holds.
+    """
+    if not is_private:
+        return ""
+    ledger: Any = getattr(model, "ledger_", None)
+    if ledger is None:
+        return "fitted to private rows without privacy"
+    return "" if ledger.holds else "fitted to private rows, and its ledger does not hold"
+
+
+def save_fitted(
+    model: AdditiveModel, config: str, task: Task, path: Path, all_rows: bool
+) -> Path | None:
+    """Write a model that was fitted for a task of `config`, to all rows or to the task's split.
+
+    The file of a model of all rows, or of private rows, says only what was decided before a row was
+    read. What `dprepro score` needs to hold the right private rows out goes into a file beside it.
+
+    Returns
+    -------
+    Path or None
+        The file beside it, if there is one.
+
+    Raises
+    ------
+    DpreproError
+        If a file cannot be written.
+    """
+    known = task.to_json()
+    origin: dict[str, Any] = {"config": config}
+    if all_rows or task.is_private:
+        origin |= {name: known[name] for name in _DECIDED}
+        origin["rows"] = "all" if all_rows else "of one split"
+    else:
+        origin["task"] = known
+    if reason := why_not_for_release(model, task.is_private):
+        origin["not_for_release"] = reason
+    save_model(model, path, origin)
+    if all_rows or not task.is_private:
+        return None
+    notes = local_notes_path(path)
+    text = json.dumps({"format": _FORMAT, "note": _NOTE, "version": 1, "task": known}, indent=1)
+    try:
+        write_own(notes, text + "\n")
+    except OSError as error:
+        raise DpreproError(f"cannot write {notes}: {error.strerror or error}") from error
+    return notes
+
+
+def trained_on(origin: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """Return the task whose training rows a model has seen, as `Task.to_json` gives it.
+
+    Parameters
+    ----------
+    origin
+        What the model file at `path` says of where the model comes from.
+
+    Raises
+    ------
+    DpreproError
+        If it was fitted to all rows, or if the notes beside it are missing or of another model.
+    """
+    if isinstance(origin.get("task"), Mapping):
+        return dict(origin["task"])
+    if origin.get("rows") == "all":
+        raise DpreproError(
+            f"{path} was fitted to all rows: none is held out to score it by. "
+            "`dprepro fit` with `--split 0` fits a model that can be scored"
+        )
+    if "rows" not in origin:
+        return {}
+    notes = local_notes_path(path)
+    try:
+        values = json.loads(notes.read_text(encoding="utf-8"))
+        task = values["task"] if values["format"] == _FORMAT else None
+    except OSError as error:
+        raise DpreproError(
+            f"which rows trained {path} is kept beside it, in {notes}, which cannot be read "
+            f"({error.strerror or error}): put it there, or fit the model again"
+        ) from error
+    except (ValueError, KeyError, TypeError):
+        task = None
+    if not isinstance(task, dict) or any(task.get(k) != origin.get(k) for k in _DECIDED):
+        raise DpreproError(
+            f"{notes} is damaged or belongs to another model than {path}: fit the model again"
+        )
+    return task

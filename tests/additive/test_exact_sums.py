@@ -1,0 +1,269 @@
+"""What is released of a sum moves by a row's own part and by nothing else, to the last bit."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dprepro.additive.exact_sums import BLOCK_ROWS, FINE_BITS, LARGEST, exact_sum, step_scale
+from dprepro.ebm import kernel
+from dprepro.ebm.odds_kernel import odds_pass
+from dprepro.ebm_plus.booster import answer_sensitivity
+from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
+from tests.ebm.test_kernel import problem, run
+
+LAST, CUTS = np.array([9, 20], np.uint8), np.array([4, 28], np.uint8)
+FACTORS = np.array([[0.7, 1.1, 1.3], [1.4, 0.9, 0.8]], np.float32)
+
+PASSES = ("odds", "labels", "numbers", "unbounded numbers")
+"""The passes of DP-EBM."""
+
+
+def rows(n, seed=0):
+    """Return scores, targets, codes before and codes now; rows of label 0 come first."""
+    rng = np.random.default_rng(seed)
+    scores = (4 * rng.standard_normal(n, np.float32)).astype(np.float32)
+    codes = rng.integers(0, 32, (2, n), np.uint8)
+    return scores, (np.arange(n) > n // 3).astype(np.float32), codes[0], codes[1]
+
+
+def step_sums(which, scores, targets, before, now):
+    """Return the sums of one step, in units of what a row can add at most."""
+    if which == "odds":
+        odds, sums = np.exp(np.where(targets > 0, scores, -scores)), np.zeros(3)
+        odds_pass(odds, int((targets == 0).sum()), before, LAST, FACTORS, now, CUTS, sums)
+        return sums / LARGEST
+    bound = {"labels": 1.0, "numbers": 0.5, "unbounded numbers": math.inf}[which]
+    cuts = CUTS + np.uint8(1)
+    update = (cuts, np.array([0.4, -0.3], np.float32), np.float32(0.1))
+    buffers, sums = (np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS)), np.zeros(3)
+    scale = step_scale(bound)
+    kernel._fused_pass(
+        scores.copy(), targets, before, update, now, cuts, which == "labels", np.float32(bound),
+        scale, buffers, sums,
+    )  # fmt: skip
+    return sums / LARGEST if bound < math.inf else sums / scale
+
+
+def histogram_sums(which, scores, targets, before, now):
+    change = np.linspace(-1, 1, 32).astype(np.float32)
+    logistic, bound = which == "labels", np.float32(0.7)
+    return residual_sums(scores.copy(), targets, before, change, now, 32, bound, logistic)
+
+
+def total_sums(which, scores, targets, before, now):
+    return np.array([exact_sum(np.tanh(scores.astype(np.float64)) / 2), 0.0])
+
+
+SUMS = [
+    *[pytest.param(step_sums, which, id=which) for which in PASSES],
+    pytest.param(histogram_sums, "labels", id="histogram of labels"),
+    pytest.param(histogram_sums, "numbers", id="histogram of numbers"),
+    pytest.param(total_sums, "numbers", id="totals"),
+]
+
+
+@pytest.mark.parametrize(("sums", "which"), SUMS)
+@pytest.mark.parametrize("n", [1, 3, 63, 64, 65, 1000, BLOCK_ROWS, 2 * BLOCK_ROWS + 77])
+def test_the_order_of_rows_changes_no_bit(n, sums, which):
+    table = rows(n)
+    found = sums(which, *table)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(n)
+        if which == "odds":  # Labels have to ascend.
+            order = order[np.argsort(table[1][order], kind="stable")]
+        np.testing.assert_array_equal(sums(which, *(column[order] for column in table)), found)
+
+
+@pytest.mark.parametrize(("sums", "which"), SUMS)
+def test_a_table_in_parts_has_the_same_sums(sums, which):
+    """Wherever it is cut: a row ends up at other places in other vectors, or in what is left."""
+    table = rows(2 * BLOCK_ROWS + 50)
+    found = sums(which, *table)
+    for cut in (1, 2, 15, 16, 17, 100, BLOCK_ROWS - 1, BLOCK_ROWS + 31):
+        parts = [sums(which, *(column[part] for column in table)) for part in
+                 (slice(cut), slice(cut, None))]  # fmt: skip
+        np.testing.assert_array_equal(parts[0] + parts[1], found)
+
+
+@pytest.mark.parametrize(("sums", "which"), SUMS)
+def test_a_row_less_moves_the_sums_by_its_own_part_and_that_is_at_most_1(sums, which):
+    table = rows(100_003)
+    if which == "unbounded numbers":
+        table = (table[0] / 40, *table[1:])
+    whole = sums(which, *table)
+    largest = 0.0
+    for gone in (0, 1, 40_000, 77_777, 100_002):
+        less = sums(which, *(np.delete(column, gone) for column in table))
+        own = sums(which, *(column[gone : gone + 1] for column in table))
+        np.testing.assert_array_equal(whole - less, own)
+        largest = max(largest, np.abs(own).max())
+    assert 0.1 < largest <= (1.5 if which == "unbounded numbers" else 1.0)
+
+
+def test_a_row_s_part_is_what_numpy_says():
+    """In float32, operation by operation; int64 sums. The part never exceeds the residual."""
+    scores, targets, before, now = rows(30_000)
+    odds = np.exp(np.where(targets > 0, scores, -scores))
+    leaf = (before[:, None] > LAST).sum(axis=1)
+    updated = odds * FACTORS[targets.astype(int), leaf]
+    assert updated.dtype == np.float32
+    part = (np.float32(LARGEST) / (np.float32(1) + updated)).astype(np.int64)
+    assert (part <= LARGEST / (1 + updated.astype(float)) * (1 + 2**-23)).all()
+    signed = np.where(targets > 0, part, -part)
+    expected = [signed.sum(), signed[now > CUTS[0]].sum(), signed[now > CUTS[1]].sum()]
+    found = step_sums("odds", scores, targets, before, now)
+    np.testing.assert_array_equal(found * LARGEST, expected)
+
+
+@pytest.mark.parametrize("which", PASSES)
+def test_sums_of_twenty_million_rows_are_exact(which):
+    """The same thousand rows again and again: so many times the sums of a thousand."""
+    n, times = 1000, 20_000
+    scores, targets, before, now = rows(n)
+    few = step_sums(which, scores, targets, before, now)
+    # Each row's copies lie together, which keeps labels ascending.
+    many = step_sums(which, *(np.repeat(c, times) for c in (scores, targets, before, now)))
+    np.testing.assert_array_equal(many, times * few)
+
+
+@pytest.mark.parametrize("which", PASSES)
+def test_a_block_of_the_largest_parts_does_not_overflow(which):
+    """All rows contradict what is predicted of them, as much as they can."""
+    n = 3 * BLOCK_ROWS
+    for target in (0.0, 1.0):
+        scores = np.full(n, 40 * (1 - 2 * target), np.float32)
+        codes = np.full(n, 31, np.uint8)
+        targets = np.full(n, target, np.float32)
+        if which == "unbounded numbers":
+            scores /= 40
+        sums = step_sums(which, scores, targets, codes, codes)
+        least = 0.5 if which == "unbounded numbers" else 1 - 1 / LARGEST
+        assert (np.abs(sums) >= least * n).all()
+        assert (np.sign(sums) == 2 * target - 1).all()
+
+
+@pytest.mark.parametrize("which", PASSES)
+def test_neighbours_with_equal_rows_get_equal_models(which):
+    """Whole fits: the order of rows is in no bit of what DP-EBM learns."""
+    logistic, leaves = which in ("odds", "labels"), 5 if which == "labels" else 3
+    codes, targets, *others = problem([7, 32, 12], leaves, rows=5000, epochs=20)
+    if not logistic:
+        targets = np.random.default_rng(1).normal(0, 1, 5000).astype(np.float32)
+    targets = np.sort(targets)
+    bound = 0.5 if which == "numbers" else np.inf
+    found, _ = run(codes, targets, *others, logistic=logistic, bound=bound)
+    order = np.random.default_rng(2).permutation(5000)
+    if logistic:
+        order = order[np.argsort(targets[order], kind="stable")]
+    shuffled, _ = run(
+        np.ascontiguousarray(codes[:, order]), targets[order], *others, logistic=logistic,
+        bound=bound,
+    )  # fmt: skip
+    np.testing.assert_array_equal(found, shuffled)
+
+
+@given(st.floats(1e-6, 1e6))
+def test_the_grid_of_a_bound_is_the_finest_that_holds_it(bound):
+    scale = step_scale(bound)
+    assert math.frexp(scale)[0] == 0.5
+    assert LARGEST / 2 < bound * scale <= LARGEST
+
+
+def test_where_nothing_bounds_the_residuals_the_grid_is_that_of_1():
+    assert step_scale(math.inf) == step_scale(1.0) == LARGEST
+
+
+@pytest.mark.parametrize("logistic", [True, False])
+@settings(max_examples=300, deadline=None)
+@given(
+    st.floats(-1e4, 1e4, width=32),
+    st.sampled_from([0.0, 1.0, 0.25]),
+    st.one_of(st.integers(1, 256).map(lambda k: k / 256), st.floats(2**-10, 1.0, width=32)),
+)
+def test_no_part_of_a_histogram_is_longer_than_what_is_charged(logistic, score, target, bound):
+    """Exactly: the part and the bound are multiples of powers of 1/2, so fractions hold them."""
+    target = round(target) if logistic else target
+    none, column = np.zeros(1, np.uint8), np.array([score], np.float32)
+    sums = residual_sums(
+        column, np.array([target], np.float32), none, np.zeros(1, np.float32), none, 1,
+        np.float32(bound), logistic,
+    )  # fmt: skip
+    residual, curvature = (Fraction(value) for value in sums[:, 0])
+    c = Fraction(bound)
+    charged = c**2 * (1 + (1 - c) ** 2) if logistic else c**2
+    assert residual**2 + curvature**2 <= charged
+    assert float(charged) == pytest.approx(answer_sensitivity(bound, logistic=logistic) ** 2)
+    assert (curvature > 0) == (logistic and 2**-24 < abs(residual) < 1)
+
+
+def test_every_coarse_residual_has_a_part_no_longer_than_every_coarse_bound_charges():
+    """All residuals k / 256 under all bounds j / 256: numbers with targets at the residuals."""
+    residuals = np.arange(257) / 256
+    for bound in residuals[1:]:
+        codes, none = np.arange(256, dtype=np.uint8), np.zeros(256, np.uint8)
+        sums = residual_sums(
+            np.zeros(256, np.float32), residuals[1:].astype(np.float32), none,
+            np.zeros(1, np.float32), codes, 256, np.float32(bound), False,
+        )  # fmt: skip
+        np.testing.assert_array_equal(sums[0], np.minimum(residuals[1:], bound))
+        sizes = sums[0]
+        whole = np.trunc(sizes * (1 - sizes) * 2**FINE_BITS) / 2**FINE_BITS
+        paid = answer_sensitivity(bound, logistic=True)
+        assert np.hypot(sizes, whole).max() <= paid * (1 + 2**-50)
+
+
+@pytest.mark.parametrize("n", [5, 3000])
+def test_the_order_of_rows_changes_no_count_of_magnitudes(n):
+    scores, targets, before, _ = rows(n)
+    change = np.linspace(-1, 1, 32).astype(np.float32)
+    found = magnitude_counts(scores.copy(), targets, before, change, 20)
+    order = np.random.default_rng(0).permutation(n)
+    shuffled = magnitude_counts(scores[order], targets[order], before[order], change, 20)
+    np.testing.assert_array_equal(found, shuffled)
+    alone = [
+        magnitude_counts(
+            scores[k : k + 1].copy(), targets[k : k + 1], before[k : k + 1], change, 20
+        )
+        for k in range(min(n, 300))
+    ]
+    if n <= 300:
+        np.testing.assert_array_equal(sum(alone), found)
+
+
+def test_exact_sums_truncate_towards_zero_and_have_no_order():
+    parts = np.array([2.0**-25, -(2.0**-25), 1.0, -0.5 - 2.0**-26])
+    assert exact_sum(parts) == 0.5
+    assert exact_sum(parts[:2]) == exact_sum(np.empty(0)) == 0.0
+    tenths = np.full(10**6, 0.1)
+    assert exact_sum(tenths) == 10**6 * (int(0.1 * 2**24) / 2**24)
+
+
+@pytest.mark.parametrize("logistic", [True, False])
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_adds_no_more_than_the_bound(logistic, score):
+    none, column = np.zeros(1, np.uint8), np.array([score], np.float32)
+    target, bound = np.ones(1, np.float32), np.float32(0.5)
+    sums = residual_sums(
+        column.copy(), target, none, np.zeros(1, np.float32), none, 1, bound, logistic
+    )
+    assert abs(sums[0, 0]) <= bound
+    steps = np.zeros(3)
+    update = (np.full(2, kernel.NEVER), np.zeros(2, np.float32), np.float32(0))
+    buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS)
+    scale = step_scale(1.0 if logistic else float(bound))
+    kernel._fused_pass(
+        column, target, none, update, none, update[0], logistic, bound, scale, buffers, steps,
+    )  # fmt: skip
+    assert np.abs(steps).max() <= LARGEST
+
+
+@pytest.mark.parametrize("bound", [1e-45, 1e-40, 1e-20, 0.3, 1.0, 1e20])
+def test_the_scale_of_any_bound_is_a_finite_float32(bound):
+    scale = step_scale(bound)
+    assert math.frexp(scale)[0] == 0.5
+    assert np.isfinite(np.float32(scale))
+    assert bound * scale <= LARGEST
