@@ -30,7 +30,14 @@ from dprepro.ebm_plus.queries import (
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, GaussianUses, Instruction, Query, Release
+from dprepro.privacy.release import (
+    Curator,
+    GaussianUses,
+    Instruction,
+    Query,
+    Release,
+    SensitivityError,
+)
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
     Sensitivity,
@@ -89,8 +96,7 @@ class ExactAnswers:
     def _magnitudes(self) -> np.ndarray:
         codes, change = self._pending
         counts = magnitude_counts(self._scores, self._targets, codes, change, MAGNITUDES)
-        # The kernel has applied the change.
-        self._pending = codes, np.zeros_like(change)
+        self._has_applied()
         return np.asarray(counts, dtype=np.float64)
 
     def _residuals(self, query: Residuals) -> np.ndarray:
@@ -101,8 +107,7 @@ class ExactAnswers:
             self._scores, self._targets, *self._pending, self._codes[query.feature],
             self._bins[query.feature], single, self._loss.is_logistic,
         )  # fmt: skip
-        codes, change = self._pending
-        self._pending = codes, np.zeros_like(change)
+        self._has_applied()
         return np.asarray(sums[: self._loss.answers])
 
     def follow(self, instruction: Instruction) -> None:
@@ -110,12 +115,24 @@ class ExactAnswers:
         match instruction:
             case Start():
                 self._scores = np.full(len(self._targets), instruction.score, dtype=np.float32)
-                self._pending = (self._nowhere, np.zeros(1, np.float32))
+                self._pending, self._is_pending = (self._nowhere, np.zeros(1, np.float32)), False
             case Merge():
                 self._merge(instruction)
             case Move():
+                self._apply()
                 # Applied with the next query: one pass over the rows does both.
                 self._pending = (self._codes[instruction.feature], instruction.change)
+                self._is_pending = True
+
+    def _apply(self) -> None:
+        codes, change = self._pending
+        if self._is_pending:
+            self._scores += change[codes]
+        self._has_applied()
+
+    def _has_applied(self) -> None:
+        codes, change = self._pending
+        self._pending, self._is_pending = (codes, np.zeros_like(change)), False
 
     def _merge(self, merge: Merge) -> None:
         cells = self._cells[merge.feature]
@@ -215,7 +232,14 @@ class PlusCurator(Curator):
         ------
         BudgetError
             If its phase has no uses left.
+        SensitivityError
+            If it takes the parts of rows for those of another loss.
         """
+        if isinstance(query, Residuals) and query.loss is not self._loss:
+            raise SensitivityError(
+                f"the query is for {type(query.loss).__name__}, but the curator sums the parts of "
+                f"{type(self._loss).__name__}: ask with the loss that the curator was made with"
+            )
         release = self._uses[type(query)].answer(self._exact.answer(query), query)
         return self._announce(query, release)
 
