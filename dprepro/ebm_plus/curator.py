@@ -31,6 +31,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import (
+    BudgetError,
     Curator,
     GaussianUses,
     Instruction,
@@ -179,7 +180,7 @@ class PlusCurator(Curator):
     ) -> None:
         super().__init__(ledger, seed)
         self._loss = loss
-        self._exact = ExactAnswers(rows.open(), domain, loss)
+        self._exact = Private(ExactAnswers(rows.open(), domain, loss))
         self._uses: dict[type[Query], GaussianUses] = {}
 
     def open_totals(self, mu: float, budget: tuple[float, float]) -> None:
@@ -231,7 +232,7 @@ class PlusCurator(Curator):
         Raises
         ------
         BudgetError
-            If its phase has no uses left.
+            If its phase is not open, or has no uses left.
         SensitivityError
             If it takes the parts of rows for those of another loss.
         """
@@ -240,8 +241,11 @@ class PlusCurator(Curator):
                 f"the query is for {type(query.loss).__name__}, but the curator sums the parts of "
                 f"{type(self._loss).__name__}: ask with the loss that the curator was made with"
             )
-        release = self._uses[type(query)].answer(self._exact.answer(query), query)
+        if type(query) not in self._uses:
+            raise BudgetError(f"no mechanism for {type(query).__name__} is in the ledger: open one")
+        exact = self._exact.open().answer(query)
+        release = self._uses[type(query)].answer(exact, query)
         return self._announce(query, release)
 
     def _follow(self, instruction: Any) -> None:
-        self._exact.follow(instruction)
+        self._exact.open().follow(instruction)

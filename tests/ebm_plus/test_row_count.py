@@ -82,8 +82,8 @@ def test_a_row_that_is_not_cancelled_is_noticed(kind, left, monkeypatch):
 
 
 def rows_of(asked):
-    """Return the exact number of a curator's rows."""
-    return len(asked._exact._targets)
+    """Return the exact number of a curator's rows, by breaking in."""
+    return len(asked._exact._Private__value._targets)
 
 
 def exact_in_boosting(monkeypatch):
