@@ -100,7 +100,7 @@ def test_thresholds_do_not_tell_the_labels(X):
     """A generator that draws the same thresholds does not draw the same labels."""
     tree = _SecretTree(7, epsilon=1e-9, bounds=([0.0], [1.0]), classes=[0, 1])
     generator = np.random.RandomState
-    with mock.patch("dprepro.methods.forests.np.random.RandomState") as fresh:
+    with mock.patch("dprepro.baselines.forests.np.random.RandomState") as fresh:
         fresh.side_effect = lambda _: generator(5)
         found = [clone(tree)._fit(X, np.tile([0, 1], 32)) for _ in range(2)]
     np.testing.assert_array_equal(found[0].tree_.threshold, found[1].tree_.threshold)

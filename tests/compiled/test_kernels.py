@@ -32,7 +32,7 @@ print(totals(np.ones(4, np.float32), 2), type(totals).__name__)
 
 
 def test_other_types_are_refused_with_those_it_is_compiled_for():
-    with pytest.raises(TypeError, match=r"dprepro\.ebm\.kernel:sigmoid .*array.*\(float32,\)"):
+    with pytest.raises(TypeError, match=r"additive\.sigmoid:sigmoid .*array.*\(float32,\)"):
         sigmoid(np.ones(3))
     assert sigmoid(np.float32(0)) == 0.5
 
