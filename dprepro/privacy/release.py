@@ -143,15 +143,37 @@ class GaussianUses:
         BudgetError
             If the share is not positive, or the uses are spent.
         """
-        self._spent += query.share
-        if not query.share > 0 or self._spent > self._uses * (1 + ROUNDING):
+        self._spend(query.share)
+        factor, noise = self._draw(query, np.shape(exact))
+        return Release(exact + factor * noise, factor * self._unit)
+
+    def hand_to_kernel(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
+        """Return the noise of ``shape[0]`` answers to a query, and its standard deviation.
+
+        A curator hands the noise, float64, to a kernel that adds it to the exact answers one after
+        the other, and to nothing else.
+
+        Raises
+        ------
+        BudgetError
+            As `answer`.
+        """
+        self._spend(query.share * shape[0])
+        factor, noise = self._draw(query, shape)
+        return factor * self._unit, factor * noise
+
+    def _spend(self, share: float) -> None:
+        self._spent += share
+        if not share > 0 or self._spent > self._uses * (1 + ROUNDING):
             raise BudgetError(
-                f"a query with the share {query.share!r} would make {self._spent:.6g} uses where "
+                f"a query with the share {share!r} would make {self._spent:.6g} uses where "
                 f"the ledger has {self._uses}"
             )
+
+    def _draw(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
+        """Return noise in the unit of the entry, and the factor by which a query needs more."""
         factor = query.charged / self._sensitivity / math.sqrt(query.share)
-        noise = self._generator.normal(0.0, self._unit, np.shape(exact))
-        return Release(exact + factor * noise, factor * self._unit)
+        return factor, self._generator.normal(0.0, self._unit, shape)
 
 
 class Curator(ABC):
