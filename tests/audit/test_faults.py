@@ -8,7 +8,7 @@ from interpret.privacy import DPExplainableBoostingRegressor
 
 from dprepro.audit import Verdict, audit, find_case
 from dprepro.audit.case import Case
-from dprepro.ebm import dp_ebm
+from dprepro.ebm import curator, queries
 from dprepro.lazybb import learners
 from dprepro.privacy import composition, mechanisms
 from dprepro.privacy.ledger import Ledger, LedgerEntry
@@ -56,14 +56,14 @@ def test_composition_forgotten(monkeypatch):
 
 
 def test_residuals_not_clipped(monkeypatch):
-    boost = dp_ebm.boost
+    boost = curator.boost
 
     def unclipped(*arguments):
         *others, _, adaptive = arguments
         return boost(*others, np.float32(np.inf), adaptive)
 
     assert not caught("dp-ebm-sound", "regression", trials=1200)
-    monkeypatch.setattr(dp_ebm, "boost", unclipped)
+    monkeypatch.setattr(curator, "boost", unclipped)
     assert caught("dp-ebm-sound", "regression", trials=1200)
 
 
