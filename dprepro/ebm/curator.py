@@ -11,7 +11,7 @@ from dprepro.data.domain import Domain
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.kernel import boost
 from dprepro.ebm.losses import Loss
-from dprepro.ebm.queries import Boosted, CellCounts, LeafSums, Merge, Plan, Steps
+from dprepro.ebm.queries import Boosted, CellCounts, LeafSums, Plan, Steps
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError

@@ -69,9 +69,7 @@ class _EBM(AdditiveModel):
             np.bincount(codes[k], minlength=n_bins[k]).astype(float) for k in range(len(codes))
         ]
         rng = check_random_state(self.random_state)
-        bags = [
-            self._boost_bag(codes, targets, loss, n_bins, rng) for _ in range(self.outer_bags)
-        ]
+        bags = [self._boost_bag(codes, targets, loss, n_bins, rng) for _ in range(self.outer_bags)]
         self.n_epochs_ = [epochs for _, epochs in bags]
         mean = np.mean([shapes for shapes, _ in bags], axis=0)
         self._set_shapes([mean[k, : n_bins[k]] for k in range(len(codes))], loss.start)
@@ -107,9 +105,7 @@ class _EBM(AdditiveModel):
         smallest = targets.size if labels is None else np.bincount(labels.astype(int)).min()
         if wanted < 2 or smallest < 2:
             return rows, rows[:0]
-        train, held = train_test_split(
-            rows, test_size=wanted, random_state=rng, stratify=labels
-        )
+        train, held = train_test_split(rows, test_size=wanted, random_state=rng, stratify=labels)
         return np.sort(train), np.sort(held)
 
     def _check_parameters(self) -> None:

@@ -144,9 +144,7 @@ class SquaredLoss(Loss):
             As `published`.
         """
         lower, upper = _target_bounds(domain)
-        return cls(
-            offset=(lower + upper) / 2, unit=upper - lower, clip=0.5, bounds=(lower, upper)
-        )
+        return cls(offset=(lower + upper) / 2, unit=upper - lower, clip=0.5, bounds=(lower, upper))
 
     @property
     def residual_bound(self) -> float:

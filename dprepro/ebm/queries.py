@@ -58,9 +58,7 @@ class LeafSums(Query):
     def of(cls, loss: Loss, adjacency: str, learning_rate: float) -> LeafSums:
         """Return the query that charges what the loss says, with its gap if it has one."""
         charged = loss.charged_sensitivity(adjacency) * learning_rate
-        return cls(
-            charged.stated, 1.0, adjacency, learning_rate, loss.residual_bound, gap=loss.gap
-        )
+        return cls(charged.stated, 1.0, adjacency, learning_rate, loss.residual_bound, gap=loss.gap)
 
     @property
     def enforced(self) -> float:
