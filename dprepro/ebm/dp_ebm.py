@@ -1,4 +1,7 @@
-"""DP-EBM: Algorithm 2 of Nori, Caruana, Bu, Shen, Kulkarni (ICML 2021)."""
+"""DP-EBM: Algorithm 2 of Nori, Caruana, Bu, Shen, Kulkarni (ICML 2021).
+
+`dprepro.ebm.algorithm2` has it to be read. The estimator sees releases only: see `curator`.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,9 @@ class _DPEBM(AdditiveModel):
             loss.unit * noise_deviation(inner[k::n_features], scales[k::n_features], bin_counts)
             for k, bin_counts in enumerate(self.bin_counts_)
         ]
-        self._set_shapes([loss.unit * shape for shape in boosted.shapes], loss.offset)
+        self._set_shapes(
+            [loss.unit * shape for shape in boosted.shapes], loss.offset + loss.unit * loss.start
+        )
 
     def _number_of_rows(self, curator: DPEBMCurator, histograms: list[np.ndarray]) -> float:
         """Return n where it is public; else the mean of the histograms' noisy totals."""
@@ -236,7 +241,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
 
 
 class DPEBMRegressor(_DPEBM, AdditiveRegressor):
-    """Differentially private explainable boosting for numbers.
+    """Differentially private explainable boosting for regression.
 
     ``sensitivity="published"`` has the paper's gap: Theorem 6 bounds a row's part in a leaf sum by
     the label range R, but the part is y - F(x), and neither y (not centred) nor F is bounded by R.
