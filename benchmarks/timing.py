@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import dprepro.ebm.dp_ebm
+import dprepro.ebm.curator
 
 
 @dataclass
@@ -61,7 +61,7 @@ def alternate(fits: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
 def _kernel_clock() -> Iterator[list[float]]:
     """Collect the seconds of every call of our kernel."""
     spent: list[float] = []
-    boost = dprepro.ebm.dp_ebm.boost
+    boost = dprepro.ebm.curator.boost
 
     def timed(*arguments: Any) -> Any:
         start = time.process_time()
@@ -69,7 +69,7 @@ def _kernel_clock() -> Iterator[list[float]]:
         spent.append(time.process_time() - start)
         return result
 
-    with mock.patch.object(dprepro.ebm.dp_ebm, "boost", timed):
+    with mock.patch.object(dprepro.ebm.curator, "boost", timed):
         yield spent
 
 

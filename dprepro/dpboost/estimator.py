@@ -7,25 +7,24 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.dpboost.bins import (
-    MAX_BINS,
-    FeatureCuts,
-    as_numbers,
-    check_values,
-    observed_cuts,
-    public_cuts,
-)
-from dprepro.dpboost.boosting import Plan, Tree, boost
+from dprepro.dpboost.bins import MAX_BINS, FeatureCuts, as_numbers
+from dprepro.dpboost.boosting import boost
+from dprepro.dpboost.curator import DPBoostCurator
+from dprepro.dpboost.tree import Plan, Tree
 from dprepro.dpboost.variants import VARIANTS, Variant
-from dprepro.estimators.inputs import read_frame, read_labels, read_targets, resolve_domain
+from dprepro.estimators.inputs import (
+    Rows,
+    read_frame,
+    read_training_rows,
+    resolve_domain_of,
+)
 from dprepro.estimators.validation import check_choice, check_integer, check_number
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.private import Private
 
 MAX_DEPTH = 10
 
@@ -64,8 +63,10 @@ class _DPBoost(BaseEstimator):
         self.domain = domain
         self.random_state = random_state
 
-    def _train(self, frame: pd.DataFrame, targets: np.ndarray, domain: Domain) -> None:
-        """Bin and boost; `targets`, float64 (n,), lie in [-1, 1]."""
+    def _train(
+        self, private: Private[Rows], domain: Domain, target_range: tuple[float, float]
+    ) -> None:
+        """Boost the rows, whose targets are clipped to `target_range`."""
         variant = VARIANTS[self.variant]
         plan = Plan(
             epsilon=self.epsilon,
@@ -77,25 +78,17 @@ class _DPBoost(BaseEstimator):
         )
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain, variant)
-        source = NoiseSource(self.ledger_, self.random_state)
-        codes = self._bin(frame, domain, variant)
-        n_bins = np.array([bins.n_bins for bins in self.bins_])
-        self.trees_ = boost(codes, n_bins, targets, self.start_, plan, variant, source)
+        curator = DPBoostCurator(
+            private, domain, target_range, self.max_bins, plan, variant, self.ledger_,
+            self.random_state,
+        )  # fmt: skip
+        self.bins_ = curator.bins
+        self.start_ = self._start(curator)
+        self.trees_ = boost(curator, self.start_, plan, variant)
 
-    def _bin(self, frame: pd.DataFrame, domain: Domain, variant: Variant) -> np.ndarray:
-        """Set ``bins_`` and return the codes, uint8 (n, K)."""
-        self.bins_ = []
-        codes = np.empty(frame.shape, dtype=np.uint8)
-        for k, (name, feature) in enumerate(zip(frame.columns, domain.features, strict=True)):
-            numbers = as_numbers(frame[name], feature)
-            check_values(frame[name], numbers, feature)
-            if variant.public_cuts:
-                bins = public_cuts(feature, self.max_bins)
-            else:
-                bins = observed_cuts(numbers, feature, self.max_bins)
-            codes[:, k] = bins.encode(numbers)
-            self.bins_.append(bins)
-        return codes
+    def _start(self, curator: DPBoostCurator) -> float:
+        """Return the score from which all rows start: the middle of the range."""
+        return 0.0
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the sum of the trees and the initial score, float64 (n,), in units of [-1, 1]."""
@@ -184,7 +177,7 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     reg_lambda : float
         lambda.
     max_bins : int
-        Bins a feature, at most 255. Categories count as numbers, in the domain's order.
+        Bins a feature, at most 255. A category counts as its position in the domain.
     domain : Domain or None
         The public domain. None reads it from the training rows and warns.
     random_state : int or None
@@ -230,12 +223,9 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
 
         Without a public domain both labels have to occur.
         """
-        frame = read_frame(self, X, reset=True)
-        self.classes_, labels = read_labels(self, frame, y, self.domain)
+        private = read_training_rows(self, X, y, self.domain, "binary")
         self._check_parameters()
-        domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
-        self.start_ = 0.0
-        self._train(frame, 2.0 * labels.astype(np.float64) - 1.0, domain)
+        self._train(private, resolve_domain_of(self, private, "binary"), (0.0, 1.0))
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -260,7 +250,7 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
 
 
 class DPBoostRegressor(RegressorMixin, _DPBoost):
-    """DPBoost for numbers.
+    """DPBoost for regression.
 
     Targets are clipped to the domain's target range and scaled to [-1, 1]. With
     ``variant="as-published"`` boosting starts from their exact mean, as the authors' regression
@@ -271,24 +261,21 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
     """
 
     def fit(self, X: Any, y: Any) -> DPBoostRegressor:
-        """Fit to X (n, K) and numbers y (n,)."""
-        frame = read_frame(self, X, reset=True)
-        y = read_targets(self, frame, y)
+        """Fit to X (n, K) and targets y (n,)."""
+        private = read_training_rows(self, X, y, self.domain, "regression")
         self._check_parameters()
-        domain = resolve_domain(self, frame, y, "regression")
+        domain = resolve_domain_of(self, private, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         if not upper > lower:
             raise ValueError(
                 "the target's range is empty or not finite: with more than n_samples=1 distinct "
                 "value or public target bounds there is something to learn"
             )
-        targets = 2.0 * (np.clip(y, lower, upper) - lower) / (upper - lower) - 1.0
-        centred = VARIANTS[self.variant].centred
-        self.start_ = float(targets.mean()) if centred else 0.0
-        self._train(frame, targets, domain)
-        if centred:
-            self.ledger_.unpaid.append("mean of the target")
+        self._train(private, domain, (lower, upper))
         return self
+
+    def _start(self, curator: DPBoostCurator) -> float:
+        return curator.mean_target() if VARIANTS[self.variant].centred else 0.0
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""

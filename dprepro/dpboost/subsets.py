@@ -9,7 +9,14 @@ from numpy.random import Generator
 
 
 class Subsets(Protocol):
-    """Deals out the rows of one ensemble, tree after tree."""
+    """Deals out the rows of one ensemble, tree after tree.
+
+    `independent`: whether who is drawn does not depend on which other rows there are.
+    """
+
+    independent: bool
+
+    def __init__(self, generator: Generator, n_rows: int, shares: np.ndarray) -> None: ...
 
     def draw(self, fits: np.ndarray) -> np.ndarray:
         """Return the rows (int64, ascending) that train the next tree.
@@ -36,6 +43,8 @@ class FixedSizes:
     subset.
     """
 
+    independent = False
+
     def __init__(self, generator: Generator, n_rows: int, shares: np.ndarray) -> None:
         self._generator = generator
         self._unused = np.arange(n_rows)
@@ -56,6 +65,8 @@ class IndependentRows:
     No row has a part in the fate of another, which is what parallel composition needs when
     neighbours differ in one row more or less.
     """
+
+    independent = True
 
     def __init__(self, generator: Generator, n_rows: int, shares: np.ndarray) -> None:
         self._generator = generator

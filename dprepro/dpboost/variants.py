@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
-from numpy.random import Generator
-
 from dprepro.dpboost.subsets import FixedSizes, IndependentRows, Subsets
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
+
+BIN_EDGES = "bin edges of all features"
+EXACT_ORDER = "the exact gains decide which leaf is split next"
+EXACT_STOPS = (
+    "exact counts and gains decide which splits are possible and when a tree stops: a row more "
+    "or less can make an output impossible"
+)
+FIXED_NUMBERS = "rows are drawn in fixed numbers: a row more or less changes who else is drawn"
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Variant:
     tolerance
         By how much a gradient may exceed 1 before its row is filtered out.
     subsets
-        (generator, number of rows, shares) -> how the rows of an ensemble are dealt out.
+        How the rows of an ensemble are dealt out.
     public_cuts
         Whether cuts come from the domain, rather than from the rows.
     centred
@@ -40,6 +44,8 @@ class Variant:
         Whether regression clips its predictions to the target range of the domain.
     assumed_public, unpaid, gaps
         For the ledger, beside what the domain and the task bring.
+    split_gap, leaf_gap
+        Of the gaps, the ones for which no sensitivity covers splits and leaves; None for a proof.
     """
 
     adjacency: str
@@ -48,13 +54,15 @@ class Variant:
     max_leaves: int
     min_rows: int
     tolerance: float
-    subsets: Callable[[Generator, int, np.ndarray], Subsets]
+    subsets: type[Subsets]
     public_cuts: bool
     centred: bool
     clipped: bool
     assumed_public: tuple[str, ...] = ()
     unpaid: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
+    split_gap: str | None = None
+    leaf_gap: str | None = None
 
 
 AS_PUBLISHED = Variant(
@@ -70,13 +78,10 @@ AS_PUBLISHED = Variant(
     centred=True,
     clipped=False,
     assumed_public=("number of rows",),
-    unpaid=("bin edges of all features",),
-    gaps=(
-        "the exact gains decide which leaf is split next",
-        "exact counts and gains decide which splits are possible and when a tree stops: a row more "
-        "or less can make an output impossible",
-        "rows are drawn in fixed numbers: a row more or less changes who else is drawn",
-    ),
+    unpaid=(BIN_EDGES,),
+    gaps=(EXACT_ORDER, EXACT_STOPS, FIXED_NUMBERS),
+    split_gap=EXACT_STOPS,
+    leaf_gap=FIXED_NUMBERS,
 )
 
 SOUND = Variant(

@@ -1,33 +1,35 @@
-"""DP-EBM: Algorithm 2 of Nori, Caruana, Bu, Shen, Kulkarni (ICML 2021)."""
+"""DP-EBM: Algorithm 2 of Nori, Caruana, Bu, Shen, Kulkarni (ICML 2021).
+
+`dprepro.ebm.algorithm2` has it to be read. The estimator sees releases only: see `curator`.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dprepro.additive.bins import MAX_BINS, FeatureBins, recode
+from dprepro.additive.bins import MAX_BINS, FeatureBins
 from dprepro.additive.editing import check_directions, make_all_monotone
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.shapes import noise_deviation
 from dprepro.data.domain import Domain
-from dprepro.ebm.binning import histogram, merge_cells
+from dprepro.ebm.binning import merge_cells
+from dprepro.ebm.curator import NUMBER_OF_ROWS, DPEBMCurator
 from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.kernel import boost
-from dprepro.estimators.inputs import read_frame, read_targets, resolve_domain
+from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
+from dprepro.ebm.queries import CellCounts, LeafSums, Merge, Plan, Steps
+from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_choice, check_integer, check_share
-from dprepro.privacy.composition import TwoPhaseNoise, calibrate_two_phases
+from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
     ZERO_OUT,
     check_adjacency,
     histogram_sensitivity,
-    leaf_sum_sensitivity,
 )
 
 SENSITIVITIES = ("published", "sound")
@@ -71,122 +73,78 @@ class _DPEBM(AdditiveModel):
         self.domain = domain
         self.random_state = random_state
 
-    def _train(
-        self,
-        frame: pd.DataFrame,
-        targets: np.ndarray,
-        domain: Domain,
-        *,
-        logistic: bool,
-        clip: float = math.inf,
-    ) -> np.ndarray:
-        """Bin and boost; return the shape functions (K, B) in units of `targets` (float32 (n,)).
-
-        `clip` bounds the residuals. Where it does not, 1 is what the paper takes as their bound.
-        """
-        n_features = frame.shape[1]
+    def _train(self, rows: Private[Rows], domain: Domain, loss: Loss) -> None:
+        """Bin and boost: every fitted attribute but ``classes_`` and ``range_``."""
+        n_steps = len(domain.features) * self.n_epochs
         noise = calibrate_two_phases(
             self.composition,
             self.epsilon,
             self.delta,
-            binning_queries=n_features,
-            boosting_queries=n_features * self.n_epochs,
+            binning_queries=len(domain.features),
+            boosting_queries=n_steps,
             binning_share=self.binning_share,
         )
         self.domain_ = domain
-        self.ledger_ = self._open_ledger(domain)
-        source = NoiseSource(self.ledger_, self.random_state)
-        adaptive = logistic and self.sensitivity == "sound"
-        # The kernel's fast pass wants each label's rows in one piece.
-        order = np.argsort(targets > 0, kind="stable") if logistic else np.arange(len(targets))
-        codes = self._bin(frame, domain, source, noise, order)
-        n_bins = np.array([bins.n_bins for bins in self.bins_])
-        cuts = random_cuts(source.public_generator, n_bins, self.n_epochs, self.max_leaves)
-        leaf_noise = source.gaussian(
-            (len(cuts), self.max_leaves),
-            releases="learning rate x sum of residuals of each leaf, in units of the label range"
-            + (": noise and sensitivity times the largest residual then possible" * adaptive),
-            noise_multiplier=noise.boosting,
-            sensitivity=leaf_sum_sensitivity(self.adjacency, min(clip, 1.0)) * self.learning_rate,
-            uses=len(cuts),
-            budget=noise.boosting_budget,
-        )
-        counts = np.zeros((n_features, n_bins.max()))
-        for k, bin_counts in enumerate(self.bin_counts_):
-            counts[k, : n_bins[k]] = bin_counts
-        scores = np.zeros(len(frame), dtype=np.float32)
-        shapes, factors = boost(
-            codes, targets[order], scores, cuts, leaf_noise, counts, n_bins,
-            self.learning_rate, logistic, np.float32(clip), adaptive,
-        )  # fmt: skip
-        scales = self.ledger_.entries[-1].scale * factors
-        self.shape_noise_ = [
-            noise_deviation(
-                cuts[k::n_features, : self.max_leaves - 1], scales[k::n_features], bin_counts
-            )
-            for k, bin_counts in enumerate(self.bin_counts_)
-        ]
-        return shapes
+        self.ledger_ = self._open_ledger(domain, loss)
+        plan = Plan(self.max_bins, self.learning_rate, n_steps, noise)
+        curator = DPEBMCurator(rows, domain, loss, plan, self.ledger_, self.random_state)
+        self._bin(curator, domain)
+        self._boost(curator, loss)
+        make_all_monotone(self, self.monotone)
 
-    def _bin(
-        self,
-        frame: pd.DataFrame,
-        domain: Domain,
-        source: NoiseSource,
-        noise: TwoPhaseNoise,
-        order: np.ndarray,
-    ) -> np.ndarray:
-        """Set ``bins_`` and ``bin_counts_`` (line 7); return codes, uint8 (K, n), in `order`."""
-        columns = [frame[name] for name in frame.columns]
+    def _bin(self, curator: DPEBMCurator, domain: Domain) -> None:
+        """Set ``bins_`` and ``bin_counts_`` (Algorithm 2, line 7)."""
+        charged = histogram_sensitivity(self.adjacency).stated
         histograms = [
-            histogram(column, feature, self.max_bins)
-            for column, feature in zip(columns, domain.features, strict=True)
+            curator.cell_counts(CellCounts(charged, 1.0, k, self.adjacency)).value
+            for k in range(len(domain.features))
         ]
-        flat_noise = source.gaussian(
-            (sum(counts.size for _, counts in histograms),),
-            releases="rows per cell of each feature's histogram",
-            noise_multiplier=noise.binning,
-            sensitivity=histogram_sensitivity(self.adjacency),
-            uses=len(histograms),
-            budget=noise.binning_budget,
-        )
-        starts = np.cumsum([counts.size for _, counts in histograms])[:-1]
-        noisy_counts = [
-            counts + added
-            for (_, counts), added in zip(histograms, np.split(flat_noise, starts), strict=True)
-        ]
-        n_rows = self._public_number_of_rows(len(frame), noisy_counts)
-        codes = np.empty((len(columns), len(frame)), dtype=np.uint8)
+        per_bin = self._number_of_rows(curator, histograms) / self.max_bins
         self.bins_: list[FeatureBins] = []
         self.bin_counts_ = []
-        for k, (cells, _) in enumerate(histograms):
-            bins, bin_counts, bin_of_cell = merge_cells(
-                domain.features[k], noisy_counts[k], n_rows / self.max_bins, self.max_bins
-            )
-            recode(cells, bin_of_cell, order, codes[k])
+        for k, (feature, noisy) in enumerate(zip(domain.features, histograms, strict=True)):
+            bins, bin_counts, bin_of_cell = merge_cells(feature, noisy, per_bin, self.max_bins)
+            curator.tell(Merge(k, bin_of_cell))
             self.bins_.append(bins)
             self.bin_counts_.append(bin_counts)
-        return codes
 
-    def _public_number_of_rows(self, n_rows: int, noisy_counts: list[np.ndarray]) -> float:
+    def _boost(self, curator: DPEBMCurator, loss: Loss) -> None:
+        """Set the functions and their noise (lines 11 to 28)."""
+        n_bins = np.array([bins.n_bins for bins in self.bins_])
+        cuts = random_cuts(curator.public_generator, n_bins, self.n_epochs, self.max_leaves)
+        boosted = curator.leaf_sums(
+            LeafSums.of(loss, self.adjacency, self.learning_rate),
+            Steps(cuts, self.max_leaves, self.bin_counts_),
+        )
+        inner, scales, n_features = cuts[:, : self.max_leaves - 1], boosted.scales, n_bins.size
+        self.shape_noise_ = [
+            loss.unit * noise_deviation(inner[k::n_features], scales[k::n_features], bin_counts)
+            for k, bin_counts in enumerate(self.bin_counts_)
+        ]
+        self._set_shapes(
+            [loss.unit * shape for shape in boosted.shapes], loss.offset + loss.unit * loss.start
+        )
+
+    def _number_of_rows(self, curator: DPEBMCurator, histograms: list[np.ndarray]) -> float:
         """Return n where it is public; else the mean of the histograms' noisy totals."""
         if self.adjacency != ADD_REMOVE:
-            return n_rows
-        return max(1.0, float(np.mean([noisy.sum() for noisy in noisy_counts])))
+            return curator.number_of_rows()
+        return max(1.0, float(np.mean([noisy.sum() for noisy in histograms])))
 
-    def _open_ledger(self, domain: Domain) -> Ledger:
+    def _open_ledger(self, domain: Domain, loss: Loss) -> Ledger:
         return Ledger(
             epsilon=self.epsilon,
             delta=self.delta,
             adjacency=self.adjacency,
             unpaid=list(domain.observed),
             assumed_public=[
-                "number of rows"
+                NUMBER_OF_ROWS
                 if self.adjacency != ADD_REMOVE
                 else "that two rows at least are there",
                 "names, types and number of features",
                 *(["bounds, categories and target range or labels"] if domain.is_public else []),
             ],
+            gaps=[] if loss.gap is None else [loss.gap],
         )
 
     def _check_parameters(self) -> None:
@@ -270,13 +228,10 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
 
         Without a public domain both labels have to occur.
         """
-        frame = read_frame(self, X, reset=True)
-        labels = self._read_labels(frame, y, self.domain)
+        rows = read_training_rows(self, X, y, self.domain, "binary")
         self._check_parameters()
-        domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
-        shapes = self._train(frame, labels, domain, logistic=True)
-        self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], 0.0)
-        make_all_monotone(self, self.monotone)
+        domain = resolve_domain_of(self, rows, "binary")
+        self._train(rows, domain, LogisticLoss(adaptive=self.sensitivity == "sound"))
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -286,7 +241,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
 
 
 class DPEBMRegressor(_DPEBM, AdditiveRegressor):
-    """Differentially private explainable boosting for numbers.
+    """Differentially private explainable boosting for regression.
 
     ``sensitivity="published"`` has the paper's gap: Theorem 6 bounds a row's part in a leaf sum by
     the label range R, but the part is y - F(x), and neither y (not centred) nor F is bounded by R.
@@ -311,31 +266,14 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMRegressor:
-        """Fit to X (n, K) and numbers y (n,)."""
-        frame = read_frame(self, X, reset=True)
-        y = read_targets(self, frame, y)
+        """Fit to X (n, K) and targets y (n,)."""
+        rows = read_training_rows(self, X, y, self.domain, "regression")
         self._check_parameters()
-        domain = resolve_domain(self, frame, y, "regression")
-        lower, upper = (float(bound) for bound in domain.target)
-        width = upper - lower
-        if not width > 0:
-            raise ValueError(
-                "the target's range is empty or not finite: with more than n_samples=1 distinct "
-                "value or public target bounds there is something to learn"
-            )
+        domain = resolve_domain_of(self, rows, "regression")
         sound = self.sensitivity == "sound"
-        start, clip = ((lower + upper) / 2, 0.5) if sound else (0.0, math.inf)
-        targets = ((np.clip(y, lower, upper) - start) / width).astype(np.float32)
-        shapes = width * self._train(frame, targets, domain, logistic=False, clip=clip)
-        self.shape_noise_ = [width * deviation for deviation in self.shape_noise_]
-        self.range_ = (lower, upper) if sound else None
-        if not sound:
-            self.ledger_.gaps.append(
-                "residuals y - F(x) are not bounded by the label range R that scales the noise "
-                "(Theorem 6 holds for label DP only)"
-            )
-        self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], start)
-        make_all_monotone(self, self.monotone)
+        loss = SquaredLoss.sound(domain) if sound else SquaredLoss.published(domain)
+        self._train(rows, domain, loss)
+        self.range_ = loss.bounds if sound else None
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -13,6 +13,7 @@ from dprepro.additive.bins import MAX_BINS, as_codes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm.greedy_kernel import boost_greedily
+from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.quantiles import quantile_bins
 from dprepro.estimators.inputs import read_frame, read_targets
 from dprepro.estimators.validation import check_integer, check_number, check_share
@@ -50,13 +51,12 @@ class _EBM(AdditiveModel):
         self.tolerance = tolerance
         self.random_state = random_state
 
-    def _train(
-        self, frame: pd.DataFrame, targets: np.ndarray, intercept: float, task: TaskKind
-    ) -> None:
-        """Bin, boost every bag, and average their shape functions (units of `targets`)."""
+    def _train(self, frame: pd.DataFrame, targets: np.ndarray, loss: Loss, task: TaskKind) -> None:
+        """Bin, boost every bag, and average their shape functions; `targets` as they are read."""
         self._check_parameters()
         # Without privacy the domain is whatever the rows show.
         domain = Domain.observe(frame, targets, task)
+        targets = loss.scaled(targets)
         self.bins_ = [
             quantile_bins(frame[name], feature, self.max_bins)
             for name, feature in zip(frame.columns, domain.features, strict=True)
@@ -69,46 +69,43 @@ class _EBM(AdditiveModel):
             np.bincount(codes[k], minlength=n_bins[k]).astype(float) for k in range(len(codes))
         ]
         rng = check_random_state(self.random_state)
-        bags = [
-            self._boost_bag(codes, targets, intercept, n_bins, task == "binary", rng)
-            for _ in range(self.outer_bags)
-        ]
+        bags = [self._boost_bag(codes, targets, loss, n_bins, rng) for _ in range(self.outer_bags)]
         self.n_epochs_ = [epochs for _, epochs in bags]
         mean = np.mean([shapes for shapes, _ in bags], axis=0)
-        self._set_shapes([mean[k, : n_bins[k]] for k in range(len(codes))], intercept)
+        self._set_shapes([mean[k, : n_bins[k]] for k in range(len(codes))], loss.start)
+        self.shape_functions_ = [loss.unit * shape for shape in self.shape_functions_]
+        self.intercept_ = loss.offset + loss.unit * self.intercept_
 
     def _boost_bag(
         self,
         codes: np.ndarray,
         targets: np.ndarray,
-        intercept: float,
+        loss: Loss,
         n_bins: np.ndarray,
-        logistic: bool,
         rng: np.random.RandomState,
     ) -> tuple[np.ndarray, int]:
-        train, held = self._hold_out(targets, logistic, rng)
+        train, held = self._hold_out(targets, loss, rng)
         counts = np.zeros((len(codes), n_bins.max()))
         for k, row in enumerate(codes[:, train]):
             counts[k, : n_bins[k]] = np.bincount(row, minlength=n_bins[k])
         shapes, epochs = boost_greedily(
             np.ascontiguousarray(codes[:, train]), targets[train],
             np.ascontiguousarray(codes[:, held]), targets[held],
-            intercept, n_bins, counts, self.learning_rate, logistic, self.max_leaves,
+            loss.start, n_bins, counts, self.learning_rate, loss.is_logistic, self.max_leaves,
             self.min_samples_leaf, float(self.ridge), self.n_epochs, self.patience, self.tolerance,
         )  # fmt: skip
         return shapes, int(epochs)
 
     def _hold_out(
-        self, targets: np.ndarray, stratify: bool, rng: np.random.RandomState
+        self, targets: np.ndarray, loss: Loss, rng: np.random.RandomState
     ) -> tuple[np.ndarray, np.ndarray]:
         rows = np.arange(targets.size)
         wanted = round(self.held_out_share * targets.size)
-        smallest = np.bincount(targets.astype(int)).min() if stratify else targets.size
+        labels = targets if loss.is_logistic else None
+        smallest = targets.size if labels is None else np.bincount(labels.astype(int)).min()
         if wanted < 2 or smallest < 2:
             return rows, rows[:0]
-        train, held = train_test_split(
-            rows, test_size=wanted, random_state=rng, stratify=targets if stratify else None
-        )
+        train, held = train_test_split(rows, test_size=wanted, random_state=rng, stratify=labels)
         return np.sort(train), np.sort(held)
 
     def _check_parameters(self) -> None:
@@ -176,20 +173,22 @@ class EBMClassifier(_EBM, AdditiveClassifier):
         frame = read_frame(self, X, reset=True)
         labels = self._read_labels(frame, y)
         share = float(labels.mean())
-        self._train(frame, labels, float(np.log(share / (1 - share))), "binary")
+        loss = LogisticLoss(start=float(np.log(share / (1 - share))))
+        self._train(frame, labels, loss, "binary")
         return self
 
 
 class EBMRegressor(_EBM, AdditiveRegressor):
-    """Explainable boosting for numbers, without privacy; see `EBMClassifier` for the parameters."""
+    """Explainable boosting for regression, without privacy.
+
+    Parameters are those of `EBMClassifier`.
+    """
 
     def fit(self, X: Any, y: Any) -> EBMRegressor:
-        """Fit to X (n, K) and numbers y (n,)."""
+        """Fit to X (n, K) and targets y (n,)."""
         frame = read_frame(self, X, reset=True)
         y = read_targets(self, frame, y)
-        centre, width = float(y.mean()), float(y.std()) or 1.0
         # Float32 scores near 0 keep their digits; large targets would not.
-        self._train(frame, ((y - centre) / width).astype(np.float32), 0.0, "regression")
-        self.shape_functions_ = [width * shape for shape in self.shape_functions_]
-        self.intercept_ = centre + width * self.intercept_
+        loss = SquaredLoss(offset=float(y.mean()), unit=float(y.std()) or 1.0)
+        self._train(frame, y, loss, "regression")
         return self

@@ -116,18 +116,51 @@ def _fused_pass(  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _leaf_values(sums, noise, counts, cuts, n_bins, n_leaves, rate, values):  # type: ignore[no-untyped-def]
-    """Noisy averages of the leaves: Algorithm 2, lines 16 to 18. Leaf l starts at cuts[l - 1].
+def _release_leaves(sums, noise, counts, cuts, n_leaves, rate, released, values):  # type: ignore[no-untyped-def]
+    """Write noisy leaf sums to `released`, averages to `values`: Algorithm 2, lines 16 to 18.
 
-    `rate` is the learning rate in the unit of `sums`, whose differences are exact.
+    Leaf l starts at cuts[l - 1]. `rate` is the learning rate in the unit of `sums`, whose
+    differences are exact.
     """
     for leaf in range(n_leaves):
         inner = sums[leaf + 1] if leaf + 1 < n_leaves else 0.0
         start = cuts[leaf - 1] if leaf > 0 else 0
-        stop = cuts[leaf] if leaf + 1 < n_leaves else n_bins
+        stop = cuts[leaf] if leaf + 1 < n_leaves else counts.size
         count = counts[start:stop].sum()
         total = rate * (sums[leaf] - inner) + noise[leaf]
+        released[leaf] = total
         values[leaf] = total / count if count > 0 else 0.0
+
+
+@kernel()
+def _add_to_shape(shape, cuts, values, n_leaves, increments):  # type: ignore[no-untyped-def]
+    """Add a leaf's value to its bins (lines 19 to 22); write the jumps at the cuts."""
+    increments[:] = 0
+    shape += values[0]
+    for leaf in range(1, n_leaves):
+        jump = values[leaf] - values[leaf - 1]
+        increments[leaf - 1] = jump
+        shape[cuts[leaf - 1] :] += jump
+
+
+@kernel()
+def _odds_factors(values, n_leaves, factors):  # type: ignore[no-untyped-def]
+    """Write what the odds of a row of either label are multiplied by, (2, 3) by label and leaf."""
+    for leaf in range(3):
+        value = values[min(leaf, n_leaves - 1)]
+        factors[0, leaf], factors[1, leaf] = math.exp(-value), math.exp(value)
+
+
+@kernel()
+def _rounding(top, bottom, new_top, new_bottom, n_cuts):  # type: ignore[no-untyped-def]
+    """Return by how much more a step's rounding lets scores stray from the sum of the functions.
+
+    In units of what either sum can reach, C cuts round: 1 + 2C for the increments (a jump is at
+    most two leaf values), and at most 5 a pair of cuts as they are added to each other and to the
+    score. Odds round twice a step.
+    """
+    reached = 1 + max(top, -bottom) + max(new_top, -new_bottom)
+    return _HALF_UNIT * (5 * n_cuts + 2) * reached
 
 
 @kernel("(float64, float64)")
@@ -181,36 +214,38 @@ def boost(  # type: ignore[no-untyped-def]
     -------
     shapes : float64 (K, B)
         The shape function of every feature, one value a bin.
-    factors : float64 (T,)
+    noise_factors : float64 (T,)
         What the noise of each step was multiplied by: 1 unless `adaptive`.
+    leaf_sums : float64 (T, L)
+        The noisy leaf sums; 0 in places of leaves that a step does not have.
     """
     n_features = codes.shape[0]
     shapes = np.zeros(counts.shape)
-    noise_factors = np.ones(cuts.shape[0])
+    noise_factors, leaf_sums = np.ones(cuts.shape[0]), np.zeros(noise.shape)
     sums = np.zeros(cuts.shape[1] + 1)
     values = np.zeros(noise.shape[1])
     buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS)
     scale = step_scale(1.0 if logistic else bound)
-    increments = np.zeros(cuts.shape[1], np.float32)
+    increments, first = np.zeros(cuts.shape[1], np.float32), _ZERO
     highest, lowest, drift = np.zeros(n_features), np.zeros(n_features), 0.0
-    first = _ZERO
     in_odds = logistic and cuts.shape[1] == 2
     odds = np.empty(targets.size if in_odds else 0, np.float32)
     n_negative, reach = start_odds(targets, scores, odds)
     in_odds = in_odds and n_negative >= 0 and reach <= ODDS_LIMIT
-    factors = np.ones((2, 3), np.float32)
+    odds_factors = np.ones((2, 3), np.float32)
     below = cuts - np.uint8(1)
     for step in range(cuts.shape[0]):
         k = step % n_features
         # Row 0 and no increments stand for "no update yet" in the first step.
         previous = (step - 1) % n_features if step > 0 else 0
         earlier = max(step - 1, 0)
-        if in_odds and reach + max(highest.sum(), -lowest.sum()) > ODDS_LIMIT:
+        top, bottom = highest.sum(), lowest.sum()
+        if in_odds and reach + max(top, -bottom) > ODDS_LIMIT:
             in_odds = False
             scores_from(odds, n_negative, scores)
         if in_odds:
             odds_pass(
-                odds, n_negative, codes[previous], below[earlier], factors,
+                odds, n_negative, codes[previous], below[earlier], odds_factors,
                 codes[k], below[step], sums,
             )  # fmt: skip
         else:
@@ -220,31 +255,18 @@ def boost(  # type: ignore[no-untyped-def]
                 logistic, bound, scale, buffers, sums,
             )  # fmt: skip
         n_leaves = min(noise.shape[1], n_bins[k])
-        top, bottom = highest.sum(), lowest.sum()
-        factor = largest_residual(top + drift, bottom - drift) if adaptive else 1.0
-        noise_factors[step] = factor
-        _leaf_values(
-            sums, factor * noise[step], counts[k], cuts[step], n_bins[k], n_leaves,
-            learning_rate / scale, values,
+        shape = shapes[k, : n_bins[k]]
+        if adaptive:
+            noise_factors[step] = largest_residual(top + drift, bottom - drift)
+        _release_leaves(
+            sums, noise_factors[step] * noise[step], counts[k, : n_bins[k]], cuts[step], n_leaves,
+            learning_rate / scale, leaf_sums[step], values,
         )  # fmt: skip
-        increments[:] = 0
+        _add_to_shape(shape, cuts[step], values, n_leaves, increments)
         first = np.float32(values[0])
-        shapes[k, : n_bins[k]] += values[0]
-        for leaf in range(1, n_leaves):
-            jump = values[leaf] - values[leaf - 1]
-            increments[leaf - 1] = jump
-            shapes[k, cuts[step, leaf - 1] : n_bins[k]] += jump
-        for leaf in range(3):
-            value = values[min(leaf, n_leaves - 1)]
-            factors[0, leaf], factors[1, leaf] = math.exp(-value), math.exp(value)
-        highest[k] = shapes[k, : n_bins[k]].max()
-        lowest[k] = shapes[k, : n_bins[k]].min()
-        # How far the scores of the rows can have strayed from what the shape functions add up to.
-        # In units of what either sum can reach, C cuts round: 1 + 2C for the increments (a jump is
-        # at most two leaf values), and at most 5 a pair of cuts as they are added to each other and
-        # to the score. Odds round twice a step.
-        reached = 1 + max(top, -bottom) + max(highest.sum(), -lowest.sum())
-        drift += _HALF_UNIT * (5 * cuts.shape[1] + 2) * reached
+        _odds_factors(values, n_leaves, odds_factors)
+        highest[k], lowest[k] = shape.max(), shape.min()
+        drift += _rounding(top, bottom, highest.sum(), lowest.sum(), cuts.shape[1])
     if in_odds:
         scores_from(odds, n_negative, scores)
-    return shapes, noise_factors
+    return shapes, noise_factors, leaf_sums

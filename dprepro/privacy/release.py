@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +23,9 @@ from dprepro.privacy.sensitivity import Sensitivity
 
 ROUNDING = 1e-6
 """By how much, relative, a sum of shares may exceed its uses, or a delta its budget: rounding."""
+
+LAST_BITS = 1e-12
+"""By how much, relative, what is enforced may exceed what is charged: one formula, two orders."""
 
 
 class SensitivityError(ValueError):
@@ -39,10 +42,10 @@ class Release:
 
     Attributes
     ----------
-    value : float64
-        The exact answer plus noise.
+    value
+        The exact answer plus noise, or what was chosen.
     scale
-        Standard deviation of the noise in each number of `value`.
+        Of the noise in each number of `value`: see `LedgerEntry.scale`.
     """
 
     value: np.ndarray
@@ -51,7 +54,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Query(ABC):
-    """A sum over rows that a curator is asked for.
+    """A sum over rows, or a choice by their sums, that a curator is asked for.
 
     Attributes
     ----------
@@ -60,18 +63,23 @@ class Query(ABC):
     share
         The share of one use's mu^2 that the query takes: queries of shares that add up to 1 make
         one use.
+    gap
+        The text of a published method's known gap, by which more may be enforced than is charged:
+        a curator answers only if its ledger lists the text.
 
     Raises
     ------
     SensitivityError
-        If a row's part, as the curator bounds it, could exceed `charged`.
+        If a row's part, as the curator bounds it, could exceed `charged`, and no gap is named.
     """
 
     charged: float
     share: float
+    gap: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not self.enforced <= self.charged:
+        covered = self.enforced <= self.charged * (1 + LAST_BITS)
+        if not covered and (self.gap is None or math.isnan(self.charged)):
             raise SensitivityError(
                 f"{type(self).__name__}: the curator bounds a row's part by {self.enforced!r}, but "
                 f"noise is charged for {self.charged!r} only: charge at least what is enforced"
@@ -135,15 +143,37 @@ class GaussianUses:
         BudgetError
             If the share is not positive, or the uses are spent.
         """
-        self._spent += query.share
-        if not query.share > 0 or self._spent > self._uses * (1 + ROUNDING):
+        self._spend(query.share)
+        factor, noise = self._draw(query, np.shape(exact))
+        return Release(exact + factor * noise, factor * self._unit)
+
+    def hand_to_kernel(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
+        """Return the noise of ``shape[0]`` answers to a query, and its standard deviation.
+
+        A curator hands the noise, float64, to a kernel that adds it to the exact answers one after
+        the other, and to nothing else.
+
+        Raises
+        ------
+        BudgetError
+            As `answer`.
+        """
+        self._spend(query.share * shape[0])
+        factor, noise = self._draw(query, shape)
+        return factor * self._unit, factor * noise
+
+    def _spend(self, share: float) -> None:
+        self._spent += share
+        if not share > 0 or self._spent > self._uses * (1 + ROUNDING):
             raise BudgetError(
-                f"a query with the share {query.share!r} would make {self._spent:.6g} uses where "
+                f"a query with the share {share!r} would make {self._spent:.6g} uses where "
                 f"the ledger has {self._uses}"
             )
+
+    def _draw(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
+        """Return noise in the unit of the entry, and the factor by which a query needs more."""
         factor = query.charged / self._sensitivity / math.sqrt(query.share)
-        noise = self._generator.normal(0.0, self._unit, np.shape(exact))
-        return Release(exact + factor * noise, factor * self._unit)
+        return factor, self._generator.normal(0.0, self._unit, shape)
 
 
 class Curator(ABC):
@@ -196,9 +226,47 @@ class Curator(ABC):
         return GaussianUses(self._source, unit, sensitivity.stated, uses)
 
     def _announce(self, query: Query, release: Release) -> Release:
+        if query.gap is not None:
+            self._require_gap(query.gap)
         for listener in self._listeners:
             listener.asked(query, release)
         return release
+
+    def _require_gap(self, text: str) -> None:
+        """Refuse what only a known gap allows, unless the ledger lists that gap.
+
+        Raises
+        ------
+        SensitivityError
+            If it does not.
+        """
+        if text not in self._source.ledger.gaps:
+            raise SensitivityError(f"the ledger has to list the gap {text!r}: add it to its gaps")
+
+    def _require_budget(self, gap: str | None = None) -> None:
+        """Refuse mechanisms that together spend more than the ledger states, unless by a gap.
+
+        To be called when all are entered, before the first answer.
+
+        Raises
+        ------
+        BudgetError
+            If they do, and no gap is named.
+        SensitivityError
+            If the ledger does not list the gap.
+        """
+        if gap is not None:
+            self._require_gap(gap)
+        elif not self._source.ledger.within_budget:
+            raise BudgetError(
+                "the mechanisms in the ledger spend more than it states: divide the budget among "
+                "all uses"
+            )
+
+    def _read_exactly(self, what: str) -> None:
+        """List, unless it is listed, an exact value that leaves the curator without noise."""
+        if what not in self._source.ledger.unpaid:
+            self._source.ledger.unpaid.append(what)
 
     def tell(self, instruction: Instruction) -> None:
         """Do with the rows what an instruction says; it is made of releases alone."""

@@ -6,7 +6,7 @@ import pytest
 
 from dprepro.additive.shapes import noise_deviation, shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, dp_ebm
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, curator
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.kernel import boost
 
@@ -47,7 +47,7 @@ def test_without_feedback_the_formula_is_the_spread_of_noise_over_counts(n_bins,
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_refits_with_the_same_bins_spread_by_no_more_and_not_much_less(task, settings, monkeypatch):
     seen = []
-    monkeypatch.setattr(dp_ebm, "boost", lambda *given: seen.append(given) or boost(*given))
+    monkeypatch.setattr(curator, "boost", lambda *given: seen.append(given) or boost(*given))
     X, y = table()
     if task == "binary":
         model = DPEBMClassifier(1.0, domain=DOMAIN, random_state=0, **settings).fit(X, y)

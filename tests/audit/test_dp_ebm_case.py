@@ -6,45 +6,48 @@ import pytest
 from dprepro.audit import find_case
 from dprepro.audit.cases.dp_ebm import NAMES
 from dprepro.audit.trials import run_trials
-from dprepro.ebm import dp_ebm
+from dprepro.ebm.queries import LeafSums
 from dprepro.methods.registry import all_methods
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.release import GaussianUses, listening
 
 
 @pytest.fixture
 def without_noise(monkeypatch):
     """Ledgers as ever, and no noise."""
-    gaussian = NoiseSource.gaussian
-    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: 0.0 * gaussian(*a, **k))
+    draw = GaussianUses._draw
+
+    def silent(self, query, shape):
+        factor, noise = draw(self, query, shape)
+        return factor, 0.0 * noise
+
+    monkeypatch.setattr(GaussianUses, "_draw", silent)
 
 
-def leaf_sums(case, present, monkeypatch):
-    """Return learning rate x sum of residuals of the canary's leaf at each step, float64 (T,)."""
-    found = []
-    boost = dp_ebm.boost
+class LeafListener:
+    """Hears learning rate x sum of residuals of every leaf at each step."""
 
-    def watching(codes, targets, scores, cuts, noise, counts, *rest):
-        # After t steps the functions hold t leaf values; their differences times counts are sums.
-        total = 0.0
-        for steps in range(1, len(cuts) + 1):
-            result = boost(codes, targets, scores * 0, cuts[:steps], noise[:steps], counts, *rest)
-            score = sum(shape[1] for shape in result[0])
-            found.append((score - total) * counts[(steps - 1) % len(counts), 1])
-            total = score
-        return result
+    def asked(self, query, release):
+        if isinstance(query, LeafSums):
+            self.sums = release.value
 
-    with monkeypatch.context() as patch:
-        patch.setattr(dp_ebm, "boost", watching)
+    def told(self, instruction):
+        pass
+
+
+def leaf_sums(case, present):
+    """Return the sums of the canary's leaf, the second, at each step, float64 (T,)."""
+    listener = LeafListener()
+    with listening(listener):
         case.fit(present, 0)
-    return np.array(found)
+    return listener.sums[:, 1]
 
 
 @pytest.mark.usefixtures("without_noise")
-def test_a_label_moves_leaf_sums_by_nearly_the_published_bound(monkeypatch):
+def test_a_label_moves_leaf_sums_by_nearly_the_published_bound():
     case = find_case("dp-ebm-gdp", "binary")
     rate = case.fit.__self__.params["learning_rate"]
-    shift = leaf_sums(case, True, monkeypatch) - leaf_sums(case, False, monkeypatch)
+    shift = leaf_sums(case, True) - leaf_sums(case, False)
     assert shift.size == 60
     assert np.abs(shift).max() <= rate * 1.001
     # The canary pulls down by its probability; what it has moved already, the crowd pulls back.
@@ -52,16 +55,16 @@ def test_a_label_moves_leaf_sums_by_nearly_the_published_bound(monkeypatch):
 
 
 @pytest.mark.usefixtures("without_noise")
-def test_the_sound_regression_is_moved_by_exactly_its_bound_at_first(monkeypatch):
+def test_the_sound_regression_is_moved_by_exactly_its_bound_at_first():
     case = find_case("dp-ebm-sound", "regression")
     ledger = case.fit(True, 0).ledger_
-    shift = leaf_sums(case, True, monkeypatch) - leaf_sums(case, False, monkeypatch)
+    shift = leaf_sums(case, True) - leaf_sums(case, False)
     assert shift[0] == pytest.approx(ledger.entries[1].sensitivity, rel=1e-4)
     assert np.abs(shift).max() <= ledger.entries[1].sensitivity * 1.0001
 
 
 @pytest.mark.usefixtures("without_noise")
-def test_the_published_regression_is_moved_by_a_hundred_times_its_bound(monkeypatch):
+def test_the_published_regression_is_moved_by_a_hundred_times_its_bound():
     case = find_case("dp-ebm-gdp", "regression")
     bound = case.fit(True, 0).ledger_.entries[1].sensitivity
     present, absent = case.fit(True, 0), case.fit(False, 0)

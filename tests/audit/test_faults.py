@@ -8,12 +8,12 @@ from interpret.privacy import DPExplainableBoostingRegressor
 
 from dprepro.audit import Verdict, audit, find_case
 from dprepro.audit.case import Case
-from dprepro.ebm import dp_ebm
+from dprepro.ebm import curator, losses, queries
 from dprepro.lazybb import learners
 from dprepro.privacy import composition, mechanisms
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.sensitivity import leaf_sum_sensitivity
+from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
 
 STRONG = 8.0
 FEW = 100
@@ -28,9 +28,14 @@ def caught(name, task=None, *, epsilon=STRONG, trials=FEW, seed=1):
                                             ("dp-ebm-sound", "regression"),
                                             ("dp-ebm-joint", "binary")])  # fmt: skip
 def test_half_the_noise(name, task, monkeypatch):
-    gaussian = NoiseSource.gaussian
+    draw = GaussianUses._draw
+
+    def halved(self, query, shape):
+        factor, noise = draw(self, query, shape)
+        return factor, noise / 2
+
     assert not caught(name, task, trials=600)
-    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 2)
+    monkeypatch.setattr(GaussianUses, "_draw", halved)
     assert caught(name, task, trials=600)
 
 
@@ -41,29 +46,32 @@ def test_a_sensitivity_forgotten(name, monkeypatch):
     assert caught(name, epsilon=2.0, trials=2000)
 
 
-def test_a_sensitivity_with_the_learning_rate_counted_twice(monkeypatch):
+def test_a_sensitivity_with_the_learning_rate_counted_twice_is_refused(monkeypatch):
+    charged = losses.SquaredLoss.charged_sensitivity
     monkeypatch.setattr(
-        dp_ebm, "leaf_sum_sensitivity", lambda *arguments: leaf_sum_sensitivity(*arguments) * 0.05
+        losses.SquaredLoss, "charged_sensitivity", lambda *arguments: charged(*arguments) * 0.05
     )
-    assert caught("dp-ebm-sound", "regression")
+    with pytest.raises(SensitivityError, match="charge at least what is enforced"):
+        caught("dp-ebm-sound", "regression")
 
 
-def test_composition_forgotten(monkeypatch):
+def test_composition_forgotten_is_refused(monkeypatch):
     """Noise for one query, though every feature and epoch asks another."""
     sigma = composition.gdp_sigma
     monkeypatch.setattr(composition, "gdp_sigma", lambda queries, *budget: sigma(1, *budget))
-    assert caught("dp-ebm-gdp", "binary")
+    with pytest.raises(BudgetError, match="root of the uses"):
+        caught("dp-ebm-gdp", "binary")
 
 
 def test_residuals_not_clipped(monkeypatch):
-    boost = dp_ebm.boost
+    boost = curator.boost
 
     def unclipped(*arguments):
         *others, _, adaptive = arguments
         return boost(*others, np.float32(np.inf), adaptive)
 
     assert not caught("dp-ebm-sound", "regression", trials=1200)
-    monkeypatch.setattr(dp_ebm, "boost", unclipped)
+    monkeypatch.setattr(curator, "boost", unclipped)
     assert caught("dp-ebm-sound", "regression", trials=1200)
 
 
@@ -75,13 +83,13 @@ def test_a_constant_seed(name, monkeypatch):
 
 
 def test_histograms_without_noise(monkeypatch):
-    gaussian = NoiseSource.gaussian
+    draw = GaussianUses._draw
 
-    def unpaid(self, shape, *, releases, **settings):
-        noise = gaussian(self, shape, releases=releases, **settings)
-        return 0.0 * noise if releases.startswith("rows per cell") else noise
+    def silent(self, query, shape):
+        factor, noise = draw(self, query, shape)
+        return factor, 0.0 * noise if isinstance(query, queries.CellCounts) else noise
 
-    monkeypatch.setattr(NoiseSource, "gaussian", unpaid)
+    monkeypatch.setattr(GaussianUses, "_draw", silent)
     assert caught("dp-ebm-sound", "binary", epsilon=1.0)
 
 

@@ -4,83 +4,29 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from dprepro.dpboost.boosting import Plan, boost, draw_noise
+from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.subsets import IndependentRows
 from dprepro.dpboost.variants import AS_PUBLISHED, SOUND
-from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.sensitivity import ADD_REMOVE
+from tests.dpboost.lab import curator, encoded, plan, problem
 
 VARIANTS = pytest.mark.parametrize("variant", [AS_PUBLISHED, SOUND], ids=["as-published", "sound"])
-N_BINS = np.array([8, 5])
-
-
-def plan(**changes):
-    settings = {
-        "epsilon": 2.0, "n_trees": 50, "trees_per_ensemble": 50, "learning_rate": 0.1,
-        "max_depth": 6, "ridge": 0.1,
-    }  # fmt: skip
-    return Plan(**settings | changes)
-
-
-def source(seed=0, epsilon=2.0):
-    return NoiseSource(Ledger(epsilon, 0.0, ADD_REMOVE), seed)
-
-
-def problem(n=4000, seed=0):
-    rng = np.random.default_rng(seed)
-    codes = np.column_stack([rng.integers(0, b, n) for b in N_BINS]).astype(np.uint8)
-    targets = np.where(codes[:, 0] > 3, 0.6, -0.6) + 0.2 * (codes[:, 1] > 2)
-    return codes, targets
 
 
 def fit(variant, seed=0, n=4000, start=0.0, **changes):
     codes, targets = problem(n)
-    trees = boost(codes, N_BINS, targets, start, plan(**changes), variant, source(seed))
+    settings = plan(**changes)
+    made = curator(variant, codes, targets, settings, seed)
+    trees = boost(made, start, settings, variant)
     scores = np.full(n, start)
     for tree in trees:
-        tree.add_to(scores, codes)
+        tree.add_to(scores, encoded(made, codes))
     return trees, scores, targets
-
-
-@VARIANTS
-@pytest.mark.parametrize(("n_trees", "per_ensemble"), [(50, 50), (100, 50), (120, 50), (3, 1)])
-def test_the_ledger_adds_up_to_the_share_of_epsilon_that_a_path_spends(
-    variant, n_trees, per_ensemble
-):
-    drawn = source()
-    settings = plan(n_trees=n_trees, trees_per_ensemble=per_ensemble)
-    draw_noise(drawn, settings, variant)
-    splits, leaves = drawn.ledger.entries
-    ensembles = -(-n_trees // per_ensemble)
-    assert (splits.uses, leaves.uses) == (6 * ensembles, ensembles)
-    assert splits.budget[0] == pytest.approx(2.0 * variant.split_share)
-    assert leaves.budget[0] == pytest.approx(1.0)
-    assert drawn.ledger.verify() == pytest.approx(2.0 * (0.5 + variant.split_share))
 
 
 def test_the_published_code_leaves_a_quarter_of_epsilon_unspent():
     assert AS_PUBLISHED.split_share == 0.25
     assert SOUND.split_share == 0.5
-
-
-@VARIANTS
-def test_split_probabilities_are_those_of_the_documents(variant):
-    """Exponent epsilon gain / 72 in the paper, / 144 in the code (one ensemble, depth 6)."""
-    scale = draw_noise(source(), plan(epsilon=1.0), variant).split_scale
-    assert scale == pytest.approx(144 if variant is AS_PUBLISHED else 72)
-
-
-def test_leaf_noise_has_the_scale_of_its_tree():
-    settings = plan(epsilon=1.5, n_trees=100, max_depth=10)
-    leaves = draw_noise(source(), settings, SOUND).leaves
-    assert leaves.shape == (100, 1024)
-    for tree in (0, 7, 8, 30, 58):
-        sensitivity = min(1 / 1.1, 2 * 0.9 ** (tree % 50))
-        scale = sensitivity / (1.5 / 2 / 2)
-        assert stats.kstest(leaves[tree] / scale, "laplace").pvalue > 1e-5
 
 
 @VARIANTS
@@ -95,7 +41,7 @@ def test_with_a_huge_budget_the_trees_fit_and_leaves_keep_their_bounds(variant):
 @VARIANTS
 def test_scores_are_the_shrunken_clipped_means_of_the_residuals(variant):
     """One tree, no noise: every leaf against its rows' mean."""
-    everyone = dataclasses.replace(variant, subsets=lambda g, n, s: _Everyone(n))
+    everyone = dataclasses.replace(variant, subsets=_Everyone)
     _, scores, targets = fit(everyone, epsilon=1e9, n_trees=1, learning_rate=0.5)
     for value in np.unique(scores):
         members = targets[scores == value]
@@ -105,8 +51,10 @@ def test_scores_are_the_shrunken_clipped_means_of_the_residuals(variant):
 
 
 class _Everyone:
-    def __init__(self, n):
-        self.rows = np.arange(n)
+    independent = True
+
+    def __init__(self, generator, n_rows, shares):
+        self.rows = np.arange(n_rows)
 
     def draw(self, fits):
         return self.rows[fits]
@@ -161,9 +109,8 @@ def test_sound_trees_are_complete_and_every_leaf_is_noised(n):
 
 
 def test_a_sound_tree_without_any_cut_is_one_noisy_leaf():
-    targets = np.linspace(-1, 1, 100)
-    codes = np.zeros((100, 2), np.uint8)
-    trees = boost(codes, np.array([1, 1]), targets, 0.0, plan(), SOUND, source())
+    codes, targets = np.zeros((100, 2)), np.linspace(-1, 1, 100)
+    trees = boost(curator(SOUND, codes, targets, bins=(1, 1)), 0.0, plan(), SOUND)
     assert all(tree.feature.tolist() == [-1] and tree.value[0] != 0 for tree in trees)
 
 
@@ -179,11 +126,11 @@ def test_trees_hold_nothing_exact(variant):
 
 def test_prediction_noise_has_the_size_that_theory_gives():
     """Without rows every tree is pure noise: variance sum of 2 (eta b_k)^2 over the trees."""
-    nobody = dataclasses.replace(SOUND, subsets=lambda g, n, s: _Everyone(0))
-    codes, targets = np.zeros((0, 2), np.uint8), np.zeros(0)
-    at_one_row = np.zeros((300, 1))
+    codes, targets = np.zeros((0, 2)), np.zeros(0)
+    settings, at_one_row = plan(epsilon=4.0), np.zeros((300, 1))
     for seed, score in enumerate(at_one_row):
-        for tree in boost(codes, N_BINS, targets, 0.0, plan(epsilon=4.0), nobody, source(seed)):
+        made = curator(SOUND, codes, targets, settings, seed)
+        for tree in boost(made, 0.0, settings, SOUND):
             tree.add_to(score, np.array([[3, 2]], dtype=np.uint8))
     scales = np.minimum(1 / 1.1, 2 * 0.9 ** np.arange(50)) / (4.0 / 2)
     expected = np.sqrt((2 * (0.1 * scales) ** 2).sum())

@@ -13,6 +13,7 @@ from dprepro.ebm.binning import histogram
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.kernel import boost
 from dprepro.estimators.inputs import PrivacyWarning
+from dprepro.privacy import release
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.mechanisms import NoiseSource
 
@@ -77,7 +78,7 @@ def test_the_cuts_do_not_betray_the_generator_of_the_noise(monkeypatch):
 
     monkeypatch.setattr("dprepro.ebm.dp_ebm.random_cuts", spy)
     monkeypatch.setattr(
-        "dprepro.ebm.dp_ebm.NoiseSource", lambda *a: sources.append(NoiseSource(*a)) or sources[-1]
+        release, "NoiseSource", lambda *a: sources.append(NoiseSource(*a)) or sources[-1]
     )
     sources = []
     X, y, _ = table(rows=50)
@@ -134,7 +135,7 @@ def _leaf_sum_shift(rows, cuts, counts):
     for n in (len(rows), len(rows) - 1):
         # Both worlds share the first step's transcript; the second step's sums are what differ.
         scores = noise[0].astype(np.float32)[codes[0, :n]]
-        shapes, _ = boost(
+        shapes, _, _ = boost(
             np.ascontiguousarray(codes[1:, :n]), targets[:n], scores, cuts[1:], noise[1:],
             counts[1:], n_bins[1:], 1.0, True, np.float32(np.inf), False,
         )  # fmt: skip

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from dprepro.additive.bins import MAX_BINS, MISSING, OTHER, recode
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, dp_ebm
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, curator
 from dprepro.ebm.binning import histogram, merge_cells
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.kernel import boost
 from dprepro.ebm_plus import DPEBMPlusClassifier
 from dprepro.ebm_plus.grid import fine_cells, merge_fine
-from tests.ebm.test_kernel import naive_boost
+from tests.ebm.test_kernel import by_the_paper
 
 NAMES = tuple(map(str, range(1000)))
 FEATURES = tuple(CategoricalFeature(f"x{k}", NAMES) for k in range(14))
@@ -41,7 +41,7 @@ def leaves_of_codes(cuts, n_bins, max_leaves):
 def test_a_row_is_in_one_leaf_of_every_step(numbers, max_leaves, monkeypatch):
     """14 features of 1,000 categories: before, noise lifted more than 256 of them over a bin."""
     heard = []
-    monkeypatch.setattr(dp_ebm, "boost", lambda *given: heard.append(given) or boost(*given))
+    monkeypatch.setattr(curator, "boost", lambda *given: heard.append(given) or boost(*given))
     X, y = many_categories()
     estimator = DPEBMRegressor if numbers else DPEBMClassifier
     model = estimator(
@@ -176,5 +176,5 @@ def test_the_padding_of_cuts_is_no_cut_for_the_last_of_256_bins(max_leaves, asce
     counts = np.ones((2, 256)) * 9.0
     given = (codes, targets, cuts, noise, counts, n_bins)
     scores = np.zeros(500, np.float32)
-    shapes, _ = boost(codes, targets, scores, *given[2:], 0.3, True, np.float32(np.inf), False)
-    np.testing.assert_allclose(shapes, naive_boost(*given, 0.3, True, np.inf), atol=2e-5)
+    shapes, _, _ = boost(codes, targets, scores, *given[2:], 0.3, True, np.float32(np.inf), False)
+    np.testing.assert_allclose(shapes, by_the_paper(*given, 0.3, True, np.inf), atol=2e-5)

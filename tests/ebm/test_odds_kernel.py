@@ -8,7 +8,7 @@ import pytest
 from dprepro.additive.exact_sums import BLOCK_ROWS
 from dprepro.ebm import kernel
 from dprepro.ebm.odds_kernel import ODDS_LIMIT
-from tests.ebm.test_kernel import naive_boost, problem, run
+from tests.ebm.test_kernel import by_the_paper, problem, run
 
 
 def ascending(case):
@@ -22,7 +22,7 @@ def ascending(case):
 def test_odds_equal_numpy(rows, max_leaves):
     case = ascending(problem([7, 32, 1, 2, 256], max_leaves, rows=rows))
     shapes, _ = run(*case)
-    expected = naive_boost(*case, 0.3, True, np.inf)
+    expected = by_the_paper(*case, 0.3, True, np.inf)
     np.testing.assert_allclose(shapes, expected, atol=2e-6, rtol=1e-5)
     assert np.abs(expected).max() > 2e-4
 
@@ -40,7 +40,7 @@ def test_order_of_rows_changes_rounding_only():
 def test_a_single_label_is_enough(label):
     codes, targets, *rest = problem([5, 6], 3)
     case = (codes, np.full_like(targets, label), *rest)
-    np.testing.assert_allclose(run(*case)[0], naive_boost(*case, 0.3, True, np.inf), atol=2e-5)
+    np.testing.assert_allclose(run(*case)[0], by_the_paper(*case, 0.3, True, np.inf), atol=2e-5)
 
 
 def test_scores_beyond_the_limit_are_followed_and_come_back():
@@ -53,9 +53,9 @@ def test_scores_beyond_the_limit_are_followed_and_come_back():
         noise[step] = [shove * counts[k, a:b].sum() for a, b in pairwise(edges)]
     case = (codes, targets, cuts, noise, counts, n_bins)
     shapes, _ = run(*case)
-    expected = naive_boost(*case, 0.3, True, np.inf)
+    expected = by_the_paper(*case, 0.3, True, np.inf)
     np.testing.assert_allclose(shapes, expected, atol=1e-4)
-    half_way = naive_boost(codes, targets, cuts[:20], noise, counts, n_bins, 0.3, True, np.inf)
+    half_way = by_the_paper(codes, targets, cuts[:20], noise, counts, n_bins, 0.3, True, np.inf)
     assert np.abs(half_way).max() > 2 * ODDS_LIMIT
     assert 0.1 < np.abs(expected).max() < 1
 
@@ -64,9 +64,9 @@ def test_initial_scores_count():
     codes, targets, cuts, noise, counts, n_bins = ascending(problem([6, 8], 3))
     start = np.random.default_rng(1).normal(0, 2, targets.size).astype(np.float32)
     arguments = (cuts, noise, counts, n_bins, 0.3, True, np.float32(np.inf), False)
-    by_label, _ = kernel.boost(codes, targets, start.copy(), *arguments)
+    by_label, _, _ = kernel.boost(codes, targets, start.copy(), *arguments)
     shuffle = np.random.default_rng(2).permutation(targets.size)
-    shuffled, _ = kernel.boost(
+    shuffled, _, _ = kernel.boost(
         np.ascontiguousarray(codes[:, shuffle]), targets[shuffle], start[shuffle], *arguments
     )
     np.testing.assert_allclose(by_label, shuffled, atol=2e-6)

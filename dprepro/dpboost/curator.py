@@ -1,0 +1,258 @@
+"""The curator of DPBoost: bins, gradients, subsets and leaves stay here; trees come out noisy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dprepro.data.domain import Domain
+from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
+from dprepro.dpboost.kernel import grow
+from dprepro.dpboost.sensitivity import GAIN
+from dprepro.dpboost.subsets import Subsets, expected_shares
+from dprepro.dpboost.tree import Plan, Tree, max_leaves
+from dprepro.dpboost.variants import BIN_EDGES, Variant
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private
+from dprepro.privacy.release import BudgetError, Curator, Instruction, Query, Release
+from dprepro.privacy.uses import ExponentialUses, LaplaceUses
+
+MEAN_OF_TARGET = "mean of the target"
+
+
+@dataclass(frozen=True)
+class SplitQuery(Query):
+    """All splits of the next tree, by exponential choices among all cuts.
+
+    Attributes
+    ----------
+    bound
+        Rows whose gradient exceeds it take no part.
+    complete
+        Whether all cuts are possible whatever rows there are. If not, a row more or less can make
+        a cut possible, which no finite sensitivity covers.
+    """
+
+    bound: float
+    complete: bool
+
+    @property
+    def enforced(self) -> float:
+        """GAIN b^2: gains are quadratic in the gradients, which lie in [-b, b]."""
+        return GAIN * self.bound**2 if self.complete else math.inf
+
+
+@dataclass(frozen=True)
+class LeafQuery(Query):
+    """The value of every leaf of the tree that was just split, -S / (n + lambda), clipped.
+
+    Attributes
+    ----------
+    bound
+        See `SplitQuery`; the rows are those that chose the splits.
+    ridge
+        lambda.
+    clip
+        c: values lie in [-c, c].
+    independent
+        Whether rows draw their trees independently of each other. If not, a row more or less
+        exchanges others, which no sensitivity of one row covers.
+    """
+
+    bound: float
+    ridge: float
+    clip: float
+    independent: bool
+
+    @property
+    def enforced(self) -> float:
+        """min(b / (1 + lambda), 2 c); see `leaf_sensitivity`."""
+        return min(self.bound / (1 + self.ridge), 2 * self.clip) if self.independent else math.inf
+
+
+@dataclass(frozen=True)
+class Start(Instruction):
+    """The score from which all rows start."""
+
+    score: float
+
+
+@dataclass(frozen=True)
+class AddTree(Instruction):
+    """Add a released tree to the scores of all rows."""
+
+    tree: Tree
+
+
+class DPBoostCurator(Curator):
+    """Holds the rows of a fit; answers for one tree after the other, splits first, then leaves.
+
+    Parameters
+    ----------
+    private
+        What the fit was given.
+    domain
+        With the target bounds `target_range`, to which targets are clipped before they are scaled
+        to [-1, 1].
+    max_bins
+        Bins a feature.
+    ledger, seed
+        See `Curator`.
+
+    Attributes
+    ----------
+    bins : list of FeatureCuts
+        Made from the domain, or read from the rows: the ledger then lists them.
+
+    Raises
+    ------
+    ValueError
+        If the rows hold values that the domain rules out.
+    BudgetError
+        If all splits and leaves together would spend more than the ledger states.
+    """
+
+    def __init__(
+        self,
+        private: Private[Rows],
+        domain: Domain,
+        target_range: tuple[float, float],
+        max_bins: int,
+        plan: Plan,
+        variant: Variant,
+        ledger: Ledger,
+        seed: int | None,
+    ) -> None:
+        super().__init__(ledger, seed)
+        rows = private.open()
+        self._plan, self._variant = plan, variant
+        self.bins, self._codes = self._bin(rows, domain, max_bins)
+        self._bin_starts = np.cumsum([0, *(b.n_bins for b in self.bins)], dtype=np.int64)
+        self._targets = _scaled(rows.targets, *target_range)
+        self._enter_mechanisms()
+        self._shares = expected_shares(plan.learning_rate, plan.trees_per_ensemble)
+        self._scores = np.zeros(self._targets.size)
+        self._subsets: Subsets
+        self._grown, self._answered = 0, True
+        self._sums = self._counts = np.empty(0)
+
+    def _enter_mechanisms(self) -> None:
+        """Enter the noise of all splits and leaves.
+
+        The nodes of one level and the trees of one ensemble hold disjoint rows: a row takes part in
+        `max_depth` splits and one leaf an ensemble (Li et al. 2020, sections 4.2 and 4.3).
+        """
+        plan, variant = self._plan, self._variant
+        leaves, ensembles = max_leaves(plan, variant), plan.n_ensembles
+        self._choices = ExponentialUses(
+            self._source,
+            (plan.n_trees, 2 * leaves - 1),
+            use_axes=1,
+            releases="feature and cut of each split, by its gain",
+            epsilon=variant.split_share * plan.epsilon / (ensembles * plan.max_depth),
+            sensitivity=GAIN,
+            uses=ensembles * plan.max_depth,
+        )
+        self._leaves = LaplaceUses(
+            self._source,
+            (plan.n_trees, leaves),
+            releases="value of each leaf, in units of its tree's sensitivity",
+            epsilon=plan.epsilon / (2 * ensembles),
+            sensitivity=1.0,
+            uses=ensembles,
+        )
+        self._require_budget()
+
+    def mean_target(self) -> float:
+        """Return the exact mean of the scaled targets; the ledger lists it."""
+        self._read_exactly(MEAN_OF_TARGET)
+        return float(self._targets.mean())
+
+    def splits(self, query: SplitQuery) -> Release:
+        """Return the nodes of the next tree: feature, cut and left child, int64 (3, nodes).
+
+        Raises
+        ------
+        BudgetError
+            If all trees of the ledger are grown.
+        """
+        uses = (self._grown,)
+        scale, uniforms = self._choices.hand_to_kernel(uses, query)
+        rows = self._next_rows(query.bound)
+        feature, cut, left, sums, counts = grow(
+            self._codes[rows], self._gradients()[rows], self._bin_starts, uniforms, scale,
+            self._plan.ridge, self._plan.max_depth, max_leaves(self._plan, self._variant),
+            0 if query.complete else self._variant.min_rows, query.complete,
+        )  # fmt: skip
+        is_leaf = feature < 0
+        self._sums, self._counts, self._bound = sums[is_leaf], counts[is_leaf], query.bound
+        self._grown += 1
+        self._answered = False
+        return self._announce(query, Release(np.stack([feature, cut, left]), scale))
+
+    def leaf_values(self, query: LeafQuery) -> Release:
+        """Return the noisy values of the leaves of the tree just split, float64 (leaves,).
+
+        Raises
+        ------
+        BudgetError
+            If they were answered already, or the rows were not bounded as the query says.
+        """
+        if self._answered or query.bound != self._bound:
+            raise BudgetError("leaf values follow the splits of their tree, once, with its bound")
+        if query.independent and not self._subsets.independent:
+            raise BudgetError("rows draw their trees in fixed numbers here, not independently")
+        self._answered = True
+        exact = leaf_means(self._sums, self._counts, query.ridge, query.clip)
+        return self._announce(query, self._leaves.answer(self._grown - 1, exact, query))
+
+    def _gradients(self) -> np.ndarray:
+        """Return F - y of every row, float64 (n,)."""
+        return self._scores - self._targets
+
+    def _next_rows(self, bound: float) -> np.ndarray:
+        """Draw the rows of the next tree: of an ensemble, each row trains one tree at most."""
+        if self._grown % self._plan.trees_per_ensemble == 0:
+            self._subsets = self._variant.subsets(
+                self._source.generator, self._targets.size, self._shares
+            )
+        return self._subsets.draw(np.abs(self._gradients()) <= bound)
+
+    def _follow(self, instruction: Start | AddTree) -> None:
+        if isinstance(instruction, Start):
+            self._scores = np.full(self._targets.size, instruction.score)
+        else:
+            instruction.tree.add_to(self._scores, self._codes)
+
+    def _bin(
+        self, rows: Rows, domain: Domain, max_bins: int
+    ) -> tuple[list[FeatureCuts], np.ndarray]:
+        """Return the cuts of all features, and the codes of the rows, uint8 (n, K)."""
+        if not self._variant.public_cuts:
+            self._read_exactly(BIN_EDGES)
+        found, codes = [], np.empty(rows.frame.shape, dtype=np.uint8)
+        for k, (name, feature) in enumerate(zip(rows.frame.columns, domain.features, strict=True)):
+            numbers = as_numbers(rows.frame[name], feature)
+            check_values(rows.frame[name], numbers, feature)
+            if self._variant.public_cuts:
+                bins = public_cuts(feature, max_bins)
+            else:
+                bins = observed_cuts(numbers, feature, max_bins)
+            codes[:, k] = bins.encode(numbers)
+            found.append(bins)
+        return found, codes
+
+
+def leaf_means(sums: np.ndarray, counts: np.ndarray, ridge: float, clip: float) -> np.ndarray:
+    """Return -S / (n + lambda) of each leaf, within [-clip, clip], float64 (leaves,)."""
+    exact = -sums / np.maximum(counts + ridge, np.finfo(float).tiny)
+    return np.clip(exact, -clip, clip)
+
+
+def _scaled(targets: np.ndarray, lower: float, upper: float) -> np.ndarray:
+    """Return targets within [lower, upper] as float64 in [-1, 1]."""
+    clipped = np.clip(targets.astype(np.float64), lower, upper)
+    return 2.0 * (clipped - lower) / (upper - lower) - 1.0

@@ -1,0 +1,176 @@
+"""The curator of DP-EBM: the one object of a fit that holds rows, targets, cells, codes, scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dprepro.additive.bins import recode
+from dprepro.data.domain import Domain
+from dprepro.ebm.binning import histogram
+from dprepro.ebm.kernel import boost
+from dprepro.ebm.losses import Loss
+from dprepro.ebm.queries import Boosted, CellCounts, LeafSums, Plan, Steps
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private, PrivateRowsError
+from dprepro.privacy.release import Curator, Release, SensitivityError
+from dprepro.privacy.sensitivity import histogram_sensitivity
+
+NUMBER_OF_ROWS = "number of rows"
+"""How the ledger names the exact number of rows among what it takes as public."""
+
+
+class DPEBMCurator(Curator):
+    """Answers first for the histogram of every feature, then for all steps of boosting.
+
+    Parameters
+    ----------
+    rows
+        As `read_training_rows` returns them.
+    domain
+        Says which cell a value lies in.
+    loss
+        Says what a row's target and residual are.
+    plan
+        What will be asked, and with how much noise.
+    ledger, seed
+        See `Curator`. The ledger's relation is that of all queries.
+
+    Raises
+    ------
+    ValueError
+        On values that the domain rules out.
+    BudgetError
+        If a phase would spend more than its budget.
+    """
+
+    def __init__(
+        self,
+        rows: Private[Rows],
+        domain: Domain,
+        loss: Loss,
+        plan: Plan,
+        ledger: Ledger,
+        seed: int | None,
+    ) -> None:
+        super().__init__(ledger, seed)
+        self._ledger, self._loss = ledger, loss
+        self._enter_mechanisms(plan, len(domain.features))
+        frame, targets = rows.open().frame, loss.scaled(rows.open().targets)
+        self._order = loss.row_order(targets)
+        self._targets = targets[self._order]
+        histograms = [
+            histogram(frame[name], feature, plan.max_bins)
+            for name, feature in zip(frame.columns, domain.features, strict=True)
+        ]
+        self._counts = [counts for _, counts in histograms]
+        self._cells = {k: cells for k, (cells, _) in enumerate(histograms)}
+        self._codes = np.empty((len(histograms), targets.size), dtype=np.uint8)
+
+    def _enter_mechanisms(self, plan: Plan, n_features: int) -> None:
+        adjacency, loss = self._ledger.adjacency, self._loss
+        self._histograms = self._gaussian(
+            releases="rows per cell of each feature's histogram",
+            noise_multiplier=plan.noise.binning,
+            sensitivity=histogram_sensitivity(adjacency),
+            uses=n_features,
+            budget=plan.noise.binning_budget,
+        )
+        self._steps = self._gaussian(
+            releases="learning rate x sum of residuals of each leaf, in units of the label range"
+            + (": noise and sensitivity times the largest residual then possible" * loss.adaptive),
+            noise_multiplier=plan.noise.boosting,
+            sensitivity=loss.charged_sensitivity(adjacency) * plan.learning_rate,
+            uses=plan.n_steps,
+            budget=plan.noise.boosting_budget,
+        )
+
+    def number_of_rows(self) -> int:
+        """Return n, where the ledger lists it among what is public.
+
+        Raises
+        ------
+        PrivateRowsError
+            If it does not: the noisy histograms say about how many rows there are.
+        """
+        if NUMBER_OF_ROWS not in self._ledger.assumed_public:
+            raise PrivateRowsError(
+                f"the ledger does not assume that the {NUMBER_OF_ROWS} is public: take it from the "
+                "noisy histograms"
+            )
+        return self._targets.size
+
+    def cell_counts(self, query: CellCounts) -> Release:
+        """Return the noisy rows per cell of a feature, float64 (cells,); see `histogram`.
+
+        Raises
+        ------
+        BudgetError
+            If as many histograms were answered as there are features.
+        SensitivityError
+            If the query is for another relation than the ledger.
+        """
+        self._check_relation(query)
+        release = self._histograms.answer(self._counts[query.feature], query)
+        return self._announce(query, release)
+
+    def leaf_sums(self, query: LeafSums, steps: Steps) -> Boosted:
+        """Run all steps (Algorithm 2, lines 11 to 28) on the bins that were told.
+
+        Raises
+        ------
+        BudgetError
+            If there are more steps than were planned.
+        SensitivityError
+            If the query is for another relation or residual bound than are enforced here, if a row
+            could be in several leaves of a step, or if the bins of a feature are not told yet.
+        """
+        self._check_relation(query)
+        self._check_steps(query, steps)
+        loss = self._loss
+        scale, noise = self._steps.hand_to_kernel(query, (len(steps.cuts), steps.max_leaves))
+        n_bins = np.array([counts.size for counts in steps.counts])
+        scores = np.full(self._targets.size, loss.start, dtype=np.float32)
+        shapes, noise_factors, sums = boost(
+            self._codes, self._targets, scores, steps.cuts, noise, padded(steps.counts), n_bins,
+            query.learning_rate, loss.is_logistic, np.float32(loss.clip), loss.adaptive,
+        )  # fmt: skip
+        functions = [shape[:size] for shape, size in zip(shapes, n_bins, strict=True)]
+        release = Boosted(sums, scale, noise_factors, functions)
+        self._announce(query, release)
+        return release
+
+    def _check_relation(self, query: CellCounts | LeafSums) -> None:
+        if query.adjacency != self._ledger.adjacency:
+            raise SensitivityError(
+                f"the query is for {query.adjacency!r}, but the ledger states its guarantee under "
+                f"{self._ledger.adjacency!r}: ask for that"
+            )
+
+    def _check_steps(self, query: LeafSums, steps: Steps) -> None:
+        if query.residual_bound != self._loss.residual_bound:
+            raise SensitivityError(
+                f"the query says that residuals are at most {query.residual_bound!r}, but the "
+                f"curator lets them reach {self._loss.residual_bound!r}: make it of the same loss"
+            )
+        if (steps.cuts[:, 1:] < steps.cuts[:, :-1]).any():
+            raise SensitivityError("cuts must ascend, or a row is in several leaves of a step")
+        if self._cells:
+            raise SensitivityError(
+                f"features {sorted(self._cells)} have no bins yet: tell the curator to merge cells"
+            )
+
+    def _follow(self, instruction: Any) -> None:
+        """Give every row the bin of its cell; the cells are not needed again."""
+        k = instruction.feature
+        recode(self._cells.pop(k), instruction.bin_of_cell, self._order, self._codes[k])
+
+
+def padded(counts: list[np.ndarray]) -> np.ndarray:
+    """Return arrays of different lengths as the rows of one, float64 (K, B), zeros behind them."""
+    table = np.zeros((len(counts), max(row.size for row in counts)))
+    for k, row in enumerate(counts):
+        table[k, : row.size] = row
+    return table

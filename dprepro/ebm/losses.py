@@ -1,0 +1,170 @@
+"""What DP-EBM and EBM minimise: log loss for two labels, squared error for regression.
+
+A loss owns what differs between the two: how targets become what the kernels take, where scores
+start, what a residual is, how large it can be, and what noise is charged for it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from dprepro.data.domain import Domain
+from dprepro.privacy.sensitivity import Sensitivity, leaf_sum_sensitivity
+
+UNBOUNDED_RESIDUALS = (
+    "residuals y - F(x) are not bounded by the label range R that scales the noise "
+    "(Theorem 6 holds for label DP only)"
+)
+"""The gap of the paper's regression."""
+
+_CHARGED_BOUND = 1.0
+"""Theorem 6: residuals are at most R, which is 1 in the unit of scaled targets."""
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A loss, as the kernels and the curator are told of it.
+
+    Attributes
+    ----------
+    start
+        The score from which all rows start.
+    offset, unit
+        A prediction is ``offset + unit * score``.
+    clip
+        The kernel clips residuals to [-clip, clip]; inf leaves them as they are.
+    adaptive
+        Whether the noise of a step is multiplied by the largest residual that the functions
+        released so far allow to any row.
+    is_logistic
+        Which form of the kernels computes the residuals.
+    """
+
+    start: float = 0.0
+    offset: float = 0.0
+    unit: float = 1.0
+    clip: float = math.inf
+    adaptive: bool = False
+
+    is_logistic: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def residual_bound(self) -> float:
+        """The largest absolute residual that the kernel lets through; inf where nothing bounds it.
+
+        Noise is charged for it; where it is larger, for the paper's `_CHARGED_BOUND`, with a gap.
+        """
+
+    @property
+    def gap(self) -> str | None:
+        """The text of the gap, where noise is charged for less than the kernel lets through."""
+        return UNBOUNDED_RESIDUALS if self.residual_bound > _CHARGED_BOUND else None
+
+    def charged_sensitivity(self, adjacency: str) -> Sensitivity:
+        """Return the L2 sensitivity of a step's sums of residuals for which noise is charged."""
+        return leaf_sum_sensitivity(adjacency, min(self.residual_bound, _CHARGED_BOUND))
+
+    @abstractmethod
+    def scaled(self, targets: np.ndarray) -> np.ndarray:
+        """Return targets (n,) as the kernels take them, float32."""
+
+    @abstractmethod
+    def residuals(self, targets: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return scaled targets minus predictions, float64 (n,), clipped."""
+
+    def row_order(self, targets: np.ndarray) -> np.ndarray:
+        """Return in which order the kernel takes the rows fastest, int64 (n,)."""
+        return np.arange(targets.size)
+
+
+@dataclass(frozen=True)
+class LogisticLoss(Loss):
+    """Log loss: the residual is y - sigmoid(F), y being 0 or 1; scores are log odds."""
+
+    is_logistic = True
+
+    @property
+    def residual_bound(self) -> float:
+        """Return 1: labels and probabilities lie in [0, 1]."""
+        return 1.0
+
+    def scaled(self, targets: np.ndarray) -> np.ndarray:
+        """Return labels 0 and 1."""
+        return targets.astype(np.float32, copy=False)
+
+    def residuals(self, targets: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return y - sigmoid(F)."""
+        return np.asarray(targets - expit(scores))
+
+    def row_order(self, targets: np.ndarray) -> np.ndarray:
+        """Return negative labels first: the pass in odds wants each label's rows in one piece."""
+        return np.argsort(targets > 0, kind="stable")
+
+
+@dataclass(frozen=True)
+class SquaredLoss(Loss):
+    """Squared error: the residual is (y - offset) / unit - F, clipped.
+
+    Attributes
+    ----------
+    bounds
+        Targets are clipped to them.
+    """
+
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    is_logistic = False
+
+    @classmethod
+    def published(cls, domain: Domain) -> SquaredLoss:
+        """Return the paper's: residuals in units of the target's range R, not centred or clipped.
+
+        Raises
+        ------
+        ValueError
+            If the range of the domain's target is empty or not finite.
+        """
+        lower, upper = _target_bounds(domain)
+        return cls(unit=upper - lower, bounds=(lower, upper))
+
+    @classmethod
+    def sound(cls, domain: Domain) -> SquaredLoss:
+        """Return the one that starts from the middle of the range and clips residuals to +-R/2.
+
+        Raises
+        ------
+        ValueError
+            As `published`.
+        """
+        lower, upper = _target_bounds(domain)
+        return cls(offset=(lower + upper) / 2, unit=upper - lower, clip=0.5, bounds=(lower, upper))
+
+    @property
+    def residual_bound(self) -> float:
+        """Return where residuals are clipped."""
+        return self.clip
+
+    def scaled(self, targets: np.ndarray) -> np.ndarray:
+        """Return (y - offset) / unit, y clipped to the bounds."""
+        return ((np.clip(targets, *self.bounds) - self.offset) / self.unit).astype(np.float32)
+
+    def residuals(self, targets: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return y - F within [-clip, clip]."""
+        return np.clip(targets - scores, -self.clip, self.clip)
+
+
+def _target_bounds(domain: Domain) -> tuple[float, float]:
+    lower, upper = (float(bound) for bound in domain.target)
+    if not upper - lower > 0:
+        raise ValueError(
+            "the target's range is empty or not finite: with more than n_samples=1 distinct "
+            "value or public target bounds there is something to learn"
+        )
+    return lower, upper

@@ -1,0 +1,51 @@
+"""A small problem for DPBoost, and a curator of any rows."""
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data.domain import Domain, NumericFeature
+from dprepro.dpboost.curator import DPBoostCurator
+from dprepro.dpboost.tree import Plan
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private
+
+
+def plan(**changes):
+    settings = {
+        "epsilon": 2.0, "n_trees": 50, "trees_per_ensemble": 50, "learning_rate": 0.1,
+        "max_depth": 6, "ridge": 0.1,
+    }  # fmt: skip
+    return Plan(**settings | changes)
+
+
+def problem(n=4000, seed=0, bins=(8, 8)):
+    """Return whole numbers below `bins`, float64 (n, 2), and targets that follow them."""
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.integers(0, b, n) for b in bins]).astype(float)
+    targets = np.where(codes[:, 0] > 3, 0.6, -0.6) + 0.2 * (codes[:, 1] > 4)
+    return codes, targets
+
+
+def curator(variant, codes, targets, settings=None, seed=0, bins=(8, 8), **ledger):
+    """Return a curator whose public bins are the whole numbers; targets lie in [-1, 1]."""
+    frame = pd.DataFrame(codes, columns=["a", "b"])
+    features = tuple(
+        NumericFeature(name, -0.5, b - 0.5) if b > 1 else NumericFeature(name, 0.0, 0.0)
+        for name, b in zip("ab", bins, strict=True)
+    )
+    settings = settings or plan()
+    book = Ledger(
+        **{"epsilon": settings.epsilon, "delta": 0.0, "adjacency": variant.adjacency,
+           "gaps": list(variant.gaps)} | ledger
+    )  # fmt: skip
+    return DPBoostCurator(
+        Private(Rows(frame, targets)), Domain(features, (-1.0, 1.0)), (-1.0, 1.0), max(bins),
+        settings, variant, book, seed,
+    )  # fmt: skip
+
+
+def encoded(made, codes):
+    """Return the codes that the curator's bins give, uint8 (n, 2)."""
+    columns = [bins.encode(codes[:, k]) for k, bins in enumerate(made.bins)]
+    return np.column_stack(columns)

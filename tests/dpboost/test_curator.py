@@ -1,0 +1,288 @@
+"""The curator: a row moves nothing by more than is charged, and no leaf leaves without noise."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dprepro.dpboost import curator as module
+from dprepro.dpboost.boosting import boost, leaf_query, split_query
+from dprepro.dpboost.curator import AddTree, LeafQuery, SplitQuery, Start, leaf_means
+from dprepro.dpboost.kernel import split_gains
+from dprepro.dpboost.sensitivity import GAIN, leaf_clip, leaf_sensitivity
+from dprepro.dpboost.subsets import FixedSizes, IndependentRows
+from dprepro.dpboost.tree import Tree
+from dprepro.dpboost.variants import (
+    AS_PUBLISHED,
+    BIN_EDGES,
+    EXACT_STOPS,
+    FIXED_NUMBERS,
+    SOUND,
+)
+from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from tests.dpboost.lab import curator, plan, problem
+
+VARIANTS = pytest.mark.parametrize("variant", [AS_PUBLISHED, SOUND], ids=["as-published", "sound"])
+
+
+def leaves_of(made, variant=SOUND, t=0, settings=None, **changes):
+    """Return the noisy leaf values of the next tree."""
+    settings = settings or plan()
+    made.splits(split_query(variant))
+    unit = leaf_sensitivity(settings.learning_rate, settings.ridge, t)
+    query = leaf_query(t, float(unit), settings, variant)
+    return made.leaf_values(dataclasses.replace(query, **changes)).value
+
+
+# --- what is enforced -----------------------------------------------------------------------------
+
+
+def gains(gradients, sides, ridge):
+    """The gain of the only cut, by the kernel."""
+    histogram = np.zeros((2, 2))
+    np.add.at(histogram, np.asarray(sides), np.column_stack([gradients, np.ones(len(gradients))]))
+    found = np.empty(2)
+    starts = np.array([0, 2])
+    split_gains(histogram, starts, ridge, 0, -np.inf, np.ones(1, dtype=bool), found)
+    return found[0]
+
+
+@pytest.mark.parametrize("bound", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("ridge", [0.1, 1.0])
+def test_no_row_moves_a_gain_or_a_leaf_by_more_than_is_enforced(bound, ridge):
+    """All nodes of up to three rows and some crowds, and every row that may join them."""
+    crowds = [(bound,) * 40, (-bound,) * 40]
+    nodes = [
+        *(n for size in range(4) for n in itertools.product((-bound, 0.0, bound), repeat=size)),
+        *crowds,
+    ]
+    largest = 0.0
+    splits = SplitQuery(GAIN * bound**2, 1.0, bound=bound, complete=True)
+    for clip, node, row in itertools.product((0.1, 1.0, 5.0), nodes, (-bound, 0.5 * bound, bound)):
+        leaf = LeafQuery(9.0, 1.0, bound=bound, ridge=ridge, clip=clip, independent=True)
+        one, two = (
+            leaf_means(np.array([sum(rows)]), np.array([len(rows)]), ridge, clip)[0]
+            for rows in (node, (*node, row))
+        )
+        assert abs(two - one) <= leaf.enforced + 1e-12
+        largest = max(largest, abs(two - one) / leaf.enforced)
+        sides = [*(0 for _ in node), 1]
+        before = gains((*node, 0.3), sides, ridge)
+        after = gains((*node, row, 0.3), [0, *sides], ridge)
+        # The parent's term is common to all cuts: a choice pays for the rest, up to GAIN.
+        assert abs(after - before) <= 2 * splits.enforced
+    assert largest == pytest.approx(1.0)
+
+
+def test_rows_with_gradients_beyond_the_bound_take_no_part():
+    codes, targets = problem(400)
+    targets[:] = -1.0
+    made = curator(SOUND, codes, targets, plan(epsilon=1e9))
+    made.tell(Start(0.5))  # gradients of 1.5
+    np.testing.assert_allclose(leaves_of(made), 0.0, atol=1e-6)
+
+
+def test_targets_out_of_range_are_clipped_to_it():
+    codes, targets = problem(400)
+    far = curator(SOUND, codes, np.where(targets > 0, 1e9, targets))
+    near = curator(SOUND, codes, np.where(targets > 0, 1.0, targets))
+    np.testing.assert_array_equal(leaves_of(far), leaves_of(near))
+
+
+def test_a_query_that_charges_less_than_it_enforces_cannot_be_built():
+    with pytest.raises(SensitivityError, match="charge at least"):
+        SplitQuery(GAIN, 1.0, bound=1.1, complete=True)
+    with pytest.raises(SensitivityError):
+        SplitQuery(GAIN, 1.0, bound=1.0, complete=False)
+    leaf = {"bound": 1.0, "ridge": 0.1, "clip": 0.3, "independent": True}
+    assert LeafQuery(0.6, 1.0, **leaf).enforced == 0.6
+    for change in ({"clip": 0.31}, {"clip": math.inf}, {"independent": False}):
+        with pytest.raises(SensitivityError):
+            LeafQuery(0.6, 1.0, **leaf | change)
+
+
+@pytest.mark.parametrize("learning_rate", np.random.default_rng(0).random(20))
+def test_every_tree_charges_what_its_clip_enforces(learning_rate):
+    settings = plan(learning_rate=float(learning_rate))
+    units = leaf_sensitivity(learning_rate, 0.1, np.arange(50))
+    for t, unit in enumerate(units):
+        assert leaf_query(t, float(unit), settings, SOUND).enforced == pytest.approx(unit, 1e-12)
+
+
+# --- published ways by the names of their gaps ----------------------------------------------------
+
+
+def test_what_has_no_proof_is_asked_by_the_name_of_its_gap_and_only_where_it_is_listed():
+    codes, targets = problem()
+    assert split_query(AS_PUBLISHED).gap == EXACT_STOPS
+    listed = curator(AS_PUBLISHED, codes, targets)
+    assert leaves_of(listed, AS_PUBLISHED).size > 1
+    for gaps, missing in (([FIXED_NUMBERS], "can make an output"), ([EXACT_STOPS], "in fixed")):
+        silent = curator(AS_PUBLISHED, codes, targets, gaps=gaps)
+        with pytest.raises(SensitivityError, match=missing):
+            leaves_of(silent, AS_PUBLISHED)
+
+
+def test_rows_dealt_in_fixed_numbers_do_not_pass_for_independent_ones():
+    made = curator(dataclasses.replace(SOUND, subsets=FixedSizes), *problem())
+    with pytest.raises(BudgetError, match="in fixed numbers"):
+        leaves_of(made)
+
+
+# --- noise ----------------------------------------------------------------------------------------
+
+
+def check_noise(made):
+    """Raise unless every leaf of every tree has noise of its own: there are no rows to tell of."""
+    units = leaf_sensitivity(0.1, 0.1, np.arange(50))
+    values = np.concatenate([leaves_of(made, t=t) / units[t] for t in range(50)])
+    assert np.unique(values.round(9)).size == values.size == 50 * 64
+    assert (values != 0).all()
+
+
+def without_rows(seed=0):
+    return curator(SOUND, np.zeros((0, 2)), np.zeros(0), seed=seed)
+
+
+def test_every_leaf_has_noise_of_its_own():
+    check_noise(without_rows())
+
+
+@pytest.mark.parametrize("fault", ["a leaf without noise", "the same noise in two trees"])
+def test_planted_faults_of_the_noise_are_caught(fault, monkeypatch):
+    laplace = NoiseSource.laplace
+
+    def faulty(*arguments, **settings):
+        noise = laplace(*arguments, **settings)
+        if fault == "a leaf without noise":
+            noise[:, 7] = 0.0
+        else:
+            noise[9] = noise[8]
+        return noise
+
+    monkeypatch.setattr(NoiseSource, "laplace", faulty)
+    with pytest.raises(AssertionError):
+        check_noise(without_rows())
+
+
+def test_leaf_noise_has_the_scale_of_its_tree():
+    settings = plan(epsilon=1.5, n_trees=100, max_depth=10)
+    made = curator(SOUND, np.zeros((0, 2)), np.zeros(0), settings)
+    for t in range(60):
+        values = leaves_of(made, t=t, settings=settings)
+        if t in (0, 7, 8, 30, 58):
+            scale = min(1 / 1.1, 2 * 0.9 ** (t % 50)) / (1.5 / 2 / 2)
+            assert stats.kstest(values / scale, "laplace").pvalue > 1e-5
+
+
+@VARIANTS
+def test_split_probabilities_are_those_of_the_documents(variant):
+    """Exponent epsilon gain / 72 in the paper, / 144 in the code (one ensemble, depth 6)."""
+    release = curator(variant, *problem(), plan(epsilon=1.0)).splits(split_query(variant))
+    assert release.scale == pytest.approx(144 if variant is AS_PUBLISHED else 72)
+
+
+# --- the budget -----------------------------------------------------------------------------------
+
+
+@VARIANTS
+@pytest.mark.parametrize(("n_trees", "per_ensemble"), [(50, 50), (100, 50), (120, 50), (3, 1)])
+def test_the_ledger_adds_up_to_the_share_of_epsilon_that_a_path_spends(
+    variant, n_trees, per_ensemble
+):
+    settings = plan(n_trees=n_trees, trees_per_ensemble=per_ensemble)
+    ledger = curator(variant, *problem(), settings)._source.ledger
+    splits, leaves = ledger.entries
+    ensembles = -(-n_trees // per_ensemble)
+    assert (splits.uses, leaves.uses) == (6 * ensembles, ensembles)
+    assert splits.budget[0] == pytest.approx(2.0 * variant.split_share)
+    assert leaves.budget[0] == pytest.approx(1.0)
+    assert ledger.within_budget
+
+
+def test_composition_forgotten_is_refused():
+    with pytest.raises(BudgetError, match="divide the budget"):
+        curator(dataclasses.replace(SOUND, split_share=0.6), *problem())
+    with pytest.raises(BudgetError):
+        curator(SOUND, *problem(), epsilon=1.9)
+
+
+def test_no_tree_is_grown_and_no_leaf_answered_twice():
+    settings = plan(n_trees=2, trees_per_ensemble=1)
+    made = curator(SOUND, *problem(), settings)
+    leaves_of(made, settings=settings)
+    query = leaf_query(0, float(leaf_sensitivity(0.1, 0.1, 0)), settings, SOUND)
+    with pytest.raises(BudgetError, match="once"):
+        made.leaf_values(query)
+    leaves_of(made, settings=settings)
+    with pytest.raises(BudgetError, match="was answered before"):
+        made.splits(split_query(SOUND))
+
+
+def test_leaves_keep_the_bound_of_their_splits():
+    with pytest.raises(BudgetError, match="with its bound"):
+        leaves_of(curator(SOUND, *problem()), bound=0.5)
+
+
+def test_each_row_trains_one_tree_of_an_ensemble_at_most(monkeypatch):
+    taken = []
+
+    class Watched(IndependentRows):
+        def draw(self, fits):
+            rows = super().draw(fits)
+            taken.append(rows)
+            return rows
+
+    settings = plan(n_trees=20, trees_per_ensemble=10)
+    variant = dataclasses.replace(SOUND, subsets=Watched)
+    boost(curator(variant, *problem(), settings), 0.0, settings, variant)
+    for ensemble in (taken[:10], taken[10:]):
+        rows = np.concatenate(ensemble)
+        assert len(np.unique(rows)) == rows.size > 1000
+
+
+# --- what leaves the curator ----------------------------------------------------------------------
+
+
+def test_listeners_hear_splits_leaves_and_trees():
+    heard = []
+
+    class Listener:
+        def asked(self, query, release):
+            heard.append(type(query))
+
+        def told(self, instruction):
+            heard.append(type(instruction))
+
+    settings = plan(n_trees=2)
+    with listening(Listener()):
+        made = curator(SOUND, *problem(), settings)
+    boost(made, 0.0, settings, SOUND)
+    assert heard == [Start, *(SplitQuery, LeafQuery, AddTree) * 2]
+
+
+def test_told_trees_move_the_scores_of_the_rows():
+    codes, targets = problem(400)
+    made = curator(SOUND, codes, targets)
+    alone = np.array([-1]), np.zeros(1, int), np.zeros(1, int)
+    made.tell(AddTree(Tree(*alone, np.array([0.25]))))
+    np.testing.assert_array_equal(made._scores, 0.25)
+
+
+def test_exact_reads_are_listed():
+    made = curator(AS_PUBLISHED, *problem())
+    assert made.mean_target() == pytest.approx(problem()[1].mean())
+    assert made._source.ledger.unpaid[0::2] == [BIN_EDGES, module.MEAN_OF_TARGET]
+    sound = curator(SOUND, *problem())
+    assert BIN_EDGES not in sound._source.ledger.unpaid
+
+
+def test_leaf_values_lie_within_the_clip():
+    sums, counts = np.array([-30.0, 0.0, 5.0, -1.0]), np.array([30, 0, 5, 4])
+    clip = float(leaf_clip(0.1, 6))
+    assert np.abs(leaf_means(sums, counts, 0.0, clip)).max() == clip
+    np.testing.assert_allclose(leaf_means(sums, counts, 0.0, 2.0), [1, 0, -1, 0.25])

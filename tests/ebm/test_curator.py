@@ -1,0 +1,211 @@
+"""DP-EBM's curator: what it enforces is at least what a row can do, whatever is asked of it.
+
+Each check is run on the product, and again with a planted fault that has to fail it.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm import curator as curator_module
+from dprepro.ebm.curator import DPEBMCurator
+from dprepro.ebm.losses import LogisticLoss, SquaredLoss
+from dprepro.ebm.queries import CellCounts, LeafSums, Merge, Plan, Steps
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.composition import calibrate_two_phases
+from dprepro.privacy.gdp import mu_of
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private, PrivateRowsError
+from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
+from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, histogram_sensitivity
+
+DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))
+RANGE = Domain(DOMAIN.features, (10.0, 12.0))
+LOSSES = [LogisticLoss(), LogisticLoss(adaptive=True), SquaredLoss.sound(RANGE)]
+STEPS, RATE = 6, 0.5
+CUTS = np.array([[2, 255], [1, 255]] * 3, np.uint8)
+
+
+def rows(n=30):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.random(n), "c": rng.choice(["a", "b"], n)})
+    return frame, rng.integers(0, 2, n).astype(np.float32)
+
+
+def made(loss, gone=None, adjacency=ADD_REMOVE, public=(), gaps=()):
+    """Return a curator of all rows but one, with 4 bins of x told, and the counts it released."""
+    frame, labels = rows()
+    targets = labels if isinstance(loss, LogisticLoss) else 1e4 * (2 * labels - 1.0)
+    if gone is not None:
+        frame, targets = frame.drop(index=gone), np.delete(targets, gone)
+    noise = calibrate_two_phases(
+        "gdp", 1.0, 1e-6, binning_queries=2, boosting_queries=STEPS, binning_share=0.1
+    )
+    ledger = Ledger(1.0, 1e-6, adjacency, assumed_public=list(public), gaps=list(gaps))
+    domain = DOMAIN if isinstance(loss, LogisticLoss) else RANGE
+    curator = DPEBMCurator(
+        Private(Rows(frame, targets)), domain, loss, Plan(2, RATE, STEPS, noise), ledger, 0
+    )
+    charged = histogram_sensitivity(adjacency).stated
+    counts = [curator.cell_counts(CellCounts(charged, 1.0, k, adjacency)) for k in range(2)]
+    return curator, counts
+
+
+def told(curator):
+    curator.tell(Merge(0, np.array([0, 1, 2, 3, 3])))
+    curator.tell(Merge(1, np.array([0, 1, 1])))
+    return curator
+
+
+def boosted(loss, gone=None, adjacency=ADD_REMOVE, cuts=CUTS):
+    curator, _ = made(loss, gone, adjacency)
+    counts = [np.full(4, 8.0), np.full(2, 15.0)]
+    return told(curator).leaf_sums(LeafSums.of(loss, adjacency, RATE), Steps(cuts, 2, counts))
+
+
+def worst_shift(loss):
+    """Return the largest move of the first step's leaf sums, over the charged sensitivity.
+
+    Both worlds draw the same noise, so that it cancels.
+    """
+    query = LeafSums.of(loss, ADD_REMOVE, RATE)
+    whole = boosted(loss).value[0]
+    return max(np.linalg.norm(whole - boosted(loss, k).value[0]) for k in range(30)) / query.charged
+
+
+def noise_of_counts():
+    """Return the noise in the released histograms."""
+    _, counts = made(LogisticLoss())
+    frame, _ = rows()
+    exact = [
+        curator_module.histogram(frame[f.name], f, 2)[1].astype(float) for f in DOMAIN.features
+    ]
+    return np.concatenate([c.value - e for c, e in zip(counts, exact, strict=True)])
+
+
+def noise_of_steps():
+    """Return the noise of each step, (T, L): a table whose residuals are all 0 adds no sums."""
+    loss = SquaredLoss(clip=0.5)
+    frame, _ = rows()
+    noise = calibrate_two_phases(
+        "gdp", 1.0, 1e-6, binning_queries=2, boosting_queries=STEPS, binning_share=0.1
+    )
+    private = Private(Rows(frame.iloc[:0], np.zeros(0)))
+    curator = told(
+        DPEBMCurator(
+            private, RANGE, loss, Plan(2, RATE, STEPS, noise), Ledger(1.0, 1e-6, ADD_REMOVE), 0
+        )
+    )
+    counts = [np.full(4, 8.0), np.full(2, 15.0)]
+    return curator.leaf_sums(LeafSums.of(loss, ADD_REMOVE, RATE), Steps(CUTS, 2, counts)).value
+
+
+def every_number_has_noise_of_its_own(noise):
+    return bool((noise != 0).all()) and np.unique(noise).size == noise.size
+
+
+def faulty(change):
+    """Return `GaussianUses._draw` with its noise changed."""
+    draw = GaussianUses._draw
+
+    def changed(self, query, shape):
+        factor, noise = draw(self, query, shape)
+        return factor, change(noise)
+
+    return changed
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_no_row_moves_a_step_by_more_than_is_charged(loss):
+    assert 0.3 < worst_shift(loss) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("gone", range(0, 30, 3))
+def test_no_row_moves_a_histogram_by_more_than_is_charged(gone):
+    (_, whole), (_, less) = made(LOSSES[0]), made(LOSSES[0], gone)
+    for one, other in zip(whole, less, strict=True):
+        assert np.linalg.norm(one.value - other.value) == pytest.approx(1.0)
+
+
+def test_planted_a_forgotten_clip_is_caught(monkeypatch):
+    boost = curator_module.boost
+    monkeypatch.setattr(
+        curator_module,
+        "boost",
+        lambda *given: boost(*given[:-2], np.float32(np.inf), given[-1]),
+    )
+    monkeypatch.setattr(SquaredLoss, "scaled", lambda _, targets: targets.astype(np.float32))
+    assert worst_shift(LOSSES[2]) > 2
+
+
+def test_all_released_numbers_have_noise_of_their_own():
+    assert every_number_has_noise_of_its_own(noise_of_counts())
+    assert every_number_has_noise_of_its_own(noise_of_steps())
+
+
+def test_planted_a_bin_without_noise_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        GaussianUses, "_draw", faulty(lambda noise: noise * (np.arange(noise.shape[-1]) != 1))
+    )
+    assert not every_number_has_noise_of_its_own(noise_of_counts())
+    assert not every_number_has_noise_of_its_own(noise_of_steps())
+
+
+def test_planted_the_same_noise_in_all_epochs_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        GaussianUses, "_draw", faulty(lambda noise: np.broadcast_to(noise[:1], noise.shape).copy())
+    )
+    assert not every_number_has_noise_of_its_own(noise_of_steps())
+
+
+def test_planted_a_forgotten_root_of_the_uses_is_refused(monkeypatch):
+    monkeypatch.setattr(
+        "dprepro.privacy.composition.gdp_sigma", lambda _, *budget: 1 / mu_of(*budget)
+    )
+    with pytest.raises(BudgetError, match="root of the uses"):
+        made(LOSSES[0])
+
+
+def test_planted_exact_counts_for_shares_are_refused():
+    """Only where the ledger takes the number of rows as public does anyone get it."""
+    with pytest.raises(PrivateRowsError, match="number of rows"):
+        made(LOSSES[0])[0].number_of_rows()
+    assert made(LOSSES[0], adjacency=ZERO_OUT, public=["number of rows"])[0].number_of_rows() == 30
+
+
+def test_the_published_regression_needs_its_gap_and_the_ledger_has_to_list_it():
+    loss = SquaredLoss.published(RANGE)
+    query = LeafSums.of(loss, ADD_REMOVE, RATE)
+    assert query.enforced > query.charged
+    assert "label range" in query.gap
+    with pytest.raises(SensitivityError, match="charge at least"):
+        LeafSums(query.charged, 1.0, ADD_REMOVE, RATE, loss.residual_bound)
+    steps = Steps(CUTS, 2, [np.full(4, 8.0), np.full(2, 15.0)])
+    with pytest.raises(SensitivityError, match="list the gap"):
+        told(made(loss)[0]).leaf_sums(query, steps)
+    assert told(made(loss, gaps=[query.gap])[0]).leaf_sums(query, steps).value.shape == (STEPS, 2)
+
+
+def test_what_is_not_enforced_is_refused():
+    loss = LOSSES[0]
+    steps = Steps(CUTS, 2, [np.full(4, 8.0), np.full(2, 15.0)])
+    with pytest.raises(SensitivityError, match="ledger states its guarantee under"):
+        told(made(loss)[0]).leaf_sums(LeafSums.of(loss, REPLACE_ONE, RATE), steps)
+    with pytest.raises(SensitivityError, match="residuals are at most"):
+        told(made(loss)[0]).leaf_sums(LeafSums(RATE, 1.0, ADD_REMOVE, RATE, 0.25), steps)
+    with pytest.raises(SensitivityError, match="no bins yet"):
+        made(loss)[0].leaf_sums(LeafSums.of(loss, ADD_REMOVE, RATE), steps)
+    with pytest.raises(SensitivityError, match="cuts must ascend"):
+        boosted(loss, cuts=CUTS[:, ::-1].copy())
+
+
+def test_no_more_is_answered_than_was_planned():
+    curator, _ = made(LOSSES[0])
+    with pytest.raises(BudgetError):
+        curator.cell_counts(CellCounts(1.0, 1.0, 0, ADD_REMOVE))
+    steps = Steps(CUTS, 2, [np.full(4, 8.0), np.full(2, 15.0)])
+    query = LeafSums.of(LOSSES[0], ADD_REMOVE, RATE)
+    told(curator).leaf_sums(query, steps)
+    with pytest.raises(BudgetError):
+        curator.leaf_sums(query, steps)
