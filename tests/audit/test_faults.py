@@ -129,7 +129,7 @@ def plant(monkeypatch, name, wrong):
     """Make the noise follow a wrong figure; the curator must refuse it unless it has it, too."""
     monkeypatch.setattr(calibration, name, wrong)
     with pytest.raises(SensitivityError):
-        find_case("lazybb-topdown/splits", epsilon=2.0).fit(True, 0)
+        find_case("lazybb-topdown/boosted", epsilon=2.0).fit(True, 0)
     for query in (lazybb_curator.RuleQuery, lazybb_curator.SplitQuery, lazybb_curator.LabelQuery):
         monkeypatch.setattr(query, "enforced", 0.0)
 
