@@ -15,19 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import checked, forget_fit, read_labels
 from dprepro.estimators.validation import check_choice, check_integer, check_number, check_share
-from dprepro.lazybb.boosting import MARGINS, Boosting, Hypothesis, Learner
-from dprepro.lazybb.learners import (
-    Budget,
-    check_calibration,
-    is_private,
-    one_rule_learner,
-    topdown_learner,
-)
+from dprepro.lazybb.boosting import boost
+from dprepro.lazybb.calibration import ZETA_TWICE, Budget, check_calibration, is_private
+from dprepro.lazybb.curator import BooleanRows, ExactCurator, Hypothesis, LazyBBCurator
+from dprepro.lazybb.learners import make_learner
 from dprepro.lazybb.literals import Literals
 from dprepro.lazybb.one_rule import Rule
-from dprepro.lazybb.rademacher import accuracy_bound
+from dprepro.lazybb.weighing import MARGINS, Weighing
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.private import Private
 from dprepro.privacy.rounds import check_composition
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -167,28 +163,39 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         Without a public domain both labels have to occur.
         """
         forget_fit(self)
+        private = self._read_training_rows(X, y)
+        self._check_parameters()
+        curator = self._curator(private)
+        budget = Budget(
+            self.epsilon, self.delta, self.composition, self.calibration, self.rounds, self.density
+        )
+        splits = self.splits if self.base == "topdown" else 0
+        learner = make_learner(curator, budget, splits, self.label_share)
+        self.hypotheses_ = boost(curator, learner, self.rounds)
+        self.figures_ = self._count_features(curator.columns)
+        self.column_names_ = _column_names(X, curator.columns)
+        if self.diagnostics:
+            self.edges_, self.margins_ = curator.diagnose()
+            if self.base == "1r":
+                self.figures_["rademacher_bound"] = curator.accuracy_bound()
+        return self
+
+    def _read_training_rows(self, X: Any, y: Any) -> Private[BooleanRows]:
+        """Set ``classes_`` and return the rows of a fit, wrapped."""
         literals = self._read(X, reset=True)
         rows = pd.DataFrame(index=range(literals.rows))
         self.classes_, labels = read_labels(self, rows, y, self.domain)
-        self._check_parameters()
-        source = None
-        if is_private(self.epsilon):
-            self.ledger_ = self._open_ledger()
-            source = NoiseSource(self.ledger_, self.random_state)
-        boosting = Boosting(self.rounds, self.learning_rate, self.density, self.margin)
-        signs = 2.0 * labels.astype(np.float64) - 1.0
-        self.hypotheses_, edges = boosting.run(
-            literals, signs, self._learner(literals.rows, source)
+        return Private(BooleanRows(literals, 2.0 * labels.astype(np.float64) - 1.0))
+
+    def _curator(self, private: Private[BooleanRows]) -> LazyBBCurator:
+        """Return the curator of the rows; one without noise where epsilon is infinite."""
+        weighing = Weighing(self.learning_rate, self.density, self.margin)
+        if not is_private(self.epsilon):
+            return ExactCurator(private, weighing, diagnostics=self.diagnostics)
+        self.ledger_ = self._open_ledger()
+        return LazyBBCurator(
+            private, weighing, self.ledger_, self.random_state, diagnostics=self.diagnostics
         )
-        self.figures_ = self._count_features(literals.columns)
-        self.column_names_ = _column_names(X, literals.columns)
-        if self.diagnostics:
-            self.edges_ = edges
-            self.margins_ = signs * self._mean_vote(literals)
-            if self.base == "1r":
-                bound = accuracy_bound(literals, self.margins_, self.rounds)
-                self.figures_["rademacher_bound"] = bound
-        return self
 
     def _count_features(self, columns: int) -> dict[str, float]:
         used = set().union(*(h.columns for h in self.hypotheses_))
@@ -233,14 +240,6 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
-    def _learner(self, rows: int, source: NoiseSource | None) -> Learner:
-        budget = Budget(
-            self.epsilon, self.delta, self.composition, self.calibration, self.rounds, self.density
-        )
-        if self.base == "1r":
-            return one_rule_learner(budget, rows, source)
-        return topdown_learner(budget, self.splits, self.label_share, rows, source)
-
     def _read(self, X: Any, *, reset: bool) -> Literals:
         array = checked(self, X, reset=reset, ensure_min_samples=2 if reset else 1)
         if not np.isin(array, (0, 1)).all():
@@ -252,11 +251,6 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
 
     def _open_ledger(self) -> Ledger:
         observed = list(self.domain.observed) if self.domain is not None else []
-        if self.diagnostics:
-            observed.append(
-                "advantages and margins on the training rows, and the bound made of them "
-                "(diagnostics)"
-            )
         return Ledger(
             epsilon=self.epsilon,
             delta=0.0 if self.composition == "pure" else self.delta,
@@ -268,6 +262,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
                 "which Boolean columns there are",
                 "parameters, however they were chosen",
             ],
+            gaps=[ZETA_TWICE] if self.calibration == "code" else [],
         )
 
     def _check_parameters(self) -> None:

@@ -1,125 +1,74 @@
-"""The learners of all rounds under one budget: how much noise each kind of choice needs."""
+"""The learners of a round: what they ask the curator, and the hypothesis that they make of it."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any
 
-from dprepro.estimators.validation import check_choice
-from dprepro.lazybb.one_rule import OneRuleLearner
-from dprepro.lazybb.topdown import TopDownLearner
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.robust import (
-    LEAF_WEIGHTS,
-    ONE_RULE_ERROR,
-    PUBLISHED_ONE_RULE_ERROR,
-    SPLIT_GAIN,
-    smooth_distance,
-)
-from dprepro.privacy.rounds import choice_epsilon, tree_epsilons
-from dprepro.privacy.weighted import (
-    WeightedExponential,
-    WeightedNoisyMax,
-    weighted_exponential,
-    weighted_noisy_max,
-)
+import numpy as np
 
-CALIBRATIONS = ("tight", "paper", "code")
+from dprepro.lazybb.calibration import Budget, rates_of
+from dprepro.lazybb.curator import LabelQuery, LazyBBCurator, RuleQuery, Split, SplitQuery
+from dprepro.lazybb.one_rule import Rule
+from dprepro.lazybb.topdown import Tree
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What all rounds may spend together, and how it is shared; see `LazyBBClassifier`."""
+class OneRuleLearner:
+    """Picks the 1-Rule of little weighted error (Algorithm 3), as `query` says."""
 
-    epsilon: float
-    delta: float
-    composition: str
-    calibration: str
-    rounds: int
-    density: float
+    query: RuleQuery
+
+    def fit(self, curator: LazyBBCurator) -> Rule:
+        """Return the rule of one round.
+
+        Candidates are columns, negations and constants: 2 d + 2, whatever the rows.
+        """
+        chosen, d = int(curator.choose_rule(self.query).value), curator.columns
+        if chosen < 2 * d:
+            return Rule(chosen % d, 1 if chosen < d else -1)
+        return Rule(None, 1 if chosen == 2 * d else -1)
 
 
-def one_rule_learner(budget: Budget, rows: int, source: NoiseSource | None) -> OneRuleLearner:
-    """Return the learner, with the noise of all rounds; `source` None for none.
+@dataclass(frozen=True)
+class TopDownLearner:
+    """Grows trees of `splits` inner nodes (Algorithm 2), as the queries say.
 
-    Each choice may spend eps0 and the error moves by Delta zeta: eta = eps0 / (2 Delta zeta). With
-    Delta = 2 and pure composition that is the paper's eta = epsilon kappa n / (4 rounds) (Theorem
-    7), with the true Delta = 1 it is twice as much. The ledger gets the true one either way.
+    The curator picks leaf and column of each split by the Gini gain, and the label of each leaf by
+    its weight.
     """
-    if source is None:
-        return OneRuleLearner(WeightedExponential())
-    zeta = smooth_distance(budget.density, rows)
-    published = budget.calibration == "paper"
-    moves = PUBLISHED_ONE_RULE_ERROR if published else ONE_RULE_ERROR
-    each = choice_epsilon(budget.composition, budget.rounds, budget.epsilon, budget.delta)
-    choice = weighted_exponential(
-        source,
-        (budget.rounds,),
-        releases="1-Rule of each round, by its weighted error",
-        eta=each / (2 * moves * zeta),
-        robust_sensitivity=ONE_RULE_ERROR * zeta,
-    )
-    return OneRuleLearner(choice)
+
+    splits: int
+    split_query: SplitQuery
+    label_query: LabelQuery
+
+    def fit(self, curator: LazyBBCurator) -> Tree:
+        """Return the tree of one round."""
+        leaves, columns = np.empty((2, self.splits), dtype=np.int64)
+        for k in range(self.splits):
+            chosen = int(curator.choose_split(self.split_query).value)
+            leaves[k], columns[k] = divmod(chosen, curator.columns)
+            curator.tell(Split(int(leaves[k]), int(columns[k])))
+        return Tree(leaves, columns, curator.label_leaves(self.label_query).value)
 
 
-def topdown_learner(
-    budget: Budget, splits: int, label_share: float, rows: int, source: NoiseSource | None
-) -> TopDownLearner:
-    """Return the learner, with the noise of all rounds; `source` None for none.
+def make_learner(
+    curator: LazyBBCurator, budget: Budget, splits: int, label_share: float
+) -> OneRuleLearner | TopDownLearner:
+    """Enter the noise of all rounds and return what asks for them: for 1-Rules with 0 splits.
 
-    A choice costs 8 eta zeta and a tree's labels 2 eta' zeta. With half the budget for labels and
-    pure composition, eta = epsilon kappa n / (16 rounds splits) (Theorem 10) and
-    eta' = 4 splits eta, for "paper" and "tight" alike. "code" divides by zeta once more.
+    Raises
+    ------
+    BudgetError, SensitivityError
+        As `LazyBBCurator.enter` and `SmoothQuery`.
     """
-    if source is None:
-        return TopDownLearner(splits, WeightedExponential(), WeightedNoisyMax())
-    zeta = smooth_distance(budget.density, rows)
-    if budget.calibration == "code":
-        for_split, for_labels = _authors_epsilons(budget, splits, zeta)
-        source.ledger.gaps.append(
-            "noise divided by zeta twice, as in the authors' code: beyond the budget"
-        )
-    else:
-        for_split, for_labels = tree_epsilons(
-            budget.composition, budget.rounds, splits, label_share, budget.epsilon, budget.delta
-        )
-    choice = weighted_exponential(
-        source,
-        (budget.rounds, splits),
-        releases="leaf and column of each split, by its gain",
-        eta=for_split / (2 * SPLIT_GAIN * zeta),
-        robust_sensitivity=SPLIT_GAIN * zeta,
+    rates = rates_of(budget, splits, label_share, curator.rows)
+    curator.enter(rates)
+    smooth: Any = {"density": budget.density, "rows": curator.rows}
+    if rates.labels is None:
+        return OneRuleLearner(RuleQuery(rates.choice.sensitivity, 1.0, **smooth))
+    return TopDownLearner(
+        splits,
+        SplitQuery(rates.choice.sensitivity, 1.0, **smooth),
+        LabelQuery(rates.labels.sensitivity, 1.0, **smooth),
     )
-    label = weighted_noisy_max(
-        source,
-        (budget.rounds, splits + 1, 2),
-        releases="label of each leaf, by the weights of both",
-        eta=for_labels / (LEAF_WEIGHTS * zeta),
-        robust_sensitivity=LEAF_WEIGHTS * zeta,
-    )
-    return TopDownLearner(splits, choice, label)
-
-
-def _authors_epsilons(budget: Budget, splits: int, zeta: float) -> tuple[float, float]:
-    """Return the epsilons of a split and of a tree's labels in the authors' code.
-
-    It takes the rate eta of Theorem 10, which has 1 / zeta in it, for a choice's epsilon, and has
-    the mechanism divide that by 4 zeta. The labels of a tree get 4 splits eta in the same way.
-    """
-    eta = budget.epsilon / budget.rounds / (16 * splits * zeta)
-    return eta, 4 * splits * eta
-
-
-def check_calibration(calibration: str, base: str, composition: str) -> None:
-    """Raise ValueError on an unknown calibration, or "code" for anything but pure trees."""
-    check_choice("calibration", calibration, CALIBRATIONS)
-    if calibration == "code" and (base, composition) != ("topdown", "pure"):
-        raise ValueError(
-            f"calibration 'code' is that of trees with pure composition, got base {base!r} and "
-            f"composition {composition!r}; take 'tight'"
-        )
-
-
-def is_private(epsilon: float) -> bool:
-    """Whether there is a budget at all: an infinite epsilon asks for the exact learner."""
-    return math.isfinite(epsilon)

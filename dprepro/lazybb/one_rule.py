@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.lazybb.literals import Literals
-from dprepro.privacy.weighted import WeightedExponential
 
 
 @dataclass(frozen=True)
@@ -29,25 +28,6 @@ class Rule:
         outputs = np.full(literals.rows, float(-self.sign))
         outputs[literals.true_rows(self.column)] = self.sign
         return outputs
-
-
-@dataclass(frozen=True)
-class OneRuleLearner:
-    """Picks the 1-Rule of little weighted error, by noisy choice or the very best."""
-
-    choice: WeightedExponential
-
-    def fit(self, turn: int, literals: Literals, signed_weights: np.ndarray) -> Rule:
-        """Return the rule of one round.
-
-        `signed_weights` are the weights times the labels -1 and 1, float64 (n,). Candidates are
-        columns, negations and constants: 2 d + 2, whatever the rows.
-        """
-        chosen = self.choice.pick((turn,), -errors(literals, signed_weights))
-        d = literals.columns
-        if chosen < 2 * d:
-            return Rule(chosen % d, 1 if chosen < d else -1)
-        return Rule(None, 1 if chosen == 2 * d else -1)
 
 
 def errors(literals: Literals, signed_weights: np.ndarray) -> np.ndarray:

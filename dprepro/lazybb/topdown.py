@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.lazybb.literals import Literals
-from dprepro.privacy.weighted import WeightedExponential, WeightedNoisyMax
 
 
 @dataclass(frozen=True)
@@ -40,43 +39,54 @@ class Tree:
         return self.labels[at].astype(np.float64)
 
 
-@dataclass(frozen=True)
-class TopDownLearner:
-    """Grows trees of `splits` inner nodes.
+class LeafWeights:
+    """The leaves of a tree that is being grown, by the weights of both labels: exact, private.
 
-    `choice` picks leaf and column of each split by the Gini gain; `label` picks the label of each
-    leaf by its weight.
+    Parameters
+    ----------
+    literals
+        The rows.
+    signed_weights
+        The weights times the labels -1 and 1, float64 (n,).
     """
 
-    splits: int
-    choice: WeightedExponential
-    label: WeightedNoisyMax
-
-    def fit(self, turn: int, literals: Literals, signed_weights: np.ndarray) -> Tree:
-        """Return the tree of one round; see `OneRuleLearner.fit`."""
+    def __init__(self, literals: Literals, signed_weights: np.ndarray) -> None:
+        self._literals = literals
         # Weight of label -1 and of label 1, (n, 2).
-        weights = np.column_stack([np.maximum(-signed_weights, 0), np.maximum(signed_weights, 0)])
-        at = np.zeros(literals.rows, dtype=np.int64)
-        # Of each leaf so far: weights of both labels, in all and where each column is true.
-        whole = np.zeros((self.splits + 1, 2))
-        inside = np.zeros((self.splits + 1, literals.columns, 2))
-        gains = np.empty((self.splits + 1, literals.columns))
-        whole[0], inside[0] = weights.sum(axis=0), literals.sums(weights)
-        gains[0] = split_gains(whole[0], inside[0])
-        leaves, columns = np.empty((2, self.splits), dtype=np.int64)
-        for k in range(self.splits):
-            chosen = self.choice.pick((turn, k), gains[: k + 1].ravel())
-            leaf, columns[k] = divmod(chosen, literals.columns)
-            leaves[k] = leaf
-            _split(at, literals, leaf, columns[k], k + 1)
-            moved = weights * (at == k + 1)[:, None]
-            whole[k + 1], inside[k + 1] = moved.sum(axis=0), literals.sums(moved)
-            # What stays is the difference, which may round to a little below 0.
-            whole[leaf] = np.maximum(whole[leaf] - whole[k + 1], 0.0)
-            inside[leaf] = np.maximum(inside[leaf] - inside[k + 1], 0.0)
-            for part in (leaf, k + 1):
-                gains[part] = split_gains(whole[part], inside[part])
-        return Tree(leaves, columns, 2 * self.label.pick(turn, whole) - 1)
+        self._weights = np.column_stack(
+            [np.maximum(-signed_weights, 0), np.maximum(signed_weights, 0)]
+        )
+        self._at = np.zeros(literals.rows, dtype=np.int64)
+        # Of each leaf: weights of both labels, in all and where each column is true.
+        self._whole = [self._weights.sum(axis=0)]
+        self._inside = [literals.sums(self._weights)]
+        self._gains = [split_gains(self._whole[0], self._inside[0])]
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves so far."""
+        return len(self._whole)
+
+    def gains(self) -> np.ndarray:
+        """Return the gain of each column in each leaf, float64 (leaves, d)."""
+        return np.array(self._gains)
+
+    def weights(self) -> np.ndarray:
+        """Return the weights of labels -1 and 1 in each leaf, float64 (leaves, 2)."""
+        return np.array(self._whole)
+
+    def split(self, leaf: int, column: int) -> None:
+        """Move the rows of a leaf where a column is true to a new leaf."""
+        new = self.leaves
+        _split(self._at, self._literals, leaf, column, new)
+        moved = self._weights * (self._at == new)[:, None]
+        self._whole.append(moved.sum(axis=0))
+        self._inside.append(self._literals.sums(moved))
+        # What stays is the difference, which may round to a little below 0.
+        self._whole[leaf] = np.maximum(self._whole[leaf] - self._whole[new], 0.0)
+        self._inside[leaf] = np.maximum(self._inside[leaf] - self._inside[new], 0.0)
+        self._gains.append(split_gains(self._whole[new], self._inside[new]))
+        self._gains[leaf] = split_gains(self._whole[leaf], self._inside[leaf])
 
 
 def split_gains(whole: np.ndarray, inside: np.ndarray) -> np.ndarray:

@@ -9,11 +9,14 @@ from interpret.privacy import DPExplainableBoostingRegressor
 from dprepro.audit import Verdict, audit, find_case
 from dprepro.audit.case import Case
 from dprepro.ebm import curator, losses, queries
-from dprepro.lazybb import learners
+from dprepro.lazybb import calibration
+from dprepro.lazybb import curator as lazybb_curator
+from dprepro.lazybb.curator import LazyBBCurator
 from dprepro.privacy import composition, mechanisms
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
+from dprepro.privacy.robust import smooth_distance
 
 STRONG = 8.0
 FEW = 100
@@ -102,27 +105,40 @@ def test_the_exponential_choice_without_its_factor_of_two(monkeypatch):
 
 @pytest.mark.parametrize("name", ["lazybb-1r", "lazybb-topdown"])
 def test_weights_taken_for_four_times_as_smooth(name, monkeypatch):
-    smooth = learners.smooth_distance
-    monkeypatch.setattr(learners, "smooth_distance", lambda *arguments: smooth(*arguments) / 4)
+    plant(monkeypatch, "smooth_distance", lambda density, rows: smooth_distance(density, rows) / 4)
     assert caught(name, epsilon=2.0, trials=400)
 
 
 @pytest.mark.parametrize("name", ["lazybb-1r/boosted", "lazybb-topdown/boosted"])
 def test_a_density_forgotten(name, monkeypatch):
     """Rows may weigh 1 / (kappa n), but noise is scaled for 1 / n."""
-    monkeypatch.setattr(learners, "smooth_distance", lambda _, rows: 1 / rows)
+    plant(monkeypatch, "smooth_distance", lambda _, rows: 1 / rows)
     assert caught(name, epsilon=2.0, trials=600)
 
 
 def test_every_round_spends_all_of_epsilon(monkeypatch):
-    choice = learners.choice_epsilon
-    monkeypatch.setattr(learners, "choice_epsilon", lambda how, _, *given: choice(how, 1, *given))
+    choice = calibration.choice_epsilon
+    monkeypatch.setattr(
+        calibration, "choice_epsilon", lambda how, _, *given: choice(how, 1, *given)
+    )
+    with pytest.raises(BudgetError):
+        caught("lazybb-1r-approx/rounds", epsilon=2.0)
+    monkeypatch.setattr(LazyBBCurator, "_require_budget", lambda *_: None)
     assert caught("lazybb-1r-approx/rounds", epsilon=2.0)
 
 
 def test_a_split_pays_for_a_quarter_of_what_it_moves(monkeypatch):
-    monkeypatch.setattr(learners, "SPLIT_GAIN", learners.SPLIT_GAIN / 4)
+    plant(monkeypatch, "SPLIT_GAIN", calibration.SPLIT_GAIN / 4)
     assert caught("lazybb-topdown/splits", epsilon=2.0, trials=400)
+
+
+def plant(monkeypatch, name, wrong):
+    """Make the noise follow a wrong figure; the curator must refuse it unless it has it, too."""
+    monkeypatch.setattr(calibration, name, wrong)
+    with pytest.raises(SensitivityError):
+        find_case("lazybb-topdown/boosted", epsilon=2.0).fit(True, 0)
+    for query in (lazybb_curator.RuleQuery, lazybb_curator.SplitQuery, lazybb_curator.LabelQuery):
+        monkeypatch.setattr(query, "enforced", 0.0)
 
 
 # --- faults that others have shipped or published ------------------------------------------------

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dprepro.lazybb.literals import Literals
-from dprepro.lazybb.one_rule import OneRuleLearner, Rule, errors
-from dprepro.privacy.weighted import WeightedExponential
+from dprepro.lazybb.one_rule import Rule, errors
+from dprepro.lazybb.weighing import Weighing
+from tests.lazybb.lab import exact
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (40, 5))
@@ -32,6 +33,5 @@ def test_outputs_are_the_sign_where_the_column_is_true() -> None:
 
 @pytest.mark.parametrize("best", RULES)
 def test_without_noise_the_rule_that_is_always_right_is_found(best: Rule) -> None:
-    learner = OneRuleLearner(WeightedExponential())
-    signed = WEIGHTS * best.outputs(Literals(X))
-    assert learner.fit(0, Literals(X), signed) == best
+    hypotheses, _ = exact(X, best.outputs(Literals(X)), Weighing(0.4, 1.0), 1)
+    assert hypotheses == [best]

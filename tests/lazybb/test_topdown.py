@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from dprepro.lazybb.literals import Literals
-from dprepro.lazybb.topdown import TopDownLearner, Tree, gini, split_gains
-from dprepro.privacy.weighted import WeightedExponential, WeightedNoisyMax
+from dprepro.lazybb.topdown import LeafWeights, Tree, gini, split_gains
+from dprepro.lazybb.weighing import Weighing
+from tests.lazybb.lab import exact
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (300, 6))
 LITERALS = Literals(X)
-EXACT = (WeightedExponential(), WeightedNoisyMax())
 
 
 def gains_of(literals: Literals, weights: np.ndarray) -> np.ndarray:
@@ -46,25 +46,30 @@ def test_a_tree_routes_rows_by_its_splits() -> None:
 
 def test_the_exact_learner_finds_a_tree_that_is_there() -> None:
     signs = np.where(X[:, 1], np.where(X[:, 3], 1.0, -1.0), -1.0)
-    tree = TopDownLearner(2, *EXACT).fit(0, LITERALS, signs / 300)
+    [tree], _ = exact(X, signs, Weighing(0.4, 1.0), 1, splits=2)
     np.testing.assert_array_equal(tree.outputs(LITERALS), signs)
     assert tree.columns == {1, 3}
 
 
-def test_each_split_is_the_best_of_all_leaves() -> None:
+def test_the_gains_and_weights_of_leaves_are_those_of_their_rows() -> None:
     signs, weights = RNG.choice([-1.0, 1.0], 300), RNG.dirichlet(np.ones(300))
-    tree = TopDownLearner(4, *EXACT).fit(0, LITERALS, signs * weights)
-    leaf = np.zeros(300, dtype=int)
-    for k in range(4):
-        before = potential(signs, weights, leaf)
-        gains = {}
-        for candidate in range(k + 1):
-            for j in range(6):
-                after = np.where((leaf == candidate) & (X[:, j] == 1), k + 1, leaf)
-                gains[candidate, j] = before - potential(signs, weights, after)
-        chosen = int(tree.leaves[k]), int(tree.splits[k])
-        assert gains[chosen] >= max(gains.values()) - 1e-12
-        leaf[(leaf == chosen[0]) & (X[:, chosen[1]] == 1)] = k + 1
-    for number, label in enumerate(tree.labels):
-        votes = np.sum((signs * weights)[leaf == number])
-        assert label == (1 if votes > 0 else -1)
+    leaves, at = LeafWeights(LITERALS, signs * weights), np.zeros(300, dtype=int)
+    for new, (leaf, column) in enumerate([(0, 3), (1, 0), (0, 5), (2, 1)], start=1):
+        leaves.split(leaf, column)
+        at[(at == leaf) & (X[:, column] == 1)] = new
+        before = potential(signs, weights, at)
+        for (k, j), gain in np.ndenumerate(leaves.gains()):
+            after = np.where((at == k) & (X[:, j] == 1), 99, at)
+            assert abs(gain - (before - potential(signs, weights, after))) < 1e-12
+    by_label = [[weights[(at == k) & (signs == s)].sum() for s in (-1, 1)] for k in range(5)]
+    np.testing.assert_allclose(leaves.weights(), by_label, atol=1e-14)
+
+
+def test_each_split_of_the_exact_learner_is_the_best_of_all_leaves() -> None:
+    signs = RNG.choice([-1.0, 1.0], 300)
+    [tree], _ = exact(X, signs, Weighing(0.4, 1.0), 1, splits=4)
+    leaves = LeafWeights(LITERALS, signs / 300)
+    for leaf, column in zip(tree.leaves, tree.splits, strict=True):
+        assert leaves.gains()[leaf, column] >= leaves.gains().max() - 1e-12
+        leaves.split(leaf, column)
+    np.testing.assert_array_equal(tree.labels, 2 * leaves.weights().argmax(axis=1) - 1)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dprepro.lazybb.boosting import Boosting
 from dprepro.lazybb.literals import Literals
 from dprepro.lazybb.one_rule import errors
 from dprepro.lazybb.topdown import split_gains
+from dprepro.lazybb.weighing import Weighing
 from dprepro.privacy.robust import (
     LEAF_WEIGHTS,
     ONE_RULE_ERROR,
@@ -83,12 +83,12 @@ def test_boosting_keeps_neighbours_within_zeta() -> None:
     for _ in range(3000):
         n, rounds = int(rng.integers(2, 12)), int(rng.integers(0, 8))
         density = float(rng.uniform(0.1, 1.0))
-        boosting = Boosting(
-            8, rng.choice([0.2, 1.0, 3.0]), density, rng.choice(["signed", "agreements"])
+        weighing = Weighing(
+            rng.choice([0.2, 1.0, 3.0]), density, rng.choice(["signed", "agreements"])
         )
         margins = rng.choice(np.arange(-rounds, rounds + 1, 2), n + 1).astype(float)
-        first = np.append(boosting.weights(margins[:n], rounds), 0.0)
-        second = np.append(0.0, boosting.weights(margins[1:], rounds))
+        first = np.append(weighing.weights(margins[:n], rounds), 0.0)
+        second = np.append(0.0, weighing.weights(margins[1:], rounds))
         distance = np.abs(first - second).sum() / 2
         zeta = smooth_distance(density, n)
         assert distance <= zeta * (1 + 1e-9)

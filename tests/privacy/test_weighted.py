@@ -8,16 +8,20 @@ from scipy import stats
 
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.release import BudgetError, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.weighted import (
-    WeightedExponential,
-    WeightedNoisyMax,
-    weighted_exponential,
-    weighted_noisy_max,
-)
+from dprepro.privacy.weighted import WeightedExponential, weighted_noisy_max
 
 DRAWS = 40_000
 QUALITY = np.array([-0.3, -0.1, -0.5, -0.1, -0.9])
+
+
+class Choice(Query):
+    """A choice whose qualities move by what is charged."""
+
+    @property
+    def enforced(self) -> float:
+        return self.charged
 
 
 def source(seed: int | None = 0) -> NoiseSource:
@@ -31,24 +35,31 @@ def probabilities(eta: float, quality: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("eta", [0.0001, 2.0, 11.0])
 def test_the_exponential_mechanism_has_its_probabilities(eta: float) -> None:
-    choice = weighted_exponential(
-        source(), (DRAWS,), releases="x", eta=eta, robust_sensitivity=0.01
-    )
-    picked = [choice.pick((i,), QUALITY) for i in range(DRAWS)]
+    choice = WeightedExponential(source(), (DRAWS,), releases="x", eta=eta, robust_sensitivity=0.01)
+    picked = [int(choice.pick((i,), QUALITY, Choice(0.01, 1.0)).value) for i in range(DRAWS)]
     observed = np.bincount(picked, minlength=QUALITY.size)
     expected = DRAWS * probabilities(eta, QUALITY)
     assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 
 def test_qualities_out_of_reach_of_exp_do_no_harm() -> None:
-    choice = weighted_exponential(source(), (50,), releases="x", eta=1e9, robust_sensitivity=1.0)
-    assert {choice.pick((i,), QUALITY - 1e6) for i in range(50)} <= {1, 3}
+    choice = WeightedExponential(source(), (50,), releases="x", eta=1e9, robust_sensitivity=1.0)
+    query = Choice(1.0, 1.0)
+    assert {int(choice.pick((i,), QUALITY - 1e6, query).value) for i in range(50)} <= {1, 3}
 
 
-def test_without_noise_the_best_is_picked() -> None:
-    assert WeightedExponential().pick((3,), QUALITY) == 1
-    values = np.array([[0.2, 0.1], [0.0, 0.3]])
-    np.testing.assert_array_equal(WeightedNoisyMax().pick(9, values), [0, 1])
+def test_a_query_that_charges_twice_as_much_is_answered_at_half_the_rate() -> None:
+    choice = WeightedExponential(source(), (2,), releases="x", eta=3.0, robust_sensitivity=0.2)
+    scales = [choice.pick((k,), QUALITY, Choice(0.2 * (k + 1), 1.0)).scale for k in range(2)]
+    assert scales == pytest.approx([1 / 3, 2 / 3])
+
+
+def test_no_choice_is_made_twice() -> None:
+    choice = WeightedExponential(source(), (3, 2), releases="x", eta=3.0, robust_sensitivity=0.2)
+    choice.pick((2, 1), QUALITY, Choice(0.2, 1.0))
+    for use in ((2, 1), (3, 0), (-1, 0), (1,)):
+        with pytest.raises(BudgetError, match="answered before"):
+            choice.pick(use, QUALITY, Choice(0.2, 1.0))
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.7, 3.0])
@@ -58,7 +69,9 @@ def test_noisy_max_has_its_probabilities(gap: float) -> None:
         source(), (DRAWS, 1, 2), releases="x", eta=eta, robust_sensitivity=0.1
     )
     values = np.array([[gap, 0.0]])
-    losses = sum(int(label.pick(i, values)[0]) for i in range(DRAWS))
+    query = Choice(0.1, 1.0)
+    noisy = [label.answer(i, values, query).value for i in range(DRAWS)]
+    losses = int(np.argmax(noisy, axis=2).sum())
     # The difference of two Laplace draws exceeds x with probability (2 + eta x) e^(-eta x) / 4.
     p = (2 + eta * gap) * np.exp(-eta * gap) / 4
     assert stats.binomtest(losses, DRAWS, p).pvalue > 1e-4
@@ -66,7 +79,7 @@ def test_noisy_max_has_its_probabilities(gap: float) -> None:
 
 def test_the_ledger_says_what_theorems_3_and_4_say() -> None:
     noise = source(None)
-    weighted_exponential(noise, (6, 5), releases="a", eta=4.0, robust_sensitivity=0.01)
+    WeightedExponential(noise, (6, 5), releases="a", eta=4.0, robust_sensitivity=0.01)
     weighted_noisy_max(noise, (6, 3, 2), releases="b", eta=5.0, robust_sensitivity=0.02)
     assert [entry.uses for entry in noise.ledger.entries] == [30, 6]
     assert noise.ledger.verify() == pytest.approx(30 * 2 * 4.0 * 0.01 + 6 * 5.0 * 0.02)

@@ -1,0 +1,276 @@
+"""The curator of LazyBB: rows, labels, margins and the smooth weights stay here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from dprepro.lazybb.calibration import Rates
+from dprepro.lazybb.literals import Literals
+from dprepro.lazybb.one_rule import errors
+from dprepro.lazybb.rademacher import accuracy_bound
+from dprepro.lazybb.topdown import LeafWeights
+from dprepro.lazybb.weighing import Weighing
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private
+from dprepro.privacy.release import Curator, Instruction, Query, Release, SensitivityError
+from dprepro.privacy.robust import LEAF_WEIGHTS, ONE_RULE_ERROR, SPLIT_GAIN, smooth_distance
+from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.uses import LaplaceUses
+from dprepro.privacy.weighted import WeightedExponential, weighted_noisy_max
+
+DIAGNOSTICS = (
+    "advantages and margins on the training rows, and the bound made of them (diagnostics)"
+)
+
+
+class Hypothesis(Protocol):
+    """What a round adds to the vote."""
+
+    @property
+    def columns(self) -> set[int]:
+        """The columns it reads."""
+        ...
+
+    def outputs(self, literals: Literals) -> np.ndarray:
+        """Return -1.0 or 1.0 for each row, float64 (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class BooleanRows:
+    """The rows of a fit: columns, and the labels as -1.0 and 1.0, float64 (n,)."""
+
+    literals: Literals
+    signs: np.ndarray
+
+
+class Diagnostics(NamedTuple):
+    """Exact figures of the training rows, which epsilon does not cover.
+
+    `edges`: the advantage of each round, 1/2 less its weighted error, float64 (rounds,).
+    `margins`: the mean vote times the label of each row, float64 (n,).
+    """
+
+    edges: np.ndarray
+    margins: np.ndarray
+
+
+@dataclass(frozen=True)
+class SmoothQuery(Query):
+    """A choice by the weights of one round, of which no row has more than 1 / (kappa n).
+
+    Attributes
+    ----------
+    density, rows
+        kappa and n. The curator projects to this density.
+    moves
+        What is chosen by moves by so many zeta; see `privacy.robust`.
+    """
+
+    density: float
+    rows: int
+    moves: ClassVar[float]
+
+    @property
+    def enforced(self) -> float:
+        """`moves` zeta, zeta = 1 / (kappa n)."""
+        return self.moves * smooth_distance(self.density, self.rows)
+
+
+@dataclass(frozen=True)
+class RuleQuery(SmoothQuery):
+    """The 1-Rule of a round, by its weighted error: a position among `errors`."""
+
+    moves = ONE_RULE_ERROR
+
+
+@dataclass(frozen=True)
+class SplitQuery(SmoothQuery):
+    """The next split of a tree, by its gain: leaf times columns plus column."""
+
+    moves = SPLIT_GAIN
+
+
+@dataclass(frozen=True)
+class LabelQuery(SmoothQuery):
+    """The labels -1 and 1 of all leaves, by the weights of both."""
+
+    moves = LEAF_WEIGHTS
+
+
+@dataclass(frozen=True)
+class Split(Instruction):
+    """Cut a leaf of the round's tree: rows where the column is true move to a new leaf."""
+
+    leaf: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Vote(Instruction):
+    """End a round: weigh the rows of the next one by how this hypothesis judged them."""
+
+    hypothesis: Hypothesis
+
+
+class LazyBBCurator(Curator):
+    """Holds the rows of a fit; answers for one round after the other.
+
+    Parameters
+    ----------
+    private
+        What the fit was given. Its numbers of rows and columns count as public.
+    weighing
+        How margins become weights.
+    ledger, seed
+        See `Curator`.
+    diagnostics
+        Whether `diagnose` may be asked; the ledger then lists what it gives.
+    """
+
+    def __init__(
+        self,
+        private: Private[BooleanRows],
+        weighing: Weighing,
+        ledger: Ledger,
+        seed: int | None,
+        *,
+        diagnostics: bool = False,
+    ) -> None:
+        if diagnostics:
+            ledger.unpaid.append(DIAGNOSTICS)
+        super().__init__(ledger, seed)
+        rows = private.open()
+        self._literals, self._signs = rows.literals, rows.signs
+        self._weighing, self._diagnostics = weighing, diagnostics
+        self._margins = np.zeros(rows.literals.rows)
+        self._edges: list[float] = []
+        self._turn = 0
+        self._weights: np.ndarray | None = None
+        self._leaves: LeafWeights | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, n."""
+        return self._literals.rows
+
+    @property
+    def columns(self) -> int:
+        """The number of Boolean columns, d."""
+        return self._literals.columns
+
+    def enter(self, rates: Rates) -> None:
+        """Enter the noise of all rounds.
+
+        Raises
+        ------
+        BudgetError
+            If all rounds would spend more than the ledger states, and no gap is named.
+        SensitivityError
+            If a gap is named that the ledger does not list.
+        """
+        self._choice = WeightedExponential(
+            self._source,
+            (rates.rounds, rates.splits) if rates.splits else (rates.rounds,),
+            releases=rates.choice.releases,
+            eta=rates.choice.eta,
+            robust_sensitivity=rates.choice.sensitivity,
+        )
+        if rates.labels is not None:
+            self._labels: LaplaceUses = weighted_noisy_max(
+                self._source,
+                (rates.rounds, rates.splits + 1, 2),
+                releases=rates.labels.releases,
+                eta=rates.labels.eta,
+                robust_sensitivity=rates.labels.sensitivity,
+            )
+        self._require_budget(rates.gap)
+
+    def choose_rule(self, query: RuleQuery) -> Release:
+        """Return the 1-Rule of this round, an integer."""
+        quality = -errors(self._literals, self._signed_weights(query))
+        return self._announce(query, self._pick((self._turn,), quality, query))
+
+    def choose_split(self, query: SplitQuery) -> Release:
+        """Return the next split of this round's tree, an integer; see `SplitQuery`."""
+        tree = self._tree(query)
+        use = (self._turn, tree.leaves - 1)
+        return self._announce(query, self._pick(use, tree.gains().ravel(), query))
+
+    def label_leaves(self, query: LabelQuery) -> Release:
+        """Return the label of each leaf of this round's tree, int64 (leaves,) of -1 and 1."""
+        noisy = self._noisy(self._turn, self._tree(query).weights(), query)
+        labels = 2 * np.argmax(noisy.value, axis=1) - 1
+        return self._announce(query, Release(labels, noisy.scale))
+
+    def diagnose(self) -> Diagnostics:
+        """Return exact figures of the rounds so far, which the ledger lists.
+
+        Raises
+        ------
+        SensitivityError
+            If it does not: the curator was not made for diagnostics.
+        """
+        if not self._diagnostics:
+            raise SensitivityError("exact figures are not listed: make the curator for diagnostics")
+        return Diagnostics(np.array(self._edges), self._margins / self._turn)
+
+    def accuracy_bound(self) -> float:
+        """Return `rademacher.accuracy_bound` of a vote of 1-Rules; raises as `diagnose`."""
+        return accuracy_bound(self._literals, self.diagnose().margins, self._turn)
+
+    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: Query) -> Release:
+        return self._choice.pick(use, quality, query)
+
+    def _noisy(self, turn: int, weights: np.ndarray, query: Query) -> Release:
+        return self._labels.answer(turn, weights, query)
+
+    def _signed_weights(self, query: SmoothQuery) -> np.ndarray:
+        """Return the weights of this round times the labels -1 and 1, float64 (n,)."""
+        if (query.density, query.rows) != (self._weighing.density, self.rows):
+            raise SensitivityError("the rows are weighed with another density than the query has")
+        if self._weights is None:
+            self._weights = self._signs * self._weighing.weights(self._margins, self._turn)
+        return self._weights
+
+    def _tree(self, query: SmoothQuery) -> LeafWeights:
+        """Return the leaves of this round's tree so far."""
+        if self._leaves is None:
+            self._leaves = LeafWeights(self._literals, self._signed_weights(query))
+        return self._leaves
+
+    def _follow(self, instruction: Any) -> None:
+        if isinstance(instruction, Split) and self._leaves is not None:
+            self._leaves.split(instruction.leaf, instruction.column)
+        elif isinstance(instruction, Vote):
+            self._end_round(instruction.hypothesis.outputs(self._literals))
+
+    def _end_round(self, outputs: np.ndarray) -> None:
+        if self._diagnostics and self._weights is not None:
+            self._edges.append(float(self._weights @ outputs / 2))
+        self._margins += self._signs * outputs
+        self._turn += 1
+        self._weights = self._leaves = None
+
+
+class ExactCurator(LazyBBCurator):
+    """A curator without noise, for the exact learner: it promises nothing and keeps no ledger."""
+
+    def __init__(
+        self, private: Private[BooleanRows], weighing: Weighing, *, diagnostics: bool
+    ) -> None:
+        nothing = Ledger(math.inf, 0.0, REPLACE_ONE)
+        super().__init__(private, weighing, nothing, None, diagnostics=diagnostics)
+
+    def enter(self, rates: Rates) -> None:
+        """Enter nothing: there is no noise."""
+
+    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: Query) -> Release:
+        return Release(np.asarray(np.argmax(quality)), 0.0)
+
+    def _noisy(self, turn: int, weights: np.ndarray, query: Query) -> Release:
+        return Release(weights, 0.0)

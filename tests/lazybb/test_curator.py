@@ -1,0 +1,224 @@
+"""The curator: no exchange of a row moves a choice further than is charged; no answer twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dprepro.lazybb import calibration
+from dprepro.lazybb import curator as module
+from dprepro.lazybb.boosting import boost
+from dprepro.lazybb.calibration import ZETA_TWICE, rates_of
+from dprepro.lazybb.curator import (
+    DIAGNOSTICS,
+    LabelQuery,
+    LazyBBCurator,
+    RuleQuery,
+    Split,
+    SplitQuery,
+    Vote,
+)
+from dprepro.lazybb.learners import make_learner
+from dprepro.lazybb.one_rule import Rule
+from dprepro.lazybb.weighing import Weighing
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.release import BudgetError, Query, Release, SensitivityError, listening
+from dprepro.privacy.robust import LEAF_WEIGHTS, ONE_RULE_ERROR, SPLIT_GAIN
+from tests.lazybb.lab import budget, curator, rows_of
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 2, (60, 5))
+SIGNS = np.where(X[:, 1] + RNG.normal(0, 0.5, 60) > 0.5, 1.0, -1.0)
+SMOOTH: Any = {"density": 0.25, "rows": 60}
+ZETA = 1 / (0.25 * 60)
+BASES = pytest.mark.parametrize("splits", [0, 3])
+
+
+# --- what is enforced -----------------------------------------------------------------------------
+
+
+class Exposed(LazyBBCurator):
+    """Shows the exact qualities and weights from which it would choose."""
+
+    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: Query) -> Release:
+        return Release(quality, 0.0)
+
+    def _noisy(self, turn: int, weights: np.ndarray, query: Query) -> Release:
+        self.shown = weights
+        return Release(weights, 0.0)
+
+
+def exact_answers(X: np.ndarray, signs: np.ndarray, votes: list[Rule]) -> list[np.ndarray]:
+    """Return the errors of all rules, the gains of two leaves and their weights, after votes."""
+    n = len(X)
+    smooth: Any = {"density": 0.25, "rows": n}
+    made = Exposed(rows_of(X, signs), Weighing(2.0, 0.25), Ledger(1.0, 0.0, "replace-one"), 0)
+    for rule in votes:
+        made.tell(Vote(rule))
+    errors = made.choose_rule(RuleQuery(9.0, 1.0, **smooth)).value
+    made.choose_split(SplitQuery(9.0, 1.0, **smooth))
+    made.tell(Split(0, 0))
+    gains = made.choose_split(SplitQuery(9.0, 1.0, **smooth)).value
+    made.label_leaves(LabelQuery(9.0, 1.0, **smooth))
+    return [errors, gains, made.shown.ravel()]
+
+
+def test_no_exchange_of_a_row_moves_an_answer_by_more_than_is_enforced() -> None:
+    """Every row of a small table, exchanged for every other, after rounds that were told."""
+    rng = np.random.default_rng(1)
+    largest = np.zeros(3)
+    for _ in range(25):
+        n = int(rng.integers(8, 13))
+        X, signs = rng.integers(0, 2, (n, 2)), rng.choice([-1.0, 1.0], n)
+        votes = [Rule(int(rng.integers(0, 2)), int(rng.choice([-1, 1]))) for _ in range(2)]
+        before, zeta = exact_answers(X, signs, votes), 1 / (0.25 * n)
+        for place in range(n):
+            for row in np.ndindex(2, 2, 2):
+                other, labels = X.copy(), signs.copy()
+                other[place], labels[place] = row[:2], 2 * row[2] - 1
+                after = exact_answers(other, labels, votes)
+                errors, gains, weights = (b - a for a, b in zip(before, after, strict=True))
+                # A choice pays for half the largest difference between two candidates' moves.
+                moved = [np.abs(errors).max(), np.ptp(gains) / 2, np.abs(weights).sum()]
+                largest = np.maximum(largest, np.array(moved) / zeta)
+    assert (largest <= np.array([ONE_RULE_ERROR, SPLIT_GAIN, LEAF_WEIGHTS]) * (1 + 1e-9)).all()
+    assert largest[0] > 0.9 * ONE_RULE_ERROR
+    assert largest[2] > 0.9 * LEAF_WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("query", "moves"), [(RuleQuery, 1.0), (SplitQuery, 4.0), (LabelQuery, 2.0)]
+)
+def test_a_query_that_charges_less_than_it_enforces_cannot_be_built(
+    query: Any, moves: float
+) -> None:
+    assert query(moves * ZETA, 1.0, **SMOOTH).enforced == pytest.approx(moves * ZETA)
+    with pytest.raises(SensitivityError, match="charge at least"):
+        query(0.99 * moves * ZETA, 1.0, **SMOOTH)
+
+
+@BASES
+def test_weights_of_another_density_are_refused(splits: int) -> None:
+    """Projection forgotten: a query for smoother weights than the curator's."""
+    made = curator(X, SIGNS, density=0.1)
+    learner = make_learner(made, budget(), splits, 0.5)
+    with pytest.raises(SensitivityError, match="another density"):
+        learner.fit(made)
+
+
+# --- planted faults -------------------------------------------------------------------------------
+
+
+@BASES
+@pytest.mark.parametrize("fault", ["smooth_distance", "SPLIT_GAIN", "ONE_RULE_ERROR"])
+def test_noise_for_a_smaller_sensitivity_cannot_be_asked(
+    splits: int, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    correct = getattr(calibration, fault)
+    wrong = (lambda *a: correct(*a) / 2) if callable(correct) else correct / 2
+    monkeypatch.setattr(calibration, fault, wrong)
+    if (fault, splits) in (("SPLIT_GAIN", 0), ("ONE_RULE_ERROR", 3)):
+        make_learner(curator(X, SIGNS), budget(), splits, 0.5)
+        return
+    with pytest.raises(SensitivityError):
+        make_learner(curator(X, SIGNS), budget(), splits, 0.5)
+
+
+@BASES
+def test_composition_forgotten_is_refused(splits: int) -> None:
+    spends = replace(rates_of(budget(rounds=1), splits, 0.5, 60), rounds=20)
+    with pytest.raises(BudgetError, match="divide the budget"):
+        curator(X, SIGNS).enter(spends)
+
+
+def test_the_authors_noise_is_entered_by_the_name_of_its_gap_alone() -> None:
+    rates = rates_of(budget(calibration="code"), 3, 0.5, 60)
+    curator(X, SIGNS, gaps=(ZETA_TWICE,)).enter(rates)
+    with pytest.raises(SensitivityError, match="divided by zeta twice"):
+        curator(X, SIGNS).enter(rates)
+    with pytest.raises(BudgetError):
+        curator(X, SIGNS, gaps=(ZETA_TWICE,)).enter(replace(rates, gap=None))
+
+
+def labels_of(seed: int) -> np.ndarray:
+    """Return the labels of four leaves whose rows say nothing, by noise alone."""
+    made = curator(np.zeros((60, 5)), np.resize([1.0, -1.0], 60), seed=seed)
+    return make_learner(made, budget(rounds=1), 3, 0.5).fit(made).labels
+
+
+def check_labels() -> None:
+    """Raise unless the labels of all leaves are those of fair coins."""
+    labels = np.array([labels_of(seed) for seed in range(150)])
+    assert (np.abs(labels.mean(axis=0)) < 0.35).all()
+    assert np.abs(np.corrcoef(labels.T) - np.eye(4)).max() < 0.35
+
+
+def test_labels_of_leaves_that_say_nothing_are_fair_coins() -> None:
+    check_labels()
+
+
+@pytest.mark.parametrize("fault", ["a leaf without noise", "the same noise in two leaves"])
+def test_planted_faults_of_the_noise_are_caught(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laplace = NoiseSource.laplace
+
+    def faulty(*arguments: Any, **settings: Any) -> np.ndarray:
+        noise = laplace(*arguments, **settings)
+        noise[:, 2] = 0.0 if fault == "a leaf without noise" else noise[:, 1]
+        return noise
+
+    monkeypatch.setattr(NoiseSource, "laplace", faulty)
+    with pytest.raises(AssertionError):
+        check_labels()
+
+
+# --- what leaves the curator ----------------------------------------------------------------------
+
+
+@BASES
+def test_no_more_rounds_are_answered_than_the_ledger_has(splits: int) -> None:
+    made = curator(X, SIGNS)
+    learner = make_learner(made, budget(rounds=2), splits, 0.5)
+    with pytest.raises(BudgetError, match="none that the ledger has"):
+        boost(made, learner, 3)
+
+
+def test_no_choice_is_made_twice() -> None:
+    made = curator(X, SIGNS)
+    learner = make_learner(made, budget(), 0, 0.5)
+    learner.fit(made)
+    with pytest.raises(BudgetError, match="answered before"):
+        learner.fit(made)
+
+
+def test_listeners_hear_what_is_chosen_and_told() -> None:
+    heard: list[type] = []
+
+    class Listener:
+        def asked(self, query: Query, release: Release) -> None:
+            heard.append(type(query))
+
+        def told(self, instruction: Any) -> None:
+            heard.append(type(instruction))
+
+    with listening(Listener()):
+        made = curator(X, SIGNS)
+    boost(made, make_learner(made, budget(), 2, 0.5), 2)
+    assert heard == [SplitQuery, Split, SplitQuery, Split, LabelQuery, Vote] * 2
+
+
+def test_diagnostics_are_listed_or_refused() -> None:
+    silent = curator(X, SIGNS)
+    with pytest.raises(SensitivityError, match="make the curator for diagnostics"):
+        silent.diagnose()
+    assert DIAGNOSTICS not in silent._source.ledger.unpaid
+    open_about_it = curator(X, SIGNS, diagnostics=True)
+    assert open_about_it._source.ledger.unpaid[0] == module.DIAGNOSTICS
+    boost(open_about_it, make_learner(open_about_it, budget(), 0, 0.5), 20)
+    assert open_about_it.diagnose().edges.shape == (20,)
+    assert open_about_it.diagnose().margins.shape == (60,)

@@ -1,0 +1,74 @@
+"""Numbered uses: each answered once, with the noise of what its query charges, in every number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.release import BudgetError, Query
+from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.uses import ExponentialUses, LaplaceUses, SampledGaussianUses
+
+
+class Sum(Query):
+    """A sum that moves by what is charged."""
+
+    @property
+    def enforced(self) -> float:
+        return self.charged
+
+
+def source() -> NoiseSource:
+    return NoiseSource(Ledger(1.0, 1e-5, REPLACE_ONE), 0)
+
+
+SAMPLED: dict[str, Any] = {"noise_multiplier": 2.0, "uses": 3, "sampling": 0.1, "budget": (1, 1e-5)}
+
+
+def test_laplace_noise_follows_what_is_charged_and_differs_in_every_number() -> None:
+    uses = LaplaceUses(source(), (2, 4000), releases="x", epsilon=0.5, sensitivity=2.0, uses=2)
+    one, two = (uses.answer(k, np.zeros(4000), Sum(2.0 * (k + 1), 1.0)) for k in range(2))
+    assert (one.scale, two.scale) == (4.0, 8.0)
+    assert np.abs(one.value).mean() == pytest.approx(4.0, rel=0.1)
+    assert np.abs(two.value).mean() == pytest.approx(8.0, rel=0.1)
+    assert np.unique(np.concatenate([one.value, two.value])).size == 8000
+
+
+@pytest.mark.parametrize("use", [0, 2, -1])
+def test_no_use_is_answered_twice_or_beyond_the_ledger(use: int) -> None:
+    uses = LaplaceUses(source(), (2, 3), releases="x", epsilon=0.5, sensitivity=1.0, uses=2)
+    uses.answer(0, np.zeros(3), Sum(1.0, 1.0))
+    with pytest.raises(BudgetError, match="answered before"):
+        uses.answer(use, np.zeros(3), Sum(1.0, 1.0))
+
+
+def test_an_answer_has_no_more_numbers_than_there_is_noise() -> None:
+    uses = LaplaceUses(source(), (2, 3), releases="x", epsilon=0.5, sensitivity=1.0, uses=2)
+    with pytest.raises(ValueError, match="broadcast"):
+        uses.answer(0, np.zeros(4), Sum(1.0, 1.0))
+
+
+def test_draws_of_a_choice_are_handed_out_once() -> None:
+    uses = ExponentialUses(
+        source(), (2, 5), use_axes=1, releases="x", epsilon=0.5, sensitivity=1.0, uses=2
+    )
+    scale, draws = uses.hand_to_kernel((0,), Sum(3.0, 1.0))
+    assert scale == pytest.approx(3 * 2 * 1.0 / 0.5)
+    assert draws.shape == (5,)
+    with pytest.raises(BudgetError):
+        uses.hand_to_kernel((0,), Sum(3.0, 1.0))
+
+
+def test_sampled_sums_are_answered_as_often_as_there_are_draws() -> None:
+    uses = SampledGaussianUses(source(), (900,), draws=2, releases="x", sensitivity=1.5, **SAMPLED)
+    one, two = (uses.answer(np.zeros(900, np.float32), Sum(1.5, 1.0)) for _ in range(2))
+    assert one.scale == 3.0
+    assert one.value.dtype == np.float32
+    assert np.std(one.value) == pytest.approx(3.0, rel=0.1)
+    assert not np.isin(one.value, two.value).any()
+    with pytest.raises(BudgetError, match="entered for 2 sums"):
+        uses.answer(np.zeros(900, np.float32), Sum(1.5, 1.0))
