@@ -42,7 +42,7 @@ class OneRunResult:
     adjacency: str
     epsilon: float
     delta: float
-    true_epsilon: float
+    spent_epsilon: float
     gaps: tuple[str, ...]
     canaries: int
     guesses: int
@@ -55,7 +55,7 @@ class OneRunResult:
     def verdict(self) -> Verdict:
         """The verdict on the higher of the two bounds; each holds with the stated confidence."""
         highest = max(self.lower_bound, self.independent_bound or 0.0)
-        return judge(highest, self.epsilon, self.true_epsilon)
+        return judge(highest, self.epsilon, self.spent_epsilon)
 
     @property
     def unexplained(self) -> bool:
@@ -72,7 +72,7 @@ class OneRunResult:
             "adjacency": self.adjacency,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "ledger_epsilon": rounded(self.true_epsilon),
+            "ledger_epsilon": rounded(self.spent_epsilon),
             "gaps": list(self.gaps),
             "bound": "one run",
             "canaries": self.canaries,
@@ -105,7 +105,7 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
         adjacency=ledger.adjacency,
         epsilon=ledger.epsilon,
         delta=ledger.delta,
-        true_epsilon=ledger.verify(),
+        spent_epsilon=ledger.spent_epsilon(),
         gaps=reasons(ledger),
         canaries=case.canaries,
         guesses=guesses,

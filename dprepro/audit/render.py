@@ -54,7 +54,7 @@ def _cells(result: Result) -> dict[str, str]:
     return {
         "audited": _name(result),
         **bounds,
-        "ledger": f"{result.true_epsilon:.3f}",
+        "ledger": f"{result.spent_epsilon:.3f}",
         "stated": f"{result.epsilon:g}",
         "verdict": result.verdict.value,
     }

@@ -61,7 +61,7 @@ class AuditResult:
         What was audited; see `Case`.
     adjacency, epsilon, delta
         The guarantee that the ledger states.
-    true_epsilon
+    spent_epsilon
         What the ledger's entries add up to.
     gaps
         What the ledger names as unpaid or unproved: why an excess may be expected.
@@ -80,7 +80,7 @@ class AuditResult:
     adjacency: str
     epsilon: float
     delta: float
-    true_epsilon: float
+    spent_epsilon: float
     gaps: tuple[str, ...]
     bound: str
     lower_bound: float
@@ -92,7 +92,7 @@ class AuditResult:
     @property
     def verdict(self) -> Verdict:
         """See `Verdict`."""
-        return judge(self.lower_bound, self.epsilon, self.true_epsilon)
+        return judge(self.lower_bound, self.epsilon, self.spent_epsilon)
 
     @property
     def unexplained(self) -> bool:
@@ -108,7 +108,7 @@ class AuditResult:
             "adjacency": self.adjacency,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "ledger_epsilon": rounded(self.true_epsilon),
+            "ledger_epsilon": rounded(self.spent_epsilon),
             "gaps": list(self.gaps),
             "bound": self.bound,
             "lower_bound": rounded(self.lower_bound),
@@ -119,11 +119,11 @@ class AuditResult:
         }
 
 
-def judge(lower_bound: float, epsilon: float, true_epsilon: float) -> Verdict:
+def judge(lower_bound: float, epsilon: float, spent_epsilon: float) -> Verdict:
     """Compare a lower bound with the stated epsilon and with the ledger's sum."""
     if lower_bound > epsilon + TOLERANCE:
         return Verdict.EXCEEDED
-    return Verdict.ABOVE_LEDGER if lower_bound > true_epsilon + TOLERANCE else Verdict.WITHIN
+    return Verdict.ABOVE_LEDGER if lower_bound > spent_epsilon + TOLERANCE else Verdict.WITHIN
 
 
 def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> AuditResult:
@@ -153,7 +153,7 @@ def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) ->
         adjacency=ledger.adjacency,
         epsilon=ledger.epsilon,
         delta=ledger.delta,
-        true_epsilon=ledger.verify(),
+        spent_epsilon=ledger.spent_epsilon(),
         gaps=reasons(ledger),
         bound="GDP" if gaussian else "(epsilon, delta)",
         lower_bound=epsilon_of(found, ledger.delta) if gaussian else max(0.0, found),

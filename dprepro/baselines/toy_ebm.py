@@ -136,7 +136,7 @@ class _ToyDPEBM(BaseEstimator):
             noise_multiplier=multiplier,
             sensitivity=Sensitivity(1.0, math.sqrt(2)),
             uses=self.n_epochs,
-            budget=(self.epsilon, self.delta),
+            budget=self.ledger_.budget,
         )
 
     def _scores(self, X: Any) -> np.ndarray:

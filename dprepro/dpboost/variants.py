@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from dprepro.dpboost.subsets import FixedSizes, IndependentRows, Subsets
-from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
+from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Variant:
         For the ledger, beside what the domain and the task bring.
     """
 
-    adjacency: str
+    adjacency: Adjacency
     split_share: float
     complete: bool
     max_leaves: int

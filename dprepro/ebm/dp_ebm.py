@@ -25,7 +25,7 @@ from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
     ZERO_OUT,
-    check_adjacency,
+    Adjacency,
     histogram_sensitivity,
     leaf_sum_sensitivity,
 )
@@ -52,7 +52,7 @@ class _DPEBM(AdditiveModel):
         max_leaves: int = 3,
         binning_share: float = 0.1,
         sensitivity: str = "published",
-        adjacency: str = ZERO_OUT,
+        adjacency: str = ZERO_OUT.value,
         monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
         random_state: int | None = None,
@@ -178,7 +178,7 @@ class _DPEBM(AdditiveModel):
         return Ledger(
             epsilon=self.epsilon,
             delta=self.delta,
-            adjacency=self.adjacency,
+            adjacency=Adjacency(self.adjacency),
             unpaid=list(domain.observed),
             assumed_public=[
                 "number of rows"
@@ -194,7 +194,7 @@ class _DPEBM(AdditiveModel):
         check_integer("n_epochs", self.n_epochs, 1)
         check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
         check_share("learning_rate", self.learning_rate)
-        check_adjacency(self.adjacency)
+        Adjacency(self.adjacency)
         check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
         check_directions(self.monotone)
 

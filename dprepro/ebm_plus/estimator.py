@@ -21,6 +21,7 @@ from dprepro.ebm_plus.grid import cell_extents, fine_cells, merge_fine
 from dprepro.ebm_plus.groups import GROUP, agreeing_counts, exact_answers, sum_deviations
 from dprepro.estimators.inputs import read_frame, read_targets, resolve_domain
 from dprepro.estimators.validation import check_integer
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
@@ -188,8 +189,8 @@ class _DPEBMPlus(AdditiveModel):
     def _mu(self, share: float) -> float:
         return mu_of(self.epsilon, self.delta) * math.sqrt(share)
 
-    def _budget(self, share: float) -> tuple[float, float]:
-        return epsilon_of(self._mu(share), self.delta), self.delta
+    def _budget(self, share: float) -> PrivacyBudget:
+        return PrivacyBudget(epsilon_of(self._mu(share), self.delta), self.delta)
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(

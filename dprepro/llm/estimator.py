@@ -217,7 +217,7 @@ class DPLLMClassifier(LocallyLinearMaps):
             draws=plan.steps(rows),
             uses=plan.steps(rows) if poisson else plan.epochs,
             sampling=plan.rate(rows) if poisson else 1.0,
-            budget=(self.ledger_.epsilon, self.delta),
+            budget=self.ledger_.budget,
         )
         return source, noise
 

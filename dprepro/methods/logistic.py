@@ -11,7 +11,7 @@ from dprepro.baselines.logistic import (
     StandardizedLogisticRegression,
 )
 from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting
-from dprepro.privacy.ledger import REPLACE_ONE
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from dprepro.compiled import kernel_modules
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
+from dprepro.privacy.sensitivity import Adjacency
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
 
@@ -84,8 +85,8 @@ class Method:
     guarantee
         What it promises when its assumptions hold.
     adjacency
-        The neighbouring relation of the promise ("zero-out", "add/remove-one", "replace-one");
-        None for non-private methods.
+        The neighbouring relation of the promise, a member of `Adjacency` or its text; None for
+        non-private methods.
     assumes
         What it takes as public or reads without paying, in words, for `dprepro methods`.
     reference
@@ -116,7 +117,7 @@ class Method:
     title: str
     tasks: frozenset[TaskKind]
     guarantee: Guarantee
-    adjacency: str | None
+    adjacency: Adjacency | None
     assumes: tuple[str, ...]
     reference: str
     build: Build
@@ -127,6 +128,10 @@ class Method:
     requires: str | None = None
     keeps_ledger: bool = False
     repeats_within: float = REPEATS
+
+    def __post_init__(self) -> None:
+        if self.adjacency is not None:
+            object.__setattr__(self, "adjacency", Adjacency(self.adjacency))  # of its text
 
     @property
     def is_unverified(self) -> bool:

@@ -66,10 +66,10 @@ def overview(ledgers: Sequence[PlannedLedger]) -> Group:
         if not found:
             continue
         some = next(iter(found.values()))
-        spent = {level: ledger.verify() for level, ledger in found.items()}
+        spent = {level: ledger.spent_epsilon() for level, ledger in found.items()}
         table.add_row(label, some.adjacency, *(_at(spent, level) for level in levels))
         if some.adjacency != REPLACE_ONE:
-            spent = {level: ledger.verify_replace_one() for level, ledger in found.items()}
+            spent = {level: ledger.spent_epsilon(REPLACE_ONE) for level, ledger in found.items()}
             table.add_row("", REPLACE_ONE, *(_at(spent, level) for level in levels))
         broken = next((ledger for ledger in found.values() if not ledger.holds), None)
         promise = f"does not hold: {_why_not(broken)}" if broken else "holds"
@@ -102,7 +102,7 @@ def describe(ledger: Ledger, of: str) -> Group:
     `of` says in rich markup whose ledger it is.
     """
     parts: list[RenderableType] = [
-        f"{of}: {_promise(ledger)}, {ledger.adjacency} neighbours",
+        f"{of}: {ledger.budget}, {ledger.adjacency} neighbours",
         Padding(_entries(ledger), (1, 0, 1, 2)),
     ]
     for heading, lines in (
@@ -113,8 +113,8 @@ def describe(ledger: Ledger, of: str) -> Group:
     ):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
     parts.append(
-        f"  Recomposed by dp_accounting: epsilon {_number(ledger.verify())} of "
-        f"{ledger.epsilon:g}; under replace-one {_number(ledger.verify_replace_one())}"
+        f"  Recomposed by dp_accounting: epsilon {_number(ledger.spent_epsilon())} of "
+        f"{ledger.epsilon:g}; under replace-one {_number(ledger.spent_epsilon(REPLACE_ONE))}"
     )
     by_moments = _by_moments(ledger)
     if by_moments is not None:
@@ -126,14 +126,14 @@ def describe(ledger: Ledger, of: str) -> Group:
 
 def verdict(ledger: Ledger) -> str:
     """Return in a line what one ledger promises, and whether and why not that holds."""
-    promise = f"{_promise(ledger)}, {ledger.adjacency} neighbours"
+    promise = f"{ledger.budget}, {ledger.adjacency} neighbours"
     if ledger.holds:
         return f"{promise}: the ledger says that this guarantee holds"
     reasons = [*ledger.unpaid, *ledger.gaps]
     if ledger.is_empty:
         reasons.append("it names no release")
     if not ledger.within_budget:
-        reasons.append(f"it spends epsilon {_number(ledger.verify())}")
+        reasons.append(f"it spends epsilon {_number(ledger.spent_epsilon())}")
     return f"{promise}: the ledger says that this guarantee does not hold: {'; '.join(reasons)}"
 
 
@@ -165,12 +165,6 @@ def _entries(ledger: Ledger) -> Table:
             f"({epsilon:.4g}, {delta:.2g})",
         )
     return table
-
-
-def _promise(ledger: Ledger) -> str:
-    if ledger.delta == 0:
-        return f"epsilon {ledger.epsilon:g}"
-    return f"(epsilon {ledger.epsilon:g}, delta {ledger.delta:g})"
 
 
 def _why_not(ledger: Ledger) -> str:

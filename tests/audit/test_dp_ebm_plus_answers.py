@@ -75,7 +75,7 @@ def test_listening_changes_nothing(task):
 def test_sound_answers_pass_with_a_bound_near_the_truth(task):
     result = audit(find_case(NAME, task, epsilon=STRONG), 600, seed=2)
     assert result.verdict is Verdict.WITHIN
-    assert 0.5 * result.true_epsilon < result.lower_bound < result.true_epsilon
+    assert 0.5 * result.spent_epsilon < result.lower_bound < result.spent_epsilon
 
 
 @TASKS

@@ -12,7 +12,7 @@ def test_samples_maps_and_projections_pass():
     assert (round(entry.sampling, 1), entry.uses) == (0.3, 4)
     result = audit(case, 400, seed=2)
     assert result.verdict is Verdict.WITHIN
-    assert result.true_epsilon > 3.9
+    assert result.spent_epsilon > 3.9
 
 
 def test_noise_divided_by_the_batch_size_once_too_often(monkeypatch):

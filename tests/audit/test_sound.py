@@ -22,7 +22,7 @@ def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
     result = audit(find_case(name, task, epsilon=STRONG), 1200, seed=1)
     assert result.bound == "GDP"
     assert result.verdict is Verdict.WITHIN
-    assert result.true_epsilon / 2 < result.lower_bound < result.true_epsilon
+    assert result.spent_epsilon / 2 < result.lower_bound < result.spent_epsilon
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
 def test_other_sound_methods_pass(name, trials):
     result = audit(find_case(name, epsilon=4.0), trials, seed=2)
     assert result.verdict is Verdict.WITHIN
-    assert result.lower_bound < result.true_epsilon
+    assert result.lower_bound < result.spent_epsilon
 
 
 @pytest.mark.parametrize("name", ["lazybb-1r", "lazybb-topdown", "lazybb-topdown/splits"])
 def test_a_round_of_boosting_is_bounded(name):
     result = audit(find_case(name, epsilon=4.0), 600, seed=1)
     assert result.verdict is Verdict.WITHIN
-    assert 0.3 * result.true_epsilon < result.lower_bound < result.true_epsilon
+    assert 0.3 * result.spent_epsilon < result.lower_bound < result.spent_epsilon
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_bound_nears_what_the_pair_can_show(name, trials, attainable):
 def test_the_mechanisms_are_bounded_closely(name, share):
     result = audit(find_case(name, epsilon=2.0), 20_000, seed=3)
     assert result.verdict is Verdict.WITHIN
-    assert result.lower_bound > share * result.true_epsilon
+    assert result.lower_bound > share * result.spent_epsilon
 
 
 def test_bounds_above_the_truth_are_rare():

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from dprepro.baselines.forests import DPRandomForest, _SecretTree
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import OneHotEncoder, one_hot_bounds
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
 EPSILON = 1.0
@@ -44,8 +45,8 @@ def test_the_ledger_doubles_under_replace_one():
     X, y = np.random.default_rng(0).random((60, 1)), np.tile([0, 1], 30)
     ledger = DPRandomForest(epsilon=0.7, domain=DOMAIN).fit(X, y).ledger_
     assert ledger.holds
-    assert ledger.verify() == pytest.approx(0.7)
-    assert ledger.verify_replace_one() == pytest.approx(1.4)
+    assert ledger.spent_epsilon() == pytest.approx(0.7)
+    assert ledger.spent_epsilon(REPLACE_ONE) == pytest.approx(1.4)
 
 
 def test_splits_do_not_look_at_the_rows():
@@ -100,7 +101,7 @@ def test_thresholds_do_not_tell_the_labels(X):
     """A generator that draws the same thresholds does not draw the same labels."""
     tree = _SecretTree(7, epsilon=1e-9, bounds=([0.0], [1.0]), classes=[0, 1])
     generator = np.random.RandomState
-    with mock.patch("dprepro.methods.forests.np.random.RandomState") as fresh:
+    with mock.patch("dprepro.baselines.forests.np.random.RandomState") as fresh:
         fresh.side_effect = lambda _: generator(5)
         found = [clone(tree)._fit(X, np.tile([0, 1], 32)) for _ in range(2)]
     np.testing.assert_array_equal(found[0].tree_.threshold, found[1].tree_.threshold)

@@ -58,7 +58,7 @@ def test_the_ledger_adds_up_to_the_share_of_epsilon_that_a_path_spends(
     assert (splits.uses, leaves.uses) == (6 * ensembles, ensembles)
     assert splits.budget[0] == pytest.approx(2.0 * variant.split_share)
     assert leaves.budget[0] == pytest.approx(1.0)
-    assert drawn.ledger.verify() == pytest.approx(2.0 * (0.5 + variant.split_share))
+    assert drawn.ledger.spent_epsilon() == pytest.approx(2.0 * (0.5 + variant.split_share))
 
 
 def test_the_published_code_leaves_a_quarter_of_epsilon_unspent():
