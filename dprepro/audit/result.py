@@ -13,6 +13,7 @@ from dprepro.audit.case import Case
 from dprepro.audit.distinguisher import Bound, learn
 from dprepro.audit.trials import run_trials
 from dprepro.errors import DpreproError
+from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.audit import (
     CONFIDENCE,
     Form,
@@ -133,8 +134,8 @@ def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) ->
     ledger.
     """
     started = time.perf_counter()
-    ledger = getattr(case.fit(True, seed), "ledger_", None)
-    if not isinstance(ledger, Ledger) or ledger.is_empty:
+    ledger = ledger_of(case.fit(True, seed))
+    if ledger is None or ledger.is_empty:
         raise UnverifiedError(
             f"{case.subject}: {UNVERIFIED}. Until then there is no guarantee to hold its outputs "
             "against"

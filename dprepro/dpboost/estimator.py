@@ -126,7 +126,8 @@ class _DPBoost(BaseEstimator):
             gaps=list(variant.gaps),
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         if not (isinstance(self.epsilon, Real) and 0 < float(self.epsilon) < math.inf):
             raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
         check_choice("variant", self.variant, tuple(VARIANTS))
@@ -232,7 +233,7 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
         """
         frame = read_frame(self, X, reset=True)
         self.classes_, labels = read_labels(self, frame, y, self.domain)
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
         self.start_ = 0.0
         self._train(frame, 2.0 * labels.astype(np.float64) - 1.0, domain)
@@ -274,7 +275,7 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
         """Fit to X (n, K) and numbers y (n,)."""
         frame = read_frame(self, X, reset=True)
         y = read_targets(self, frame, y)
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain(self, frame, y, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         if not upper > lower:

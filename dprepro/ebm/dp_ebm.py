@@ -189,7 +189,8 @@ class _DPEBM(AdditiveModel):
             ],
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_integer("max_bins", self.max_bins, 1, MAX_BINS)
         check_integer("n_epochs", self.n_epochs, 1)
         check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
@@ -272,7 +273,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         """
         frame = read_frame(self, X, reset=True)
         labels = self._read_labels(frame, y, self.domain)
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
         shapes = self._train(frame, labels, domain, logistic=True)
         self._set_shapes([s[: b.n_bins] for s, b in zip(shapes, self.bins_, strict=True)], 0.0)
@@ -314,7 +315,7 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
         """Fit to X (n, K) and numbers y (n,)."""
         frame = read_frame(self, X, reset=True)
         y = read_targets(self, frame, y)
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain(self, frame, y, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         width = upper - lower

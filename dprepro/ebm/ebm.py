@@ -54,7 +54,7 @@ class _EBM(AdditiveModel):
         self, frame: pd.DataFrame, targets: np.ndarray, intercept: float, task: TaskKind
     ) -> None:
         """Bin, boost every bag, and average their shape functions (units of `targets`)."""
-        self._check_parameters()
+        self.check_parameters()
         # Without privacy the domain is whatever the rows show.
         domain = Domain.observe(frame, targets, task)
         self.bins_ = [
@@ -111,7 +111,8 @@ class _EBM(AdditiveModel):
         )
         return np.sort(train), np.sort(held)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_integer("max_bins", self.max_bins, 2, MAX_BINS)
         check_integer("n_epochs", self.n_epochs, 1)
         check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)

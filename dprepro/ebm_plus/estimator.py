@@ -206,7 +206,8 @@ class _DPEBMPlus(AdditiveModel):
             ],
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_epsilon_delta(self.epsilon, self.delta)
         check_integer("n_epochs", self.n_epochs, 1)
         check_directions(self.monotone)
@@ -301,7 +302,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         frame = read_frame(self, X, reset=True)
         labels = self._read_labels(frame, y, self.domain)
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
         functions, intercept = self._train(frame, labels, domain, logistic=True)
         self.shape_noise_ = [function.deviations for function in functions]
@@ -328,7 +329,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         """Fit to X (n, K) and numbers y (n,)."""
         frame = read_frame(self, X, reset=True)
         y = read_targets(self, frame, y)
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain(self, frame, y, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         width, middle = upper - lower, (lower + upper) / 2

@@ -170,7 +170,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         literals = self._read(X, reset=True)
         rows = pd.DataFrame(index=range(literals.rows))
         self.classes_, labels = read_labels(self, rows, y, self.domain)
-        self._check_parameters()
+        self.check_parameters()
         source = None
         if is_private(self.epsilon):
             self.ledger_ = self._open_ledger()
@@ -270,7 +270,8 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
             ],
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_choice("base", self.base, BASES)
         check_integer("rounds", self.rounds, 1)
         check_number("learning_rate", self.learning_rate, 0)

@@ -42,7 +42,7 @@ def test_a_planned_ledger_is_the_fitted_one(data_dir):
         if method.encoding != "frame":
             continue
         model = method.build(Setting("binary", 1.0, 1e-6, domains[kind], 0))
-        note_circumstances(model.fit(telco.X, telco.y), planned.task)
+        note_circumstances(model.fit(telco.X, telco.y).ledger_, planned.task)
         assert model.ledger_ == planned.ledger
         compared.add(kind)
     assert compared == {"observed", "public"}

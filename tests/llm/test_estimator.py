@@ -154,7 +154,7 @@ def test_a_fixed_seed_and_an_observed_domain_are_unpaid():
     assert ledger.unpaid[0] == "bounds"
     assert "fixed seed" in ledger.unpaid[1]
     assert "bounds and categories" not in ledger.assumed_public
-    public = private(epsilon=1.0, domain=Domain(FEATURES, ("0", "1"))).plan_ledger(100)
+    public = private(epsilon=1.0, domain=Domain(FEATURES, ("0", "1"))).planned_ledger(100)
     assert "bounds and categories" in public.assumed_public
 
 
@@ -172,7 +172,7 @@ def test_the_labels_are_those_of_the_domain_whichever_occur(labels):
 def test_planning_the_ledger_needs_no_rows():
     X, y = digits()
     model = private(epsilon=2.0)
-    planned = model.plan_ledger(len(X))
+    planned = model.planned_ledger(len(X))
     assert planned.summary() == model.fit(X, y).ledger_.summary()
 
 

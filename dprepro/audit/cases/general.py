@@ -11,6 +11,7 @@ import pandas as pd
 from dprepro.audit.case import Case, MethodPair, Setting, Table
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
+from dprepro.estimators.contract import finest_outputs
 from dprepro.methods import registry
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -70,6 +71,4 @@ class Scores:
         """Return the scores alone, float64 (values * columns,): logits, probabilities or values."""
         X = pd.DataFrame({"x": list(self.at)})
         encoded = ENCODINGS[registry.get(self.method).encoding](self.domain).transform(X)
-        names = ("decision_function", "predict_proba", "predict")
-        scoring = next(getattr(model, name) for name in names if hasattr(model, name))
-        return np.asarray(scoring(encoded), dtype=np.float64).ravel()
+        return np.asarray(finest_outputs(model, encoded), dtype=np.float64).ravel()
