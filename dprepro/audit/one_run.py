@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.audit.case import OneRunCase
-from dprepro.audit.result import Verdict, is_gaussian, judge, reasons, rounded
+from dprepro.audit.result import AuditVerdict, is_gaussian, judge, reasons, rounded
 from dprepro.privacy.audit import (
     CONFIDENCE,
     Guesses,
@@ -52,7 +52,7 @@ class OneRunResult:
     confidence: float
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AuditVerdict:
         """The verdict on the higher of the two bounds; each holds with the stated confidence."""
         highest = max(self.lower_bound, self.independent_bound or 0.0)
         return judge(highest, self.epsilon, self.spent_epsilon)
@@ -60,7 +60,7 @@ class OneRunResult:
     @property
     def unexplained(self) -> bool:
         """Whether a bound is exceeded and the ledger names no reason."""
-        return self.verdict is not Verdict.WITHIN and not self.gaps
+        return self.verdict is not AuditVerdict.WITHIN and not self.gaps
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, JSON-able."""

@@ -34,7 +34,7 @@ class UnverifiedError(DpreproError):
     """The method keeps no ledger."""
 
 
-class Verdict(str, Enum):
+class AuditVerdict(str, Enum):
     """How the lower bound compares with what is stated."""
 
     WITHIN = "within"
@@ -91,14 +91,14 @@ class AuditResult:
     evidence: Evidence = field(repr=False, compare=False)
 
     @property
-    def verdict(self) -> Verdict:
-        """See `Verdict`."""
+    def verdict(self) -> AuditVerdict:
+        """See `AuditVerdict`."""
         return judge(self.lower_bound, self.epsilon, self.spent_epsilon)
 
     @property
     def unexplained(self) -> bool:
         """Whether a bound is exceeded and the ledger names no reason."""
-        return self.verdict is not Verdict.WITHIN and not self.gaps
+        return self.verdict is not AuditVerdict.WITHIN and not self.gaps
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the evidence, JSON-able."""
@@ -120,11 +120,15 @@ class AuditResult:
         }
 
 
-def judge(lower_bound: float, epsilon: float, spent_epsilon: float) -> Verdict:
+def judge(lower_bound: float, epsilon: float, spent_epsilon: float) -> AuditVerdict:
     """Compare a lower bound with the stated epsilon and with the ledger's sum."""
     if lower_bound > epsilon + TOLERANCE:
-        return Verdict.EXCEEDED
-    return Verdict.ABOVE_LEDGER if lower_bound > spent_epsilon + TOLERANCE else Verdict.WITHIN
+        return AuditVerdict.EXCEEDED
+    return (
+        AuditVerdict.ABOVE_LEDGER
+        if lower_bound > spent_epsilon + TOLERANCE
+        else AuditVerdict.WITHIN
+    )
 
 
 def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> AuditResult:

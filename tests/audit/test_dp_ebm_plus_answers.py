@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.audit import Verdict, audit, find_case
+from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import MethodPair
 from dprepro.audit.cases import dp_ebm_plus as dp_ebm_plus_case
 from dprepro.ebm_plus import booster as batch_boosting
@@ -74,21 +74,21 @@ def test_listening_changes_nothing(task):
 @TASKS
 def test_sound_answers_pass_with_a_bound_near_the_truth(task):
     result = audit(find_case(NAME, task, epsilon=STRONG), 600, seed=2)
-    assert result.verdict is Verdict.WITHIN
+    assert result.verdict is AuditVerdict.WITHIN
     assert 0.5 * result.spent_epsilon < result.lower_bound < result.spent_epsilon
 
 
 @TASKS
 def test_half_the_noise_of_the_epochs(task, monkeypatch):
     noise_times(0.5, monkeypatch, "an epoch")
-    assert verdict(task, 300) is Verdict.EXCEEDED
+    assert verdict(task, 300) is AuditVerdict.EXCEEDED
 
 
 @TASKS
 @pytest.mark.parametrize("words", ["number of rows", "rows per cell"])
 def test_no_noise_in_totals_or_histograms(task, words, monkeypatch):
     noise_times(0.0, monkeypatch, words)
-    assert verdict(task, 300) is Verdict.EXCEEDED
+    assert verdict(task, 300) is AuditVerdict.EXCEEDED
 
 
 @TASKS
@@ -100,7 +100,7 @@ def test_the_last_group_of_a_number_counted_without_noise(task, monkeypatch):
         return np.append(noise[:-1], 0.0) if releases.startswith("rows per cell") else noise
 
     monkeypatch.setattr(NoiseSource, "gaussian", changed)
-    assert verdict(task, 1200) is Verdict.EXCEEDED
+    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
 
 
 def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
@@ -120,7 +120,7 @@ def test_the_exact_number_of_rows_beside_the_noisy_one(task, monkeypatch):
         return (float(targets.size), *release(self, source, targets, logistic)[1:])
 
     monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_release_totals", exact)
-    assert verdict(task, 1200) is Verdict.EXCEEDED
+    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
 
 
 @TASKS
@@ -133,23 +133,23 @@ def test_one_answer_of_one_epoch_without_noise(task, monkeypatch):
         epoch(self, number, noise)
 
     monkeypatch.setattr(BatchBooster, "_epoch", quiet)
-    assert verdict(task, 300) is Verdict.EXCEEDED
+    assert verdict(task, 300) is AuditVerdict.EXCEEDED
 
 
 def test_composition_over_features_forgotten(monkeypatch):
     monkeypatch.setattr(
         BatchBooster, "_feature_shares", lambda self: [self.shares[0]] * len(self.functions)
     )
-    assert verdict("binary", 1200) is Verdict.EXCEEDED
+    assert verdict("binary", 1200) is AuditVerdict.EXCEEDED
 
 
 def test_a_sensitivity_of_half_the_truth(monkeypatch):
     whole = batch_boosting.answer_sensitivity
     monkeypatch.setattr(batch_boosting, "answer_sensitivity", lambda *a, **k: whole(*a, **k) / 2)
-    assert verdict("binary", 400) is Verdict.EXCEEDED
+    assert verdict("binary", 400) is AuditVerdict.EXCEEDED
 
 
 def test_residuals_that_are_not_clipped(monkeypatch):
     sums = BatchBooster._sums
     monkeypatch.setattr(BatchBooster, "_sums", lambda self, function, _: sums(self, function, 9.0))
-    assert verdict("regression", 400) is Verdict.EXCEEDED
+    assert verdict("regression", 400) is AuditVerdict.EXCEEDED

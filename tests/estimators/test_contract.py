@@ -173,7 +173,7 @@ def test_a_fitted_private_estimator_has_all_that_is_asked_for() -> None:
         partitions=1,
     )
     assert ledger_of(estimator) is None
-    estimator.fit(np.abs(X[:, :1]) / 10, Y)
+    estimator.fit(pd.DataFrame({"x": np.linspace(0.0, 1.0, 40)}), Y)
     assert isinstance(estimator, PrivateEstimator)
     assert isinstance(estimator, HasFigures)
     assert isinstance(estimator, PredictsProbabilities)
