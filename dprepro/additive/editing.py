@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -18,6 +18,7 @@ from dprepro.additive.bins import MISSING, FeatureBins
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError, nearest
+from dprepro.estimators.contract import ledger_of
 
 Action = Literal["set", "interpolate", "monotone"]
 DIRECTIONS = ("increasing", "decreasing")
@@ -163,7 +164,7 @@ def undo(model: AdditiveModel) -> Edit:
 
 def note_edits(model: AdditiveModel) -> None:
     """Name the model's edits in its ledger, if it has one: they cost nothing."""
-    ledger: Any = getattr(model, "ledger_", None)
+    ledger = ledger_of(model)
     if ledger is not None:
         ledger.post_processing = [str(edit) for edit in model.edits_]
 

@@ -33,6 +33,7 @@ from dprepro.additive.record import (
 )
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError
+from dprepro.estimators.contract import classes_of, has_named_columns, ledger_of
 
 MAX_BYTES = 16 * 2**20
 _MOST_LEVELS = 8
@@ -43,7 +44,15 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Loaded(AdditiveModel):
-    """A model from a file: it predicts and can be edited."""
+    """A model from a file: it predicts and can be edited.
+
+    Attributes
+    ----------
+    origin_
+        What the file says of how the model came about.
+    """
+
+    origin_: dict[str, Any]
 
     def fit(self, X: Any, y: Any) -> Any:
         """Raise `DpreproError`: the file says nothing about how to train."""
@@ -128,9 +137,10 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
 
 def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a fitted model as JSON values."""
-    ledger = getattr(model, "ledger_", None)
-    classes = getattr(model, "classes_", None)
-    limits = getattr(model, "range_", None)
+    ledger, classes = ledger_of(model), classes_of(model)
+    limits = model.range_ if isinstance(model, AdditiveRegressor) else None
+    if origin is None:
+        origin = model.origin_ if isinstance(model, _Loaded) else {}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -138,7 +148,7 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
         "task": "regression" if classes is None else "binary",
         "classes": None if classes is None else classes.tolist(),
         "range": None if limits is None else list(limits),
-        "named_columns": hasattr(model, "feature_names_in_"),
+        "named_columns": has_named_columns(model),
         "intercept": float(model.intercept_),
         "features": [_feature_to_json(model, k) for k in range(len(model.bins_))],
         "edits": [
@@ -152,7 +162,7 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
             for edit in model.edits_
         ],
         "ledger": None if ledger is None else ledger_to_json(ledger),
-        "origin": dict(getattr(model, "origin_", {}) if origin is None else origin),
+        "origin": dict(origin),
     }
 
 

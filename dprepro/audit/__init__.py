@@ -2,12 +2,12 @@
 
 from dprepro.audit.cases import find_case, find_one_run_case, one_run_names, subjects
 from dprepro.audit.one_run import OneRunResult, audit_in_one_run
-from dprepro.audit.result import AuditResult, Verdict, audit
+from dprepro.audit.result import AuditResult, AuditVerdict, audit
 
 __all__ = [
     "AuditResult",
+    "AuditVerdict",
     "OneRunResult",
-    "Verdict",
     "audit",
     "audit_in_one_run",
     "find_case",

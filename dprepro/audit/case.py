@@ -70,7 +70,7 @@ class OneRunCase:
 
 
 @dataclass(frozen=True)
-class Setting:
+class AuditSetting:
     """What a case is asked to audit: a method by name, on a kind of task, at a budget."""
 
     method: str
@@ -93,7 +93,7 @@ class MethodPair:
         Parameters of the method.
     """
 
-    setting: Setting
+    setting: AuditSetting
     domain: Domain
     present: Table
     absent: Table
@@ -107,7 +107,7 @@ class MethodPair:
 
 
 def fit_method(
-    setting: Setting, domain: Domain, table: Table, seed: int | None, params: Mapping[str, Any]
+    setting: AuditSetting, domain: Domain, table: Table, seed: int | None, params: Mapping[str, Any]
 ) -> Any:
     """Return a method of the registry, fitted to a table in the encoding it wants."""
     method = registry.get(setting.method)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.audit.case import OneRunCase
-from dprepro.audit.result import Verdict, is_gaussian, judge, reasons, rounded
+from dprepro.audit.result import AuditVerdict, is_gaussian, judge, reasons, rounded
 from dprepro.privacy.audit import (
     CONFIDENCE,
     Guesses,
@@ -42,7 +42,7 @@ class OneRunResult:
     adjacency: str
     epsilon: float
     delta: float
-    true_epsilon: float
+    spent_epsilon: float
     gaps: tuple[str, ...]
     canaries: int
     guesses: int
@@ -52,15 +52,15 @@ class OneRunResult:
     confidence: float
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AuditVerdict:
         """The verdict on the higher of the two bounds; each holds with the stated confidence."""
         highest = max(self.lower_bound, self.independent_bound or 0.0)
-        return judge(highest, self.epsilon, self.true_epsilon)
+        return judge(highest, self.epsilon, self.spent_epsilon)
 
     @property
     def unexplained(self) -> bool:
         """Whether a bound is exceeded and the ledger names no reason."""
-        return self.verdict is not Verdict.WITHIN and not self.gaps
+        return self.verdict is not AuditVerdict.WITHIN and not self.gaps
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, JSON-able."""
@@ -72,7 +72,7 @@ class OneRunResult:
             "adjacency": self.adjacency,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "ledger_epsilon": rounded(self.true_epsilon),
+            "ledger_epsilon": rounded(self.spent_epsilon),
             "gaps": list(self.gaps),
             "bound": "one run",
             "canaries": self.canaries,
@@ -105,7 +105,7 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
         adjacency=ledger.adjacency,
         epsilon=ledger.epsilon,
         delta=ledger.delta,
-        true_epsilon=ledger.verify(),
+        spent_epsilon=ledger.spent_epsilon(),
         gaps=reasons(ledger),
         canaries=case.canaries,
         guesses=guesses,

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dprepro.audit.one_run import OneRunResult
-from dprepro.audit.result import AuditResult, Verdict
+from dprepro.audit.result import AuditResult, AuditVerdict
 
 Result = AuditResult | OneRunResult
 
@@ -22,7 +22,7 @@ def render(results: Sequence[Result]) -> Group:
     parts: list[RenderableType] = [_table(results), ""]
     for result in results:
         parts.append(f"[bold]{_name(result)}[/] ({result.adjacency}): {escape(_basis(result))}")
-        if result.verdict is not Verdict.WITHIN:
+        if result.verdict is not AuditVerdict.WITHIN:
             parts.extend(f"    - {escape(gap)}" for gap in result.gaps or (_NO_REASON,))
     return Group(*parts)
 
@@ -54,7 +54,7 @@ def _cells(result: Result) -> dict[str, str]:
     return {
         "audited": _name(result),
         **bounds,
-        "ledger": f"{result.true_epsilon:.3f}",
+        "ledger": f"{result.spent_epsilon:.3f}",
         "stated": f"{result.epsilon:g}",
         "verdict": result.verdict.value,
     }

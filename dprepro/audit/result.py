@@ -13,6 +13,7 @@ from dprepro.audit.case import Case
 from dprepro.audit.distinguisher import Bound, learn
 from dprepro.audit.trials import run_trials
 from dprepro.errors import DpreproError
+from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.audit import (
     CONFIDENCE,
     Form,
@@ -33,7 +34,7 @@ class UnverifiedError(DpreproError):
     """The method keeps no ledger."""
 
 
-class Verdict(str, Enum):
+class AuditVerdict(str, Enum):
     """How the lower bound compares with what is stated."""
 
     WITHIN = "within"
@@ -61,7 +62,7 @@ class AuditResult:
         What was audited; see `Case`.
     adjacency, epsilon, delta
         The guarantee that the ledger states.
-    true_epsilon
+    spent_epsilon
         What the ledger's entries add up to.
     gaps
         What the ledger names as unpaid or unproved: why an excess may be expected.
@@ -80,7 +81,7 @@ class AuditResult:
     adjacency: str
     epsilon: float
     delta: float
-    true_epsilon: float
+    spent_epsilon: float
     gaps: tuple[str, ...]
     bound: str
     lower_bound: float
@@ -90,14 +91,14 @@ class AuditResult:
     evidence: Evidence = field(repr=False, compare=False)
 
     @property
-    def verdict(self) -> Verdict:
-        """See `Verdict`."""
-        return judge(self.lower_bound, self.epsilon, self.true_epsilon)
+    def verdict(self) -> AuditVerdict:
+        """See `AuditVerdict`."""
+        return judge(self.lower_bound, self.epsilon, self.spent_epsilon)
 
     @property
     def unexplained(self) -> bool:
         """Whether a bound is exceeded and the ledger names no reason."""
-        return self.verdict is not Verdict.WITHIN and not self.gaps
+        return self.verdict is not AuditVerdict.WITHIN and not self.gaps
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the evidence, JSON-able."""
@@ -108,7 +109,7 @@ class AuditResult:
             "adjacency": self.adjacency,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "ledger_epsilon": rounded(self.true_epsilon),
+            "ledger_epsilon": rounded(self.spent_epsilon),
             "gaps": list(self.gaps),
             "bound": self.bound,
             "lower_bound": rounded(self.lower_bound),
@@ -119,11 +120,15 @@ class AuditResult:
         }
 
 
-def judge(lower_bound: float, epsilon: float, true_epsilon: float) -> Verdict:
+def judge(lower_bound: float, epsilon: float, spent_epsilon: float) -> AuditVerdict:
     """Compare a lower bound with the stated epsilon and with the ledger's sum."""
     if lower_bound > epsilon + TOLERANCE:
-        return Verdict.EXCEEDED
-    return Verdict.ABOVE_LEDGER if lower_bound > true_epsilon + TOLERANCE else Verdict.WITHIN
+        return AuditVerdict.EXCEEDED
+    return (
+        AuditVerdict.ABOVE_LEDGER
+        if lower_bound > spent_epsilon + TOLERANCE
+        else AuditVerdict.WITHIN
+    )
 
 
 def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> AuditResult:
@@ -133,8 +138,8 @@ def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) ->
     ledger.
     """
     started = time.perf_counter()
-    ledger = getattr(case.fit(True, seed), "ledger_", None)
-    if not isinstance(ledger, Ledger) or ledger.is_empty:
+    ledger = ledger_of(case.fit(True, seed))
+    if ledger is None or ledger.is_empty:
         raise UnverifiedError(
             f"{case.subject}: {UNVERIFIED}. Until then there is no guarantee to hold its outputs "
             "against"
@@ -153,7 +158,7 @@ def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) ->
         adjacency=ledger.adjacency,
         epsilon=ledger.epsilon,
         delta=ledger.delta,
-        true_epsilon=ledger.verify(),
+        spent_epsilon=ledger.spent_epsilon(),
         gaps=reasons(ledger),
         bound="GDP" if gaussian else "(epsilon, delta)",
         lower_bound=epsilon_of(found, ledger.delta) if gaussian else max(0.0, found),

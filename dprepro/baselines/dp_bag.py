@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
@@ -113,7 +113,7 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         """
         frame = read_frame(self, X, reset=True)
         self.classes_, codes = read_labels(self, frame, y, self.domain)
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain(self, frame, self.classes_[codes.astype(int)], "binary")
         self.domain_, self._encoder = domain, UnitNormEncoder(domain)
         source, noise = self._draw_noise(len(frame))
@@ -130,14 +130,16 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         self.figures_ = {"labels": float(len(noise))}
         return self
 
-    def plan_ledger(self, rows: int) -> DPBagClassifier:
-        """Set `ledger_` to that of a fit to so many rows, without one; return self.
+    def planned_ledger(self, rows: int) -> Ledger:
+        """Return the ledger that a fit to so many rows would leave, without fitting.
 
         Without a domain it says what the fit will read, but not of which features.
         """
-        self.domain_ = self.domain
-        self._draw_noise(rows)
-        return self
+        self.check_parameters()
+        planned = clone(self)
+        planned.domain_ = self.domain
+        planned._draw_noise(rows)
+        return planned.ledger_
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the student's probabilities of both classes, float64 (n, 2)."""
@@ -211,7 +213,8 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
                 votes += _learn(X[part], codes[part].astype(int)).predict(asked)
         return votes / self.partitions
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_integer("teachers", self.teachers, 1)
         check_integer("partitions", self.partitions, 1)
         check_choice("inputs", self.inputs, INPUTS)

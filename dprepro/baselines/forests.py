@@ -15,6 +15,7 @@ from sklearn.tree._tree import Tree
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
 from dprepro.estimators.inputs import values_withheld
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ZERO_OUT
 
@@ -117,7 +118,7 @@ class DPRandomForest(DiffprivlibForest):
                     norm="max",
                     scale=0.0,
                     uses=1,
-                    budget=(self.epsilon, 0.0),
+                    budget=PrivacyBudget(self.epsilon, 0.0),
                 )
             ],
             unpaid=list(self.domain.observed),

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.estimators.inputs import checked
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -149,7 +150,7 @@ class DPLinearRegression(_BoundedLinearRegression):
         share = self.epsilon / sum(count for *_, count in moments)
         for releases, sensitivity, count in moments:
             if count:
-                scale, budget = sensitivity / share, (share * count, 0.0)
+                scale, budget = sensitivity / share, PrivacyBudget(share * count, 0.0)
                 ledger.add(
                     LedgerEntry("laplace", releases, sensitivity, "L1", scale, count, budget)
                 )

@@ -15,8 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.estimators.inputs import values_withheld
-from dprepro.privacy.ledger import REPLACE_ONE, Ledger, LedgerEntry
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.objective import ObjectivePerturbation
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
 class DPLogisticRegression(DiffprivlibLogisticRegression):
@@ -95,7 +97,7 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
             norm="L2",
             scale=mechanism.scale if public else 0.0,
             uses=1,
-            budget=(mechanism.proved_epsilon if public else self.epsilon, 0.0),
+            budget=PrivacyBudget(mechanism.proved_epsilon if public else self.epsilon, 0.0),
         )
 
     def _gaps(self, norm: float) -> list[str]:

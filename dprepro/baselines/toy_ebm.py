@@ -102,7 +102,7 @@ class _ToyDPEBM(BaseEstimator):
 
     def _train(self, frame: pd.DataFrame, targets: np.ndarray) -> None:
         """Boost on the residuals of float64 targets (n,), feature after feature."""
-        self._check_parameters()
+        self.check_parameters()
         self.ledger_ = Ledger(
             self.epsilon, self.delta, ZERO_OUT, unpaid=list(UNPAID), gaps=list(GAPS)
         )
@@ -136,7 +136,7 @@ class _ToyDPEBM(BaseEstimator):
             noise_multiplier=multiplier,
             sensitivity=Sensitivity(1.0, math.sqrt(2)),
             uses=self.n_epochs,
-            budget=(self.epsilon, self.delta),
+            budget=self.ledger_.budget,
         )
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -146,7 +146,8 @@ class _ToyDPEBM(BaseEstimator):
         parts = zip(self.shapes_, self.bins_, frame.columns, strict=True)
         return np.sum([shape[b.encode(frame[name])] for shape, b, name in parts], axis=0)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         if not (isinstance(self.epsilon, Real) and 0 < float(self.epsilon) < math.inf):
             raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
         if not (isinstance(self.delta, Real) and 0 < float(self.delta) < 1):

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import checked
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -123,6 +124,6 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
             releases="second moments of [X, y], in units of the largest row norm of X",
             scale=1 / (2 * epsilon),
             sensitivity=1.0,
-            budget=(epsilon, 0.0),
+            budget=PrivacyBudget(epsilon, 0.0),
         )
         return rows.T @ rows + norm**2 * draw

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -70,10 +70,12 @@ def fit(
 
 
 def _promise(model: AdditiveModel, task: Task) -> str:
-    from dprepro.privacy.unverified import UNVERIFIED, is_unverified
+    from dprepro.estimators.contract import ledger_of
+    from dprepro.privacy.standing import Standing, standing_of
+    from dprepro.privacy.unverified import UNVERIFIED
 
-    ledger: Any = getattr(model, "ledger_", None)
-    if is_unverified(task.epsilon, None if ledger is None else ledger.summary()):
+    ledger = ledger_of(model)
+    if standing_of(task.epsilon, ledger) is Standing.UNVERIFIED:
         return f"{task.method}: {UNVERIFIED}"
     if ledger is None:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""
@@ -156,6 +158,7 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     from dprepro.additive.editing import position_of
     from dprepro.additive.shapes import shapes_of
     from dprepro.cli.journals import console
+    from dprepro.estimators.contract import ledger_of
     from dprepro.report import models as render
 
     shapes = shapes_of(model)
@@ -163,8 +166,7 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
         console().print(render.bins(shapes[position_of(model, feature)]))
         return
     console().print(render.overview(shapes, str(path), model.intercept_, map(str, model.edits_)))
-    ledger: Any = getattr(model, "ledger_", None)
-    if ledger is not None:
+    if (ledger := ledger_of(model)) is not None:
         from dprepro.report.ledgers import describe
 
         console().print(describe(ledger, "[bold]Ledger[/], as the file states it"))

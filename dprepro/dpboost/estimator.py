@@ -119,7 +119,8 @@ class _DPBoost(BaseEstimator):
             gaps=list(variant.gaps),
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         if not (isinstance(self.epsilon, Real) and 0 < float(self.epsilon) < math.inf):
             raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
         check_choice("variant", self.variant, tuple(VARIANTS))
@@ -224,7 +225,7 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
         Without a public domain both labels have to occur.
         """
         private = read_training_rows(self, X, y, self.domain, "binary")
-        self._check_parameters()
+        self.check_parameters()
         self._train(private, resolve_domain_of(self, private, "binary"), (0.0, 1.0))
         return self
 
@@ -263,7 +264,7 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
     def fit(self, X: Any, y: Any) -> DPBoostRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         private = read_training_rows(self, X, y, self.domain, "regression")
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain_of(self, private, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         if not upper > lower:

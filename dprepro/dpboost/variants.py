@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dprepro.dpboost.subsets import FixedSizes, IndependentRows, Subsets
-from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
+from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
 
 BIN_EDGES = "bin edges of all features"
 EXACT_ORDER = "the exact gains decide which leaf is split next"
@@ -48,7 +48,7 @@ class Variant:
         Of the gaps, the ones for which no sensitivity covers splits and leaves; None for a proof.
     """
 
-    adjacency: str
+    adjacency: Adjacency
     split_share: float
     complete: bool
     max_leaves: int

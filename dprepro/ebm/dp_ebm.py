@@ -28,7 +28,7 @@ from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
     ZERO_OUT,
-    check_adjacency,
+    Adjacency,
     histogram_sensitivity,
 )
 
@@ -54,7 +54,7 @@ class _DPEBM(AdditiveModel):
         max_leaves: int = 3,
         binning_share: float = 0.1,
         sensitivity: str = "published",
-        adjacency: str = ZERO_OUT,
+        adjacency: str = ZERO_OUT.value,
         monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
         random_state: int | None = None,
@@ -135,7 +135,7 @@ class _DPEBM(AdditiveModel):
         return Ledger(
             epsilon=self.epsilon,
             delta=self.delta,
-            adjacency=self.adjacency,
+            adjacency=Adjacency(self.adjacency),
             unpaid=list(domain.observed),
             assumed_public=[
                 NUMBER_OF_ROWS
@@ -147,12 +147,13 @@ class _DPEBM(AdditiveModel):
             gaps=[] if loss.gap is None else [loss.gap],
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_integer("max_bins", self.max_bins, 1, MAX_BINS)
         check_integer("n_epochs", self.n_epochs, 1)
         check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
         check_share("learning_rate", self.learning_rate)
-        check_adjacency(self.adjacency)
+        Adjacency(self.adjacency)
         check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
         check_directions(self.monotone)
 
@@ -229,7 +230,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         Without a public domain both labels have to occur.
         """
         rows = read_training_rows(self, X, y, self.domain, "binary")
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
         self._train(rows, domain, LogisticLoss(adaptive=self.sensitivity == "sound"))
         return self
@@ -268,7 +269,7 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
     def fit(self, X: Any, y: Any) -> DPEBMRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         rows = read_training_rows(self, X, y, self.domain, "regression")
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")
         sound = self.sensitivity == "sound"
         loss = SquaredLoss.sound(domain) if sound else SquaredLoss.published(domain)

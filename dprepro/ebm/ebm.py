@@ -53,7 +53,7 @@ class _EBM(AdditiveModel):
 
     def _train(self, frame: pd.DataFrame, targets: np.ndarray, loss: Loss, task: TaskKind) -> None:
         """Bin, boost every bag, and average their shape functions; `targets` as they are read."""
-        self._check_parameters()
+        self.check_parameters()
         # Without privacy the domain is whatever the rows show.
         domain = Domain.observe(frame, targets, task)
         targets = loss.scaled(targets)
@@ -108,7 +108,8 @@ class _EBM(AdditiveModel):
         train, held = train_test_split(rows, test_size=wanted, random_state=rng, stratify=labels)
         return np.sort(train), np.sort(held)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_integer("max_bins", self.max_bins, 2, MAX_BINS)
         check_integer("n_epochs", self.n_epochs, 1)
         check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)

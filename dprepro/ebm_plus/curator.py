@@ -28,6 +28,7 @@ from dprepro.ebm_plus.queries import (
     totals_sensitivity,
 )
 from dprepro.estimators.inputs import Rows
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import (
@@ -183,7 +184,7 @@ class PlusCurator(Curator):
         self._exact = Private(ExactAnswers(rows.open(), domain, loss))
         self._uses: dict[type[Query], GaussianUses] = {}
 
-    def open_totals(self, mu: float, budget: tuple[float, float]) -> None:
+    def open_totals(self, mu: float, budget: PrivacyBudget) -> None:
         """Enter one `Totals` query in the ledger; it is mu-GDP."""
         powers = self._loss.powers
         self._uses[Totals] = self._gaussian(
@@ -195,7 +196,7 @@ class PlusCurator(Curator):
             budget=budget,
         )
 
-    def open_histograms(self, mu: float, n_features: int, budget: tuple[float, float]) -> None:
+    def open_histograms(self, mu: float, n_features: int, budget: PrivacyBudget) -> None:
         """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP."""
         self._uses[Histogram] = self._gaussian(
             releases="rows per cell of each feature's histogram, for numbers also per group of "
@@ -206,7 +207,7 @@ class PlusCurator(Curator):
             budget=budget,
         )
 
-    def open_epochs(self, mu: float, n_epochs: int, budget: tuple[float, float]) -> float:
+    def open_epochs(self, mu: float, n_epochs: int, budget: PrivacyBudget) -> float:
         """Enter the epochs in the ledger: `Residuals` and `Magnitudes`; together they are mu-GDP.
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.

@@ -20,6 +20,7 @@ from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.ebm_plus.queries import Histogram, Merge, Totals, totals_sensitivity
 from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
@@ -131,8 +132,8 @@ class _DPEBMPlus(AdditiveModel):
     def _mu(self, share: float) -> float:
         return mu_of(self.epsilon, self.delta) * math.sqrt(share)
 
-    def _budget(self, share: float) -> tuple[float, float]:
-        return epsilon_of(self._mu(share), self.delta), self.delta
+    def _budget(self, share: float) -> PrivacyBudget:
+        return PrivacyBudget(epsilon_of(self._mu(share), self.delta), self.delta)
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(
@@ -148,7 +149,8 @@ class _DPEBMPlus(AdditiveModel):
             ],
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_epsilon_delta(self.epsilon, self.delta)
         check_integer("n_epochs", self.n_epochs, 1)
         check_directions(self.monotone)
@@ -242,7 +244,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     def fit(self, X: Any, y: Any) -> DPEBMPlusClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         rows = read_training_rows(self, X, y, self.domain, "binary")
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
         functions, intercept = self._train(rows, domain, LOGISTIC)
         self.shape_noise_ = [function.deviations for function in functions]
@@ -268,7 +270,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
         """Fit to X (n, K) and numbers y (n,)."""
         rows = read_training_rows(self, X, y, self.domain, "regression")
-        self._check_parameters()
+        self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         width, middle = upper - lower, (lower + upper) / 2

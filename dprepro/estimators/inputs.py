@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from dprepro.data.domain import Domain, TaskKind, is_categorical
+from dprepro.estimators.contract import has_named_columns
 from dprepro.privacy.private import Private
 
 # Errors of numpy and scikit-learn that quote private values or count rows, and what to say instead.
@@ -253,7 +254,7 @@ def _check_features(model: Any, frame: pd.DataFrame) -> None:
             f"X has {frame.shape[1]} columns but the domain describes {len(described)} features"
         )
     # An array has no names; a DataFrame's must match, or values would meet another's bounds.
-    if not hasattr(model, "feature_names_in_"):
+    if not has_named_columns(model):
         return
     for column, name in zip(frame.columns, described, strict=True):
         if column != name:

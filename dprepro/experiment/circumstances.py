@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dprepro.config import ExperimentConfig
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Task
@@ -17,15 +15,14 @@ SPLIT = (
 )
 
 
-def note_circumstances(estimator: Any, task: Task, all_rows: bool = False) -> None:
-    """Add to a fitted estimator's ledger, if it keeps one, how parameters and rows were chosen.
+def note_circumstances(ledger: Ledger | None, task: Task, all_rows: bool = False) -> None:
+    """Add to the ledger of a fit, if there is one, how parameters and rows were chosen.
 
-    Parameters that were tuned are an unpaid read. That a split trains is no read of its training
-    rows, for which every promise is made; but which rows these are follows from the number of rows
-    in the file, and only add/remove-one protects that: hence an assumption.
+    Parameters that were tuned are a read that epsilon does not cover. That a split trains is no
+    read of its training rows, for which every promise is made; but which rows these are follows
+    from the number of rows in the file, and only add/remove-one protects that: hence an assumption.
     """
-    ledger = getattr(estimator, "ledger_", None)
-    if not isinstance(ledger, Ledger):
+    if ledger is None:
         return
     if task.tuned:
         ledger.unpaid.append(TUNED)

@@ -27,6 +27,7 @@ from dprepro.config import ExperimentConfig
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Observer, Outlook
 from dprepro.experiment.summary import CellKey, Summary, Tally
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.unverified import UNVERIFIED
 from dprepro.stacked import Column, Stacked
 
@@ -266,4 +267,4 @@ def _pieces(tally: Tally, cell: CellKey, spread: bool, asked: int) -> tuple[Text
 
 def _cell_name(cell: CellKey) -> str:
     label, epsilon = cell
-    return label if math.isinf(epsilon) else f"{label}, epsilon {epsilon:g}"
+    return PrivacyBudget(epsilon, 0.0).name(label)

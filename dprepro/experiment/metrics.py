@@ -9,6 +9,12 @@ import numpy as np
 from sklearn import metrics as sk
 
 from dprepro.data.domain import TaskKind
+from dprepro.estimators.contract import (
+    Estimator,
+    ScoresRows,
+    predicts_probabilities,
+    scores_rows,
+)
 
 METRICS: dict[TaskKind, tuple[str, ...]] = {
     "binary": ("auc", "accuracy", "log_loss"),
@@ -18,7 +24,7 @@ METRICS: dict[TaskKind, tuple[str, ...]] = {
 
 
 def score(
-    estimator: Any, X: Any, y: np.ndarray, task: TaskKind, n_classes: int
+    estimator: Estimator, X: Any, y: np.ndarray, task: TaskKind, n_classes: int
 ) -> dict[str, float]:
     """Score a fitted estimator on test rows.
 
@@ -62,7 +68,7 @@ def _regression(predicted: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def _classification(
-    estimator: Any, X: Any, y: np.ndarray, task: TaskKind, n_classes: int
+    estimator: Estimator, X: Any, y: np.ndarray, task: TaskKind, n_classes: int
 ) -> dict[str, float]:
     values: dict[str, float] = {}
     probabilities = _probabilities(estimator, X, n_classes)
@@ -70,7 +76,7 @@ def _classification(
         if len(np.unique(y)) < 2:
             raise ValueError("the test rows hold one class only: AUC is undefined")
         # Probabilities saturate where scores still differ, hence scores first.
-        if hasattr(estimator, "decision_function"):
+        if scores_rows(estimator):
             ranking = _positive_scores(estimator, X)
         elif probabilities is not None:
             ranking = probabilities[:, 1]
@@ -83,14 +89,14 @@ def _classification(
     return values
 
 
-def _positive_scores(estimator: Any, X: Any) -> np.ndarray:
+def _positive_scores(estimator: ScoresRows, X: Any) -> np.ndarray:
     scores = np.asarray(estimator.decision_function(X), dtype=float)
     return scores if scores.ndim == 1 else scores[:, -1]
 
 
-def _probabilities(estimator: Any, X: Any, n_classes: int) -> np.ndarray | None:
+def _probabilities(estimator: Estimator, X: Any, n_classes: int) -> np.ndarray | None:
     """Return (n, n_classes) probabilities, zero for labels that no training row had."""
-    if not hasattr(estimator, "predict_proba"):
+    if not predicts_probabilities(estimator):
         return None
     known = np.asarray(estimator.predict_proba(X), dtype=float)
     probabilities = np.zeros((known.shape[0], n_classes))

@@ -149,7 +149,7 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
         method = registry.get(entry.method)
     except DpreproError as error:
         raise DpreproError(f"{config.where('methods', position, 'method')}: {error}") from error
-    _check_parameters(config, position, method)
+    _check_names(config, position, method)
     if not _reason_to_skip(method, card):
         _check_values(config, position, method, card)
     if card.features is None and (entry.domain or config.domain) == "public":
@@ -198,7 +198,7 @@ def _check_values(config: ExperimentConfig, position: int, method: Method, card:
             ) from error
 
 
-def _check_parameters(config: ExperimentConfig, position: int, method: Method) -> None:
+def _check_names(config: ExperimentConfig, position: int, method: Method) -> None:
     entry, known = config.methods[position], list(method.defaults)
     for keys, name in _named(entry):
         if name not in known:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dprepro.config import Evaluation
 from dprepro.data import SYNTHETIC_PREFIX, says_private
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.unverified import is_unverified
 
 Status = Literal["ok", "failed", "skipped"]
@@ -52,6 +53,11 @@ class Task:
     data_fingerprint: str
     evaluation: Evaluation = "random"
     tuned: bool = False
+
+    @property
+    def budget(self) -> PrivacyBudget:
+        """The stated epsilon and delta."""
+        return PrivacyBudget(self.epsilon, self.delta)
 
     @property
     def key(self) -> str:

@@ -18,7 +18,6 @@ from typing import Any, Literal, Protocol
 
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
-from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.circumstances import check_tuned_splits
@@ -166,7 +165,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         outlook = _outlook(*plans, known | _by_key(taken), options.retry_failed)
         tally = Tally(config.metric)
         tally.extend((*outlook.done, *outlook.skips))
-        data = _data_ref(config, options, outlook.todo)
+        data = _data_of(config, options, outlook.todo)
         with _workers(config, options, data, outlook.todo) as (executor, stop):
             jobs = executor.jobs if executor else 0
             if before.plan != stated:
@@ -239,20 +238,12 @@ def _outlook(
     return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale, others)
 
 
-def _data_ref(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> DataRef:
-    """Return where workers find the dataset, in absolute paths: theirs may be another folder."""
-    path, folder = Path(config.card), options.data_dir
-    with_test = config.evaluation == "test-set"
-    # Drawn for this run, so that what goes over the network checks no guess about private rows.
-    nonce = secrets.token_hex(32)
-    return DataRef(
-        card=str(path.resolve()) if path.is_file() else config.card,
-        data_dir=folder.expanduser().resolve() if folder else None,
-        fingerprint=todo[0].data_fingerprint if todo else "",
-        with_test=with_test,
-        nonce=nonce,
-        seal=load_card(config.card).seal(nonce, folder, with_test) if todo else "",
-    )
+def _data_of(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> DataRef:
+    """Return where workers find the dataset; sealed with a key of this run, if there is one."""
+    if not todo:
+        return DataRef.of(config, options.data_dir)
+    fingerprint, nonce = todo[0].data_fingerprint, secrets.token_hex(32)
+    return DataRef.of(config, options.data_dir, nonce=nonce, fingerprint=fingerprint)
 
 
 @contextlib.contextmanager

@@ -17,13 +17,14 @@ import numpy as np
 import pandas as pd
 
 from dprepro.compiled import prepare
-from dprepro.config import Evaluation
+from dprepro.config import Evaluation, ExperimentConfig
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DEBUG_VARIABLE, DpreproError, publishable
+from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger_summary_of
 from dprepro.experiment.circumstances import note_circumstances
 from dprepro.experiment.metrics import score
 from dprepro.experiment.record import Record, Task
@@ -39,7 +40,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class DataRef:
-    """Where a worker finds the dataset: what to give to `dprepro.data.load`.
+    """Where a worker finds the dataset: what to give to `dprepro.data.load`. Made by `of`.
 
     `with_test` asks for the donors' own test rows. `fingerprint` tells states of the data apart
     within one process. `seal`, unless empty, is the card's `Card.seal` where the run was planned,
@@ -52,6 +53,30 @@ class DataRef:
     with_test: bool = False
     nonce: str = ""
     seal: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        config: ExperimentConfig,
+        data_dir: Path | None = None,
+        *,
+        nonce: str = "",
+        fingerprint: str = "",
+    ) -> DataRef:
+        """Return where a config's dataset is, in absolute paths: a worker's folder may be another.
+
+        `nonce`, in hex, is drawn for one run or one process, so that the seal checks no guess about
+        private rows for anybody else. Without it no file is read, and there is no seal.
+        """
+        path, with_test = Path(config.card), config.evaluation == "test-set"
+        return cls(
+            card=str(path.resolve()) if path.is_file() else config.card,
+            data_dir=data_dir.expanduser().resolve() if data_dir else None,
+            fingerprint=fingerprint,
+            with_test=with_test,
+            nonce=nonce,
+            seal=load_card(config.card).seal(nonce, data_dir, with_test) if nonce else "",
+        )
 
 
 @dataclass(frozen=True)
@@ -124,27 +149,25 @@ def _run(task: Task, data: DataRef) -> Record:
     _, encode_seconds = _timed(lambda: rows_of(task, data))
     estimator, fit_seconds = _timed(lambda: fit_task(task, data))
     metrics, predict_seconds = _timed(lambda: score_on_test_rows(estimator, task, data))
-    metrics |= {k: float(v) for k, v in getattr(estimator, "figures_", {}).items()}
-    ledger = getattr(estimator, "ledger_", None)
     return Record(
         task,
         "ok",
-        metrics=metrics,
+        metrics=metrics | figures_of(estimator),
         seconds={"encode": encode_seconds, "fit": fit_seconds, "predict": predict_seconds},
-        ledger=None if ledger is None else ledger.summary(),
+        ledger=ledger_summary_of(estimator),
     )
 
 
-def fit_task(task: Task, data: DataRef) -> Any:
+def fit_task(task: Task, data: DataRef) -> Estimator:
     """Return the task's estimator, fitted on its training rows. Raises what the method raises."""
     rows = rows_of(task, data)
     seed = task_seed(task)
     estimator = _fit(task, _dataset(data).task, rows.X_train, rows.y_train, rows.domain, seed)
-    note_circumstances(estimator, task)
+    note_circumstances(ledger_of(estimator), task)
     return estimator
 
 
-def fit_all_rows(task: Task, data: DataRef) -> Any:
+def fit_all_rows(task: Task, data: DataRef) -> Estimator:
     """Return the task's estimator, fitted on all rows but the donors' own test rows.
 
     Its noise is that of no split. Raises what the method raises.
@@ -154,13 +177,13 @@ def fit_all_rows(task: Task, data: DataRef) -> Any:
     X = ENCODINGS[registry.get(task.method).encoding](domain).transform(dataset.X)
     seed = task_seed(task, all_rows=True)
     estimator = _fit(task, dataset.task, X, dataset.y, domain, seed)
-    note_circumstances(estimator, task, all_rows=True)
+    note_circumstances(ledger_of(estimator), task, all_rows=True)
     return estimator
 
 
 def _fit(
     task: Task, kind: TaskKind, X: Any, y: np.ndarray, domain: Domain, seed: int | None
-) -> Any:
+) -> Estimator:
     setting = Setting(kind, task.epsilon, task.delta, domain, seed)
     estimator = registry.get(task.method).build(setting, **task.params)
     estimator.fit(X, y)
@@ -168,7 +191,7 @@ def _fit(
 
 
 def score_on_test_rows(
-    estimator: Any, task: Task, data: DataRef, encoding: str | None = None
+    estimator: Estimator, task: Task, data: DataRef, encoding: str | None = None
 ) -> dict[str, float]:
     """Return the metrics (see `score`) of a fitted estimator on the task's test rows.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.neural_network import MLPClassifier
@@ -13,9 +11,10 @@ from sklearn.neural_network import MLPClassifier
 from dprepro.config import ExperimentConfig
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.errors import DpreproError
+from dprepro.estimators.contract import Estimator, explains_rows
 from dprepro.experiment.record import Task
-from dprepro.experiment.worker import fit_task, rows_of
-from dprepro.inspect.fitting import data_of, describe
+from dprepro.experiment.worker import rows_of
+from dprepro.inspect.fitting import data_of, describe, fit_one
 from dprepro.inspect.pictured import Explained, Explanations
 from dprepro.llm.attribution import integrated_gradients, smoothed_gradients
 
@@ -41,7 +40,8 @@ def explain(
     Raises
     ------
     DpreproError
-        If there is no such row, or a model has neither maps nor gradients.
+        If there is no such row, a method refuses its parameters or its rows, or a model has neither
+        maps nor gradients.
     """
     data = data_of(config, data_dir)
     held_out = rows_of(tasks[0], data, "unit-interval")
@@ -53,10 +53,8 @@ def explain(
     labels = held_out.domain.target
     models = []
     for task in tasks:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = fit_task(task, data)
-        models.append(_explain(describe(task), model, inputs, top, [str(name) for name in labels]))
+        model, names = fit_one(task, data), [str(name) for name in labels]
+        models.append(_explain(describe(task), model, inputs, top, names))
     return Explanations(
         inputs,
         column_names(held_out.domain),
@@ -76,14 +74,16 @@ def column_names(domain: Domain) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _explain(title: str, model: Any, inputs: np.ndarray, top: int, labels: list[str]) -> Explained:
+def _explain(
+    title: str, model: Estimator, inputs: np.ndarray, top: int, labels: list[str]
+) -> Explained:
     predicted = tuple(labels[int(code)] for code in model.predict(inputs))
     if isinstance(model, MLPClassifier):
         codes = np.searchsorted(model.classes_, model.predict(inputs))
         around = smoothed_gradients(model, inputs, codes, np.random.default_rng(0))
         vectors = np.stack([integrated_gradients(model, inputs, codes), around], axis=1)
         return Explained(title, predicted, vectors, (("integrated", "smoothed"),) * len(inputs))
-    if not hasattr(model, "explain_local"):
+    if not explains_rows(model):
         raise DpreproError(
             f"{title} has no filters to draw and no gradients: choose methods such as dp-llm, "
             "llm or mlp"

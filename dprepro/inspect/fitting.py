@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,8 +10,8 @@ from typing import Any
 
 from dprepro.additive.model import AdditiveModel
 from dprepro.config import ExperimentConfig
-from dprepro.data.card import load_card
 from dprepro.errors import DpreproError, publishable
+from dprepro.estimators.contract import Estimator
 from dprepro.experiment.circumstances import check_tuned_splits
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
@@ -89,6 +88,22 @@ def _level(epsilons: Sequence[float], task: Task) -> int:
     return epsilons.index(task.epsilon) if task.epsilon in epsilons else 0
 
 
+def fit_one(task: Task, data: DataRef, all_rows: bool = False) -> Estimator:
+    """Return the estimator of a task as a run fits it, without its warnings; or of all rows.
+
+    Raises
+    ------
+    DpreproError
+        If the method refuses its parameters or its rows; the message quotes no private value.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return fit_all_rows(task, data) if all_rows else fit_task(task, data)
+    except ValueError as error:
+        raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
+
+
 def fit_model(
     config: ExperimentConfig, task: Task, data_dir: Path | None = None, all_rows: bool = False
 ) -> AdditiveModel:
@@ -99,13 +114,7 @@ def fit_model(
     DpreproError
         If the method has no shape functions, or refuses its parameters or its rows.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fit = fit_all_rows if all_rows else fit_task
-            model = fit(task, data_of(config, data_dir))
-    except ValueError as error:
-        raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
+    model = fit_one(task, data_of(config, data_dir), all_rows)
     if not isinstance(model, AdditiveModel):
         raise DpreproError(
             f"{task.method} has no shape functions to keep or to draw: "
@@ -116,7 +125,7 @@ def fit_model(
 
 def describe(task: Task) -> str:
     """Return a task's label with its privacy level."""
-    return task.label if math.isinf(task.epsilon) else f"{task.label}, ε={task.epsilon:g}"
+    return task.budget.name(task.label)
 
 
 def score_held_out(
@@ -183,6 +192,4 @@ def data_of(config: ExperimentConfig, data_dir: Path | None = None) -> DataRef:
 
     The state is known to this process alone: it needs no register of private data.
     """
-    with_test = config.evaluation == "test-set"
-    state = load_card(config.card).seal(_NONCE, data_dir, with_test)
-    return DataRef(config.card, data_dir, state, with_test)
+    return DataRef.of(config, data_dir, nonce=_NONCE)

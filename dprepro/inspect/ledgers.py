@@ -19,6 +19,7 @@ from dprepro.data.drawing import draw_features
 from dprepro.data.encode import ENCODINGS
 from dprepro.data.places import file_candidates
 from dprepro.errors import DEBUG_VARIABLE, DpreproError
+from dprepro.estimators.contract import ledger_of, plans_ledger
 from dprepro.experiment.circumstances import note_circumstances
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
@@ -26,7 +27,8 @@ from dprepro.experiment.seeds import task_seed
 from dprepro.methods import registry
 from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.unverified import UNVERIFIED, is_unverified
+from dprepro.privacy.standing import Standing, standing_of
+from dprepro.privacy.unverified import UNVERIFIED
 
 # Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
 _ROWS = 400
@@ -63,7 +65,7 @@ def planned_ledgers(
     Each comes from a real fit, on rows drawn at random from the public domain of the card: noise
     and sensitivities depend on the features and the settings, not on the private rows. Where they
     depend on the number of rows, which the card states, the model plans its ledger for it
-    (``plan_ledger(rows)``) without a fit.
+    (`PlansLedger`) without a fit.
 
     Raises
     ------
@@ -147,15 +149,13 @@ def _fit(
     task: Task, method: Method, setting: Setting, X: pd.DataFrame, y: np.ndarray, rows: int
 ) -> Ledger | None:
     model = method.build(setting, **task.params)
-    if hasattr(model, "plan_ledger"):
-        model.plan_ledger(rows)
+    if plans_ledger(model):
+        ledger: Ledger | None = model.planned_ledger(rows)
     else:
         model.fit(ENCODINGS[method.encoding](setting.domain).transform(X), y)
-    note_circumstances(model, task)
-    ledger = getattr(model, "ledger_", None)
-    if not isinstance(ledger, Ledger) or is_unverified(task.epsilon, ledger.summary()):
-        return None
-    return ledger
+        ledger = ledger_of(model)
+    note_circumstances(ledger, task)
+    return None if standing_of(task.epsilon, ledger) is Standing.UNVERIFIED else ledger
 
 
 def draw_rows(

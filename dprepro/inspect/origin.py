@@ -11,6 +11,7 @@ from dprepro.additive.file import save_model
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.register import write_own
 from dprepro.errors import DpreproError
+from dprepro.estimators.contract import ledger_of
 from dprepro.experiment.record import Task
 
 # What the person who asks for a fit decides, or the card or the method; nothing depends on rows.
@@ -39,7 +40,7 @@ def why_not_for_release(model: AdditiveModel, is_private: bool) -> str:
     """
     if not is_private:
         return ""
-    ledger: Any = getattr(model, "ledger_", None)
+    ledger = ledger_of(model)
     if ledger is None:
         return "fitted to private rows without privacy"
     return "" if ledger.holds else "fitted to private rows, and its ledger does not hold"

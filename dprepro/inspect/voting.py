@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from dprepro.config import ExperimentConfig
-from dprepro.errors import DpreproError, publishable
+from dprepro.errors import DpreproError
 from dprepro.experiment.circumstances import check_tuned_splits
 from dprepro.experiment.record import Task
-from dprepro.experiment.worker import fit_task, score_on_test_rows
-from dprepro.inspect.fitting import data_of, describe
+from dprepro.experiment.worker import score_on_test_rows
+from dprepro.inspect.fitting import data_of, describe, fit_one
 from dprepro.inspect.pictured import BoostingRuns
 from dprepro.lazybb import LazyBBClassifier
 
@@ -38,12 +37,7 @@ def fit_vote(
     if not allow_tuned_splits:
         check_tuned_splits(config)
     data = data_of(config, data_dir)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = fit_task(task, data)
-    except ValueError as error:
-        raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
+    model = fit_one(task, data)
     if not isinstance(model, LazyBBClassifier):
         raise DpreproError(
             f"{task.method} is no vote of rules or trees: choose a method such as lazybb-1r"

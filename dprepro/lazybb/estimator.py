@@ -164,7 +164,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         """
         forget_fit(self)
         private = self._read_training_rows(X, y)
-        self._check_parameters()
+        self.check_parameters()
         curator = self._curator(private)
         budget = Budget(
             self.epsilon, self.delta, self.composition, self.calibration, self.rounds, self.density
@@ -265,7 +265,8 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
             gaps=[ZETA_TWICE] if self.calibration == "code" else [],
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_choice("base", self.base, BASES)
         check_integer("rounds", self.rounds, 1)
         check_number("learning_rate", self.learning_rate, 0)

@@ -169,7 +169,8 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return GlobalExplanation(self.classes_, self.filters_, self.offsets_)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
         check_integer("n_maps", self.n_maps, 1)
         if self.n_projected is not None:
             check_integer("n_projected", self.n_projected, 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from dprepro.data.domain import Domain
 from dprepro.estimators.validation import check_choice, check_number
@@ -62,7 +63,7 @@ class LLMClassifier(LocallyLinearMaps):
     def fit(self, X: Any, y: Any) -> LLMClassifier:
         """Fit to X, numbers (n, D), and labels y (n,)."""
         X, labels = self._read(X, y)
-        self._check_parameters()
+        self.check_parameters()
         generator = np.random.default_rng(self.random_state)
         theta, projections = self._start(generator, X.shape[1])
         train(X, labels, theta, projections, self._plan(math.inf, "shuffle"), generator)
@@ -182,7 +183,7 @@ class DPLLMClassifier(LocallyLinearMaps):
     def fit(self, X: Any, y: Any) -> DPLLMClassifier:
         """Fit to X, numbers (n, D), and labels y (n,)."""
         X, labels = self._read(X, y, None if self.domain is None else self.domain.target)
-        self._check_parameters()
+        self.check_parameters()
         theta_shape = (self.n_maps, len(self.classes_), (self.n_projected or X.shape[1]) + 1)
         source, noise = self._draw_noise(theta_shape, len(X))
         theta, projections = self._start(source.public_generator, X.shape[1])
@@ -191,15 +192,16 @@ class DPLLMClassifier(LocallyLinearMaps):
         self._keep(theta, projections)
         return self
 
-    def plan_ledger(self, rows: int) -> Ledger:
+    def planned_ledger(self, rows: int) -> Ledger:
         """Return the ledger that a fit to so many rows would leave, without fitting.
 
         How often a row is sampled depends on their number, which is public, and on nothing else
         about them.
         """
-        self._check_parameters()
-        self._draw_noise((1,), rows)
-        return self.ledger_
+        self.check_parameters()
+        planned = clone(self)
+        planned._draw_noise((1,), rows)
+        return planned.ledger_
 
     def _draw_noise(
         self, shape: tuple[int, ...], rows: int
@@ -217,7 +219,7 @@ class DPLLMClassifier(LocallyLinearMaps):
             draws=plan.steps(rows),
             uses=plan.steps(rows) if poisson else plan.epochs,
             sampling=plan.rate(rows) if poisson else 1.0,
-            budget=(self.ledger_.epsilon, self.delta),
+            budget=self.ledger_.budget,
         )
         return source, noise
 
@@ -258,8 +260,9 @@ class DPLLMClassifier(LocallyLinearMaps):
             gaps=gaps,
         )
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
+        super().check_parameters()
         for name in ("epsilon", "noise_multiplier", "clip_norm"):
             value = getattr(self, name)
             if value is None and name != "clip_norm":

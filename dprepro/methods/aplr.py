@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting
 
 
-def _build(setting: Setting, **params: Any) -> Any:
+def _build(setting: Setting, **params: Any) -> Estimator:
     # Imported here, so that the method can be listed, and skipped with a reason, without it.
     from aplr import APLRClassifier, APLRRegressor
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.baselines.dp_bag import DPBagClassifier
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
 def _build(inputs: str) -> Any:
-    def build(setting: Setting, **params: Any) -> Any:
+    def build(setting: Setting, **params: Any) -> Estimator:
         return DPBagClassifier(
             inputs=inputs, epsilon=setting.epsilon, delta=setting.delta, domain=setting.domain,
             random_state=setting.seed, **params,

@@ -6,11 +6,12 @@ from typing import Any
 
 from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
 from dprepro.dpboost.variants import VARIANTS
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 
 
 def _build(variant: str) -> Build:
-    def build(setting: Setting, **params: Any) -> Any:
+    def build(setting: Setting, **params: Any) -> Estimator:
         estimator = DPBoostRegressor if setting.task == "regression" else DPBoostClassifier
         return estimator(
             setting.epsilon,

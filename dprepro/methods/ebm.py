@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
 def _build_private(**settings: str) -> Build:
-    def build(setting: Setting, **params: Any) -> Any:
+    def build(setting: Setting, **params: Any) -> Estimator:
         estimator = DPEBMRegressor if setting.task == "regression" else DPEBMClassifier
         return estimator(
             setting.epsilon,
@@ -23,7 +24,7 @@ def _build_private(**settings: str) -> Build:
     return build
 
 
-def _build_plain(setting: Setting, **params: Any) -> Any:
+def _build_plain(setting: Setting, **params: Any) -> Estimator:
     estimator = EBMRegressor if setting.task == "regression" else EBMClassifier
     return estimator(random_state=setting.seed, **params)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
 
-def _build(setting: Setting, **params: Any) -> Any:
+def _build(setting: Setting, **params: Any) -> Estimator:
     estimator = DPEBMPlusRegressor if setting.task == "regression" else DPEBMPlusClassifier
     return estimator(
         setting.epsilon,

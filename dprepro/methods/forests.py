@@ -7,17 +7,18 @@ from typing import Any
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from dprepro.baselines.forests import DPRandomForest
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
-def _build_private(setting: Setting, **params: Any) -> Any:
+def _build_private(setting: Setting, **params: Any) -> Estimator:
     return DPRandomForest(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )
 
 
-def _build_plain(setting: Setting, **params: Any) -> Any:
+def _build_plain(setting: Setting, **params: Any) -> Estimator:
     regression = setting.task == "regression"
     estimator = RandomForestRegressor if regression else RandomForestClassifier
     return estimator(random_state=setting.seed, n_jobs=1, **params)

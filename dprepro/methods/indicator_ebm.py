@@ -6,12 +6,13 @@ from typing import Any
 
 from dprepro.data.encode import IndicatorEncoder
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
 def _build(composition: str) -> Build:
-    def build(setting: Setting, **params: Any) -> Any:
+    def build(setting: Setting, **params: Any) -> Estimator:
         estimator = DPEBMRegressor if setting.task == "regression" else DPEBMClassifier
         return estimator(
             setting.epsilon,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dprepro.estimators.contract import Estimator
 from dprepro.lazybb import LazyBBClassifier, OneRule
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -25,7 +26,7 @@ def _boosted(
     taken |= {"splits"} if base == "topdown" else set()
     taken |= {"label_share"} if base == "topdown" and guarantee is not Guarantee.NONE else set()
 
-    def build(setting: Setting, **params: Any) -> Any:
+    def build(setting: Setting, **params: Any) -> Estimator:
         return LazyBBClassifier(
             base,
             epsilon=setting.epsilon,
@@ -41,7 +42,7 @@ def _boosted(
     )  # fmt: skip
 
 
-def _one_rule(setting: Setting, **params: Any) -> Any:
+def _one_rule(setting: Setting, **params: Any) -> Estimator:
     return OneRule(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )

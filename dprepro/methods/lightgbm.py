@@ -6,6 +6,7 @@ from typing import Any
 
 from lightgbm import LGBMClassifier, LGBMRegressor
 
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 
 # Quiet, and the same bits on every machine and in every company. With `deterministic` LightGBM
@@ -13,7 +14,7 @@ from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 _REPEATABLE = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
 
 
-def _build(setting: Setting, **params: Any) -> Any:
+def _build(setting: Setting, **params: Any) -> Estimator:
     estimator = LGBMRegressor if setting.task == "regression" else LGBMClassifier
     # All that its defaults leave to the seed is which 200,000 rows (`subsample_for_bin`) fix the
     # bin edges of a larger table. On credit card fraud that alone can move the AUROC by 0.2.

@@ -11,21 +11,22 @@ from dprepro.baselines.linear_regression import (
     DPLinearRegression,
     PlainBoundedLinearRegression,
 )
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-def _build_private_fair(setting: Setting, **params: Any) -> Any:
+def _build_private_fair(setting: Setting, **params: Any) -> Estimator:
     return DPLinearRegression(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )
 
 
-def _build_plain(setting: Setting, **params: Any) -> Any:
+def _build_plain(setting: Setting, **params: Any) -> Estimator:
     return LinearRegression(**params)
 
 
-def _build_plain_fair(setting: Setting, **params: Any) -> Any:
+def _build_plain_fair(setting: Setting, **params: Any) -> Estimator:
     return PlainBoundedLinearRegression(domain=setting.domain, **params)
 
 

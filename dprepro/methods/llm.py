@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 from dprepro.data.domain import TaskKind
+from dprepro.estimators.contract import Estimator
 from dprepro.llm import DPLLMClassifier, LLMClassifier
 from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -34,17 +35,17 @@ class Network(MLPClassifier):
             return super().fit(X, y)
 
 
-def _build_private(setting: Setting, **params: Any) -> Any:
+def _build_private(setting: Setting, **params: Any) -> Estimator:
     return DPLLMClassifier(
         setting.epsilon, setting.delta, domain=setting.domain, random_state=setting.seed, **params
     )
 
 
-def _build_plain(setting: Setting, **params: Any) -> Any:
+def _build_plain(setting: Setting, **params: Any) -> Estimator:
     return LLMClassifier(random_state=setting.seed, **params)
 
 
-def _build_network(setting: Setting, **params: Any) -> Any:
+def _build_network(setting: Setting, **params: Any) -> Estimator:
     settings: dict[str, Any] = {**_NETWORK, **params}
     settings["hidden_layer_sizes"] = tuple(settings["hidden_layer_sizes"])
     return Network(random_state=setting.seed, **settings)

@@ -10,32 +10,33 @@ from dprepro.baselines.logistic import (
     PlainLogisticRegression,
     StandardizedLogisticRegression,
 )
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting
-from dprepro.privacy.ledger import REPLACE_ONE
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
 
 
-def _build_private(setting: Setting, **params: Any) -> Any:
+def _build_private(setting: Setting, **params: Any) -> Estimator:
     return DPLogisticRegression(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )
 
 
-def _build_private_fair(setting: Setting, **params: Any) -> Any:
+def _build_private_fair(setting: Setting, **params: Any) -> Estimator:
     sound = {"data_norm": 1.0, "fit_intercept": False, "tol": 1e-8, "max_iter": 10_000}
     return _build_private(setting, **sound, **params)
 
 
-def _build_plain(setting: Setting, **params: Any) -> Any:
+def _build_plain(setting: Setting, **params: Any) -> Estimator:
     return PlainLogisticRegression(random_state=setting.seed, **params)
 
 
-def _build_plain_fair(setting: Setting, **params: Any) -> Any:
+def _build_plain_fair(setting: Setting, **params: Any) -> Estimator:
     return _build_plain(setting, fit_intercept=False, max_iter=10_000, **params)
 
 
-def _build_standardized(setting: Setting, **params: Any) -> Any:
+def _build_standardized(setting: Setting, **params: Any) -> Estimator:
     return StandardizedLogisticRegression(random_state=setting.seed, **params)
 
 

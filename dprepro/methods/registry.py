@@ -20,6 +20,8 @@ from typing import Any, Protocol
 from dprepro.compiled import kernel_modules
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
+from dprepro.estimators.contract import Estimator, check_parameters
+from dprepro.privacy.sensitivity import Adjacency
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
 
@@ -66,7 +68,7 @@ class Setting:
 class Build(Protocol):
     """Make an unfitted scikit-learn estimator; `params` are the method's own parameters."""
 
-    def __call__(self, setting: Setting, **params: Any) -> Any:
+    def __call__(self, setting: Setting, **params: Any) -> Estimator:
         """Return the unfitted estimator."""
         ...
 
@@ -84,8 +86,8 @@ class Method:
     guarantee
         What it promises when its assumptions hold.
     adjacency
-        The neighbouring relation of the promise ("zero-out", "add/remove-one", "replace-one");
-        None for non-private methods.
+        The neighbouring relation of the promise, a member of `Adjacency` or its text; None for
+        non-private methods.
     assumes
         What it takes as public or reads without paying, in words, for `dprepro methods`.
     reference
@@ -116,7 +118,7 @@ class Method:
     title: str
     tasks: frozenset[TaskKind]
     guarantee: Guarantee
-    adjacency: str | None
+    adjacency: Adjacency | None
     assumes: tuple[str, ...]
     reference: str
     build: Build
@@ -127,6 +129,10 @@ class Method:
     requires: str | None = None
     keeps_ledger: bool = False
     repeats_within: float = REPEATS
+
+    def __post_init__(self) -> None:
+        if self.adjacency is not None:
+            object.__setattr__(self, "adjacency", Adjacency(self.adjacency))  # of its text
 
     @property
     def is_unverified(self) -> bool:
@@ -141,14 +147,9 @@ class Method:
     def check_values(self, task: TaskKind, epsilon: float, params: Mapping[str, Any]) -> None:
         """Raise ValueError or TypeError if the estimator refuses its parameters without any rows.
 
-        By its own ``_check_parameters``, or scikit-learn's constraints; others say it when they
-        fit.
+        Others say it when they fit; see `dprepro.estimators.contract.check_parameters`.
         """
-        estimator = self._example(task, epsilon, params)
-        if hasattr(estimator, "_check_parameters"):
-            estimator._check_parameters()
-        elif hasattr(estimator, "_parameter_constraints"):
-            estimator._validate_params()
+        check_parameters(self._example(task, epsilon, params))
 
     def needs_kernels(self, task: TaskKind) -> bool:
         """Whether its estimator is of a package with kernels, see `dprepro.compiled`."""
@@ -156,7 +157,7 @@ class Method:
         kinds = type(self._example(task, 1.0, {})).__mro__
         return any(kind.__module__.rpartition(".")[0] in packages for kind in kinds)
 
-    def _example(self, task: TaskKind, epsilon: float, params: Mapping[str, Any]) -> Any:
+    def _example(self, task: TaskKind, epsilon: float, params: Mapping[str, Any]) -> Estimator:
         """Return an estimator for one feature from 0 to 1."""
         target = (0.0, 1.0) if task == "regression" else ("0", "1")
         domain = Domain((NumericFeature("x", 0.0, 1.0),), target)

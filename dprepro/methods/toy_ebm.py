@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.baselines.toy_ebm import UNPAID, ToyDPEBMClassifier, ToyDPEBMRegressor
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
-def _build(setting: Setting, **params: Any) -> Any:
+def _build(setting: Setting, **params: Any) -> Estimator:
     estimator = ToyDPEBMRegressor if setting.task == "regression" else ToyDPEBMClassifier
     return estimator(setting.epsilon, setting.delta, random_state=setting.seed, **params)
 

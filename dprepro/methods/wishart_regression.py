@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.baselines.wishart_regression import WishartLinearRegression
+from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-def _build(setting: Setting, **params: Any) -> Any:
+def _build(setting: Setting, **params: Any) -> Estimator:
     return WishartLinearRegression(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )

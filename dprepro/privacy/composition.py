@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
 
 
@@ -35,8 +36,8 @@ class TwoPhaseNoise:
 
     binning: float
     boosting: float
-    binning_budget: tuple[float, float]
-    boosting_budget: tuple[float, float]
+    binning_budget: PrivacyBudget
+    boosting_budget: PrivacyBudget
 
 
 def calibrate_two_phases(
@@ -63,16 +64,16 @@ def calibrate_two_phases(
     ValueError
         On an unknown composition, or a share, epsilon or delta out of range.
     """
-    if composition not in COMPOSITIONS:
-        allowed = ", ".join(map(repr, COMPOSITIONS))
+    if composition not in TWO_PHASE_COMPOSITIONS:
+        allowed = ", ".join(map(repr, TWO_PHASE_COMPOSITIONS))
         raise ValueError(f"composition must be one of {allowed}, got {composition!r}")
     if not 0 < binning_share < 1:
         raise ValueError(f"binning_share must lie strictly between 0 and 1, got {binning_share!r}")
     check_epsilon_delta(epsilon, delta)
     sigma_binning = classic_sigma if composition == "classic" else gdp_sigma
     sigma_boosting = classic_sigma if composition.startswith("classic") else gdp_sigma
-    binning = (epsilon * binning_share, delta / 2)
-    boosting = (epsilon * (1 - binning_share), delta / 2)
+    binning = PrivacyBudget(epsilon * binning_share, delta / 2)
+    boosting = PrivacyBudget(epsilon * (1 - binning_share), delta / 2)
     separate = TwoPhaseNoise(
         binning=sigma_binning(binning_queries, *binning),
         boosting=sigma_boosting(boosting_queries, *boosting),
@@ -84,7 +85,7 @@ def calibrate_two_phases(
     return _spend_all(separate, epsilon, delta, binning_queries, boosting_queries)
 
 
-COMPOSITIONS = ("gdp", "classic", "classic-boosting", "joint")
+TWO_PHASE_COMPOSITIONS = ("gdp", "classic", "classic-boosting", "joint")
 
 
 def _spend_all(
@@ -101,6 +102,6 @@ def _spend_all(
     return TwoPhaseNoise(
         binning=separate.binning / factor,
         boosting=separate.boosting / factor,
-        binning_budget=(epsilon_of(mu_binning * factor, delta / 2), delta / 2),
-        boosting_budget=(epsilon_of(mu_boosting * factor, delta / 2), delta / 2),
+        binning_budget=PrivacyBudget(epsilon_of(mu_binning * factor, delta / 2), delta / 2),
+        boosting_budget=PrivacyBudget(epsilon_of(mu_boosting * factor, delta / 2), delta / 2),
     )

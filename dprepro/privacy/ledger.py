@@ -12,7 +12,8 @@ from dp_accounting import NeighboringRelation, dp_event, rdp
 from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain
 
 TOLERANCE = 1e-6
@@ -62,10 +63,13 @@ class LedgerEntry:
     norm: str
     scale: float
     uses: int
-    budget: tuple[float, float]
+    budget: PrivacyBudget
     replace_one: float | None = None
     sampling: float = 1.0
     exchanged: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", PrivacyBudget(*self.budget))  # of any pair
 
     @property
     def noise_multiplier(self) -> float:
@@ -82,7 +86,8 @@ class LedgerEntry:
             return replace(self, sensitivity=sensitivity)
         # (epsilon, delta) twice over: group privacy of two changes.
         epsilon, delta = self.budget
-        return replace(self, budget=(2 * epsilon, (1 + math.exp(epsilon)) * delta))
+        doubled = PrivacyBudget(2 * epsilon, (1 + math.exp(epsilon)) * delta)
+        return replace(self, budget=doubled)
 
 
 @dataclass
@@ -92,7 +97,7 @@ class Ledger:
     Attributes
     ----------
     epsilon, delta, adjacency
-        The stated guarantee.
+        The stated guarantee; `adjacency` can be given by its text.
     entries
         The releases, in order.
     unpaid
@@ -108,20 +113,30 @@ class Ledger:
     --------
     >>> ledger = Ledger(epsilon=1, delta=0, adjacency="replace-one")
     >>> ledger.add(LedgerEntry("laplace", "a count", 1, "l1", scale=2, uses=2, budget=(1, 0)))
-    >>> round(ledger.verify(), 6)  # two releases at 1/2 each
+    >>> round(ledger.spent_epsilon(), 6)  # two releases at 1/2 each
     1.0
+    >>> print(ledger.budget, ledger.adjacency, sep=", ")
+    epsilon 1, replace-one
     >>> ledger.holds
     True
     """
 
     epsilon: float
     delta: float
-    adjacency: str
+    adjacency: Adjacency
     entries: list[LedgerEntry] = field(default_factory=list)
     unpaid: list[str] = field(default_factory=list)
     assumed_public: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     post_processing: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.adjacency = Adjacency(self.adjacency)
+
+    @property
+    def budget(self) -> PrivacyBudget:
+        """The stated (epsilon, delta)."""
+        return PrivacyBudget(self.epsilon, self.delta)
 
     def add(self, entry: LedgerEntry) -> None:
         """Append a release."""
@@ -135,7 +150,7 @@ class Ledger:
     @property
     def within_budget(self) -> bool:
         """Whether the entries add up to no more than the stated epsilon."""
-        return self.verify() <= self.epsilon + TOLERANCE
+        return self.spent_epsilon() <= self.epsilon + TOLERANCE
 
     @property
     def is_empty(self) -> bool:
@@ -150,37 +165,50 @@ class Ledger:
         """
         return not (self.unpaid or self.gaps or self.is_empty) and self.within_budget
 
-    def verify(self) -> float:
+    def spent_epsilon(self, adjacency: Adjacency | None = None) -> float:
         """Return the epsilon that the entries really spend at the stated delta.
 
         The entries are recomposed by `dp_accounting` as privacy loss distributions, independently
         of the formulas that calibrated them; except sampled releases, whose noise may have been
         found by the same distributions, and which tests hold against a simulation. Where there are
         exponential choices it is the smallest of three valid figures: the sum of pure epsilons,
-        privacy loss distributions, and Renyi DP with the bounded range of such choices. Unpaid
-        reads and gaps are outside its view.
-        """
-        return _spent(tuple(self.entries), self.delta)
+        privacy loss distributions, and Renyi DP with the bounded range of such choices. Reads that
+        epsilon does not cover, and gaps, are outside its view.
 
-    def verify_replace_one(self) -> float:
-        """Return the epsilon that the same releases spend under replace-one, at the same delta."""
-        if self.adjacency == REPLACE_ONE:
-            return self.verify()
+        Parameters
+        ----------
+        adjacency
+            The relation to count under: by default the stated one. Of the others only replace-one
+            follows from the entries.
+
+        Raises
+        ------
+        ValueError
+            On a relation that is neither the stated one nor replace-one.
+        """
+        asked = self.adjacency if adjacency is None else Adjacency(adjacency)
+        if asked is self.adjacency:
+            return _spent(tuple(self.entries), self.delta)
+        if asked is not Adjacency.REPLACE_ONE:
+            raise ValueError(
+                f"the ledger states {self.adjacency} neighbours, from which nothing follows for "
+                f"{asked}; ask for {self.adjacency} or {Adjacency.REPLACE_ONE}"
+            )
         return _spent(tuple(entry.under_replace_one() for entry in self.entries), self.delta)
 
     def summary(self) -> dict[str, Any]:
         """Return what a journal keeps of the ledger, JSON-able.
 
-        Keys: ``epsilon``, ``delta``, ``adjacency``, ``true_epsilon`` (what `verify` returns),
+        Keys: ``epsilon``, ``delta``, ``adjacency``, ``true_epsilon`` (the spent epsilon),
         ``replace_one_epsilon``, ``holds``, ``unpaid``, ``gaps``, and ``releases``, a list of
         mechanism, sensitivity, scale, uses and, if below 1, sampling.
         """
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "adjacency": self.adjacency,
-            "true_epsilon": _finite(self.verify()),
-            "replace_one_epsilon": _finite(self.verify_replace_one()),
+            "adjacency": self.adjacency.value,
+            "true_epsilon": _finite(self.spent_epsilon()),
+            "replace_one_epsilon": _finite(self.spent_epsilon(Adjacency.REPLACE_ONE)),
             "holds": self.holds,
             "unpaid": list(self.unpaid),
             "gaps": list(self.gaps),

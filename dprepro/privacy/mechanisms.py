@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import Sensitivity
 
@@ -44,7 +45,7 @@ class NoiseSource:
         noise_multiplier: float,
         sensitivity: Sensitivity,
         uses: int,
-        budget: tuple[float, float],
+        budget: PrivacyBudget,
     ) -> np.ndarray:
         """Draw N(0, (noise_multiplier * sensitivity)^2), float64 of the given shape.
 
@@ -69,7 +70,7 @@ class NoiseSource:
         noise_multiplier: float,
         sensitivity: Sensitivity,
         uses: int,
-        budget: tuple[float, float],
+        budget: PrivacyBudget,
     ) -> float:
         """Write the entry of `gaussian` and return its scale, for noise drawn use by use."""
         stated = sensitivity.stated
@@ -91,7 +92,7 @@ class NoiseSource:
         draws: int,
         uses: int,
         sampling: float,
-        budget: tuple[float, float],
+        budget: PrivacyBudget,
     ) -> Iterator[np.ndarray]:
         """Yield `draws` times N(0, (noise_multiplier * sensitivity)^2), float32 of the given shape.
 
@@ -134,7 +135,7 @@ class NoiseSource:
             Unless epsilon and sensitivity are positive and finite.
         """
         scale = _scale(releases, 1 / epsilon if epsilon > 0 else 0.0, sensitivity)
-        budget = (epsilon * uses, 0.0)
+        budget = PrivacyBudget(epsilon * uses, 0.0)
         self.ledger.add(LedgerEntry("laplace", releases, sensitivity, "L1", scale, uses, budget))
         return self.generator.laplace(0.0, scale, shape)
 
@@ -186,7 +187,7 @@ class NoiseSource:
         releases: str,
         scale: float,
         sensitivity: float,
-        budget: tuple[float, float],
+        budget: PrivacyBudget,
     ) -> np.ndarray:
         """Draw W_p(p + 1, scale^2 I), float64 (p, p) with p = `size`: symmetric and positive.
 
@@ -208,7 +209,7 @@ class NoiseSource:
         self, releases: str, epsilon: float, sensitivity: float, uses: int
     ) -> float:
         scale = _scale(releases, 2 / epsilon if epsilon > 0 else 0.0, sensitivity)
-        budget = (epsilon * uses, 0.0)
+        budget = PrivacyBudget(epsilon * uses, 0.0)
         self.ledger.add(
             LedgerEntry("exponential", releases, sensitivity, "max", scale, uses, budget)
         )

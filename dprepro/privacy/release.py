@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import delta_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
@@ -203,7 +204,7 @@ class Curator(ABC):
         noise_multiplier: float,
         sensitivity: Sensitivity,
         uses: int,
-        budget: tuple[float, float],
+        budget: PrivacyBudget,
     ) -> GaussianUses:
         """Enter a Gaussian mechanism in the ledger and return its uses; see `LedgerEntry`.
 
@@ -217,7 +218,7 @@ class Curator(ABC):
         if delta_of(epsilon, math.sqrt(uses) / noise_multiplier) > delta * (1 + ROUNDING):
             raise BudgetError(
                 f"{uses} uses with the noise multiplier {noise_multiplier:.6g} spend more than "
-                f"(epsilon, delta) = {budget}: multiply the noise by the root of the uses"
+                f"{budget}: multiply the noise by the root of the uses"
             )
         unit = self._source.enter_gaussian(
             releases=releases, noise_multiplier=noise_multiplier, sensitivity=sensitivity,

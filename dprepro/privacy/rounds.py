@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from scipy import optimize
 
-COMPOSITIONS = ("pure", "advanced", "zcdp")
+ROUND_COMPOSITIONS = ("pure", "advanced", "zcdp")
 
 
 def advanced_epsilon(each: float, rounds: int, delta: float) -> float:
@@ -92,8 +92,8 @@ def tree_epsilons(
 
 def check_composition(composition: object, delta: float) -> None:
     """Raise ValueError on an unknown composition, or a delta out of range for it."""
-    if composition not in COMPOSITIONS:
-        allowed = ", ".join(map(repr, COMPOSITIONS))
+    if composition not in ROUND_COMPOSITIONS:
+        allowed = ", ".join(map(repr, ROUND_COMPOSITIONS))
         raise ValueError(f"composition must be one of {allowed}, got {composition!r}")
     if composition != "pure" and not 0 < delta < 1:
         raise ValueError(

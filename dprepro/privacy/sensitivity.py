@@ -8,18 +8,41 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import Enum
 
-ZERO_OUT = "zero-out"
-"""One row is replaced by a null row that adds 0 to every count and sum: add/remove-one with the
-number of rows public."""
 
-ADD_REMOVE = "add/remove-one"
-"""One row more or less; the number of rows is private."""
+class Adjacency(str, Enum):
+    """Which two tables are neighbours: what a guarantee keeps an observer from telling apart.
 
-REPLACE_ONE = "replace-one"
-"""One row is exchanged for any other row."""
+    Members equal their texts, which configs, parameters and files use: ``Adjacency("zero-out")``
+    is ``Adjacency.ZERO_OUT``, and so is ``Adjacency.ZERO_OUT == "zero-out"`` true.
 
-ADJACENCIES = (ZERO_OUT, ADD_REMOVE, REPLACE_ONE)
+    Raises
+    ------
+    ValueError
+        On any other value.
+    """
+
+    ZERO_OUT = "zero-out"
+    """One row is replaced by a null row that adds 0 to every count and sum: add/remove-one with the
+    number of rows public."""
+
+    ADD_REMOVE = "add/remove-one"
+    """One row more or less; the number of rows is private."""
+
+    REPLACE_ONE = "replace-one"
+    """One row is exchanged for any other row."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Adjacency:
+        allowed = ", ".join(repr(member.value) for member in cls)
+        raise ValueError(f"adjacency must be one of {allowed}, got {value!r}")
+
+    def __str__(self) -> str:
+        return self.value
+
+
+ZERO_OUT, ADD_REMOVE, REPLACE_ONE = Adjacency
 
 
 @dataclass(frozen=True)
@@ -52,12 +75,5 @@ def leaf_sum_sensitivity(adjacency: str, bound: float) -> Sensitivity:
 
 
 def _by_adjacency(adjacency: str, one_row: float, exchange: float) -> Sensitivity:
-    check_adjacency(adjacency)
-    return Sensitivity(exchange if adjacency == REPLACE_ONE else one_row, exchange)
-
-
-def check_adjacency(adjacency: object) -> None:
-    """Raise ValueError unless `adjacency` is one of `ADJACENCIES`."""
-    if adjacency not in ADJACENCIES:
-        allowed = ", ".join(map(repr, ADJACENCIES))
-        raise ValueError(f"adjacency must be one of {allowed}, got {adjacency!r}")
+    exchanged = Adjacency(adjacency) is Adjacency.REPLACE_ONE
+    return Sensitivity(exchange if exchanged else one_row, exchange)

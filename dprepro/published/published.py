@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
+from dprepro.privacy.budget import PrivacyBudget
 
 FOLDER = Path(__file__).resolve().parent
 HEADER = ["paper", "table", "dataset", "method", "epsilon", "metric", "mean", "std"]
@@ -58,7 +59,7 @@ class PublishedCell:
         return 0.5 * 10.0**-self.decimals
 
     def __str__(self) -> str:
-        level = "non-private" if math.isinf(self.epsilon) else f"epsilon {self.epsilon:g}"
+        level = PrivacyBudget(self.epsilon, 0.0)
         return f"{self.paper} table {self.table}: {self.dataset}, {self.method}, {level}"
 
 

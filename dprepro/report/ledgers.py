@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Standing
 from dprepro.privacy.subsampling import moments_epsilon
 
 if TYPE_CHECKING:
@@ -66,13 +67,13 @@ def overview(ledgers: Sequence[PlannedLedger]) -> Group:
         if not found:
             continue
         some = next(iter(found.values()))
-        spent = {level: ledger.verify() for level, ledger in found.items()}
+        spent = {level: ledger.spent_epsilon() for level, ledger in found.items()}
         table.add_row(label, some.adjacency, *(_at(spent, level) for level in levels))
         if some.adjacency != REPLACE_ONE:
-            spent = {level: ledger.verify_replace_one() for level, ledger in found.items()}
+            spent = {level: ledger.spent_epsilon(REPLACE_ONE) for level, ledger in found.items()}
             table.add_row("", REPLACE_ONE, *(_at(spent, level) for level in levels))
         broken = next((ledger for ledger in found.values() if not ledger.holds), None)
-        promise = f"does not hold: {_why_not(broken)}" if broken else "holds"
+        promise = f"{Standing.FAILS}: {_why_not(broken)}" if broken else str(Standing.HOLDS)
         reasons.append(f"{label}: the stated guarantee {escape(promise)}")
     return Group(table, "", *reasons)
 
@@ -80,7 +81,7 @@ def overview(ledgers: Sequence[PlannedLedger]) -> Group:
 def _state(missing: PlannedLedger | None) -> str:
     if missing is None:
         return ""
-    return "failed" if missing.error else "unverified"
+    return "failed" if missing.error else str(Standing.UNVERIFIED)
 
 
 def _at(spent: Mapping[float, float], level: float) -> str:
@@ -102,7 +103,7 @@ def describe(ledger: Ledger, of: str) -> Group:
     `of` says in rich markup whose ledger it is.
     """
     parts: list[RenderableType] = [
-        f"{of}: {_promise(ledger)}, {ledger.adjacency} neighbours",
+        f"{of}: {ledger.budget}, {ledger.adjacency} neighbours",
         Padding(_entries(ledger), (1, 0, 1, 2)),
     ]
     for heading, lines in (
@@ -113,28 +114,28 @@ def describe(ledger: Ledger, of: str) -> Group:
     ):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
     parts.append(
-        f"  Recomposed by dp_accounting: epsilon {_number(ledger.verify())} of "
-        f"{ledger.epsilon:g}; under replace-one {_number(ledger.verify_replace_one())}"
+        f"  Recomposed by dp_accounting: epsilon {_number(ledger.spent_epsilon())} of "
+        f"{ledger.epsilon:g}; under replace-one {_number(ledger.spent_epsilon(REPLACE_ONE))}"
     )
     by_moments = _by_moments(ledger)
     if by_moments is not None:
         parts.append(f"  Moments accountant (Abadi et al. 2016): epsilon {_number(by_moments)}")
-    holds = "holds" if ledger.holds else f"does not hold: {escape(_why_not(ledger))}"
+    holds = Standing.HOLDS if ledger.holds else f"{Standing.FAILS}: {escape(_why_not(ledger))}"
     parts.append(f"  The stated guarantee {holds}\n")
     return Group(*parts)
 
 
 def verdict(ledger: Ledger) -> str:
     """Return in a line what one ledger promises, and whether and why not that holds."""
-    promise = f"{_promise(ledger)}, {ledger.adjacency} neighbours"
+    promise = f"{ledger.budget}, {ledger.adjacency} neighbours"
     if ledger.holds:
-        return f"{promise}: the ledger says that this guarantee holds"
+        return f"{promise}: the ledger says that this guarantee {Standing.HOLDS}"
     reasons = [*ledger.unpaid, *ledger.gaps]
     if ledger.is_empty:
         reasons.append("it names no release")
     if not ledger.within_budget:
-        reasons.append(f"it spends epsilon {_number(ledger.verify())}")
-    return f"{promise}: the ledger says that this guarantee does not hold: {'; '.join(reasons)}"
+        reasons.append(f"it spends epsilon {_number(ledger.spent_epsilon())}")
+    return f"{promise}: the ledger says that this guarantee {Standing.FAILS}: {'; '.join(reasons)}"
 
 
 def _by_moments(ledger: Ledger) -> float | None:
@@ -165,12 +166,6 @@ def _entries(ledger: Ledger) -> Table:
             f"({epsilon:.4g}, {delta:.2g})",
         )
     return table
-
-
-def _promise(ledger: Ledger) -> str:
-    if ledger.delta == 0:
-        return f"epsilon {ledger.epsilon:g}"
-    return f"(epsilon {ledger.epsilon:g}, delta {ledger.delta:g})"
 
 
 def _why_not(ledger: Ledger) -> str:

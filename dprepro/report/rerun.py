@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dprepro.experiment.record import Record
+from dprepro.privacy.budget import PrivacyBudget
 
 
 def tolerance_of(method: str) -> float:
@@ -28,7 +29,7 @@ class Mismatch:
 
     def __str__(self) -> str:
         task = self.record.task
-        level = "non-private" if math.isinf(task.epsilon) else f"epsilon {task.epsilon:g}"
+        level = PrivacyBudget(task.epsilon, 0.0)
         reason = f" ({self.record.message})" if self.record.message else ""
         return (
             f"{task.dataset}, {task.label}, {level}, split {task.split}: {self.metric} "

@@ -57,8 +57,9 @@ class Column:
 def column_of(title: str, model: AdditiveModel, warning: str = "") -> Column:
     """Return the functions of a fitted or loaded model."""
     from dprepro.additive.shapes import shapes_of
+    from dprepro.estimators.contract import classes_of
 
-    unit = "log odds" if hasattr(model, "classes_") else "target"
+    unit = "target" if classes_of(model) is None else "log odds"
     return Column(title, tuple(shapes_of(model)), unit, warning)
 
 

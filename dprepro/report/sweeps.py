@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from dprepro.errors import DpreproError
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.curves import Point
 from dprepro.report.figures import Look, looks
 from dprepro.report.metrics import Metric
@@ -59,8 +59,7 @@ def build_sweeps(
             groups.setdefault(key, {})[_value(cell, parameter)] = cell
     for (dataset, method, epsilon), by_value in sorted(groups.items(), key=lambda g: g[0]):
         if len(by_value) > 1:
-            level = "" if math.isinf(epsilon) else f", ε = {epsilon:g}"
-            title = titles.get(method, method) + level
+            title = PrivacyBudget(epsilon, 0.0).name(titles.get(method, method))
             found.setdefault(dataset, []).append(_sweep(title, by_value, metric.name))
     if not found:
         raise DpreproError(

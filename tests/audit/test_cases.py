@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dprepro.audit import find_case, find_one_run_case, one_run_names, subjects
-from dprepro.audit.case import MethodPair, Setting
+from dprepro.audit.case import AuditSetting, MethodPair
 from dprepro.audit.cases.general import general_case
 from dprepro.data.domain import CategoricalFeature
 from dprepro.errors import DpreproError
@@ -26,7 +26,7 @@ def pairs():
     for method in all_methods().values():
         if method.takes_epsilon:
             for task in sorted(method.tasks):
-                setting = Setting(method.name, task, 1.0, 1e-6)
+                setting = AuditSetting(method.name, task, 1.0, 1e-6)
                 pair = general_case(setting).fit.__self__
                 yield pytest.param(pair, id=f"general-{method.name}-{task}")
 

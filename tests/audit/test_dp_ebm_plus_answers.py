@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.audit import Verdict, audit, find_case
+from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import MethodPair
 from dprepro.ebm_plus import curator
 from dprepro.ebm_plus.booster import BatchBooster
@@ -79,27 +79,27 @@ def test_listening_changes_nothing(task):
 @TASKS
 def test_sound_answers_pass_with_a_bound_near_the_truth(task):
     result = audit(find_case(NAME, task, epsilon=STRONG), 600, seed=2)
-    assert result.verdict is Verdict.WITHIN
-    assert 0.5 * result.true_epsilon < result.lower_bound < result.true_epsilon
+    assert result.verdict is AuditVerdict.WITHIN
+    assert 0.5 * result.spent_epsilon < result.lower_bound < result.spent_epsilon
 
 
 @TASKS
 def test_half_the_noise_of_the_epochs(task, monkeypatch):
     spoil(monkeypatch, Residuals, Magnitudes, factor=0.5)
-    assert verdict(task, 300) is Verdict.EXCEEDED
+    assert verdict(task, 300) is AuditVerdict.EXCEEDED
 
 
 @TASKS
 @pytest.mark.parametrize("query", [Totals, Histogram])
 def test_no_noise_in_totals_or_histograms(task, query, monkeypatch):
     spoil(monkeypatch, query)
-    assert verdict(task, 300) is Verdict.EXCEEDED
+    assert verdict(task, 300) is AuditVerdict.EXCEEDED
 
 
 @TASKS
 def test_the_last_group_of_a_number_counted_without_noise(task, monkeypatch):
     spoil(monkeypatch, Histogram, where=-1)
-    assert verdict(task, 1200) is Verdict.EXCEEDED
+    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
 
 
 def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
@@ -113,7 +113,7 @@ def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
 @TASKS
 def test_the_exact_number_of_rows_beside_the_noisy_one(task, monkeypatch):
     spoil(monkeypatch, Totals, where=0)
-    assert verdict(task, 1200) is Verdict.EXCEEDED
+    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
 
 
 @TASKS
@@ -133,7 +133,7 @@ def test_one_answer_of_one_epoch_without_noise(task, monkeypatch):
 
     monkeypatch.setattr(BatchBooster, "_epoch", counted)
     monkeypatch.setattr(BatchBooster, "_ask", quiet)
-    assert verdict(task, 300) is Verdict.EXCEEDED
+    assert verdict(task, 300) is AuditVerdict.EXCEEDED
 
 
 @TASKS
@@ -165,7 +165,7 @@ def test_a_query_charged_for_half_of_what_is_enforced_is_refused(monkeypatch):
 def test_a_sensitivity_of_half_the_truth(monkeypatch):
     whole = LogisticLoss.part_norm
     monkeypatch.setattr(LogisticLoss, "part_norm", lambda *of: whole(*of) / 2)
-    assert verdict("binary", 400) is Verdict.EXCEEDED
+    assert verdict("binary", 400) is AuditVerdict.EXCEEDED
 
 
 def test_residuals_that_are_not_clipped(monkeypatch):
@@ -175,4 +175,4 @@ def test_residuals_that_are_not_clipped(monkeypatch):
         "_residuals",
         lambda self, q: exact(self, replace(q, bound=9.0, charged=9.0)),
     )
-    assert verdict("regression", 400) is Verdict.EXCEEDED
+    assert verdict("regression", 400) is AuditVerdict.EXCEEDED

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from interpret.privacy import DPExplainableBoostingRegressor
 
-from dprepro.audit import Verdict, audit, find_case
+from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import Case
 from dprepro.ebm import curator, losses, queries
 from dprepro.lazybb import calibration
@@ -24,7 +24,7 @@ FEW = 100
 
 def caught(name, task=None, *, epsilon=STRONG, trials=FEW, seed=1):
     result = audit(find_case(name, task, epsilon=epsilon), trials, seed=seed)
-    return result.verdict is Verdict.EXCEEDED
+    return result.verdict is AuditVerdict.EXCEEDED
 
 
 @pytest.mark.parametrize(("name", "task"), [("dp-ebm-sound", "binary"),
@@ -147,7 +147,7 @@ def plant(monkeypatch, name, wrong):
 @pytest.mark.parametrize("name", ["dp-ebm-gdp", "dp-ebm-classic", "dp-ebm-joint"])
 def test_the_published_regression(name):
     result = audit(find_case(name, "regression"), FEW, seed=1)
-    assert result.verdict is Verdict.EXCEEDED
+    assert result.verdict is AuditVerdict.EXCEEDED
     assert not result.unexplained
     assert "Theorem 6" in result.gaps[0]
 
@@ -157,7 +157,7 @@ def test_the_published_regression(name):
                                               ("dp-bag", 200)])  # fmt: skip
 def test_the_baselines_as_published(name, trials):
     result = audit(find_case(name), trials, seed=1)
-    assert result.verdict is Verdict.EXCEEDED
+    assert result.verdict is AuditVerdict.EXCEEDED
     assert result.gaps
 
 
@@ -190,5 +190,5 @@ def test_the_regressor_that_interpret_ships(low, exceeded):
     """
     case = Case("interpret", "regression", "a row or none", partial(Shipped, low), Shipped.observe)
     result = audit(case, 44, seed=4)
-    assert (result.verdict is Verdict.EXCEEDED) == exceeded
+    assert (result.verdict is AuditVerdict.EXCEEDED) == exceeded
     assert (result.lower_bound > 1.0) == exceeded

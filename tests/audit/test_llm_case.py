@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dprepro.audit import Verdict, audit, find_case
+from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.llm import DPLLMClassifier
 
 
@@ -11,8 +11,8 @@ def test_samples_maps_and_projections_pass():
     (entry,) = case.fit(True, 0).ledger_.entries
     assert (round(entry.sampling, 1), entry.uses) == (0.3, 4)
     result = audit(case, 400, seed=2)
-    assert result.verdict is Verdict.WITHIN
-    assert result.true_epsilon > 3.9
+    assert result.verdict is AuditVerdict.WITHIN
+    assert result.spent_epsilon > 3.9
 
 
 def test_noise_divided_by_the_batch_size_once_too_often(monkeypatch):
@@ -23,4 +23,4 @@ def test_noise_divided_by_the_batch_size_once_too_often(monkeypatch):
         return source, (draw / np.float32(self.batch_size) for draw in noise)
 
     monkeypatch.setattr(DPLLMClassifier, "_draw_noise", thin)
-    assert audit(find_case("dp-llm/sampled"), 400, seed=2).verdict is Verdict.EXCEEDED
+    assert audit(find_case("dp-llm/sampled"), 400, seed=2).verdict is AuditVerdict.EXCEEDED

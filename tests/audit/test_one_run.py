@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from dprepro.audit import Verdict, audit_in_one_run, find_one_run_case, one_run_names
+from dprepro.audit import AuditVerdict, audit_in_one_run, find_one_run_case, one_run_names
 from dprepro.audit.one_run import GUESSED_SHARE
 from dprepro.privacy.mechanisms import NoiseSource
 
@@ -17,7 +17,7 @@ def result_of(name, task=None, epsilon=8.0, seed=0):
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_one_fit_of_the_sound_dp_ebm_says_something_and_not_too_much(task):
     results = [result_of("dp-ebm-sound", task, seed=seed) for seed in range(5)]
-    assert {result.verdict for result in results} == {Verdict.WITHIN}
+    assert {result.verdict for result in results} == {AuditVerdict.WITHIN}
     assert np.median([result.lower_bound for result in results]) > 1.0
     assert np.median([result.independent_bound for result in results]) > 8.0 / 2
 
@@ -35,7 +35,7 @@ def test_without_noise_the_scores_are_the_coins(task, monkeypatch):
 
 def test_one_fit_convicts_the_published_regression():
     result = result_of("dp-ebm-gdp", "regression", epsilon=1.0)
-    assert result.verdict is Verdict.EXCEEDED
+    assert result.verdict is AuditVerdict.EXCEEDED
     assert result.lower_bound > 1.0
     assert result.correct == result.guesses
     assert not result.unexplained
@@ -43,10 +43,10 @@ def test_one_fit_convicts_the_published_regression():
 
 def test_one_run_catches_half_the_noise(monkeypatch):
     gaussian = NoiseSource.gaussian
-    assert result_of("gaussian").verdict is Verdict.WITHIN
+    assert result_of("gaussian").verdict is AuditVerdict.WITHIN
     monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 2)
     result = result_of("gaussian")
-    assert result.verdict is Verdict.EXCEEDED
+    assert result.verdict is AuditVerdict.EXCEEDED
     assert result.unexplained
     assert result.lower_bound < result.independent_bound
 

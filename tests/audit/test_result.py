@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dprepro.audit import Verdict, audit, find_case
+from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.result import is_gaussian, judge, reasons
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 
@@ -15,7 +15,7 @@ from dprepro.privacy.ledger import Ledger, LedgerEntry
      (1.1, "EXCEEDED")],
 )  # fmt: skip
 def test_a_bound_is_judged_by_what_is_stated_and_by_what_is_recorded(lower_bound, verdict):
-    assert judge(lower_bound, epsilon=1.0, true_epsilon=0.8) is Verdict(verdict)
+    assert judge(lower_bound, epsilon=1.0, spent_epsilon=0.8) is AuditVerdict(verdict)
 
 
 def test_a_result_is_json_without_its_evidence():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.audit import Verdict, audit, find_case
+from dprepro.audit import AuditVerdict, audit, find_case
 
 STRONG = 8.0
 """A large epsilon shows itself in few runs."""
@@ -21,8 +21,8 @@ STRONG = 8.0
 def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
     result = audit(find_case(name, task, epsilon=STRONG), 1200, seed=1)
     assert result.bound == "GDP"
-    assert result.verdict is Verdict.WITHIN
-    assert result.true_epsilon / 2 < result.lower_bound < result.true_epsilon
+    assert result.verdict is AuditVerdict.WITHIN
+    assert result.spent_epsilon / 2 < result.lower_bound < result.spent_epsilon
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,15 @@ def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
 )
 def test_other_sound_methods_pass(name, trials):
     result = audit(find_case(name, epsilon=4.0), trials, seed=2)
-    assert result.verdict is Verdict.WITHIN
-    assert result.lower_bound < result.true_epsilon
+    assert result.verdict is AuditVerdict.WITHIN
+    assert result.lower_bound < result.spent_epsilon
 
 
 @pytest.mark.parametrize("name", ["lazybb-1r", "lazybb-topdown", "lazybb-topdown/splits"])
 def test_a_round_of_boosting_is_bounded(name):
     result = audit(find_case(name, epsilon=4.0), 600, seed=1)
-    assert result.verdict is Verdict.WITHIN
-    assert 0.3 * result.true_epsilon < result.lower_bound < result.true_epsilon
+    assert result.verdict is AuditVerdict.WITHIN
+    assert 0.3 * result.spent_epsilon < result.lower_bound < result.spent_epsilon
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_round_of_boosting_is_bounded(name):
 def test_the_bound_nears_what_the_pair_can_show(name, trials, attainable):
     """Attainable is the largest log likelihood ratio of what the pair releases, at epsilon 4."""
     result = audit(find_case(name, epsilon=4.0), trials, seed=2)
-    assert result.verdict is Verdict.WITHIN
+    assert result.verdict is AuditVerdict.WITHIN
     assert 0.5 * attainable < result.lower_bound < attainable
 
 
@@ -69,8 +69,8 @@ def test_the_bound_nears_what_the_pair_can_show(name, trials, attainable):
 )
 def test_the_mechanisms_are_bounded_closely(name, share):
     result = audit(find_case(name, epsilon=2.0), 20_000, seed=3)
-    assert result.verdict is Verdict.WITHIN
-    assert result.lower_bound > share * result.true_epsilon
+    assert result.verdict is AuditVerdict.WITHIN
+    assert result.lower_bound > share * result.spent_epsilon
 
 
 def test_bounds_above_the_truth_are_rare():

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from dprepro.baselines.forests import DPRandomForest, _SecretTree
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import OneHotEncoder, one_hot_bounds
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
 EPSILON = 1.0
@@ -44,8 +45,8 @@ def test_the_ledger_doubles_under_replace_one():
     X, y = np.random.default_rng(0).random((60, 1)), np.tile([0, 1], 30)
     ledger = DPRandomForest(epsilon=0.7, domain=DOMAIN).fit(X, y).ledger_
     assert ledger.holds
-    assert ledger.verify() == pytest.approx(0.7)
-    assert ledger.verify_replace_one() == pytest.approx(1.4)
+    assert ledger.spent_epsilon() == pytest.approx(0.7)
+    assert ledger.spent_epsilon(REPLACE_ONE) == pytest.approx(1.4)
 
 
 def test_splits_do_not_look_at_the_rows():

@@ -94,7 +94,7 @@ def test_the_ledger_lists_exactly_what_the_library_draws(released):
     drawn = [noise for _, *noise in released]
     np.testing.assert_allclose(sorted(drawn), sorted(repeated.tolist()))
     assert sum(epsilon for _, epsilon in drawn) == pytest.approx(3.0)
-    assert ledger.verify() == pytest.approx(3.0)
+    assert ledger.spent_epsilon() == pytest.approx(3.0)
     assert ledger.holds
 
 

@@ -54,7 +54,7 @@ def test_a_norm_above_one_or_an_intercept_is_a_gap(arguments):
     ledger = DPLogisticRegression(max_iter=1000, tol=1e-8, **arguments).fit(X, y).ledger_
     assert "row norm bound above 1" in ledger.gaps[0]
     norm = math.hypot(arguments["data_norm"], arguments.get("fit_intercept", True))
-    assert ledger.verify() == ObjectivePerturbation(1.0, 1.0, norm).proved_epsilon > 1.05
+    assert ledger.spent_epsilon() == ObjectivePerturbation(1.0, 1.0, norm).proved_epsilon > 1.05
     assert not ledger.within_budget
 
 
@@ -103,7 +103,7 @@ def test_two_rows_tell_whether_the_norm_was_paid_for(norm, monkeypatch):
         one, other = (mechanism.log_density(w, rows, np.ones(2)) for rows in signed)
         losses.append(abs(one - other))
     assert (max(losses) > 2.5) == (norm > 1)
-    assert max(losses) <= model.ledger_.verify() + 1e-9
+    assert max(losses) <= model.ledger_.spent_epsilon() + 1e-9
 
 
 def test_stopping_before_the_optimum_is_a_gap():

@@ -11,8 +11,9 @@ from dprepro.data.domain import Domain
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
-from dprepro.privacy.ledger import REPLACE_ONE, Ledger
+from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
 def rows(n=2000, columns=3, seed=0):
@@ -93,7 +94,7 @@ def test_the_means_and_the_moments_together_overspend():
     means, moments = ledger.entries
     assert means.budget == (pytest.approx(1.0), 0.0)
     assert moments.budget == (pytest.approx(0.75), 0.0)
-    assert ledger.verify() == pytest.approx(1.75)
+    assert ledger.spent_epsilon() == pytest.approx(1.75)
 
 
 def test_the_means_have_the_noise_that_the_ledger_states():

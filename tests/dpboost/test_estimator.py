@@ -36,7 +36,7 @@ def regressor(**params):
 def test_the_sound_variant_spends_all_of_epsilon_and_keeps_its_promise(make, epsilon):
     X, y, _ = table()
     ledger = make(variant="sound", epsilon=epsilon, random_state=None).fit(X, y).ledger_
-    assert ledger.verify() == pytest.approx(epsilon)
+    assert ledger.spent_epsilon() == pytest.approx(epsilon)
     assert (ledger.delta, ledger.adjacency) == (0.0, ADD_REMOVE)
     assert ledger.unpaid == ledger.gaps == []
     assert ledger.holds
@@ -46,7 +46,7 @@ def test_the_sound_variant_spends_all_of_epsilon_and_keeps_its_promise(make, eps
 def test_the_published_variant_names_what_it_reads_and_where_its_proof_fails(make, mean):
     X, y, _ = table()
     ledger = make(random_state=None).fit(X, y).ledger_
-    assert ledger.verify() == pytest.approx(0.75 * 8.0)
+    assert ledger.spent_epsilon() == pytest.approx(0.75 * 8.0)
     assert ledger.adjacency == ZERO_OUT
     assert ledger.unpaid == ["bin edges of all features", *mean]
     assert len(ledger.gaps) == 3

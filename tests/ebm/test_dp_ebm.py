@@ -16,6 +16,7 @@ from dprepro.estimators.inputs import PrivacyWarning
 from dprepro.privacy import release
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))
 RANGE = Domain(DOMAIN.features, (-1.0, 2.0))
@@ -48,7 +49,7 @@ def test_the_ledger_holds_what_was_drawn_and_does_not_overspend(composition, eps
     assert binning.noise_multiplier == pytest.approx(noise.binning)
     assert boosting.noise_multiplier == pytest.approx(noise.boosting)
     assert (binning.sensitivity, boosting.sensitivity) == (1.0, 0.01)
-    assert model.ledger_.verify() <= epsilon + 1e-6
+    assert model.ledger_.spent_epsilon() <= epsilon + 1e-6
     assert model.ledger_.holds
 
 
@@ -185,12 +186,12 @@ def test_the_sound_variants_hold_and_spend_all_of_epsilon(kind, adjacency):
     else:
         ledger = DPEBMRegressor(domain=RANGE, **settings).fit(X, signal).ledger_
     assert ledger.holds
-    assert ledger.verify() == pytest.approx(1.0, abs=1e-4)
+    assert ledger.spent_epsilon() == pytest.approx(1.0, abs=1e-4)
     assert ("number of rows" in ledger.assumed_public) == (adjacency != "add/remove-one")
     if adjacency == "replace-one":
-        assert ledger.verify_replace_one() == ledger.verify()
+        assert ledger.spent_epsilon(REPLACE_ONE) == ledger.spent_epsilon()
     else:
-        assert 1.0 < ledger.verify_replace_one() < 2.5
+        assert 1.0 < ledger.spent_epsilon(REPLACE_ONE) < 2.5
 
 
 def test_sound_regression_halves_the_published_noise():

@@ -50,7 +50,7 @@ def test_a_row_is_in_one_leaf_of_every_step(numbers, max_leaves, monkeypatch):
     ).fit(X, y)  # fmt: skip
     ((codes, _, _, cuts, _, counts, n_bins, *_),) = heard
     assert model.ledger_.gaps == []
-    assert model.ledger_.verify() <= 0.5 + 1e-6
+    assert model.ledger_.spent_epsilon() <= 0.5 + 1e-6
     assert n_bins.max() == MAX_BINS
     for k, bins in enumerate(model.bins_):
         assert codes[k].max() < n_bins[k] == bins.n_bins == model.bin_counts_[k].size
@@ -69,7 +69,7 @@ def test_a_row_is_in_one_leaf_of_every_step(numbers, max_leaves, monkeypatch):
 def test_dp_ebm_plus_numbers_thousands_of_categories_too():
     X, y = many_categories()
     model = DPEBMPlusClassifier(0.5, n_epochs=2, domain=Domain(FEATURES, ("0", "1"))).fit(X, y)
-    assert model.ledger_.verify() <= 0.5 + 1e-6
+    assert model.ledger_.spent_epsilon() <= 0.5 + 1e-6
     assert all(1 < bins.n_bins <= MAX_BINS for bins in model.bins_)
 
 

@@ -24,7 +24,7 @@ def test_the_ledger_spends_the_budget_and_no_more(epsilon):
         totals, histograms, epochs = model.ledger_.entries
         assert (totals.uses, histograms.uses, epochs.uses) == (1, 3, 16)
         assert model.ledger_.adjacency == "add/remove-one"
-        assert model.ledger_.verify() == pytest.approx(epsilon, abs=1e-4)
+        assert model.ledger_.spent_epsilon() == pytest.approx(epsilon, abs=1e-4)
         assert model.ledger_.within_budget
         assert model.ledger_.holds
 
@@ -78,7 +78,7 @@ def test_functions_rise_where_they_are_told_to():
     ):
         model = estimator(domain=domain, monotone={"x": "increasing"}).fit(X, target)
         assert (np.diff(model.shape_functions_[0]) >= -1e-12).all()
-        assert model.ledger_.verify() <= 1 + 1e-6
+        assert model.ledger_.spent_epsilon() <= 1 + 1e-6
 
 
 def test_it_beats_dp_ebm_on_skewed_features():

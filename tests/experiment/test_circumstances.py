@@ -48,11 +48,9 @@ def test_only_a_private_number_of_rows_is_given_away_by_the_split(
 ) -> None:
     task = plan(config(lab, evaluation=evaluation))[0].task
 
-    class Model:
-        ledger_ = Ledger(1.0, 0.0, adjacency)
-
-    note_circumstances(Model(), task)
-    assert (SPLIT in Model.ledger_.assumed_public) == named
+    ledger = Ledger(1.0, 0.0, adjacency)
+    note_circumstances(ledger, task)
+    assert (SPLIT in ledger.assumed_public) == named
 
 
 def test_the_donors_split_depends_on_no_number_of_rows(lab: Lab) -> None:

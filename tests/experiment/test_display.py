@@ -164,9 +164,9 @@ def test_plain_lines_tell_beginning_failures_and_end(config: ExperimentConfig) -
     display.end()
     first, failure, last = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert first == "lab: 4 tasks: 1 done before, 0 skipped, 3 to run on 2 worker(s)"
-    assert failure == "lab: noisy, epsilon 8 failed: RuntimeError: [no] luck"
+    assert failure == "lab: noisy, ε=8 failed: RuntimeError: [no] luck"
     assert last.startswith("lab: 3/3 in ")
-    assert last.endswith("noisy, epsilon 8: auc 0.9000 (1 split)")
+    assert last.endswith("noisy, ε=8: auc 0.9000 (1 split)")
 
 
 def test_plain_lines_come_at_intervals(config: ExperimentConfig) -> None:

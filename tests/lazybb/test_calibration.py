@@ -52,7 +52,7 @@ def test_noise_as_in_the_authors_code_spends_2544_on_adult() -> None:
     assert splits.budget[0] / splits.uses == pytest.approx(2.544, abs=1e-3)
     assert (splits.uses, labels.uses) == (200, 20)
     ledger = Ledger(1.0, 0.0, "replace-one", [splits, labels])
-    assert ledger.verify() == pytest.approx(2544, abs=0.5)
+    assert ledger.spent_epsilon() == pytest.approx(2544, abs=0.5)
 
 
 @pytest.mark.parametrize(("base", "composition"), [("1r", "pure"), ("topdown", "zcdp")])

@@ -56,7 +56,7 @@ def test_the_ledger_states_what_each_calibration_really_spends(
     base: str, calibration: str, spent: float
 ) -> None:
     ledger = fit(base, calibration=calibration, random_state=None, label_share=0.3).ledger_
-    assert ledger.verify() == pytest.approx(spent)
+    assert ledger.spent_epsilon() == pytest.approx(spent)
     assert (ledger.delta, ledger.adjacency) == (0.0, REPLACE_ONE)
     assert ledger.holds
 
@@ -68,7 +68,7 @@ def test_every_composition_keeps_its_promise(base: str, composition: str, rounds
     ledger = fit(
         base, composition=composition, rounds=rounds, delta=1e-5, random_state=None
     ).ledger_
-    assert ledger.verify() <= 1.0 + TOLERANCE
+    assert ledger.spent_epsilon() <= 1.0 + TOLERANCE
     assert ledger.holds
 
 
@@ -182,7 +182,7 @@ def test_a_single_rule_and_a_single_tree_see_equal_weights() -> None:
     best = max(np.mean(np.where(X[:, j], "yes", "no") == Y) for j in range(12))
     assert OneRule(epsilon=math.inf).fit(X, Y).score(X, Y) == best
     assert TopDownTree(splits=8, epsilon=math.inf).fit(X, Y).score(X, Y) > best
-    assert TopDownTree(epsilon=3.0, random_state=None).fit(X, Y).ledger_.verify() == 3.0
+    assert TopDownTree(epsilon=3.0, random_state=None).fit(X, Y).ledger_.spent_epsilon() == 3.0
 
 
 @pytest.mark.parametrize(

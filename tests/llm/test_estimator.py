@@ -94,21 +94,21 @@ def test_the_budget_is_kept_and_the_guarantee_holds(accountant):
     rate, steps = 100 / len(X), 5 * math.ceil(len(X) / 100)
     assert model.noise_multiplier_ == sampled_sigma(accountant, 2.0, 1e-5, rate=rate, steps=steps)
     assert model.ledger_.holds
-    assert model.ledger_.verify() == pytest.approx(
+    assert model.ledger_.spent_epsilon() == pytest.approx(
         pld_epsilon(model.noise_multiplier_, rate, steps, 1e-5)
     )
     assert model.figures_["moments_epsilon"] == pytest.approx(
         moments_epsilon(model.noise_multiplier_, rate, steps, 1e-5)
     )
     tight = accountant == "pld"
-    assert (model.ledger_.verify() > 1.95) == tight
+    assert (model.ledger_.spent_epsilon() > 1.95) == tight
     assert (model.figures_["moments_epsilon"] > 2.05) == tight
 
 
 def test_a_given_noise_multiplier_states_what_it_spends_or_is_held_to_the_claim():
     X, y = digits()
     stated = private(epsilon=None, noise_multiplier=1.0).fit(X, y).ledger_
-    assert stated.epsilon == pytest.approx(stated.verify())
+    assert stated.epsilon == pytest.approx(stated.spent_epsilon())
     claimed = private(epsilon=stated.epsilon / 2, noise_multiplier=1.0).fit(X, y).ledger_
     assert not claimed.within_budget
 
@@ -124,7 +124,7 @@ def test_shuffled_batches_keep_no_promise_of_the_accountant():
     model = private(epsilon=2.0, sampling="shuffle", random_state=None).fit(X, y)
     (entry,) = model.ledger_.entries
     assert (entry.uses, entry.sampling) == (5, 1.0)
-    assert model.ledger_.verify() > 2.0
+    assert model.ledger_.spent_epsilon() > 2.0
     assert not model.ledger_.holds
     assert "does not apply" in model.ledger_.gaps[0]
 
@@ -154,7 +154,7 @@ def test_a_fixed_seed_and_an_observed_domain_are_unpaid():
     assert ledger.unpaid[0] == "bounds"
     assert "fixed seed" in ledger.unpaid[1]
     assert "bounds and categories" not in ledger.assumed_public
-    public = private(epsilon=1.0, domain=Domain(FEATURES, ("0", "1"))).plan_ledger(100)
+    public = private(epsilon=1.0, domain=Domain(FEATURES, ("0", "1"))).planned_ledger(100)
     assert "bounds and categories" in public.assumed_public
 
 
@@ -172,7 +172,7 @@ def test_the_labels_are_those_of_the_domain_whichever_occur(labels):
 def test_planning_the_ledger_needs_no_rows():
     X, y = digits()
     model = private(epsilon=2.0)
-    planned = model.plan_ledger(len(X))
+    planned = model.planned_ledger(len(X))
     assert planned.summary() == model.fit(X, y).ledger_.summary()
 
 

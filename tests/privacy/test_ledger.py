@@ -14,6 +14,7 @@ from dp_accounting import (
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
@@ -62,7 +63,7 @@ def dp_ebm_ledger(composition, epsilon, features=14, epochs=300, delta=1e-6):
     ],
 )
 def test_what_the_published_calibrations_really_spend(composition, spent):
-    measured = [dp_ebm_ledger(composition, e).verify() for e in (0.5, 1, 2, 4, 8)]
+    measured = [dp_ebm_ledger(composition, e).spent_epsilon() for e in (0.5, 1, 2, 4, 8)]
     assert measured == pytest.approx(spent, abs=1e-3)
 
 
@@ -70,12 +71,12 @@ def test_what_the_published_calibrations_really_spend(composition, spent):
 @pytest.mark.parametrize("features", [1, 14, 46])
 def test_the_published_calibrations_never_overspend(composition, features):
     for epsilon in (0.1, 0.5, 1, 2, 4, 8):
-        assert dp_ebm_ledger(composition, epsilon, features).verify() <= epsilon + 1e-6
+        assert dp_ebm_ledger(composition, epsilon, features).spent_epsilon() <= epsilon + 1e-6
 
 
 def test_gaussians_agree_with_the_closed_form():
     mu = math.sqrt(14 / 141.69**2 + 4200 / 312.1**2)
-    measured = ledger(gaussian(141.69, 14), gaussian(312.1, 4200)).verify()
+    measured = ledger(gaussian(141.69, 14), gaussian(312.1, 4200)).spent_epsilon()
     assert measured == pytest.approx(epsilon_of(mu, 1e-6), abs=1e-6)
 
 
@@ -83,31 +84,34 @@ def test_mixed_releases_agree_with_googles_own_composition():
     accountant = PLDAccountant()
     accountant.compose(SelfComposedDpEvent(GaussianDpEvent(20.0), 10))
     accountant.compose(SelfComposedDpEvent(LaplaceDpEvent(30.0), 5))
-    measured = ledger(gaussian(20.0, 10), laplace(30.0, 5)).verify()
+    measured = ledger(gaussian(20.0, 10), laplace(30.0, 5)).spent_epsilon()
     assert measured == pytest.approx(accountant.get_epsilon(1e-6), abs=1e-3)
 
 
 def test_only_the_ratio_of_scale_to_sensitivity_counts():
-    assert ledger(gaussian(3.0, 7, sensitivity=0.3)).verify() == pytest.approx(
-        ledger(gaussian(10.0, 7)).verify()
+    assert ledger(gaussian(3.0, 7, sensitivity=0.3)).spent_epsilon() == pytest.approx(
+        ledger(gaussian(10.0, 7)).spent_epsilon()
     )
 
 
 def test_cited_pure_mechanisms_add_up():
-    assert ledger(cited(0.4), cited(0.3), delta=0.0).verify() == pytest.approx(0.7)
+    assert ledger(cited(0.4), cited(0.3), delta=0.0).spent_epsilon() == pytest.approx(0.7)
     # A delta can only lower the epsilon of a pure mechanism, and hardly does.
-    assert 0.69 < ledger(cited(0.4), cited(0.3), delta=1e-6).verify() <= 0.7 + 1e-3
+    assert 0.69 < ledger(cited(0.4), cited(0.3), delta=1e-6).spent_epsilon() <= 0.7 + 1e-3
 
 
 def test_pure_releases_add_up_without_a_delta():
     pure = ledger(laplace(10.0, 3), exponential(20.0, 2), cited(0.1), delta=0.0)
-    assert pure.verify() == pytest.approx(3 / 10 + 2 * 2 / 20 + 0.1)
-    assert ledger(gaussian(1e9), delta=0.0).verify() == math.inf
+    assert pure.spent_epsilon() == pytest.approx(3 / 10 + 2 * 2 / 20 + 0.1)
+    assert ledger(gaussian(1e9), delta=0.0).spent_epsilon() == math.inf
 
 
 def test_a_delta_never_makes_pure_releases_dearer():
     entries = (laplace(10.0, 3), exponential(20.0, 2), cited(0.1))
-    assert ledger(*entries, delta=1e-6).verify() <= ledger(*entries, delta=0.0).verify() + 1e-3
+    assert (
+        ledger(*entries, delta=1e-6).spent_epsilon()
+        <= ledger(*entries, delta=0.0).spent_epsilon() + 1e-3
+    )
 
 
 def test_replace_one_of_the_published_gdp_noise():
@@ -118,19 +122,19 @@ def test_replace_one_of_the_published_gdp_noise():
             dp_ebm_ledger("gdp", 1.0).entries, (math.sqrt(2), 2.0), strict=True
         )
     ]
-    exact = ledger(*entries).verify_replace_one()
+    exact = ledger(*entries).spent_epsilon(REPLACE_ONE)
     assert exact == pytest.approx(1.848, abs=1e-3)
-    assert exact < dp_ebm_ledger("gdp", 1.0).verify_replace_one()
+    assert exact < dp_ebm_ledger("gdp", 1.0).spent_epsilon(REPLACE_ONE)
 
 
 def test_replace_one_costs_nothing_more_where_it_is_the_stated_relation():
     stated = Ledger(1.0, 0.0, REPLACE_ONE, [cited(0.7)])
-    assert stated.verify_replace_one() == stated.verify() == pytest.approx(0.7)
+    assert stated.spent_epsilon(REPLACE_ONE) == stated.spent_epsilon() == pytest.approx(0.7)
 
 
 def test_group_privacy_doubles_a_pure_epsilon():
     pure = ledger(laplace(10.0), exponential(20.0), cited(0.1), delta=0.0)
-    assert pure.verify_replace_one() == pytest.approx(2 * pure.verify())
+    assert pure.spent_epsilon(REPLACE_ONE) == pytest.approx(2 * pure.spent_epsilon())
 
 
 @pytest.mark.parametrize("choices", [[], [exponential(1e6)]], ids=["losses", "and Renyi"])
@@ -138,8 +142,8 @@ def test_where_sampling_is_left_out_an_exchanged_row_moves_a_sum_twice_as_far(ch
     """An upper bound on what sampling at 0.99 and so little noise spends, which one move is not."""
     sampled = ledger(replace(gaussian(0.09), sampling=0.99), *choices)
     one_move, two_moves = (epsilon_of(moves / 0.09, 1e-6) for moves in (1, 2))
-    assert sampled.verify() == pytest.approx(one_move, rel=1e-3)
-    assert sampled.verify_replace_one() == pytest.approx(two_moves, rel=1e-3)
+    assert sampled.spent_epsilon() == pytest.approx(one_move, rel=1e-3)
+    assert sampled.spent_epsilon(REPLACE_ONE) == pytest.approx(two_moves, rel=1e-3)
     exact = from_gaussian_mechanism(
         0.09,
         sampling_prob=0.99,
@@ -150,11 +154,11 @@ def test_where_sampling_is_left_out_an_exchanged_row_moves_a_sum_twice_as_far(ch
 
 
 def test_an_empty_ledger_spends_nothing():
-    assert ledger().verify() == 0.0
+    assert ledger().spent_epsilon() == 0.0
 
 
 def test_forgotten_noise_is_an_infinite_epsilon():
-    assert ledger(gaussian(10.0), gaussian(0.0)).verify() == math.inf
+    assert ledger(gaussian(10.0), gaussian(0.0)).spent_epsilon() == math.inf
 
 
 def test_halved_noise_is_noticed():
@@ -182,7 +186,7 @@ def test_a_fixed_seed_is_an_unpaid_read_and_none_is_not():
 def test_summary_is_strict_json_and_carries_the_true_epsilon():
     entry = dp_ebm_ledger("gdp", 0.5)
     summary = json.loads(json.dumps(entry.summary(), allow_nan=False))
-    assert summary["true_epsilon"] == pytest.approx(entry.verify(), abs=1e-6)
+    assert summary["true_epsilon"] == pytest.approx(entry.spent_epsilon(), abs=1e-6)
     assert summary["holds"] is True
     assert [release["uses"] for release in summary["releases"]] == [14, 4200]
 
@@ -197,12 +201,37 @@ def test_the_cells_of_losses_grow_with_mu_so_that_a_huge_epsilon_fits_into_memor
         )
 
     monkeypatch.setattr("dprepro.privacy.ledger.pld.from_gaussian_mechanism", spy)
-    assert dp_ebm_ledger("joint", 1e4).verify() == pytest.approx(1e4, rel=1e-3)
+    assert dp_ebm_ledger("joint", 1e4).spent_epsilon() == pytest.approx(1e4, rel=1e-3)
     # In units of mu: the losses then fill some mu / 1e-4 cells.
     assert grains == [pytest.approx(1e-4)]
 
 
 def test_coarser_cells_still_tell_200_from_more():
     fit = dp_ebm_ledger("joint", 200.0)
-    assert fit.verify() == pytest.approx(200.0, abs=1e-6)
+    assert fit.spent_epsilon() == pytest.approx(200.0, abs=1e-6)
     assert fit.within_budget
+
+
+def test_a_ledger_takes_the_text_of_a_relation_and_refuses_another():
+    assert Ledger(1.0, 0.0, "replace-one").adjacency is REPLACE_ONE
+    with pytest.raises(ValueError, match="adjacency must be one of"):
+        Ledger(1.0, 0.0, "friends")
+
+
+def test_only_the_stated_relation_and_replace_one_follow_from_a_ledger():
+    stated = Ledger(1.0, 1e-6, ZERO_OUT, [gaussian(10.0)])
+    assert stated.spent_epsilon("zero-out") == stated.spent_epsilon(ZERO_OUT)
+    assert stated.spent_epsilon() < stated.spent_epsilon("replace-one")
+    with pytest.raises(ValueError, match="ask for zero-out or replace-one"):
+        stated.spent_epsilon("add/remove-one")
+    with pytest.raises(ValueError, match="ask for replace-one"):
+        Ledger(1.0, 1e-6, REPLACE_ONE).spent_epsilon(ZERO_OUT)
+
+
+def test_an_entry_keeps_any_pair_as_a_budget():
+    entry = LedgerEntry("laplace", "a count", 1, "L1", scale=2, uses=2, budget=(1, 0))
+    assert isinstance(entry.budget, PrivacyBudget)
+    assert Ledger(2.0, 1e-6, ZERO_OUT, [entry]).budget == (2.0, 1e-6)
+    assert entry.under_replace_one().budget == entry.budget
+    cited = replace(entry, mechanism="cited").under_replace_one().budget
+    assert cited == PrivacyBudget(2, 0.0)

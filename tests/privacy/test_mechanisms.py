@@ -73,7 +73,7 @@ def test_laplace_noise_spends_its_epsilon():
     noise = noise_source.laplace((20_000,), releases="a sum", epsilon=0.2, sensitivity=3.0, uses=4)
     assert stats.kstest(noise / 15.0, "laplace").pvalue > 1e-6
     assert ledger.entries[0].scale == pytest.approx(15.0)
-    assert ledger.verify() == pytest.approx(0.8)
+    assert ledger.spent_epsilon() == pytest.approx(0.8)
 
 
 def test_exponential_choices_have_the_exact_probabilities():
@@ -86,7 +86,7 @@ def test_exponential_choices_have_the_exact_probabilities():
     chosen = np.bincount((utilities / scale + noise).argmax(axis=1), minlength=4)
     probabilities = np.exp(utilities / scale) / np.exp(utilities / scale).sum()
     assert stats.chisquare(chosen, 50_000 * probabilities).pvalue > 1e-6
-    assert ledger.verify() == pytest.approx(1.5)
+    assert ledger.spent_epsilon() == pytest.approx(1.5)
 
 
 def test_inversion_gives_the_same_probabilities_from_one_draw_a_choice():
@@ -100,7 +100,7 @@ def test_inversion_gives_the_same_probabilities_from_one_draw_a_choice():
     probabilities = np.exp(utilities / scale) / running[-1]
     assert stats.chisquare(chosen, 50_000 * probabilities).pvalue > 1e-6
     assert ledger.entries[0].scale == pytest.approx(2 / 1.5)
-    assert ledger.verify() == pytest.approx(3.0)
+    assert ledger.spent_epsilon() == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("kind", ["laplace", "exponential"])
@@ -116,7 +116,7 @@ def test_wishart_draws_are_cited_and_claim_what_their_source_claims():
     draw = noise.wishart(4, releases="moments", scale=0.5, sensitivity=2.0, budget=(0.7, 0.0))
     (entry,) = ledger.entries
     assert (entry.mechanism, entry.scale, entry.sensitivity) == ("cited", 0.5, 2.0)
-    assert ledger.verify() == pytest.approx(0.7)
+    assert ledger.spent_epsilon() == pytest.approx(0.7)
     np.testing.assert_array_equal(draw, draw.T)
     assert np.linalg.eigvalsh(draw).min() > 0
 

@@ -1,6 +1,7 @@
 """Sensitivities by brute force over small worst-case neighbours."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -8,9 +9,9 @@ import pytest
 
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
-    ADJACENCIES,
     REPLACE_ONE,
     ZERO_OUT,
+    Adjacency,
     histogram_sensitivity,
     leaf_sum_sensitivity,
 )
@@ -52,13 +53,13 @@ def worst(release, rows, adjacency):
     )
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("adjacency", Adjacency)
 def test_histogram_sensitivity_is_what_neighbours_reach(adjacency):
     reached = worst(counts, range(CELLS), adjacency)
     assert histogram_sensitivity(adjacency).stated == pytest.approx(reached)
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("bound", [1.0, 0.5])
 def test_leaf_sum_sensitivity_is_what_neighbours_reach(adjacency, bound):
     rows = list(itertools.product(range(CELLS), [-bound, 0.0, bound]))
@@ -67,7 +68,7 @@ def test_leaf_sum_sensitivity_is_what_neighbours_reach(adjacency, bound):
 
 
 def test_the_replace_one_figure_is_the_same_under_every_relation():
-    for adjacency in ADJACENCIES:
+    for adjacency in Adjacency:
         assert histogram_sensitivity(adjacency).replace_one == math.sqrt(2)
         assert leaf_sum_sensitivity(adjacency, 0.5).replace_one == 1.0
 
@@ -80,3 +81,17 @@ def test_a_multiple_of_a_release_has_a_multiple_of_its_sensitivity():
 def test_an_unknown_relation_names_the_known_ones():
     with pytest.raises(ValueError, match=f"'{ZERO_OUT}', '{ADD_REMOVE}', '{REPLACE_ONE}', got 'x'"):
         histogram_sensitivity("x")
+
+
+@pytest.mark.parametrize("text", ["zero-out", "add/remove-one", "replace-one"])
+def test_a_relation_equals_its_text_and_is_written_as_it(text):
+    member = Adjacency(text)
+    assert member == text
+    assert f"{member}" == str(member) == text
+    assert json.loads(json.dumps({"adjacency": member})) == {"adjacency": text}
+
+
+@pytest.mark.parametrize("other", ["neighbours", "", None, 1, ["zero-out"]])
+def test_nothing_else_is_a_relation(other):
+    with pytest.raises(ValueError, match=r"adjacency must be one of 'zero-out'.*, got"):
+        Adjacency(other)

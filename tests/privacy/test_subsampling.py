@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dprepro.privacy.ledger import Ledger, LedgerEntry
-from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT
 from dprepro.privacy.subsampling import moments_epsilon, pld_epsilon, sampled_sigma
 
 MNIST = (500 / 60_000, 2400, 1e-5)
@@ -54,9 +54,11 @@ def test_the_printed_settings_of_mnist():
 
 def test_the_printed_settings_prove_more_under_replace_one_and_without_samples():
     rate, steps, delta = MNIST
-    assert of_steps(rate, steps, 1.3, delta).verify_replace_one() == pytest.approx(2.65, abs=0.01)
+    assert of_steps(rate, steps, 1.3, delta).spent_epsilon(REPLACE_ONE) == pytest.approx(
+        2.65, abs=0.01
+    )
     # Shuffled: each row is used once in each of 20 epochs, for certain.
-    assert of_steps(1.0, 20, 1.3, delta).verify() == pytest.approx(19.9, abs=0.05)
+    assert of_steps(1.0, 20, 1.3, delta).spent_epsilon() == pytest.approx(19.9, abs=0.05)
 
 
 def test_the_printed_settings_of_the_hospital_records():
@@ -96,7 +98,7 @@ def simulated_delta(epsilon, sigma, rate, steps, exchanged, draws=200_000):
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_the_ledger_of_many_steps_equals_a_simulation(sigma, rate, steps, exchanged):
     found = of_steps(rate, steps, sigma, 1e-2)
-    epsilon = found.verify_replace_one() if exchanged else found.verify()
+    epsilon = found.spent_epsilon(REPLACE_ONE) if exchanged else found.spent_epsilon()
     assert simulated_delta(epsilon, sigma, rate, steps, exchanged) == pytest.approx(1e-2, rel=0.06)
 
 
@@ -138,20 +140,22 @@ def ledger(sampling, uses, sigma=1.1):
 
 
 def test_the_ledger_composes_sampled_releases():
-    assert ledger(0.02, 300).verify() == pytest.approx(pld_epsilon(1.1, 0.02, 300, 1e-5))
-    assert ledger(0.02, 300).verify() < 0.2 * ledger(1.0, 300).verify()
+    assert ledger(0.02, 300).spent_epsilon() == pytest.approx(pld_epsilon(1.1, 0.02, 300, 1e-5))
+    assert ledger(0.02, 300).spent_epsilon() < 0.2 * ledger(1.0, 300).spent_epsilon()
     assert ledger(0.02, 300).summary()["releases"][0]["sampling"] == 0.02
     assert "sampling" not in ledger(1.0, 300).summary()["releases"][0]
 
 
 def test_sampling_almost_always_approaches_not_sampling():
-    assert ledger(1 - 1e-9, 20).verify() == pytest.approx(ledger(1.0, 20).verify(), abs=5e-3)
+    assert ledger(1 - 1e-9, 20).spent_epsilon() == pytest.approx(
+        ledger(1.0, 20).spent_epsilon(), abs=5e-3
+    )
 
 
 def test_replace_one_spends_more_but_less_than_two_rows_at_full_strength():
     entry = ledger(0.02, 300)
-    twice = ledger(0.02, 300, sigma=0.55).verify()
-    assert entry.verify() < entry.verify_replace_one() < twice
+    twice = ledger(0.02, 300, sigma=0.55).spent_epsilon()
+    assert entry.spent_epsilon() < entry.spent_epsilon(REPLACE_ONE) < twice
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dprepro.privacy.voting import affordable_votes
 
 def spent(votes, rate, epsilon, delta):
     entry = LedgerEntry("laplace", "votes", 1.0, "L1", 1 / rate, 2 * votes, (epsilon, delta))
-    return Ledger(epsilon, delta, "replace-one", [entry]).verify()
+    return Ledger(epsilon, delta, "replace-one", [entry]).spent_epsilon()
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])

@@ -82,7 +82,7 @@ def test_the_ledger_says_what_theorems_3_and_4_say() -> None:
     WeightedExponential(noise, (6, 5), releases="a", eta=4.0, robust_sensitivity=0.01)
     weighted_noisy_max(noise, (6, 3, 2), releases="b", eta=5.0, robust_sensitivity=0.02)
     assert [entry.uses for entry in noise.ledger.entries] == [30, 6]
-    assert noise.ledger.verify() == pytest.approx(30 * 2 * 4.0 * 0.01 + 6 * 5.0 * 0.02)
+    assert noise.ledger.spent_epsilon() == pytest.approx(30 * 2 * 4.0 * 0.01 + 6 * 5.0 * 0.02)
 
 
 def test_no_pair_within_the_sensitivity_costs_more() -> None:

@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dprepro.audit.case import Case, OneRunCase, Setting
+from dprepro.audit.case import AuditSetting, Case, OneRunCase
 from dprepro.audit.cases.general import general_case
 from dprepro.audit.cases.mechanisms import MECHANISMS, ONE_RUN_MECHANISMS
 from dprepro.data.domain import TaskKind
@@ -54,7 +54,7 @@ def find_case(
     _check_name(name)
     if name in MECHANISMS:
         return MECHANISMS[name](epsilon, delta)
-    setting = Setting(_method_of(name), _check_task(name, task), epsilon, delta)
+    setting = AuditSetting(_method_of(name), _check_task(name, task), epsilon, delta)
     return _builders("CASES").get(name, general_case)(setting)
 
 
@@ -77,7 +77,7 @@ def find_one_run_case(
             f"{name} has no audit in one run; available for: {', '.join(one_run_names())}. "
             "Leave out --one-run"
         )
-    return builders[name](Setting(name, _check_task(name, task), epsilon, delta))
+    return builders[name](AuditSetting(name, _check_task(name, task), epsilon, delta))
 
 
 def _check_name(name: str) -> None:
@@ -100,7 +100,7 @@ def _method_of(subject: str) -> str:
     return subject.partition("/")[0]
 
 
-def _builders(attribute: str) -> dict[str, Callable[[Setting], Any]]:
+def _builders(attribute: str) -> dict[str, Callable[[AuditSetting], Any]]:
     return {
         name: build
         for module in _modules()

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import (
+    AuditSetting,
     Case,
     MethodPair,
     OneRunCase,
-    Setting,
     Table,
     categories,
     fit_method,
@@ -67,14 +67,14 @@ _CENTRED = _Shape("ab", 0.05, 30)
 _FAR_OFF = _Shape("a", 1e-4, 30)
 
 
-def _shape(setting: Setting) -> _Shape:
+def _shape(setting: AuditSetting) -> _Shape:
     if setting.task == "binary":
         return _LABELS
     sound = registry.get(setting.method).defaults["sensitivity"] == "sound"
     return _CENTRED if sound else _FAR_OFF
 
 
-def many_runs(setting: Setting) -> Case:
+def many_runs(setting: AuditSetting) -> Case:
     """Return the pair: rows (many, many) with one label; the canary among them has the other."""
     # So many rows that the noise of the counts and the scores is small beside them.
     rows = math.ceil(_ROWS * max(1.0, _LARGE_EPSILON / setting.epsilon))
@@ -101,7 +101,7 @@ def many_runs(setting: Setting) -> Case:
     )
 
 
-def _trials(setting: Setting, shape: _Shape) -> int:
+def _trials(setting: AuditSetting, shape: _Shape) -> int:
     if shape is _FAR_OFF:
         return _FEW_TRIALS
     return _MANY_TRIALS if setting.method in _OVERPAYING else _TRIALS
@@ -132,7 +132,7 @@ _CANARIES = 128
 _ROWS_PER_NOISE = 12
 
 
-def one_run(setting: Setting) -> OneRunCase:
+def one_run(setting: AuditSetting) -> OneRunCase:
     """Return one feature with a category a canary, each a leaf of its own in the only step."""
     run = _OneRun(setting)
     return OneRunCase(
@@ -148,7 +148,7 @@ def one_run(setting: Setting) -> OneRunCase:
 class _OneRun:
     """Fits once and reads the sum of residuals of each category off the released function."""
 
-    setting: Setting
+    setting: AuditSetting
 
     def __call__(self, coins: np.ndarray, seed: int | None) -> tuple[np.ndarray, Ledger]:
         domain = Domain((self._feature,), ("0", "1") if self._is_binary else _RANGE)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.case import Case, MethodPair, Setting, Table, categories
+from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
 from dprepro.ebm_plus.curator import ExactAnswers
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
@@ -29,7 +29,7 @@ _RANGE = (100.0, 101.0)
 _TRIALS = 8000
 
 
-def many_runs(setting: Setting) -> Case:
+def many_runs(setting: AuditSetting) -> Case:
     """Return the pair: rows (many, many) with one label; the canary among them has the other.
 
     It contradicts a bin full of equal rows, in every feature at every epoch.
@@ -45,7 +45,7 @@ def many_runs(setting: Setting) -> Case:
     )
 
 
-def _pair(setting: Setting, rows: int, features: tuple[Feature, ...]) -> MethodPair:
+def _pair(setting: AuditSetting, rows: int, features: tuple[Feature, ...]) -> MethodPair:
     rows = math.ceil(rows * max(1.0, 1 / setting.epsilon))
     domain = Domain(features, ("0", "1") if setting.task == "binary" else _RANGE)
     present, absent = (_table(rows, setting.task, domain, canary) for canary in (True, False))
@@ -95,7 +95,7 @@ _MISSING = 1e-5
 units of what is stated: so little that nothing changes where the noise is there."""
 
 
-def all_answers(setting: Setting) -> Case:
+def all_answers(setting: AuditSetting) -> Case:
     """Return such a pair with a number, of which every noisy answer is seen: all that is released.
 
     The adversary knows all rows but the canary, and that it is like the last of them but for its

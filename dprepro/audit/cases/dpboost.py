@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, MethodPair, Setting
+from dprepro.audit.case import AuditSetting, Case, MethodPair
 from dprepro.audit.cases.general import Scores, table
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost.variants import AS_PUBLISHED
@@ -16,13 +16,13 @@ _CROWD = 40
 _PARAMS = {"n_trees": 1, "trees_per_ensemble": 1, "max_depth": 1, "max_bins": 2}
 
 
-def lone_leaf(setting: Setting) -> Case:
+def lone_leaf(setting: AuditSetting) -> Case:
     """Return a pair whose canary is alone on its side of the only cut: no row dilutes its leaf."""
     words = f"{_CROWD} rows at one end of a feature, one at the other end or none"
     return replace(_case(setting, others=0, neighbours=words), trials=10_000)
 
 
-def possible_split(setting: Setting) -> Case:
+def possible_split(setting: AuditSetting) -> Case:
     """Return a pair whose canary brings one side of the only split up to the least rows."""
     others = AS_PUBLISHED.min_rows - 1
     case = _case(
@@ -33,7 +33,7 @@ def possible_split(setting: Setting) -> Case:
     return replace(case, observe=_nodes_and_score, trials=200)
 
 
-def _case(setting: Setting, others: int, neighbours: str) -> Case:
+def _case(setting: AuditSetting, others: int, neighbours: str) -> Case:
     binary = setting.task == "binary"
     domain = Domain(
         (NumericFeature("x", 0.0, 1.0),), ("0", "1") if binary else (0.0, 1.0)

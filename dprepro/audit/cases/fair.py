@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, MethodPair, Setting, Table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, Table
 from dprepro.audit.cases.general import table
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
@@ -28,7 +28,7 @@ _CROWD = 500
 _MOMENTS_TRIALS = 60_000
 
 
-def moments(setting: Setting) -> Case:
+def moments(setting: AuditSetting) -> Case:
     """Return the exchange of a row that moves the released moments most: half of epsilon in all.
 
     Of six releases the sum of squares of the constant stays, and that of the target is dropped.
@@ -89,7 +89,7 @@ _LOGISTIC_PARAMS = {"C": 0.1}
 _LOGISTIC_TRIALS = 20_000
 
 
-def contradiction(setting: Setting) -> Case:
+def contradiction(setting: AuditSetting) -> Case:
     """Return crowds of opposite labels at both ends; the canary contradicts the one or the other.
 
     Either way it is so wrong that its gradient has nearly full length, and the two gradients point

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.audit.case import Case, MethodPair, Setting
+from dprepro.audit.case import AuditSetting, Case, MethodPair
 from dprepro.audit.cases.general import Scores, table
 from dprepro.data.domain import Domain, NumericFeature
 
@@ -12,7 +12,7 @@ _ROWS_A_LABEL = 5
 _PARAMS = {"n_estimators": 1, "max_depth": 1}
 
 
-def level(setting: Setting) -> Case:
+def level(setting: AuditSetting) -> Case:
     """Return a pair whose rows share a leaf: without the canary no label of it leads.
 
     With it the others must make up for one count, which costs them a factor of e^epsilon: all that

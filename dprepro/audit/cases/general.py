@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.case import Case, MethodPair, Setting, Table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, Table
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
+from dprepro.estimators.contract import Estimator, finest_outputs
 from dprepro.methods import registry
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -18,7 +18,7 @@ _ROWS = 20
 _FEATURES = (NumericFeature("x", 0.0, 1.0),)
 
 
-def general_case(setting: Setting) -> Case:
+def general_case(setting: AuditSetting) -> Case:
     """Return a case that knows nothing of the method but its encoding and its neighbours.
 
     All rows lie at one end of the only feature, with both labels; the canary at the other end. It
@@ -61,15 +61,13 @@ class Scores:
     domain: Domain
     at: tuple[float, ...]
 
-    def __call__(self, model: Any) -> np.ndarray:
+    def __call__(self, model: Estimator) -> np.ndarray:
         """Return float64 (2 * values,)."""
         scores = self.at_values(model)
         return np.concatenate([scores, np.log(np.abs(scores) + np.finfo(float).tiny)])
 
-    def at_values(self, model: Any) -> np.ndarray:
+    def at_values(self, model: Estimator) -> np.ndarray:
         """Return the scores alone, float64 (values * columns,): logits, probabilities or values."""
         X = pd.DataFrame({"x": list(self.at)})
         encoded = ENCODINGS[registry.get(self.method).encoding](self.domain).transform(X)
-        names = ("decision_function", "predict_proba", "predict")
-        scoring = next(getattr(model, name) for name in names if hasattr(model, name))
-        return np.asarray(scoring(encoded), dtype=np.float64).ravel()
+        return np.asarray(finest_outputs(model, encoded), dtype=np.float64).ravel()

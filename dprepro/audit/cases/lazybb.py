@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.case import Case, MethodPair, Setting, Table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, Table
 from dprepro.audit.cases.general import table
 from dprepro.data.boolean import BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
@@ -28,7 +28,7 @@ _ALIKE = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
 # --- one round ------------------------------------------------------------------------------------
 
 
-def against_the_odds(setting: Setting) -> Case:
+def against_the_odds(setting: AuditSetting) -> Case:
     """Return a pair on which a hypothesis can say yes or no, and no is the likelier.
 
     With n rows and m more noes than yeses the log odds of a yes are -epsilon m / 2, and exchanging
@@ -38,22 +38,22 @@ def against_the_odds(setting: Setting) -> Case:
     return _against(setting, _ONE_ROUND)
 
 
-def against_the_odds_of_a_rule(setting: Setting) -> Case:
+def against_the_odds_of_a_rule(setting: AuditSetting) -> Case:
     """Return the same pair for a learner that has no rounds."""
     return _against(setting, {})
 
 
-def against_the_odds_of_labels(setting: Setting) -> Case:
+def against_the_odds_of_labels(setting: AuditSetting) -> Case:
     """Return the same pair for a tree, nearly all of whose budget its labels get."""
     return _against(setting, _ONE_ROUND | _LABELS)
 
 
-def _against(setting: Setting, params: dict[str, Any]) -> Case:
+def _against(setting: AuditSetting, params: dict[str, Any]) -> Case:
     behind = max(1, round(_LOG_ODDS / setting.epsilon))
     return _case_of_alike(setting, setting.method, 5, 5 + 2 * behind - 1, params, _TRIALS)
 
 
-def balanced(setting: Setting) -> Case:
+def balanced(setting: AuditSetting) -> Case:
     """Return a pair of one tree whose canary decides which label has more rows, by one row."""
     return _case_of_alike(setting, setting.method, 50, 50, _ONE_ROUND | {"splits": 1}, 400)
 
@@ -61,7 +61,7 @@ def balanced(setting: Setting) -> Case:
 _PURE_SIDE = 200
 
 
-def against_the_odds_of_splits(setting: Setting) -> Case:
+def against_the_odds_of_splits(setting: AuditSetting) -> Case:
     """Return a pair on which one feature splits rows by label, and another almost does so.
 
     Rows of one label have feature u alone, those of the other have v alone. A row of the first
@@ -103,7 +103,7 @@ _DENSITY = 0.1
 _CERTAIN = 8.0
 
 
-def boosted(setting: Setting) -> Case:
+def boosted(setting: AuditSetting) -> Case:
     """Return a pair on which five rounds decide: the first says no, then yes and no are close.
 
     Few rows say yes. The first round gets them wrong, and they then weigh 1 / (kappa n) each and
@@ -114,12 +114,14 @@ def boosted(setting: Setting) -> Case:
     return _boosted(setting, "boosted", 5, {}, _TRIALS)
 
 
-def boosted_often(setting: Setting) -> Case:
+def boosted_often(setting: AuditSetting) -> Case:
     """Return the same with 99 rounds: composed with a delta, each gets more than a 99th."""
     return _boosted(setting, "rounds", 99, {"composition": "zcdp"}, 2000)
 
 
-def _boosted(setting: Setting, name: str, rounds: int, params: dict[str, Any], trials: int) -> Case:
+def _boosted(
+    setting: AuditSetting, name: str, rounds: int, params: dict[str, Any], trials: int
+) -> Case:
     composition = params.get("composition", "pure")
     each = choice_epsilon(composition, rounds, setting.epsilon, setting.delta)
     # Log odds of the first round are -(1 - kappa) kappa n each / 2. An odd kappa n has two halves
@@ -136,7 +138,7 @@ def _boosted(setting: Setting, name: str, rounds: int, params: dict[str, Any], t
 
 
 def _case_of_alike(
-    setting: Setting, subject: str, yes: int, no: int, params: dict[str, Any], trials: int
+    setting: AuditSetting, subject: str, yes: int, no: int, params: dict[str, Any], trials: int
 ) -> Case:
     x, y = np.ones(yes + no), np.repeat([1, 0], [yes, no])
     pair = MethodPair(

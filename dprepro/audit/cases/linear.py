@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, MethodPair, Setting
+from dprepro.audit.case import AuditSetting, Case, MethodPair
 from dprepro.audit.cases.general import Scores, table
 from dprepro.data.domain import Domain, NumericFeature
 
@@ -16,7 +16,7 @@ _OUTLIER = 100.0
 _TRIALS = 400
 
 
-def outlier(setting: Setting) -> Case:
+def outlier(setting: AuditSetting) -> Case:
     """Return a pair that differs in one row: one that fits in, or one of a hundred times its norm.
 
     The bounds of the domain allow both. All other rows follow a clear trend.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, MethodPair, Setting
+from dprepro.audit.case import AuditSetting, Case, MethodPair
 from dprepro.audit.cases.general import table
 from dprepro.data.domain import Domain, NumericFeature
 
@@ -38,7 +38,7 @@ _SAMPLED_PARAMS = {
 _SAMPLED_TRIALS = 2000
 
 
-def clipped_throughout(setting: Setting) -> Case:
+def clipped_throughout(setting: AuditSetting) -> Case:
     """Return a crowd at x = 0, which moves no filter, and a canary at x = 1 or none."""
     labels = 2 if setting.task == "binary" else 3
     domain = Domain((NumericFeature("x", 0.0, 1.0),), tuple(map(str, range(labels))))
@@ -54,7 +54,7 @@ def clipped_throughout(setting: Setting) -> Case:
     )
 
 
-def sampled(setting: Setting) -> Case:
+def sampled(setting: AuditSetting) -> Case:
     """Return the same with samples of three tenths, two maps a class, and projections.
 
     What shows little: most steps leave the canary out, and projections are unknown.

@@ -84,7 +84,7 @@ def _gaussian_noise(size: int, ledger: Ledger, seed: int | None) -> np.ndarray:
         noise_multiplier=1 / mu_of(ledger.epsilon, ledger.delta),
         sensitivity=Sensitivity(_SENSITIVITY, math.sqrt(2) * _SENSITIVITY),
         uses=1,
-        budget=(ledger.epsilon, ledger.delta),
+        budget=ledger.budget,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, MethodPair, Setting
+from dprepro.audit.case import AuditSetting, Case, MethodPair
 from dprepro.audit.cases.general import Scores, table
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods import registry
@@ -18,7 +18,7 @@ _CROWD = 19
 _TRIALS = 200
 
 
-def another_x(setting: Setting, params: Mapping[str, Any] | None = None) -> Case:
+def another_x(setting: AuditSetting, params: Mapping[str, Any] | None = None) -> Case:
     """Return a pair whose canary alone has another x, or has the crowd's, or is not there."""
     binary = setting.task == "binary"
     domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1") if binary else (0.0, 1.0))
@@ -44,7 +44,7 @@ def another_x(setting: Setting, params: Mapping[str, Any] | None = None) -> Case
     )
 
 
-def another_x_for_a_student(setting: Setting) -> Case:
+def another_x_for_a_student(setting: AuditSetting) -> Case:
     """Return the same pair for a student that sees half of the rows, labelled nearly at random."""
     rate = setting.epsilon / _CROWD
     return another_x(setting, {"teachers": 2, "partitions": 1, "rate": rate})

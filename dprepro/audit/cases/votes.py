@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.audit.case import Case, MethodPair, Setting
+from dprepro.audit.case import AuditSetting, Case, MethodPair
 from dprepro.audit.cases.general import Scores, table
 from dprepro.data.domain import Domain, NumericFeature
 
 _TRIALS = 10_000
 
 
-def one_label(setting: Setting) -> Case:
+def one_label(setting: AuditSetting) -> Case:
     """Return rows that teach a teacher each; the canary turns one of the votes.
 
     Noise on both counts pays for a margin that moves by 2. That the rarer label wins becomes less

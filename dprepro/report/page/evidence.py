@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from dprepro.privacy.standing import Standing
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.audits import Audit
 from dprepro.report.claims import ClaimVerdict, Finding
@@ -80,9 +81,9 @@ def _spent(spending: Spending) -> Row:
         for s in spending.levels
     )
     levels = levels or ", ".join(f"{stated:g}" for stated in spending.unverified)
-    state = "holds" if spending.stands else "does not hold"
+    state = Standing.HOLDS if spending.stands else Standing.FAILS
     if spending.unverified:
-        state = "unverified"
+        state = Standing.UNVERIFIED
     fields = (
         *(Cell(text) for text in (spending.dataset, spending.method, spending.adjacency)),
         Cell(f"{spending.delta:g}"),

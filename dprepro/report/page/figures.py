@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.curves import Panel, build_panels
 from dprepro.report.figures import draw, looks_of
 from dprepro.report.page.svg import inline
@@ -153,6 +154,7 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
     if not paths:
         return {}  # without loading what loads models
     from dprepro.additive.file import load_model
+    from dprepro.estimators.contract import ledger_of
 
     found = []
     for path in paths:
@@ -162,9 +164,10 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
         dataset, label = (
             shortened(str(task.get(key, path.stem)), _LONGEST_NAME) for key in ("dataset", "label")
         )
-        epsilon = model.ledger_.epsilon if hasattr(model, "ledger_") else math.inf
-        title = label if math.isinf(epsilon) else f"{label}, ε={epsilon:g}"
-        found.append((-epsilon, dataset, column_of(legible(title), model, _warning(model))))
+        ledger = ledger_of(model)
+        budget = ledger.budget if ledger else PrivacyBudget(math.inf, 0.0)
+        title = budget.name(label)
+        found.append((-budget.epsilon, dataset, column_of(legible(title), model, _warning(model))))
     by_dataset: dict[str, list[Column]] = {}
     for _, dataset, column in sorted(found, key=lambda entry: entry[:2]):
         by_dataset.setdefault(dataset, []).append(column)
@@ -175,7 +178,9 @@ def _warning(model: LoadedClassifier | LoadedRegressor) -> str:
     """Say that a model is not for release, where its file says so."""
     if "not_for_release" not in model.origin_:
         return ""
-    how = "its ledger does not hold" if hasattr(model, "ledger_") else "fitted without privacy"
+    from dprepro.estimators.contract import ledger_of
+
+    how = "its ledger does not hold" if ledger_of(model) else "fitted without privacy"
     return f"PRIVATE rows, {how}: not for release"
 
 

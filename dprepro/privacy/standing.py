@@ -1,0 +1,47 @@
+"""What is known of the privacy of a fit, in one word each."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from dprepro.privacy.unverified import is_unverified
+
+if TYPE_CHECKING:
+    from dprepro.privacy.ledger import Ledger
+
+
+class Standing(str, Enum):
+    """What is known of a stated privacy guarantee. Members equal their wording."""
+
+    HOLDS = "holds"
+    """The ledger backs it."""
+
+    FAILS = "does not hold"
+    """The ledger says so: it was overspent, something is not covered by epsilon, or the proof has a
+    gap."""
+
+    UNVERIFIED = "unverified"
+    """An epsilon is stated, and no ledger names what was spent."""
+
+    NON_PRIVATE = "non-private"
+    """Nothing is stated."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def standing_of(epsilon: float, ledger: Ledger | None) -> Standing:
+    """Return the standing of a fit at a stated epsilon, infinite for none, by its ledger, if any.
+
+    Examples
+    --------
+    >>> print(standing_of(1.0, None))
+    unverified
+    """
+    named = None if ledger is None else {"releases": ledger.entries}
+    if is_unverified(epsilon, named):
+        return Standing.UNVERIFIED
+    if ledger is None:
+        return Standing.NON_PRIVATE
+    return Standing.HOLDS if ledger.holds else Standing.FAILS

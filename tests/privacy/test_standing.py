@@ -1,0 +1,30 @@
+import math
+
+import pytest
+
+from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.standing import Standing, standing_of
+
+EMPTY = Ledger(1.0, 0.0, "replace-one")
+COUNT = LedgerEntry("laplace", "a count", 1, "L1", scale=1, uses=1, budget=(1, 0))
+
+
+LARGE = Ledger(1.0, 0.0, "replace-one", [COUNT])
+SMALL = Ledger(0.5, 0.0, "replace-one", [COUNT])
+OPEN = Ledger(1.0, 0.0, "replace-one", [COUNT], gaps=["?"])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "ledger", "standing", "wording"),
+    [
+        (1.0, LARGE, Standing.HOLDS, "holds"),
+        (0.5, SMALL, Standing.FAILS, "does not hold"),
+        (1.0, OPEN, Standing.FAILS, "does not hold"),
+        (1.0, EMPTY, Standing.UNVERIFIED, "unverified"),
+        (1.0, None, Standing.UNVERIFIED, "unverified"),
+        (math.inf, None, Standing.NON_PRIVATE, "non-private"),
+    ],
+)
+def test_what_is_known_of_a_fit(epsilon, ledger, standing, wording):
+    assert standing_of(epsilon, ledger) is standing
+    assert f"{standing}" == str(standing) == wording
