@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from dprepro.data.domain import Domain, TaskKind, is_categorical
+from dprepro.privacy.private import Private
 
 # Errors of numpy and scikit-learn that quote private values or count rows, and what to say instead.
 _QUOTING = {
@@ -39,6 +41,22 @@ _HARMLESS = re.compile(r"Input \S.* contains (NaN|infinity)|Unknown label type: 
 
 class PrivacyWarning(UserWarning):
     """Something was read from private rows without being paid for."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a fit.
+
+    Attributes
+    ----------
+    frame : (n, K)
+        The features; see `read_frame`.
+    targets : (n,)
+        Classification: the labels as float32 codes 0 and 1. Regression: float64.
+    """
+
+    frame: pd.DataFrame
+    targets: np.ndarray
 
 
 def forget_fit(model: BaseEstimator) -> None:
@@ -172,6 +190,33 @@ def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarra
         ) from None
 
 
+def read_training_rows(
+    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind
+) -> Private[Rows]:
+    """Return what a fit was given, wrapped: a curator opens it. Classification sets ``classes_``.
+
+    Raises
+    ------
+    ValueError
+        As `read_frame`, and `read_labels` or `read_targets`.
+    """
+    frame = read_frame(model, X, reset=True)
+    if task == "regression":
+        return Private(Rows(frame, read_targets(model, frame, y)))
+    model.classes_, labels = read_labels(model, frame, y, domain)
+    return Private(Rows(frame, labels))
+
+
+def resolve_domain_of(model: Any, private: Private[Rows], task: TaskKind) -> Domain:
+    """Do what `resolve_domain` does for rows that `read_training_rows` wrapped.
+
+    To be called by ``fit`` itself: the warning points to the caller's caller.
+    """
+    rows = private.open()
+    y = rows.targets if task == "regression" else model.classes_[rows.targets.astype(int)]
+    return _resolve_domain(model, rows.frame, y, task)
+
+
 def resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
     """Return ``model.domain``; where it is None, warn and read one from the rows.
 
@@ -183,13 +228,17 @@ def resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKin
         If the domain describes another number of features or, for a DataFrame with names of its
         own, other features; or if its target is not of the task's kind.
     """
+    return _resolve_domain(model, frame, y, task)
+
+
+def _resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
     if model.domain is None:
         warnings.warn(
             f"{type(model).__name__} got no domain and reads bounds, categories and target "
             "range from the training rows, unpaid for: the guarantee does not cover them. "
             "Pass domain=Domain(...).",
             PrivacyWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return Domain.observe(frame, y, task)
     _check_features(model, frame)

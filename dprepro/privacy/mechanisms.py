@@ -56,6 +56,22 @@ class NoiseSource:
         ValueError
             Unless both noise multiplier and sensitivity are positive and finite.
         """
+        scale = self.enter_gaussian(
+            releases=releases, noise_multiplier=noise_multiplier, sensitivity=sensitivity,
+            uses=uses, budget=budget,
+        )  # fmt: skip
+        return self.generator.normal(0.0, scale, shape)
+
+    def enter_gaussian(
+        self,
+        *,
+        releases: str,
+        noise_multiplier: float,
+        sensitivity: Sensitivity,
+        uses: int,
+        budget: tuple[float, float],
+    ) -> float:
+        """Write the entry of `gaussian` and return its scale, for noise drawn use by use."""
         stated = sensitivity.stated
         scale = _scale(releases, noise_multiplier, stated)
         self.ledger.add(
@@ -63,7 +79,7 @@ class NoiseSource:
                 "gaussian", releases, stated, "L2", scale, uses, budget, sensitivity.replace_one
             )
         )
-        return self.generator.normal(0.0, scale, shape)
+        return scale
 
     def sampled_gaussian(
         self,

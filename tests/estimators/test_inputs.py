@@ -6,6 +6,8 @@ import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
+from dprepro.estimators.inputs import PrivacyWarning, read_training_rows, resolve_domain_of
+from dprepro.privacy.private import Private, PrivateRowsError
 
 FEATURES = (NumericFeature("x", 0, 1), NumericFeature("z", 0, 100))
 LABELLED = Domain(FEATURES, ("no", "yes"))
@@ -76,3 +78,20 @@ def test_the_domains_target_must_fit_the_task(estimator, domain, needed):
     X, y = table()
     with pytest.raises(ValueError, match=f"target must be {needed}"):
         estimator(domain=domain).fit(X, y)
+
+
+def test_the_rows_of_a_fit_are_wrapped_and_their_domain_can_be_resolved():
+    X, y = table()
+    classifier = DPEBMClassifier(domain=LABELLED)
+    rows = read_training_rows(classifier, X, y, LABELLED, "binary")
+    assert isinstance(rows, Private)
+    assert classifier.classes_.tolist() == [0, 1]
+    assert resolve_domain_of(classifier, rows, "binary") is LABELLED
+    with pytest.raises(PrivateRowsError):
+        rows.open()
+    regressor = DPEBMRegressor()
+    rows = read_training_rows(regressor, X, 3.0 * y, None, "regression")
+    with pytest.warns(PrivacyWarning):
+        domain = resolve_domain_of(regressor, rows, "regression")
+    assert domain.target == (0.0, 3.0)
+    assert not domain.is_public
