@@ -41,7 +41,7 @@ kernels-test: install-dev ## Test how kernels are compiled and kept: they are co
 docs: install-dev ## Build the site of all pages and the API reference in out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-docs-test: install-dev ## Run every block of README.md, PRIVACY.md and docs/ in a fresh clone
+docs-test: install-dev ## Run every block of every document in a fresh clone
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target docs-readme docs-others
 
 # Blocks stand on those before them: one process a clone, in order.
@@ -51,7 +51,7 @@ docs-readme: install-dev
 docs-others: install-dev
 	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py tests/docs/test_help.py -k "not README"
 
-docs-outputs: install-dev ## Write the outputs that README.md and docs/ state anew
+docs-outputs: install-dev ## Write the outputs that the documents state anew
 	$(BIN)/python -m tests.docs.outputs
 
 lint: install-dev ## Check style and types
