@@ -1,4 +1,4 @@
-"""`dprepro check`: a verdict on every published number and claim, and on our committed ones."""
+"""`dprepro check`: a verdict on every published number and claim, and on our committed results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dprepro.report.rerun import RerunReport
     from dprepro.report.results import Results
 
-# The slice that --fast runs again: a config whose tasks are among those of the full configs.
+# The part that --fast runs again: a config whose tasks are among those of the full configs.
 FAST_CONFIG = "fast"
 
 
@@ -47,31 +47,36 @@ def check(
     paper: Paper = None,
     tolerance: Tolerances = None,
     deviations: Annotated[
-        Path | None, typer.Option(help="File of explained deviations; default: the reviewed one.")
+        Path | None, typer.Option(help="File of explained deviations; default: the one of dprepro.")
     ] = None,
     min_splits: Annotated[
-        int | None, typer.Option(min=1, help="Judge cells from this many splits on; default: all.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Judge cells with at least this many splits; default: those that were printed.",
+        ),
     ] = None,
     require_all: Annotated[
-        bool, typer.Option("--require-all", help="Fail also when a cell was not run in full.")
+        bool, typer.Option("--require-all", help="Fail also if a cell was not run in full.")
     ] = False,
     fast: Annotated[
         bool,
         typer.Option(
-            "--fast", help="Run a small slice again; compare with published and committed results."
+            "--fast",
+            help="Run a small part again; compare it with published and committed results.",
         ),
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets, for --fast.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes, for --fast.")] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Every cell with its numbers.")
+        bool, typer.Option("--verbose", "-v", help="Show every cell with its numbers.")
     ] = False,
-    format: Annotated[CheckFormat, typer.Option(help="How to write it.")] = CheckFormat.RICH,
+    format: Annotated[CheckFormat, typer.Option(help="Output format.")] = CheckFormat.RICH,
 ) -> None:
-    """Judge results against every published number; exit code 1 on an unexplained deviation.
+    """Compare results with every published number, and give a verdict on each.
 
-    Sentences that carry numbers are judged as well. Prints the tolerances it uses. Exit code: 0
-    all well, 1 a deviation without an explanation, 2 a mistake to mend.
+    Claims, which are sentences with numbers, are judged as well. The tolerances are printed. Exit
+    code: 0 all well, 1 a deviation that is not explained, 2 a mistake that you can correct.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """
@@ -98,8 +103,8 @@ def check(
         report = report.of_measured()
     if not (fast or report.measured):
         raise DpreproError(
-            f"nothing to judge: the journals in {results} hold no result that answers to a printed "
-            "cell; `dprepro run adult` makes some"
+            f"nothing to judge: the journals in {results} hold no result for a printed cell. "
+            "`dprepro run adult` makes some"
         )
     _show(report, rerun, require_all, verbose, format)
     if not report.passes(require_all) or (rerun is not None and not rerun.passes):

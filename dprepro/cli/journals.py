@@ -1,4 +1,4 @@
-"""What the commands that read journals share: their options, and what the configs ask for."""
+"""What the commands that read journals share: their options, and the plans of the configs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ Configs = Annotated[
 ]
 Paper = Annotated[
     str | None,
-    typer.Option("--paper", help="Only this document; the beginning will do, e.g. dp-ebm."),
+    typer.Option(
+        "--paper", help="Only this document; the beginning of its name is enough, e.g. dp-ebm."
+    ),
 ]
 Tolerances = Annotated[
     list[str] | None,
     typer.Option(
-        "--tolerance", help="Override a tolerance, e.g. auc=0.02,2sd or rmse=10% (repeatable)."
+        "--tolerance", help="Another tolerance, e.g. auc=0.02,2sd or rmse=10% (repeatable)."
     ),
 ]
 DEFAULT_FOLDER = Path("results")
@@ -37,14 +39,14 @@ _FILE_WIDTH = 180
 
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
-    """Read the journals of `folder`, each as its plan says."""
+    """Read the journals of `folder`: of each, what its plan asks for."""
     from dprepro.report.results import read_results
 
     return read_results(folder, configs or [], assumed_plans(folder, configs or []))
 
 
 def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, Plan]:
-    """Return what the built-in config of the name asks for, by journal that states no plan."""
+    """Return, for each journal that states no plan, that of the built-in config of its name."""
     from dprepro.config import config_names
     from dprepro.experiment.journal import states_plan
     from dprepro.report.results import journal_paths
@@ -55,7 +57,7 @@ def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, Plan]:
 
 
 def _assumed(name: str) -> Plan:
-    """Return the plan of a built-in config; without its tasks where only the data tell them."""
+    """Return the plan of a built-in config; without tasks where they depend on data not here."""
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
@@ -70,7 +72,7 @@ def _assumed(name: str) -> Plan:
 
 
 def method_titles() -> dict[str, str]:
-    """Return the titles of all methods by name; none where a method of one's own is broken."""
+    """Return the titles of all methods by name; none if a method of the user is broken."""
     from dprepro.errors import DpreproError
     from dprepro.methods.registry import all_methods
 
@@ -82,9 +84,9 @@ def method_titles() -> dict[str, str]:
 
 
 def console() -> Console:
-    """Return a console of the terminal's width; wide for a file or a pipe, unless COLUMNS says.
+    """Return a console of the terminal's width; for a file or a pipe, of COLUMNS or else wide.
 
-    A COLUMNS that is no positive number says nothing.
+    A value of COLUMNS that is not a positive number is ignored.
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`dprepro fit`, `edit` and `score`: models to keep, to change and to judge."""
+"""`dprepro fit`, `edit` and `score`: save a model, change it, score it."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ def fit(
     split: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Fit to this split's training rows only, to score the model on the others."
+            min=0,
+            help="Fit only to the training rows of this split, so that `score` has test rows.",
         ),
     ] = None,
     data_dir: DataFolder = None,
 ) -> None:
     """Fit one additive model of a config to all rows, and save it as JSON.
 
-    The file holds the shape functions, the edits, the ledger and how to predict without this
-    package. With `seed: null` in the config the noise comes from the operating system, as a model
-    for release needs it. Which rows a --split of private data has trained on is kept beside the
-    file, in a file that is not for release.
+    The file holds the shape functions, the edits, the ledger, and an explanation of how to predict
+    without this package. A model for release needs `seed: null` in the config: then the noise comes
+    from the operating system. With --split and private data, a second file beside it says which
+    rows the model was fitted to. That file is not for release.
 
     Example: dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json
     """
@@ -57,7 +58,7 @@ def fit(
     from dprepro.inspect.origin import save_fitted
 
     experiment = load_config(config)
-    # Which rows a model of all rows has seen needs no name: none is held out.
+    # A fit to all rows holds none out, so nothing has to identify its training rows.
     by_split = split is not None
     task = choose_one(experiment, method, epsilon, split or 0, data_dir, identify=by_split)
     model = fit_model(experiment, task, data_dir, all_rows=split is None)
@@ -87,7 +88,7 @@ def _promise(model: AdditiveModel, task: Task) -> str:
 
 def edit(
     model: ModelFile,
-    feature: Annotated[str | None, typer.Option(help="The feature to change or show.")] = None,
+    feature: Annotated[str | None, typer.Option(help="The feature to change, or to show.")] = None,
     monotone: Annotated[
         str | None, typer.Option(metavar="DIRECTION", help="Make it increasing or decreasing.")
     ] = None,
@@ -96,18 +97,18 @@ def edit(
         typer.Option(metavar="FROM TO", help="Draw a line through this range."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="Set the bin of this number, category or label ...")
+        str | None, typer.Option(help="Set the bin of this number, category or label of a bin ...")
     ] = None,
     value: Annotated[float | None, typer.Option(help="... to this value.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Save here, not in MODEL.")
+        Path | None, typer.Option("--output", "-o", help="Save to this file, not to MODEL.")
     ] = None,
 ) -> None:
     """Change a saved model by hand, or show what is in it.
 
-    Edits cost no privacy while they go by the model and by what is public, not by private rows.
-    They are kept in the file and named in its ledger. Without a change, the model is shown.
+    Edits cost no privacy if you choose them by the model and by public knowledge, not by private
+    rows. The file stores them, and its ledger names them. Without a change the model is shown.
 
     Example: dprepro edit model.json --feature age --monotone increasing
     """
@@ -143,7 +144,7 @@ def edit(
 
 def _outcome(done: Edit | None, undone: bool, target: Path) -> str:
     if done is None:
-        return "nothing to change: it is so already"
+        return "nothing to change: the function is like that already"
     moved = sum(a != b for a, b in zip(done.before, done.after, strict=True))
     size = max(abs(a - b) for a, b in zip(done.before, done.after, strict=True))
     return (
@@ -167,7 +168,7 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     if ledger is not None:
         from dprepro.report.ledgers import describe
 
-        console().print(describe(ledger, "[bold]Ledger[/], as the file states it"))
+        console().print(describe(ledger, "[bold]Ledger[/], as stated in the file"))
 
 
 def score(
@@ -177,10 +178,10 @@ def score(
     data_dir: DataFolder = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
-    """Score a saved model on the test rows that belong to its training rows: one of `fit --split`.
+    """Score a saved model on the test rows of its split; the model must be one of `fit --split`.
 
-    An edited model is shown beside what it was as released. Scores are exact: on private rows they
-    are a release that no ledger counts.
+    An edited model is scored with and without its edits. Scores are exact: on private rows they are
+    not covered by epsilon.
 
     Example: dprepro score model.json adult
     """

@@ -1,4 +1,4 @@
-"""`dprepro plot margins`: how the boosting of votes went."""
+"""`dprepro plot margins`: how the boosting of a vote proceeded."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ def margins(
     config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
     method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
     epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
-    fits: Annotated[int | None, typer.Option(min=1, help="Splits to fit; default all.")] = None,
-    name: Annotated[str, typer.Option(help="What the files are called.")] = "margins",
+    fits: Annotated[
+        int | None, typer.Option(min=1, help="Number of splits to fit; default: all.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Name of the files.")] = "margins",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
     data_dir: DataDir = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
-    """Draw the advantage of each round and the margins of the training rows.
+    """Draw the advantage of each boosting round, and the margins of the training rows.
 
-    Both read the training rows exactly: a picture for the experiment, not for a private release.
+    Both are exact functions of the training rows: do not release such a picture of private rows.
 
     Example: dprepro plot margins lazybb-figure1 --epsilon 1
     """

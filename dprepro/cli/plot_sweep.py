@@ -1,4 +1,4 @@
-"""`dprepro plot sweep`: results against a parameter."""
+"""`dprepro plot sweep`: a metric against a parameter."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def sweep(
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
 ) -> None:
-    """Draw the metric against a parameter of methods: what a config's `grid` ran.
+    """Draw the metric against a parameter that the `grid` of a config varies.
 
-    A curve a method and privacy level, a picture a dataset. Bars are standard deviations over
-    splits; a dotted line is the value none.
+    There is one picture for each dataset, with one curve for each method and privacy level. Bars
+    are standard deviations over splits. A dotted line is the result for the parameter value none.
 
     Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
     """

@@ -1,4 +1,4 @@
-"""`dprepro report`: everything on one page."""
+"""`dprepro report`: all results on one page."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def report(
     paper: Paper = None,
     tolerance: Tolerances = None,
 ) -> None:
-    """Write one HTML page with everything: tables, verdicts, figures, ledgers, audits, reasons.
+    """Write one HTML page: tables, verdicts, figures, ledgers, audits, reasons of deviations.
 
-    The page needs no network and nothing beside it, sorts and filters in any browser, and prints.
-    With our results it stays below 3 MB. The same journals give the same bytes; nothing is run.
-    Audits are read from audit*.json, saved models, for their shape functions, from models/*.json,
-    both in the results' folder.
+    The page is one file that needs no network. It sorts and filters in any browser, and can be
+    printed. With our results it is smaller than 3 MB. Nothing is run, and the same journals give
+    the same bytes. Audits are read from audit*.json and saved models from models/*.json, both in
+    the folder of the results.
 
     Example: dprepro report --output report.html
     """

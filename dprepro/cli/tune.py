@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-# Apart from results: trials are no column of any table.
+# Not in the folder of results: tables do not show trials.
 _TRIALS = Path("out/trials")
 
 
@@ -17,21 +17,23 @@ def register(app: typer.Typer) -> None:
 
 
 def tune(
-    config: Annotated[str, typer.Argument(help="Built-in name or path of a config with grids.")],
+    config: Annotated[
+        str, typer.Argument(help="Built-in name or path of a config that has a `grid`.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The config to write.")],
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="one a core"),
     ] = None,
-    results: Annotated[Path, typer.Option(help="Folder of the trials' journal.")] = _TRIALS,
+    results: Annotated[Path, typer.Option(help="Folder of the journal of trials.")] = _TRIALS,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
     ] = None,
 ) -> None:
-    """Try every setting of a config's grids, and write a config with the best at each epsilon.
+    """Try every setting of a config's `grid`; write a config with the best one at each epsilon.
 
-    The choice reads the rows and is not paid for; the config that is written says so. What has
-    finished before is not run again.
+    The choice reads the rows and is not covered by epsilon; the new config says so. Trials that
+    have finished before are not run again.
 
     Example: dprepro tune lazybb-tune --output tuned.yaml
     """
