@@ -46,7 +46,12 @@ def test_the_architecture_names_every_package():
 def test_a_path_that_a_page_names_is_there(page):
     """Except what the page has its reader write."""
     text = (ROOT / page).read_text()
-    written = {"results/CONFIG.jsonl", "configs/CONFIG.yaml", "results/NAME.jsonl", "results/mine.jsonl"}
+    written = {
+        "results/CONFIG.jsonl",
+        "configs/CONFIG.yaml",
+        "results/NAME.jsonl",
+        "results/mine.jsonl",
+    }
     missing = {path for path in NAMED.findall(text) if not (ROOT / path).exists()}
     assert missing <= written
 
