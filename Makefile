@@ -39,7 +39,7 @@ kernels-test: install-dev ## Test how kernels are compiled and kept: they are co
 	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled
 
 docs: install-dev ## Build the site of all pages and the API reference in out/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs-test: install-dev ## Run every block of every document in a fresh clone
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target docs-readme docs-others

@@ -61,3 +61,4 @@ def test_ci_builds_the_site():
     recipe = (ROOT / "Makefile").read_text().split("\ndocs: ")[1].split("\n\n")[0]
     assert "mkdocs build" in recipe
     assert "--strict" in recipe
+    assert "--quiet" not in recipe, "mkdocs counts no warning that --quiet hides"
