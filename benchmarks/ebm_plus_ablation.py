@@ -23,9 +23,11 @@ from sklearn.metrics import roc_auc_score
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
 from dprepro.ebm_plus import booster as batch_boosting
+from dprepro.ebm_plus import curator, losses
 from dprepro.ebm_plus import estimator as dp_ebm_plus
 from dprepro.ebm_plus import grid as fine_grid
 from dprepro.ebm_plus.booster import BatchBooster, Function
+from dprepro.ebm_plus.queries import INTERCEPT, Move
 from dprepro.ebm_plus.smoothing import JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
@@ -41,6 +43,12 @@ def setting(*patches: Any) -> Iterator[None]:
         for patch in patches:
             stack.enter_context(patch)
         yield
+
+
+def of_both(attribute: str, value: float) -> list[Any]:
+    """Return patches of an attribute of both losses."""
+    both = (losses.LogisticLoss, losses.SquaredLoss)
+    return [mock.patch.object(loss, attribute, value) for loss in both]
 
 
 def even_cells(feature: Any) -> np.ndarray:
@@ -74,37 +82,42 @@ def forgetful(function: Function, *args: Any) -> None:
 remember = Function.remember
 
 
-def all_at_once(self: BatchBooster, number: int, noise: np.ndarray) -> None:
+class Delaying:
+    """A curator that is told of the features' changes when all of them have been asked."""
+
+    def __init__(self, curator: Any) -> None:
+        self.curator, self.told = curator, []
+
+    def answer(self, query: Any) -> Any:
+        return self.curator.answer(query)
+
+    def tell(self, move: Move) -> None:
+        if move.feature == INTERCEPT:
+            self.curator.tell(move)
+        else:
+            self.told.append(move)
+
+
+def all_at_once(self: BatchBooster, number: int) -> None:
     """Ask for all features before any moves, as one query of a batched epoch would."""
-    asked: dict[int, np.ndarray] = {}
-    sums, steps = BatchBooster._sums, BatchBooster._step
+    curator, step = self.curator, BatchBooster._step
+    delaying = Delaying(curator)
 
-    def ahead(own: BatchBooster, function: Function, bound: float) -> np.ndarray:
-        if not asked and function is not own.intercept:
-            for other in own.functions:
-                asked[id(other)] = sums(own, other, bound)
-                own._pending = (other.codes, np.zeros_like(other.values, dtype=np.float32))
-        return asked[id(function)] if id(function) in asked else sums(own, function, bound)
+    def damped(own: BatchBooster, function: Function, share: float, epoch: int) -> None:
+        before = function.values
+        step(own, function, share, epoch)
+        if function is not own.intercept:
+            # Together the steps of K features overshoot where features go together.
+            moved = before + (function.values - before) / np.sqrt(len(own.functions))
+            function.values = before
+            delaying.told[-1] = Move(function.feature, function.move(moved))
 
-    def damped(
-        own: BatchBooster, function: Function, share: float, weight: float, added: np.ndarray
-    ) -> None:
-        if function is own.intercept:
-            return steps(own, function, share, weight, added)
-        # Together the steps of K features overshoot where features go together.
-        before, pending = function.values, own._pending
-        steps(own, function, share, weight, added)
-        moved = before + (function.values - before) / np.sqrt(len(own.functions))
-        function.values = before
-        own._pending = pending
-        own._scores += function.move(moved)[function.codes]
-        return None
-
-    with (
-        mock.patch.object(BatchBooster, "_sums", ahead),
-        mock.patch.object(BatchBooster, "_step", damped),
-    ):
-        whole_epoch(self, number, noise)
+    self.curator = delaying
+    with mock.patch.object(BatchBooster, "_step", damped):
+        whole_epoch(self, number)
+    self.curator = curator
+    for move in delaying.told:
+        curator.tell(move)
 
 
 whole_epoch = BatchBooster._epoch
@@ -123,20 +136,18 @@ VARIANTS: dict[str, Variant] = {
         mock.patch.object(fine_grid, "grid_edges", even_cells)
     ),
     "bins of n/32 rows": lambda: setting(
-        mock.patch.object(dp_ebm_plus, "_SEEN", dict.fromkeys((True, False), np.inf)),
+        *of_both("bin_deviations", np.inf),
         mock.patch.object(fine_grid, "_COARSEST", 32),
     ),
     "cells without groups": lambda: setting(
-        mock.patch.object(dp_ebm_plus, "exact_answers", lambda _, counts: counts.astype(float)),
+        mock.patch.object(curator, "exact_answers", lambda _, counts: counts.astype(float)),
         mock.patch.object(dp_ebm_plus, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
         mock.patch.object(dp_ebm_plus, "sum_deviations", ungrouped_deviations),
         mock.patch.object(fine_grid, "sum_deviations", ungrouped_deviations),
         mock.patch.object(fine_grid, "variance_steps", lambda cells: np.ones((cells, cells + 1))),
         mock.patch.object(fine_grid, "MISSING_DEVIATION", 1.0),
     ),
-    "1.6 % of mu^2 for bins": lambda: setting(
-        mock.patch.object(dp_ebm_plus, "BINNING_SHARE", dict.fromkeys((True, False), 0.016))
-    ),
+    "1.6 % of mu^2 for bins": lambda: setting(*of_both("binning_share", 0.016)),
     "bins whatever the labels": lambda: setting(
         mock.patch.object(dp_ebm_plus, "_EXPECTED", 0.0),
         mock.patch.object(dp_ebm_plus, "_STANDING_OUT", 0.0),
@@ -150,9 +161,9 @@ VARIANTS: dict[str, Variant] = {
     ),
     "no averaging": lambda: setting(
         mock.patch.object(Function, "remember", forgetful),
-        mock.patch.object(batch_boosting, "_STRIDE", dict.fromkeys((True, False), 1.0)),
+        *of_both("stride", 1.0),
     ),
-    "curvature as expected": lambda: setting(mock.patch.object(batch_boosting, "_CERTAIN", np.inf)),
+    "curvature as expected": lambda: setting(mock.patch.object(losses, "_CERTAIN", np.inf)),
     "no rows astray": lambda: setting(mock.patch.object(batch_boosting, "_ASTRAY", 0.0)),
     "even budget": lambda: setting(mock.patch.object(batch_boosting, "EVEN_SHARE", 1.0)),
     "counts at face value": lambda: setting(
@@ -162,9 +173,7 @@ VARIANTS: dict[str, Variant] = {
         mock.patch.object(BatchBooster, "_largest_residual", return_value=1.0),
         mock.patch.object(batch_boosting, "best_bound", return_value=0.5),
     ),
-    "labels in whole steps": lambda: setting(
-        mock.patch.object(batch_boosting, "_STRIDE", dict.fromkeys((True, False), 1.0))
-    ),
+    "labels in whole steps": lambda: setting(*of_both("stride", 1.0)),
     "all features at once": lambda: setting(mock.patch.object(BatchBooster, "_epoch", all_at_once)),
     "4 epochs": lambda: setting(),
     "64 epochs": lambda: setting(),

@@ -1,59 +1,58 @@
 """Boosting in few, large steps: one noisy histogram of residuals for each feature and epoch.
 
-A step asks for the sums of clipped residuals in all bins of a feature, for labels those of their
-curvature too, and adds noise that it is given. The rest is post-processing. With what the released
-functions expect of a bin added, the residuals of every epoch tell the same: what the bin's targets
-add up to. Their average over the epochs is as good as one look with the budget of all, and the
-function follows from it by `smooth`: what cannot be told from noise is shrunk away, so that no step
-size has to suit epsilon or the number of rows.
+A step asks the curator for the sums of clipped residuals in all bins of a feature, for log loss for
+those of their curvature too. The rest is post-processing of the answer. Adding what the released
+functions already explain, the answer of every epoch estimates the same: the sum of the targets in
+each bin. The average over the epochs is as good as one answer with the budget of all, and the
+function follows from it by `smooth`, which shrinks away what may be noise. So no step size has to
+suit epsilon or the number of rows.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import expit
 
-from dprepro.ebm_plus.clipping import MAGNITUDES, best_bound, likely_sizes
-from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
-from dprepro.ebm_plus.smoothing import LINEAR, Priors, expected_rates, lookup, priors, smooth
+from dprepro.ebm_plus.clipping import best_bound, likely_sizes
+from dprepro.ebm_plus.losses import Loss, weighted_mean
+from dprepro.ebm_plus.queries import INTERCEPT, Magnitudes, Move, Residuals, Start
+from dprepro.ebm_plus.smoothing import Priors, lookup, priors, smooth
+from dprepro.privacy.release import Instruction, Query, Release
 
 INTERCEPT_WEIGHT = 0.5
-MAGNITUDE_WEIGHT = 0.2
-"""mu^2 of these two queries of an epoch, where that of the mean feature's histogram is 1."""
+"""mu^2 of the intercept's query, where that of the mean feature's is 1."""
 
 EVEN_SHARE = 0.25
-"""Of the features' mu^2, that all get alike. The rest goes where functions are large."""
+"""Share of the features' mu^2 that all get alike. The rest goes by the size of the functions."""
 
 _AVERAGED = 4 / 3
 """Variance of an average whose weights grow evenly, where that of the plain average is 1."""
 
 _SCALES = 3.0 ** np.arange(-4, 3)
-"""Sizes that a function may have: log odds, or twice the bound of the residuals."""
-
-_PRIOR = {True: 3.0, False: 0.25}
-"""Standard deviation a priori of the intercept: log odds (logistic), or the target's range."""
+"""Sizes that a function may have, in the unit of `Loss.scales`."""
 
 _ASTRAY = 0.1
-"""Logistic: share of the rarer label's rows that may lie anywhere between the public bounds."""
-
-_UNCLIPPED = 3.0
-"""Regression: deviations of the targets within which the intercept's residuals are not clipped."""
-
-_CERTAIN = 2.0
-"""Logistic: deviations by which a curvature must exceed the expected one to be believed."""
+"""Log loss: share of the rarer label's rows that may lie anywhere between the public bounds."""
 
 _CAUTION = 0.5
-"""Deviations of noise by which rows are taken to be more than their count says."""
+"""Standard deviations of its noise by which a count is raised before a step divides by it: a step
+that is too small is made up for by later ones, and one that is too large may not be."""
 
-_STRIDE = {True: 0.5, False: 1.0}
-"""How far a function moves to what is inferred, after the first epoch: for labels (True) half way,
-which averages what was inferred in one epoch after another."""
 
-_LARGEST_SHIFT = 3.0
-"""Logistic: log odds by which a level is corrected at once, at most."""
+class Asks(Protocol):
+    """The curator, as a booster sees it."""
+
+    def answer(self, query: Query) -> Release:
+        """Answer a query."""
+        ...
+
+    def tell(self, instruction: Instruction) -> None:
+        """Do what an instruction says."""
+        ...
 
 
 @dataclass
@@ -62,8 +61,8 @@ class Function:
 
     Attributes
     ----------
-    codes : uint8 (n,)
-        Each row's bin: private.
+    feature
+        The number of the feature, or `INTERCEPT`.
     counts, uncertainty : float64 (B,)
         Noisy rows a bin, positive, and the standard deviation of the noise in them.
     extents : float64 (B,)
@@ -75,7 +74,7 @@ class Function:
         f as it stands, mean zero under `counts`, and its standard deviation a posteriori.
     """
 
-    codes: np.ndarray
+    feature: int
     counts: np.ndarray
     uncertainty: np.ndarray
     extents: np.ndarray
@@ -89,10 +88,10 @@ class Function:
     def remember(
         self, answers: np.ndarray, expected: np.ndarray, weight: float, deviation: float
     ) -> None:
-        """Add to the averages what a step was told, and what was expected for one row a bin.
+        """Add to the averages an answer, and what was expected of one row in each bin.
 
-        Both are float64 (2, B): residuals or targets, and curvatures; `deviation` is the noise in
-        every answer.
+        Both are float64 (2, B): residuals or targets, and curvatures; `deviation` is the standard
+        deviation of the noise in the answer.
         """
         self._weight += weight
         self._variance += (weight * deviation) ** 2
@@ -113,45 +112,35 @@ class Function:
 
     def spread(self) -> float:
         """Return the variance of the function's values over the rows."""
-        return mean((self.values - mean(self.values, self.counts)) ** 2, self.counts)
+        mean = weighted_mean(self.values, self.counts)
+        return weighted_mean((self.values - mean) ** 2, self.counts)
 
 
-def mean(values: np.ndarray, weights: np.ndarray) -> float:
-    """Do what ``np.average`` does, in a tenth of its time on a few dozen values."""
-    return float((values * weights).sum() / weights.sum())
-
-
-def query_shares(n_features: int, *, logistic: bool) -> tuple[float, float, float]:
+def query_shares(n_features: int, loss: Loss) -> tuple[float, float, float]:
     """Return the shares of an epoch's mu^2: all features', the intercept's, the magnitudes'.
 
     Gaussian queries of mu_1, mu_2, ... make one of mu^2 = mu_1^2 + mu_2^2 + ... together, whether
     they are asked at once or one after another: an epoch is one mechanism in the ledger.
     """
-    magnitude = 0.0 if logistic else MAGNITUDE_WEIGHT
-    total = n_features + INTERCEPT_WEIGHT + magnitude
-    return n_features / total, INTERCEPT_WEIGHT / total, magnitude / total
-
-
-def answer_sensitivity(bound: float, *, logistic: bool) -> float:
-    """Return the L2 sensitivity of `residual_sums`: c, for labels c sqrt(1 + (1 - c)^2)."""
-    return bound * math.sqrt(1 + (1 - bound) ** 2) if logistic else bound
+    total = n_features + INTERCEPT_WEIGHT + loss.sizes_weight
+    return n_features / total, INTERCEPT_WEIGHT / total, loss.sizes_weight / total
 
 
 class BatchBooster:
-    """Learns an intercept and functions of the features from noisy sums.
+    """Learns an intercept and functions of the features from noisy sums. It never sees a row.
 
     Parameters
     ----------
-    targets : float32 (n,)
-        Labels 0/1, or numbers in [-1/2, 1/2].
+    curator
+        Answers queries, with its epochs open.
     functions
-        One a feature with at least two bins.
+        One a feature with at least two bins, which the curator has been told.
     rows
         How many rows there are, about.
     start
         First value of the intercept.
     typical
-        Deviation that numbers have around their mean, about; labels do not need it.
+        About what standard deviation the targets have; log loss does not need it.
     deviation
         Noise of an epoch as a whole: standard deviation of a query of sensitivity 1 that
         has all of the epoch's mu^2.
@@ -159,58 +148,44 @@ class BatchBooster:
 
     def __init__(
         self,
-        targets: np.ndarray,
+        curator: Asks,
         functions: list[Function],
+        loss: Loss,
         *,
         rows: float,
         start: float,
         typical: float,
         deviation: float,
-        logistic: bool,
     ) -> None:
-        self.logistic = logistic
+        self.curator = curator
+        self.loss = loss
         self.rows = rows
         self.functions = functions
-        self.targets = targets
         self.typical = typical
-        none = np.zeros(targets.size, np.uint8)
         self.intercept = Function(
-            none, np.array([rows]), np.zeros(1), np.ones(1), ordered=False
+            INTERCEPT, np.array([rows]), np.zeros(1), np.ones(1), ordered=False
         )  # fmt: skip
         self.intercept.values[:] = start
-        self.shares = query_shares(len(functions), logistic=logistic)
+        curator.tell(Start(start))
+        self.shares = query_shares(len(functions), loss)
         self._deviation = deviation
-        self._scores = np.full(targets.size, start, dtype=np.float32)
-        self._pending = (none, np.zeros(1, np.float32))
         self.bound = 1.0
         self._mean_square = 0.25
-        self._is_averaging = False
 
-    def noise_size(self) -> int:
-        """Return how many numbers of noise an epoch takes."""
-        bins = 1 + sum(function.counts.size for function in self.functions)
-        return 2 * bins if self.logistic else bins + MAGNITUDES
+    def learn(self, n_epochs: int) -> None:
+        """Ask every query once an epoch."""
+        self._epochs = n_epochs
+        for number in range(n_epochs):
+            self._epoch(number)
 
-    def learn(self, noise: np.ndarray) -> None:
-        """Ask every query once an epoch; `noise` is float64 (epochs, `noise_size`)."""
-        self._epochs = len(noise)
-        for number in range(self._epochs):
-            self._epoch(number, noise[number])
-
-    def _epoch(self, number: int, noise: np.ndarray) -> None:
-        self._is_averaging = number > 0
-        if self.logistic:
-            self.bound = self._largest_residual()
+    def _epoch(self, number: int) -> None:
+        if self.loss.sizes_weight:
+            self._ask_for_bound()
         else:
-            self._set_bound(noise[:MAGNITUDES])
-            noise = noise[MAGNITUDES:]
-        asked = [self.intercept, *self.functions]
-        answers = 2 if self.logistic else 1
-        ends = answers * np.cumsum([function.counts.size for function in asked])[:-1]
+            self.bound = self._largest_residual()
         shares = [self.shares[1], *self._feature_shares()]
-        for function, share, added in zip(asked, shares, np.split(noise, ends), strict=True):
-            # Later epochs count more: the other functions are closer to what they will be.
-            self._step(function, share, (number + 1) * share, added.reshape(answers, -1))
+        for function, share in zip([self.intercept, *self.functions], shares, strict=True):
+            self._step(function, share, number)
 
     def _feature_shares(self) -> list[float]:
         """Return each feature's share of the epoch's mu^2: a part alike, the rest by size.
@@ -220,8 +195,8 @@ class BatchBooster:
         """
         sizes = np.array(
             [
-                math.sqrt(function.spread() + mean(function.deviations**2, function.counts))
-                for function in self.functions
+                math.sqrt(f.spread() + weighted_mean(f.deviations**2, f.counts))
+                for f in self.functions
             ]
         )
         if not sizes.any():
@@ -242,13 +217,10 @@ class BatchBooster:
         lowest = start + sum(function.values.min() for function in self.functions)
         return float(expit(max(highest, -lowest)))
 
-    def _set_bound(self, noise: np.ndarray) -> None:
+    def _ask_for_bound(self) -> None:
         """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""
-        scale = 1 / math.sqrt(self.shares[2])
-        exact = magnitude_counts(self._scores, self.targets, *self._pending, MAGNITUDES)
-        self._pending = (self._pending[0], np.zeros_like(self._pending[1]))
-        deviation = scale * self._deviation
-        sizes, square = likely_sizes(exact + scale * noise, deviation, self.rows, self.typical)
+        release = self.curator.answer(Magnitudes(1.0, self.shares[2]))
+        sizes, square = likely_sizes(release.value, release.scale, self.rows, self.typical)
         queries = len(self.functions)
         step = self._deviation * math.sqrt(queries / self.shares[0]) if queries else 0.0
         whole = step * math.sqrt(queries * _AVERAGED / self._epochs)
@@ -257,85 +229,82 @@ class BatchBooster:
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def _sums(self, function: Function, bound: float) -> np.ndarray:
-        single = np.float32(bound)
-        if float(single) > bound:
-            single = np.nextafter(single, np.float32(0))
-        sums = residual_sums(
-            self._scores, self.targets, *self._pending, function.codes, function.counts.size,
-            single, self.logistic,
-        )  # fmt: skip
-        return np.asarray(sums)
-
-    def _ask(self, function: Function, share: float, noise: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return noisy sums (2, B) and the deviation of the noise in each."""
-        bound = self.bound
-        if function is self.intercept and not self.logistic:
-            # Clipped residuals make a median of the intercept, which targets with two peaks are far
-            # from; and noise in this one query is little.
-            bound = min(1.0, max(bound, _UNCLIPPED * self.typical))
-        scale = answer_sensitivity(bound, logistic=self.logistic) / math.sqrt(share)
-        sums = self._sums(function, bound)
-        sums[: len(noise)] += scale * noise
-        return sums, scale * self._deviation
-
-    def _step(self, function: Function, share: float, weight: float, noise: np.ndarray) -> None:
+    def _step(self, function: Function, share: float, number: int) -> None:
         """Ask for a function's residuals, and set it to what all answers so far say."""
         table = self._table(function)
         now = lookup(table, function.values)
-        answers, deviation = self._ask(function, share, noise)
-        function.remember(answers, now, weight, deviation)
-        (residuals, curvatures, expected, slopes), variance = function.averages()
-        # A count too high makes steps too small, which others follow; too low, too large ones.
-        counts = function.counts + _CAUTION * function.uncertainty
-        if self.logistic:
-            # Where features go together, rows are not spread as the table takes them to be.
-            sure = curvatures - _CERTAIN * math.sqrt(variance)
-            counts = counts * np.maximum(sure / (counts * slopes), 1.0)
-        totals = residuals + counts * expected
-        curvature = counts * now[1]
-        variances = variance + curvature * (1.0 if self.logistic else self._mean_square)
-        if function is not self.intercept:
-            gap = totals - counts * now[0] if self.logistic else totals
-            level = mean(gap / curvature, curvature**2 / variances)
-            if self.logistic:
-                level = min(max(level, -_LARGEST_SHIFT), _LARGEST_SHIFT)
-            totals = totals - curvature * level  # the level is the intercept's
+        release = self._ask(function, share)
+        # Later epochs count more: the other functions are closer to what they will be.
+        function.remember(_two(release.value), now, (number + 1) * share, release.scale)
+        totals, variances, counts = self._evidence(function, now)
         values, spreads = smooth(
             totals, variances, counts, table, self._priors(function), function.values
         )
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
         if function is not self.intercept:
-            inferred = values - mean(values, function.counts)
-            stride = _STRIDE[self.logistic] if self._is_averaging else 1.0
+            inferred = values - weighted_mean(values, function.counts)
+            stride = self.loss.stride if number > 0 else 1.0
             values = function.values + stride * (inferred - function.values)
-        self._pending = (function.codes, function.move(values))
+        self.curator.tell(Move(function.feature, function.move(values)))
+
+    def _ask(self, function: Function, share: float) -> Release:
+        """Return noisy sums, float64 (answers, B)."""
+        bound = self.bound
+        if function is self.intercept:
+            bound = self.loss.intercept_bound(bound, self.typical)
+        charged = self.loss.part_norm(bound)
+        return self.curator.answer(Residuals(charged, share, function.feature, bound, self.loss))
+
+    def _evidence(
+        self, function: Function, now: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the targets of each bin add up to, its variance, and rows, float64 (B,).
+
+        `now` is what is expected of one row, see `lookup`.
+        """
+        (residuals, curvatures, expected, slopes), variance = function.averages()
+        # A count too high makes steps too small, which later ones make up for.
+        counts = function.counts + _CAUTION * function.uncertainty
+        counts = self.loss.trusted_counts(counts, slopes, curvatures, math.sqrt(variance))
+        totals = residuals + counts * expected
+        curvature = counts * now[1]
+        variances = variance + curvature * self.loss.sampling_variance(self._mean_square)
+        if function is not self.intercept:
+            # The level is the intercept's.
+            level = self.loss.level(totals, counts * now[0], curvature, variances)
+            totals = totals - curvature * level
+        return totals, variances, counts
 
     def _table(self, function: Function) -> np.ndarray:
-        if not self.logistic:
-            return LINEAR
         intercept = 0.0 if function is self.intercept else float(self.intercept.values[0])
         others = sum(other.spread() for other in self.functions if other is not function)
-        return expected_rates(intercept, math.sqrt(others))
+        return self.loss.table(intercept, others)
 
     def _priors(self, function: Function) -> Priors:
         centres = np.zeros((1, function.counts.size))
         if function is self.intercept:
-            return priors(np.array([_PRIOR[self.logistic]]), centres, ordered=False)
-        scales = _SCALES * (1.0 if self.logistic else 2 * self.bound)
-        if self.logistic:
-            centres = np.stack([centres[0], self._strangeness(function)])
+            return priors(np.array([self.loss.intercept_prior]), centres, ordered=False)
+        scales = _SCALES * self.loss.scales(self.bound)
+        if self.loss.expects_strays:
+            centres = np.stack([centres[0], self._odds_of_strays(function)])
         return priors(scales, centres, ordered=function.ordered)
 
-    def _strangeness(self, function: Function) -> np.ndarray:
-        """Return log odds if some rows, half of them of either label, lie anywhere in the range.
+    def _odds_of_strays(self, function: Function) -> np.ndarray:
+        """Return a second guess of the function, float64 (B,): its rows are partly strays.
 
-        Where hardly any row lies, a label is then as likely as not, which is far from the mean
-        where labels are rare: fraud is strange. Which of both, this or no effect, is expected of
-        a function, its evidence decides. Rows astray are twice `_ASTRAY` of the rarer label's.
+        Some rows, half of them of either label, are taken to lie anywhere in the public range. In
+        a bin with hardly any row both labels are then equally likely, which is far from the mean
+        where one label is rare. The evidence decides between this guess and no effect. There are
+        twice `_ASTRAY` as many strays as rows of the rarer label.
         """
         p = float(np.clip(expit(self.intercept.values[0]), 1e-6, 1 - 1e-6))
         astray = 2 * _ASTRAY * min(p, 1 - p) * self.rows * function.extents
         rates = (function.counts * p + astray / 2) / (function.counts + astray)
         odds = np.log(rates / (1 - rates))
-        return odds - mean(odds, function.counts)
+        return odds - weighted_mean(odds, function.counts)
+
+
+def _two(answers: np.ndarray) -> np.ndarray:
+    """Return answers as float64 (2, B), with zeros for curvatures that were not asked for."""
+    missing = np.zeros((2 - len(answers), answers.shape[1]))
+    return np.concatenate([answers, missing])

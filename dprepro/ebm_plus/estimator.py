@@ -7,41 +7,32 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from scipy.special import expit
 
-from dprepro.additive.bins import FeatureBins, recode
+from dprepro.additive.bins import FeatureBins
 from dprepro.additive.editing import check_directions, make_all_monotone
-from dprepro.additive.exact_sums import exact_sum
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus.booster import BatchBooster, Function
-from dprepro.ebm_plus.clipping import typical_deviation
-from dprepro.ebm_plus.grid import cell_extents, fine_cells, merge_fine
-from dprepro.ebm_plus.groups import GROUP, agreeing_counts, exact_answers, sum_deviations
-from dprepro.estimators.inputs import read_frame, read_targets, resolve_domain
+from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.grid import cell_extents, merge_fine
+from dprepro.ebm_plus.groups import agreeing_counts, sum_deviations
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
+from dprepro.ebm_plus.queries import Histogram, Merge, Totals, totals_sensitivity
+from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer
 from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.sensitivity import (
-    ADD_REMOVE,
-    Sensitivity,
-    histogram_sensitivity,
-    leaf_sum_sensitivity,
-)
+from dprepro.privacy.private import Private
+from dprepro.privacy.release import Release
+from dprepro.privacy.sensitivity import ADD_REMOVE
 
 START_SHARE = 0.01
-BINNING_SHARE = {True: 0.12, False: 0.2}
-"""Shares of mu^2: number of rows and sum of targets; histograms, for labels (True) or numbers. The
-rest goes to the epochs."""
-
-_SEEN = {True: 3.0, False: 2.0}
-"""Deviations of noise that a numeric bin is to hold, for labels (True) and for numbers."""
+"""Share of mu^2 of the number of rows and the sum of targets; `Loss.binning_share` is that of the
+histograms, and the epochs have the rest."""
 
 _EXPECTED, _STANDING_OUT = 4.0, 0.5
-"""Rows of the rarer label that a numeric bin is to hold, and deviations of the noise in its sum of
-labels: fewer tell nothing of it."""
+"""Rows of the rarer label that a numeric bin is to hold: at least four, and at least half the
+standard deviation of the noise in its sum of labels."""
 
 
 class _DPEBMPlus(AdditiveModel):
@@ -70,98 +61,51 @@ class _DPEBMPlus(AdditiveModel):
         self.random_state = random_state
 
     def _train(
-        self, frame: pd.DataFrame, targets: np.ndarray, domain: Domain, *, logistic: bool
+        self, rows: Private[Rows], domain: Domain, loss: Loss
     ) -> tuple[list[Function], float]:
-        """Return the functions and the intercept in units of `targets`: 0/1, or [-1/2, 1/2]."""
+        """Return the functions and the intercept in the unit of the loss; set ``bins_``."""
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
-        source = NoiseSource(self.ledger_, self.random_state)
-        rows, start, typical = self._release_totals(source, targets, logistic)
-        histograms = self._release_histograms(source, frame, domain, BINNING_SHARE[logistic])
-        share = 1 - START_SHARE - BINNING_SHARE[logistic]
+        curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state)
+        n_rows, start, typical = self._release_totals(curator, loss)
+        share = 1 - START_SHARE - loss.binning_share
         labels = max(_EXPECTED, _STANDING_OUT * math.sqrt(len(domain.features)) / self._mu(share))
-        fewest = labels / expit(-abs(start)) if logistic else 0.0
-        functions = self._merge(domain, *histograms, rows, _SEEN[logistic], fewest)
-        multiplier = math.sqrt(self.n_epochs) / self._mu(share)
-        booster = BatchBooster(
-            targets, [function for function in functions if function.counts.size > 1],
-            rows=rows, start=start, typical=typical, deviation=multiplier, logistic=logistic,
+        histograms = self._release_histograms(curator, domain, loss)
+        functions = self._merge(
+            curator, domain, histograms, n_rows, loss.bin_deviations,
+            loss.fewest_rows(labels, start),
         )  # fmt: skip
-        noise = source.gaussian(
-            (self.n_epochs, booster.noise_size()),
-            releases="an epoch: sums of clipped residuals"
-            + (" and of their curvatures" if logistic else "")
-            + " for each bin of each feature and for all rows, in units of their sensitivity"
-            + ("" if logistic else "; counts of residuals by size")
-            + "; weighted so that together they have sensitivity 1",
-            noise_multiplier=multiplier,
-            sensitivity=leaf_sum_sensitivity(ADD_REMOVE, 1.0),
-            uses=self.n_epochs,
-            budget=self._budget(share),
-        )
-        booster.learn(noise)
+        deviation = curator.open_epochs(self._mu(share), self.n_epochs, self._budget(share))
+        booster = BatchBooster(
+            curator, [function for function in functions if function.counts.size > 1], loss,
+            rows=n_rows, start=start, typical=typical, deviation=deviation,
+        )  # fmt: skip
+        booster.learn(self.n_epochs)
         return functions, float(booster.intercept.values[0])
 
-    def _release_totals(
-        self, source: NoiseSource, targets: np.ndarray, logistic: bool
-    ) -> tuple[float, float, float]:
+    def _release_totals(self, curator: PlusCurator, loss: Loss) -> tuple[float, float, float]:
         """Return about how many rows there are, where the intercept starts, and how targets spread.
 
-        A row adds (1, t, t^2), |t| <= 1/2, to the number of rows and two sums (see `exact_sum`):
-        sensitivity sqrt(1 + 1/4 + 1/16). The last is not asked for labels: sqrt(1 + 1/4).
+        The last is the standard deviation of the targets; see `Loss.start`.
         """
-        centred = targets.astype(np.float64) - (0.5 if logistic else 0.0)
-        powers = 1 if logistic else 2
-        noise = source.gaussian(
-            (1 + powers,),
-            releases="number of rows, and sum of the targets in units of their range, centred"
-            + ("" if logistic else ", and of their squares"),
-            noise_multiplier=1 / self._mu(START_SHARE),
-            sensitivity=Sensitivity(math.sqrt(sum(0.25**k for k in range(powers + 1))), 1.0),
-            uses=1,
-            budget=self._budget(START_SHARE),
-        )
-        deviation = source.ledger.entries[-1].scale
-        rows = max(len(targets) + noise[0], deviation, 10.0)
-        total = exact_sum(centred) + noise[1]
-        if logistic:
-            least = max(min(0.5, deviation / rows), 1e-4)
-            share = min(max(total / rows + 0.5, least), 1 - least)
-            return rows, math.log(share / (1 - share)), 0.5
-        # A mean that is lost in the noise is that of the range: 1/4 is its deviation a priori.
-        average = float(total / rows / (1 + (deviation / rows / 0.25) ** 2))
-        square = exact_sum(centred**2) + noise[2]
-        return rows, average, typical_deviation(square / rows - average**2, deviation / rows)
+        curator.open_totals(self._mu(START_SHARE), self._budget(START_SHARE))
+        release = curator.answer(Totals(totals_sensitivity(loss.powers), 1.0, loss.powers))
+        rows = max(release.value[0], release.scale, 10.0)
+        return rows, *loss.start(release.value[1:], rows, release.scale)
 
     def _release_histograms(
-        self, source: NoiseSource, frame: pd.DataFrame, domain: Domain, share: float
-    ) -> tuple[list[np.ndarray], list[np.ndarray], float]:
-        """Return each row's cell, each feature's noisy `exact_answers`, and the noise in each."""
-        cells, exact = [], []
-        for name, feature in zip(frame.columns, domain.features, strict=True):
-            own, counts = fine_cells(frame[name], feature)
-            cells.append(own)
-            exact.append(exact_answers(feature, counts))
-        sizes = [answers.size for answers in exact]
-        noise = source.gaussian(
-            (sum(sizes),),
-            releases="rows per cell of each feature's histogram, for numbers also per group of "
-            f"{GROUP} cells, then over sqrt(2) but for missing values",
-            noise_multiplier=math.sqrt(len(cells)) / self._mu(share),
-            sensitivity=histogram_sensitivity(ADD_REMOVE),
-            uses=len(cells),
-            budget=self._budget(share),
-        )
-        parts = np.split(noise, np.cumsum(sizes)[:-1])
-        noisy = [answers + added for answers, added in zip(exact, parts, strict=True)]
-        return cells, noisy, source.ledger.entries[-1].scale
+        self, curator: PlusCurator, domain: Domain, loss: Loss
+    ) -> list[Release]:
+        """Return each feature's noisy `exact_answers`."""
+        share, n_features = loss.binning_share, len(domain.features)
+        curator.open_histograms(self._mu(share), n_features, self._budget(share))
+        return [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
 
     def _merge(
         self,
+        curator: PlusCurator,
         domain: Domain,
-        cells: list[np.ndarray],
-        noisy: list[np.ndarray],
-        deviation: float,
+        histograms: list[Release],
         rows: float,
         seen: float,
         fewest: float,
@@ -170,19 +114,18 @@ class _DPEBMPlus(AdditiveModel):
         self.bins_: list[FeatureBins] = []
         self.bin_counts_: list[np.ndarray] = []
         functions = []
-        for feature, own, answers in zip(domain.features, cells, noisy, strict=True):
-            counts, error = agreeing_counts(feature, answers, deviation)
+        for k, (feature, answers) in enumerate(zip(domain.features, histograms, strict=True)):
+            counts, error = agreeing_counts(feature, answers.value, answers.scale)
             bins, bin_counts, bin_of_cell = merge_fine(
                 feature, counts, error, rows, seen=seen, fewest=fewest
             )
-            codes = np.empty(own.size, dtype=np.uint8)
-            recode(own, bin_of_cell, np.arange(own.size), codes)
+            curator.tell(Merge(k, bin_of_cell, bins.n_bins))
             self.bins_.append(bins)
             self.bin_counts_.append(bin_counts)
             uncertainty = sum_deviations(feature, bin_of_cell, bins.n_bins, error)
             extents = np.bincount(bin_of_cell, cell_extents(feature), bins.n_bins)
             ordered = isinstance(feature, NumericFeature)
-            functions.append(Function(codes, bin_counts, uncertainty, extents, ordered=ordered))
+            functions.append(Function(k, bin_counts, uncertainty, extents, ordered=ordered))
         return functions
 
     def _mu(self, share: float) -> float:
@@ -298,11 +241,10 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
-        frame = read_frame(self, X, reset=True)
-        labels = self._read_labels(frame, y, self.domain)
+        rows = read_training_rows(self, X, y, self.domain, "binary")
         self._check_parameters()
-        domain = resolve_domain(self, frame, self.classes_[labels.astype(int)], "binary")
-        functions, intercept = self._train(frame, labels, domain, logistic=True)
+        domain = resolve_domain_of(self, rows, "binary")
+        functions, intercept = self._train(rows, domain, LOGISTIC)
         self.shape_noise_ = [function.deviations for function in functions]
         self._set_shapes([function.values for function in functions], intercept)
         make_all_monotone(self, self.monotone)
@@ -325,10 +267,9 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
         """Fit to X (n, K) and numbers y (n,)."""
-        frame = read_frame(self, X, reset=True)
-        y = read_targets(self, frame, y)
+        rows = read_training_rows(self, X, y, self.domain, "regression")
         self._check_parameters()
-        domain = resolve_domain(self, frame, y, "regression")
+        domain = resolve_domain_of(self, rows, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         width, middle = upper - lower, (lower + upper) / 2
         if not (0 < width < math.inf and math.isfinite(middle)):
@@ -336,9 +277,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
                 "the target's range is empty or not finite: with more than n_samples=1 distinct "
                 "value or public target bounds there is something to learn"
             )
-        # Clipped again, since the division rounds: a target beyond 1/2 would cost more than paid.
-        targets = np.clip((np.clip(y, lower, upper) - middle) / width, -0.5, 0.5).astype(np.float32)
-        functions, intercept = self._train(frame, targets, domain, logistic=False)
+        functions, intercept = self._train(rows, domain, SQUARED)
         self.shape_noise_ = [width * function.deviations for function in functions]
         self.range_ = (lower, upper)
         shapes = [width * function.values for function in functions]

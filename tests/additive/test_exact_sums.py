@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dprepro.additive.exact_sums import BLOCK_ROWS, FINE_BITS, LARGEST, exact_sum, step_scale
 from dprepro.ebm import kernel
 from dprepro.ebm.odds_kernel import odds_pass
-from dprepro.ebm_plus.booster import answer_sensitivity
 from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from tests.ebm.test_kernel import problem, run
 
 LAST, CUTS = np.array([9, 20], np.uint8), np.array([4, 28], np.uint8)
@@ -196,7 +196,9 @@ def test_no_part_of_a_histogram_is_longer_than_what_is_charged(logistic, score, 
     c = Fraction(bound)
     charged = c**2 * (1 + (1 - c) ** 2) if logistic else c**2
     assert residual**2 + curvature**2 <= charged
-    assert float(charged) == pytest.approx(answer_sensitivity(bound, logistic=logistic) ** 2)
+    assert float(charged) == pytest.approx(
+        (LOGISTIC if logistic else SQUARED).part_norm(bound) ** 2
+    )
     assert (curvature > 0) == (logistic and 2**-24 < abs(residual) < 1)
 
 
@@ -212,7 +214,7 @@ def test_every_coarse_residual_has_a_part_no_longer_than_every_coarse_bound_char
         np.testing.assert_array_equal(sums[0], np.minimum(residuals[1:], bound))
         sizes = sums[0]
         whole = np.trunc(sizes * (1 - sizes) * 2**FINE_BITS) / 2**FINE_BITS
-        paid = answer_sensitivity(bound, logistic=True)
+        paid = LOGISTIC.part_norm(bound)
         assert np.hypot(sizes, whole).max() <= paid * (1 + 2**-50)
 
 

@@ -1,17 +1,18 @@
 """All noisy answers of DP-EBM+: they hold all of mu, and a fault in any of them shows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dprepro.audit import Verdict, audit, find_case
 from dprepro.audit.case import MethodPair
-from dprepro.audit.cases import dp_ebm_plus as dp_ebm_plus_case
-from dprepro.ebm_plus import booster as batch_boosting
-from dprepro.ebm_plus import estimator as dp_ebm_plus
-from dprepro.ebm_plus import groups as grouped_counts
+from dprepro.ebm_plus import curator
 from dprepro.ebm_plus.booster import BatchBooster
+from dprepro.ebm_plus.losses import LOGISTIC, LogisticLoss
+from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
 
 NAME, STRONG = "dp-ebm-plus/answers", 8.0
 TASKS = pytest.mark.parametrize("task", ["binary", "regression"])
@@ -21,15 +22,19 @@ def verdict(task, trials):
     return audit(find_case(NAME, task, epsilon=STRONG), trials, seed=1).verdict
 
 
-def noise_times(factor, monkeypatch, words):
-    """Scale the noise of the releases that begin with `words`, behind the ledger's back."""
-    gaussian = NoiseSource.gaussian
+def spoil(monkeypatch, *kinds, where=..., factor=0.0):
+    """Scale the noise of some numbers of some queries' answers, behind the ledger's back."""
+    answer = GaussianUses.answer
 
-    def changed(self, shape, *, releases, **settings):
-        noise = gaussian(self, shape, releases=releases, **settings)
-        return noise * (factor if releases.startswith(words) else 1.0)
+    def spoiled(self, exact, query):
+        release = answer(self, exact, query)
+        if not isinstance(query, kinds):
+            return release
+        value = release.value.copy()
+        value[where] = exact[where] + factor * (value[where] - exact[where])
+        return replace(release, value=value)
 
-    monkeypatch.setattr(NoiseSource, "gaussian", changed)
+    monkeypatch.setattr(GaussianUses, "answer", spoiled)
 
 
 @TASKS
@@ -80,76 +85,94 @@ def test_sound_answers_pass_with_a_bound_near_the_truth(task):
 
 @TASKS
 def test_half_the_noise_of_the_epochs(task, monkeypatch):
-    noise_times(0.5, monkeypatch, "an epoch")
+    spoil(monkeypatch, Residuals, Magnitudes, factor=0.5)
     assert verdict(task, 300) is Verdict.EXCEEDED
 
 
 @TASKS
-@pytest.mark.parametrize("words", ["number of rows", "rows per cell"])
-def test_no_noise_in_totals_or_histograms(task, words, monkeypatch):
-    noise_times(0.0, monkeypatch, words)
+@pytest.mark.parametrize("query", [Totals, Histogram])
+def test_no_noise_in_totals_or_histograms(task, query, monkeypatch):
+    spoil(monkeypatch, query)
     assert verdict(task, 300) is Verdict.EXCEEDED
 
 
 @TASKS
 def test_the_last_group_of_a_number_counted_without_noise(task, monkeypatch):
-    gaussian = NoiseSource.gaussian
-
-    def changed(self, shape, *, releases, **settings):
-        noise = gaussian(self, shape, releases=releases, **settings)
-        return np.append(noise[:-1], 0.0) if releases.startswith("rows per cell") else noise
-
-    monkeypatch.setattr(NoiseSource, "gaussian", changed)
+    spoil(monkeypatch, Histogram, where=-1)
     assert verdict(task, 1200) is Verdict.EXCEEDED
 
 
 def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
     """A cell and its group over sqrt(2) come to 1: without that the parts exceed all of mu."""
-    whole = grouped_counts.exact_answers
-    for module in (dp_ebm_plus, dp_ebm_plus_case):
-        monkeypatch.setattr(module, "exact_answers", lambda *of: np.sqrt(2) * whole(*of))
+    whole = curator.exact_answers
+    monkeypatch.setattr(curator, "exact_answers", lambda *of: np.sqrt(2) * whole(*of))
     fit = find_case(NAME, "binary", epsilon=1.0).fit
     assert np.sqrt(fit(True, 0).mu_squared) > 1.02 * mu_of(1.0, 1e-6)
 
 
 @TASKS
 def test_the_exact_number_of_rows_beside_the_noisy_one(task, monkeypatch):
-    release = dp_ebm_plus._DPEBMPlus._release_totals
-
-    def exact(self, source, targets, logistic):
-        return (float(targets.size), *release(self, source, targets, logistic)[1:])
-
-    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_release_totals", exact)
+    spoil(monkeypatch, Totals, where=0)
     assert verdict(task, 1200) is Verdict.EXCEEDED
 
 
 @TASKS
 def test_one_answer_of_one_epoch_without_noise(task, monkeypatch):
-    epoch = BatchBooster._epoch
+    epoch, ask = BatchBooster._epoch, BatchBooster._ask
+    now = {}
 
-    def quiet(self, number, noise):
-        # Last come the second feature's bins.
-        noise = np.append(noise[:-1], 0.0) if number == 2 else noise
-        epoch(self, number, noise)
+    def counted(self, number):
+        now["epoch"] = number
+        epoch(self, number)
 
-    monkeypatch.setattr(BatchBooster, "_epoch", quiet)
+    def quiet(self, function, share):
+        with pytest.MonkeyPatch.context() as patched:
+            if now["epoch"] == 2 and function is self.functions[1]:
+                spoil(patched, Residuals, where=(-1, -1))
+            return ask(self, function, share)
+
+    monkeypatch.setattr(BatchBooster, "_epoch", counted)
+    monkeypatch.setattr(BatchBooster, "_ask", quiet)
     assert verdict(task, 300) is Verdict.EXCEEDED
 
 
-def test_composition_over_features_forgotten(monkeypatch):
+@TASKS
+def test_composition_over_features_forgotten_is_refused(task, monkeypatch):
     monkeypatch.setattr(
         BatchBooster, "_feature_shares", lambda self: [self.shares[0]] * len(self.functions)
     )
-    assert verdict("binary", 1200) is Verdict.EXCEEDED
+    with pytest.raises(BudgetError, match="uses where the ledger has 4"):
+        find_case(NAME, task, epsilon=STRONG).fit(True, 0)
+
+
+def test_a_query_charged_for_half_of_what_is_enforced_is_refused(monkeypatch):
+    ask = BatchBooster._ask
+
+    class Halved(LogisticLoss):
+        def part_norm(self, bound):
+            return super().part_norm(bound) / 2
+
+    def cheap(self, function, share):
+        self.loss = Halved()
+        return ask(self, function, share)
+
+    monkeypatch.setattr(BatchBooster, "_ask", cheap)
+    monkeypatch.setattr(Residuals, "enforced", property(lambda q: LOGISTIC.part_norm(q.bound)))
+    with pytest.raises(SensitivityError, match="charge at least what is enforced"):
+        find_case(NAME, "binary", epsilon=STRONG).fit(True, 0)
 
 
 def test_a_sensitivity_of_half_the_truth(monkeypatch):
-    whole = batch_boosting.answer_sensitivity
-    monkeypatch.setattr(batch_boosting, "answer_sensitivity", lambda *a, **k: whole(*a, **k) / 2)
+    whole = LogisticLoss.part_norm
+    monkeypatch.setattr(LogisticLoss, "part_norm", lambda *of: whole(*of) / 2)
     assert verdict("binary", 400) is Verdict.EXCEEDED
 
 
 def test_residuals_that_are_not_clipped(monkeypatch):
-    sums = BatchBooster._sums
-    monkeypatch.setattr(BatchBooster, "_sums", lambda self, function, _: sums(self, function, 9.0))
+    exact = curator.ExactAnswers._residuals
+    monkeypatch.setattr(
+        curator.ExactAnswers,
+        "_residuals",
+        lambda self, q: exact(self, replace(q, bound=9.0, charged=9.0)),
+    )
     assert verdict("regression", 400) is Verdict.EXCEEDED

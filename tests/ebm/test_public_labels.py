@@ -100,7 +100,7 @@ def test_labels_outside_the_domain_are_refused_without_being_shown(estimator, ot
 
 
 @ESTIMATORS
-@pytest.mark.filterwarnings("ignore::dprepro.ebm.PrivacyWarning")
+@pytest.mark.filterwarnings("ignore::dprepro.estimators.inputs.PrivacyWarning")
 def test_without_a_public_domain_both_labels_have_to_occur(estimator):
     observed = Domain(FEATURES, ("a", "b"), observed=("bounds of x",))
     for domain in (None, observed):

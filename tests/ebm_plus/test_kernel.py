@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from dprepro.ebm_plus.booster import answer_sensitivity
 from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 
-LOGISTIC = pytest.mark.parametrize("logistic", [True, False])
+KINDS = pytest.mark.parametrize("logistic", [True, False])
 BOUNDS = pytest.mark.parametrize("bound", [0.05, 0.3, 0.5, 0.6, 0.75, 0.9, 0.99, 1.0])
 
 
@@ -19,7 +19,7 @@ def problem(rows, seed=0, spread=3.0):
     return scores, targets, last, rng.normal(size=4).astype(np.float32), codes
 
 
-@LOGISTIC
+@KINDS
 @pytest.mark.parametrize("rows", [1, 7, 2049, 5000])
 def test_it_does_what_numpy_does(rows, logistic):
     scores, targets, last, change, codes = problem(rows)
@@ -50,7 +50,7 @@ def test_the_part_of_a_label_is_as_large_as_is_paid_for_and_no_larger(bound):
     """Brute force over p = sigmoid(score), certain ones too, and both labels."""
     scores = np.concatenate([logit(np.linspace(0.002, 0.998, 252)), [-60.0, 60.0, -1e4, 1e4]])
     norms = [one_row(scores, label, bound, logistic=True).max() for label in (0.0, 1.0)]
-    paid = answer_sensitivity(bound, logistic=True)
+    paid = LOGISTIC.part_norm(bound)
     for largest in norms:
         assert 0.99 * paid < largest <= paid * (1 + 1e-6)
 
@@ -59,11 +59,11 @@ def test_the_part_of_a_label_is_as_large_as_is_paid_for_and_no_larger(bound):
 def test_the_part_of_a_number_is_as_large_as_is_paid_for_and_no_larger(bound):
     scores = np.linspace(-1.6, 1.6, 256)
     largest = max(one_row(scores, y, bound, logistic=False).max() for y in (-0.5, 0.0, 0.5))
-    paid = answer_sensitivity(bound, logistic=False)
+    paid = SQUARED.part_norm(bound)
     assert 0.99 * paid < largest <= paid * (1 + 1e-6)
 
 
-@LOGISTIC
+@KINDS
 def test_a_row_less_moves_the_sums_by_its_own_part(logistic):
     bound, nothing = np.float32(0.3), np.zeros(4, np.float32)
     for seed in range(10):

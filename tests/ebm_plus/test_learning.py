@@ -7,7 +7,9 @@ from scipy.special import expit, ndtr
 from dprepro.ebm_plus import booster as batch_boosting
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.clipping import MAGNITUDES, likely_sizes
-from tests.ebm_plus.test_booster import COUNTS, booster
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from tests.ebm_plus.stub import booster, gaussian
+from tests.ebm_plus.test_booster import BOTH, COUNTS
 
 
 def test_it_learns_an_additive_function():
@@ -15,8 +17,8 @@ def test_it_learns_an_additive_function():
     codes = rng.integers(0, 3, (2, 3000))
     f, g = np.array([-0.1, 0.0, 0.1]), np.array([0.1, -0.05, -0.05])
     targets = f[codes[0]] + g[codes[1]] + 0.02
-    learner = booster(codes, targets, logistic=False)
-    learner.learn(rng.normal(0, 1e-3, (16, learner.noise_size())))
+    learner = booster(codes, targets, SQUARED, noise=gaussian(1e-3))
+    learner.learn(16)
     fitted = learner.intercept.values[0] + sum(
         function.values[code] for function, code in zip(learner.functions, codes, strict=True)
     )
@@ -29,17 +31,23 @@ def test_rows_are_taken_to_be_half_a_deviation_more_than_their_count_says():
     targets = 0.2 * (codes[0] - 1.0) + rng.normal(0, 0.05, 600)
     found = []
     for count, uncertainty in ((200.0, 80.0), (240.0, 0.0), (200.0, 0.0)):
-        learner = booster(codes, targets, logistic=False, counts=np.full(3, count))
+        learner = booster(
+            codes,
+            targets,
+            SQUARED,
+            counts=np.full(3, count),
+            noise=lambda shape: np.full(shape, 1e-3),
+        )
         learner.rows = 600.0
         learner.functions[0].uncertainty[:] = uncertainty
-        learner.learn(np.full((1, learner.noise_size()), 1e-3))
+        learner.learn(1)
         found.append(learner.functions[0].values)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4)
     assert np.abs(found[0] - found[2]).max() > 0.01
 
 
-@pytest.mark.parametrize("logistic", [True, False])
-def test_after_the_first_epoch_functions_of_labels_move_half_way(logistic, monkeypatch):
+@BOTH
+def test_after_the_first_epoch_functions_of_labels_move_half_way(loss, monkeypatch):
     inferred, values = [], []
     smooth, move = batch_boosting.smooth, Function.move
 
@@ -58,9 +66,9 @@ def test_after_the_first_epoch_functions_of_labels_move_half_way(logistic, monke
     monkeypatch.setattr(Function, "move", moving)
     codes = np.repeat([[0, 1, 2]], 200, axis=1).reshape(1, -1)
     targets = np.tile([0.0, 0.0, 1.0, 0.0, 1.0, 1.0], 100)
-    learner = booster(codes, targets - (not logistic) * 0.5, logistic=logistic)
-    learner.learn(np.random.default_rng(0).normal(0, 3, (3, learner.noise_size())))
-    stride = 0.5 if logistic else 1.0
+    learner = booster(codes, targets - (loss is SQUARED) * 0.5, loss, noise=gaussian(3))
+    learner.learn(3)
+    stride = 0.5 if loss is LOGISTIC else 1.0
     np.testing.assert_allclose(values[0], inferred[0], atol=1e-9)
     for before, after, goal in zip(values, values[1:], inferred[1:], strict=False):
         assert np.abs(goal - before).max() > 1e-3
@@ -76,8 +84,8 @@ def test_it_learns_log_odds(alike, epochs, within):
     f, g = np.array([-1.5, 0.0, 1.5]), np.array([1.0, -1.0, 0.0])
     odds = f[codes[0]] + g[codes[1]] - 1
     targets = (rng.random(40_000) < expit(odds)).astype(float)
-    learner = booster(codes, targets, logistic=True)
-    learner.learn(rng.normal(0, 1e-3, (epochs, learner.noise_size())))
+    learner = booster(codes, targets, LOGISTIC, noise=gaussian(1e-3))
+    learner.learn(epochs)
     for function, truth in zip(learner.functions, (f, g), strict=True):
         np.testing.assert_allclose(function.values, truth - truth.mean(), atol=within)
     assert learner.intercept.values[0] == pytest.approx(-1, abs=0.1)
@@ -85,8 +93,8 @@ def test_it_learns_log_odds(alike, epochs, within):
 
 def test_the_intercept_of_two_peaks_is_their_mean_though_residuals_are_clipped():
     targets = np.repeat([-0.2, 0.25], [3500, 1500])
-    learner = booster(np.zeros((1, 5000), int), targets, logistic=False, deviation=400.0)
-    learner.learn(np.zeros((16, learner.noise_size())))
+    learner = booster(np.zeros((1, 5000), int), targets, SQUARED, deviation=400.0)
+    learner.learn(16)
     assert learner.bound < 0.2
     assert learner.intercept.values[0] == pytest.approx(targets.mean(), abs=0.005)
 
@@ -96,9 +104,9 @@ def test_little_noise_clips_little_and_much_noise_clips_much():
     codes, targets = rng.integers(0, 3, (1, 5000)), np.clip(rng.normal(0, 0.05, 5000), -0.5, 0.5)
     bounds = []
     for deviation in (1e-3, 1e2, 1e3):
-        learner = booster(codes, targets, logistic=False, deviation=deviation)
+        learner = booster(codes, targets, SQUARED, deviation=deviation)
         learner._epochs = 1
-        learner._set_bound(np.zeros(MAGNITUDES))
+        learner._ask_for_bound()
         bounds.append(learner.bound)
     assert 0.5 >= bounds[0] > bounds[1] > bounds[2]
     assert bounds[0] > 0.12
@@ -118,22 +126,22 @@ def test_counts_that_are_lost_in_noise_leave_what_the_targets_make_likely():
 # --- what is expected where hardly any row lies ---------------------------------------------------
 
 
-def strangeness(start, counts, extents=(0.1, 0.1, 0.8)):
-    learner = booster(np.zeros((1, 1), int), np.zeros(1), logistic=True, start=start)
+def strays(start, counts, extents=(0.1, 0.1, 0.8)):
+    learner = booster(np.zeros((1, 1), int), np.zeros(1), LOGISTIC, start=start)
     learner.rows = counts.sum()
     function = learner.functions[0]
     function.counts, function.extents = counts, np.array(extents)
-    return learner._strangeness(function)
+    return learner._odds_of_strays(function)
 
 
 def test_labels_that_are_as_likely_as_not_are_so_everywhere():
-    np.testing.assert_allclose(strangeness(0.0, COUNTS), 0, atol=1e-12)
+    np.testing.assert_allclose(strays(0.0, COUNTS), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("start", [-9.0, -5.0, -2.0])
 @pytest.mark.parametrize("counts", [COUNTS, 1000 * COUNTS[::-1]])
 def test_where_few_rows_lie_the_rarer_label_is_likelier(start, counts):
-    rare, common = strangeness(start, counts), strangeness(-start, counts)
+    rare, common = strays(start, counts), strays(-start, counts)
     np.testing.assert_allclose(common, -rare, atol=1e-9)
     emptiest = np.argmin(counts / [0.1, 0.1, 0.8])
     assert rare.argmax() == emptiest
@@ -145,5 +153,5 @@ def test_where_few_rows_lie_the_rarer_label_is_likelier(start, counts):
 
 def test_a_bin_without_extent_is_no_stranger_for_its_few_rows():
     """Missing values have none: nothing lies astray there."""
-    centre = strangeness(-5.0, COUNTS, extents=(0.5, 0.5, 0.0))
+    centre = strays(-5.0, COUNTS, extents=(0.5, 0.5, 0.0))
     assert centre[2] < centre[0] < centre[1]

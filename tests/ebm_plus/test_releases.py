@@ -1,57 +1,64 @@
 """What DP-EBM+ releases: with the noise that is paid for, and used as such."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dprepro.additive.exact_sums import exact_sum
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.ebm_plus import estimator as dp_ebm_plus
 from dprepro.ebm_plus.booster import BatchBooster
 from dprepro.ebm_plus.clipping import typical_deviation
-from dprepro.ebm_plus.grid import fine_cells, merge_fine
-from dprepro.ebm_plus.groups import exact_answers, sum_deviations
-from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.grid import merge_fine
+from dprepro.ebm_plus.groups import sum_deviations
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.queries import (
+    Histogram,
+    Magnitudes,
+    Residuals,
+    Totals,
+    totals_sensitivity,
+)
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.release import listening
 from tests.ebm_plus.plus_table import DOMAIN, FEATURES, RANGE, table
+from tests.ebm_plus.stub import Events, Stub, replay
+from tests.ebm_plus.stub import exact_answers as stub_answers
+from tests.ebm_plus.test_booster import BOTH
 
 
-def replacing(answer, seed=0):
-    """Return a source whose noise puts `answer(exact)` in the place of what is released."""
+class Replacing(Stub):
+    """Answers with given values, whatever the rows are."""
 
-    class Replacing(NoiseSource):
-        exact = None
+    def __init__(self, exact, values):
+        super().__init__(exact, None, 20.0)
+        self.values = values
 
-        def gaussian(self, shape, **parameters):
-            self.drawn = super().gaussian(shape, **parameters)
-            return answer(self.exact[: shape[0]]) - self.exact[: shape[0]]
-
-    return Replacing(Ledger(1.0, 1e-6, "add/remove-one"), seed)
-
-
-def powers(targets, logistic):
-    """Return the number of rows and the sums of powers of the targets, from their middle."""
-    middle = 0.5 if logistic else 0.0
-    return np.array([exact_sum((targets - middle) ** k) for k in range(3)])
+    def answer(self, query):
+        exact = super().answer(query)
+        return replace(exact, value=self.values[: exact.value.size])
 
 
-@pytest.mark.parametrize("logistic", [True, False])
-def test_nothing_but_the_noisy_totals_says_how_many_rows_there_are(logistic):
-    """Noise that cancels the totals of a table, and puts others there, hides it altogether."""
-    found = []
+def exact(rows, loss):
+    X, labels, y = table(rows)
+    domain, targets = (DOMAIN, labels) if loss is LOGISTIC else (RANGE, y)
+    return ExactAnswers(Rows(X, targets.astype(float)), domain, loss)
+
+
+@BOTH
+def test_nothing_but_the_noisy_totals_says_how_many_rows_there_are(loss):
+    model, found = DPEBMPlusClassifier(domain=DOMAIN), []
     for rows in (2, 40, 3000):
-        _, labels, y = table(rows)
-        targets = labels if logistic else y / 10
-        source = replacing(lambda exact: np.array([200.0, 30.0, 9.0])[: exact.size])
-        source.exact = powers(targets, logistic)
-        model = DPEBMPlusClassifier(domain=DOMAIN)
-        found.append(model._release_totals(source, targets, logistic))
+        curator = Replacing(exact(rows, loss), np.array([200.0, 30.0, 9.0]))
+        found.append(model._release_totals(curator, loss))
     np.testing.assert_allclose(found[1:], found[:1] * 2)
     assert found[0][0] == pytest.approx(200)
-    noise = source.ledger.entries[0].scale / 200
-    start = math.log(0.65 / 0.35) if logistic else 0.15 / (1 + (noise / 0.25) ** 2)
+    ((query, _, _),) = curator.asked
+    noise = query.charged * 20.0 / 200
+    start = math.log(0.65 / 0.35) if loss is LOGISTIC else 0.15 / (1 + (noise / 0.25) ** 2)
     assert found[0][1] == pytest.approx(start)
 
 
@@ -63,29 +70,62 @@ def test_a_variance_that_is_lost_in_noise_is_what_is_expected_of_any_table():
     assert typical_deviation(-5.0, 1.0) > 0
 
 
-@pytest.mark.parametrize("logistic", [True, False])
-def test_the_totals_move_by_no_more_than_they_are_charged_for(logistic):
-    """Brute force over targets: a row adds its powers, from 0 on."""
-    source = replacing(lambda exact: exact)
-    source.exact = np.zeros(3)
-    DPEBMPlusClassifier(domain=DOMAIN)._release_totals(source, np.array([0.0, 0.5]), logistic)
-    worst = max(
-        np.linalg.norm(np.power(t, np.arange(source.drawn.size))) for t in np.linspace(-0.5, 0.5, 9)
-    )
-    assert source.ledger.entries[0].sensitivity == pytest.approx(worst)
+@BOTH
+def test_the_totals_move_by_no_more_than_they_are_charged_for(loss):
+    """Brute force over targets of a row more."""
+    charged = totals_sensitivity(loss.powers)
+    query = Totals(charged, 1.0, loss.powers)
+    targets = np.linspace(0, 1, 2) if loss is LOGISTIC else np.linspace(-0.5, 0.5, 9)
+    moves = [
+        stub_answers(np.zeros((1, 2), int), [targets[0], t], loss).answer(query)
+        - stub_answers(np.zeros((1, 1), int), [targets[0]], loss).answer(query)
+        for t in targets
+    ]
+    assert max(np.linalg.norm(move) for move in moves) == pytest.approx(charged)
 
 
-def test_histograms_are_told_with_noise_and_no_row_is_twice_in_one():
-    X, _, _ = table(300)
-    exact = np.concatenate([exact_answers(f, fine_cells(X[f.name], f)[1]) for f in FEATURES])
-    source = replacing(lambda exact: 7.0 + np.arange(exact.size))
-    source.exact = exact
-    model = DPEBMPlusClassifier(domain=DOMAIN)
-    _, noisy, deviation = model._release_histograms(source, X, DOMAIN, 0.12)
-    np.testing.assert_allclose(np.concatenate(noisy), 7.0 + np.arange(exact.size))
-    (entry,) = source.ledger.entries
-    assert (deviation, entry.uses, entry.sensitivity) == (entry.scale, 3, 1.0)
-    assert source.drawn.std() == pytest.approx(entry.scale, rel=0.15)
+@pytest.mark.parametrize("target", [-1e9, 7.0, 1e9])
+def test_targets_beyond_their_range_add_no_more(target):
+    query = Totals(totals_sensitivity(2), 1.0, 2)
+    assert np.abs(stub_answers(np.zeros((1, 1), int), [target], SQUARED).answer(query)).max() <= 1
+    labels = stub_answers(np.zeros((1, 1), int), [target], LOGISTIC).answer(Totals(2.0, 1.0, 1))
+    assert np.abs(labels).max() <= 1
+
+
+def test_no_row_is_twice_in_one_histogram():
+    X, labels, _ = table(300)
+    for k in range(3):
+        query = Histogram(1.0, 1.0, k)
+        rows = [
+            ExactAnswers(Rows(X.iloc[[i]], labels[[i]]), DOMAIN, LOGISTIC).answer(query)
+            for i in range(20)
+        ]
+        np.testing.assert_allclose([np.linalg.norm(row) for row in rows], 1.0)
+
+
+@BOTH
+@pytest.mark.parametrize("n_epochs", [4, 16])
+def test_every_answer_has_the_noise_that_the_ledger_states(n_epochs, loss):
+    X, labels, y = table()
+    heard = Events()
+    with listening(heard):
+        if loss is LOGISTIC:
+            model = DPEBMPlusClassifier(n_epochs=n_epochs, domain=DOMAIN).fit(X, labels)
+        else:
+            model = DPEBMPlusRegressor(n_epochs=n_epochs, domain=RANGE).fit(X, y)
+    entries = model.ledger_.entries
+    assert [entry.uses for entry in entries] == [1, 3, n_epochs]
+    noise = {0: [], 1: [], 2: []}
+    place = {Totals: 0, Histogram: 1, Residuals: 2, Magnitudes: 2}
+    for query, release, answer in replay(heard.events, exact(3000, loss)):
+        scale = query.charged * math.sqrt(1 / query.share)
+        phase = place[type(query)]
+        assert release.scale == pytest.approx(scale * entries[phase].noise_multiplier)
+        noise[phase].append(((release.value - answer) / scale).ravel())
+    for phase in (1, 2):
+        drawn = np.concatenate(noise[phase])
+        assert drawn.std() == pytest.approx(entries[phase].noise_multiplier, rel=0.15)
+        assert np.unique(drawn).size > 0.99 * drawn.size
 
 
 @pytest.mark.parametrize(
@@ -102,10 +142,10 @@ def test_bins_and_booster_are_told_of_the_noise_that_is_there(estimator, domain,
         return bins, bin_counts, bin_of_cell
 
     class Watched(BatchBooster):
-        def __init__(self, targets, functions, **parameters):
+        def __init__(self, curator, functions, *others, **parameters):
             self.uncertainties = [function.uncertainty for function in functions]
             boosters.append(self)
-            super().__init__(targets, functions, **parameters)
+            super().__init__(curator, functions, *others, **parameters)
 
     boosters = []
     monkeypatch.setattr(dp_ebm_plus, "merge_fine", merging)
@@ -136,9 +176,9 @@ def test_a_bin_of_labels_holds_enough_to_stand_out_from_their_noise(
     told = []
     merge = dp_ebm_plus._DPEBMPlus._merge
 
-    def merging(self, domain, cells, noisy, deviation, total, seen, fewest):
+    def merging(self, curator, domain, histograms, total, seen, fewest):
         told.append(fewest)
-        return merge(self, domain, cells, noisy, deviation, total, seen, fewest)
+        return merge(self, curator, domain, histograms, total, seen, fewest)
 
     monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", merging)
     X, labels, y = table()
@@ -148,31 +188,3 @@ def test_a_bin_of_labels_holds_enough_to_stand_out_from_their_noise(
     DPEBMPlusClassifier(epsilon, domain=Domain(known, ("0", "1"))).fit(X, labels)
     DPEBMPlusRegressor(epsilon, domain=Domain(known, (-5.0, 5.0))).fit(X, y)
     assert told == [pytest.approx(rows, rel=0.01), 0.0]
-
-
-@pytest.mark.parametrize("n_epochs", [4, 16])
-def test_the_epochs_get_the_noise_that_is_drawn_for_them(n_epochs, monkeypatch):
-    seen = {}
-
-    class Watched(BatchBooster):
-        def __init__(self, *args, deviation, **parameters):
-            seen["deviation"] = deviation
-            super().__init__(*args, deviation=deviation, **parameters)
-
-        def learn(self, noise):
-            seen["noise"] = noise
-            super().learn(noise)
-
-    monkeypatch.setattr(dp_ebm_plus, "BatchBooster", Watched)
-    X, labels, y = table()
-    for estimator, targets, domain in (
-        (DPEBMPlusClassifier, labels, DOMAIN),
-        (DPEBMPlusRegressor, y, RANGE),
-    ):
-        model = estimator(n_epochs=n_epochs, domain=domain, random_state=0).fit(X, targets)
-        entry = model.ledger_.entries[2]
-        # A row moves an epoch's answers, over their weights, by one: see test_batch_boosting.
-        assert (entry.uses, entry.sensitivity) == (n_epochs, 1.0)
-        assert seen["deviation"] == pytest.approx(entry.scale)
-        assert seen["noise"].shape[0] == n_epochs
-        assert seen["noise"].std() == pytest.approx(entry.scale, rel=0.15)

@@ -1,22 +1,19 @@
 """Nothing but what was released decides a DP-EBM+: not even how many rows there are.
 
-A table and the same table with one row more are fitted with answers out of which the row's own part
-is taken: every noisy answer is then the same. Whatever still differs was read without being paid
-for.
+A table and the same table with one row more are fitted, and the row's own part is taken out of all
+answers: every noisy answer is then the same. Whatever still differs was read without a query.
 """
 
 import numpy as np
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.ebm_plus import booster as batch_boosting
-from dprepro.ebm_plus import estimator as dp_ebm_plus
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, curator
+from dprepro.ebm_plus import estimator as estimator_module
 from dprepro.ebm_plus.booster import BatchBooster
-from dprepro.ebm_plus.grid import fine_cells
-from dprepro.ebm_plus.groups import exact_answers
-from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
+from dprepro.estimators.inputs import Rows
 from tests.released import ROWS, published, same, table
 
 ATOL = 1e-4
@@ -27,54 +24,31 @@ FEATURES = (
     CategoricalFeature("c", ("a", "b", "d")),
 )
 TARGETS = {"labels": ("0", "1"), "numbers": (-2.0, 4.0)}
-LAST_TARGET = {"labels": 0.5, "numbers": (3.13 - 1) / 6}
-"""Of the row more, in the unit that is summed."""
+PARTS = {
+    "totals and histograms": (Totals, Histogram),
+    "residuals": (Residuals,),
+    "magnitudes": (Magnitudes,),
+}
 
 
-def own_histograms():
-    last = table()[0].iloc[-1:]
-    return np.concatenate(
-        [exact_answers(f, fine_cells(last[f.name].infer_objects(), f)[1]) for f in FEATURES]
-    )
+def cancelling(kinds):
+    """Return exact answers that leave out the last row where these kinds of queries are asked."""
 
+    class Cancelling(ExactAnswers):
+        def __init__(self, rows, domain, loss):
+            last = Rows(rows.frame.iloc[-1:].infer_objects(), rows.targets[-1:])
+            self.last = ExactAnswers(last, domain, loss)
+            super().__init__(rows, domain, loss)
 
-def cancelling_source(kind):
-    """Return a source whose noise takes the last row out of the totals and the histograms."""
+        def answer(self, query):
+            exact, last = super().answer(query), self.last.answer(query)
+            return exact - last if isinstance(query, kinds) else exact
 
-    class CancellingSource(NoiseSource):
-        def gaussian(self, shape, *, releases, **parameters):
-            noise = super().gaussian(shape, releases=releases, **parameters)
-            if releases.startswith("number of rows"):
-                return noise - np.power(LAST_TARGET[kind], np.arange(shape[0]))
-            return noise - own_histograms() if releases.startswith("rows per cell") else noise
+        def follow(self, instruction):
+            self.last.follow(instruction)
+            super().follow(instruction)
 
-    return CancellingSource
-
-
-def cancelling_sums(scores, targets, last, change, codes, n_bins, bound, logistic):
-    """Sum over all rows, and take out what the last one adds."""
-    sums = residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
-    alone = [part[-1:].copy() for part in (scores, targets, last)]
-    return sums - residual_sums(*alone, np.zeros_like(change), codes[-1:], n_bins, bound, logistic)
-
-
-def cancelling_counts(scores, targets, last, change, n_cells):
-    """Count all rows, and take out the last one."""
-    counts = magnitude_counts(scores, targets, last, change, n_cells)
-    alone = [part[-1:].copy() for part in (scores, targets, last)]
-    return counts - magnitude_counts(*alone, np.zeros_like(change), n_cells)
-
-
-PARTS = ("totals and histograms", "residuals", "magnitudes")
-
-
-def cancel(patch, kind, parts=PARTS):
-    if PARTS[0] in parts:
-        patch.setattr(dp_ebm_plus, "NoiseSource", cancelling_source(kind))
-    if PARTS[1] in parts:
-        patch.setattr(batch_boosting, "residual_sums", cancelling_sums)
-    if PARTS[2] in parts:
-        patch.setattr(batch_boosting, "magnitude_counts", cancelling_counts)
+    return Cancelling
 
 
 def pair(kind, seed, monkeypatch, parts=PARTS, rows=ROWS):
@@ -84,7 +58,8 @@ def pair(kind, seed, monkeypatch, parts=PARTS, rows=ROWS):
     model = estimator(200.0, n_epochs=6, domain=Domain(FEATURES, TARGETS[kind]), random_state=seed)
     without = published(model.fit(X[:-1], targets[kind][:-1]))
     with monkeypatch.context() as patch:
-        cancel(patch, kind, parts)
+        kinds = tuple(kind for part in parts for kind in PARTS[part])
+        patch.setattr(curator, "ExactAnswers", cancelling(kinds))
         return without, published(model.fit(X, targets[kind]))
 
 
@@ -98,48 +73,54 @@ def test_with_the_same_answers_a_row_more_gives_the_same_model(kind, seed, monke
 
 
 @pytest.mark.parametrize(
-    ("kind", "left"), [*(("numbers", part) for part in PARTS), *(("labels", p) for p in PARTS[:2])]
+    ("kind", "left"),
+    [*(("numbers", part) for part in PARTS), *(("labels", p) for p in list(PARTS)[:2])],
 )
 def test_a_row_that_is_not_cancelled_is_noticed(kind, left, monkeypatch):
     parts = [part for part in PARTS if part != left]
     assert not all(same(*pair(kind, seed, monkeypatch, parts), atol=ATOL) for seed in range(6))
 
 
-def exact_in_boosting(monkeypatch):
-    def exact(targets, functions, rows, **others):
-        return BatchBooster(targets, functions, rows=float(targets.size), **others)
+def rows_of(asked):
+    """Return the exact number of a curator's rows, by breaking in."""
+    return len(asked._exact._Private__value._targets)
 
-    monkeypatch.setattr(dp_ebm_plus, "BatchBooster", exact)
+
+def exact_in_boosting(monkeypatch):
+    def exact(asked, functions, loss, *, rows, **others):
+        return BatchBooster(asked, functions, loss, rows=float(rows_of(asked)), **others)
+
+    monkeypatch.setattr(estimator_module, "BatchBooster", exact)
 
 
 def exact_in_merging(monkeypatch):
-    merge = dp_ebm_plus._DPEBMPlus._merge
+    merge = estimator_module._DPEBMPlus._merge
 
-    def exact(self, domain, cells, noisy, deviation, rows, *rest):
-        return merge(self, domain, cells, noisy, deviation, float(cells[0].size), *rest)
+    def exact(self, asked, domain, histograms, rows, *rest):
+        return merge(self, asked, domain, histograms, float(rows_of(asked)), *rest)
 
-    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", exact)
+    monkeypatch.setattr(estimator_module._DPEBMPlus, "_merge", exact)
 
 
 def exact_in_fewest(monkeypatch):
-    merge = dp_ebm_plus._DPEBMPlus._merge
+    merge = estimator_module._DPEBMPlus._merge
 
-    def exact(self, domain, cells, *rest):
+    def exact(self, asked, *rest):
         *rest, fewest = rest
-        return merge(self, domain, cells, *rest, fewest * cells[0].size / MANY)
+        return merge(self, asked, *rest, fewest * rows_of(asked) / MANY)
 
-    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", exact)
+    monkeypatch.setattr(estimator_module._DPEBMPlus, "_merge", exact)
 
 
 def exact_in_clipping(monkeypatch):
-    set_bound = BatchBooster._set_bound
+    ask_for_bound = BatchBooster._ask_for_bound
 
-    def exact(self, noise):
-        set_bound(self, noise)
-        if self.targets.size > ROWS:
+    def exact(self):
+        ask_for_bound(self)
+        if rows_of(self.curator) > ROWS:
             self.bound *= 0.9
 
-    monkeypatch.setattr(BatchBooster, "_set_bound", exact)
+    monkeypatch.setattr(BatchBooster, "_ask_for_bound", exact)
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_listeners_hear_queries_releases_and_instructions_and_nothing_else() -> 
 
 
 def test_a_method_that_cheats_is_caught() -> None:
-    """It wants the mean of the exact targets for its intercept, and gets it in none of these ways."""
+    """It wants the mean of the exact targets as its intercept, and does not get it."""
     targets = Private(np.linspace(0, 1, 101))
     for cheat in (
         lambda: targets.open().mean(),

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import Case, MethodPair, Setting, Table, categories
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
-from dprepro.ebm_plus import booster as batch_boosting
-from dprepro.ebm_plus import estimator as dp_ebm_plus
-from dprepro.ebm_plus.booster import BatchBooster, Function, answer_sensitivity
-from dprepro.ebm_plus.clipping import MAGNITUDES, likely_sizes
-from dprepro.ebm_plus.grid import cell_extents
-from dprepro.ebm_plus.groups import exact_answers
-from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
+from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
+from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.release import Instruction, Query, Release, listening
 
 _CATEGORIES = ("few", "many")
 _CATEGORY, _OTHER = (CategoricalFeature(name, _CATEGORIES) for name in "ab")
@@ -130,147 +126,90 @@ class _Overheard(MethodPair):
 
     def fit(self, present: bool, seed: int | None) -> Any:
         """Return ``ledger_``, and what `_Adversary` has found: ``evidence`` and ``mu_squared``."""
-        canary = 0.5 if self.setting.task == "regression" else 0.0
-        adversary = _Adversary(len(self.absent[1]), canary)
-        with adversary.listening():
+        heard = _Heard()
+        with listening(heard):
             model = super().fit(present, seed)
-        return SimpleNamespace(
-            ledger_=model.ledger_, evidence=adversary.evidence, mu_squared=adversary.mu_squared
+        evidence, mu_squared = self._adversary.weigh(heard.events, model.ledger_)
+        return SimpleNamespace(ledger_=model.ledger_, evidence=evidence, mu_squared=mu_squared)
+
+    @cached_property
+    def _adversary(self) -> _Adversary:
+        """One for all trials: sorting rows into cells takes longer than all the rest."""
+        loss = LOGISTIC if self.setting.task == "binary" else SQUARED
+        frame, y = self.present
+        others = len(self.absent[1])
+        return _Adversary(
+            ExactAnswers(Rows(frame.iloc[:others], y[:others]), self.domain, loss),
+            ExactAnswers(Rows(frame.iloc[others:], y[others:]), self.domain, loss),
         )
 
 
+class _Heard:
+    """Keeps what a curator was asked and told, and what it released."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Query, Release] | Instruction] = []
+
+    def asked(self, query: Query, release: Release) -> None:
+        """Keep a query and its answer."""
+        self.events.append((query, release))
+
+    def told(self, instruction: Instruction) -> None:
+        """Keep an instruction."""
+        self.events.append(instruction)
+
+
+_ENTRIES: dict[type[Query], int] = {Totals: 0, Histogram: 1, Residuals: 2, Magnitudes: 2}
+"""The entry of the ledger that each query belongs to."""
+
+
 class _Adversary:
-    """Hears every noisy answer of a fit and adds up what they say of the canary.
+    """Knows all rows, and weighs what the answers say of whether the canary was among them.
 
     Attributes
     ----------
     others, canary
-        How many rows there are without the canary; its target in the unit that is learned in.
-    evidence, mu_squared
-        Log likelihood ratio so far; squared norm of the canary's parts in units of the noise.
+        The exact answers of all other rows, and of the canary alone.
     """
 
-    def __init__(self, others: int, canary: float) -> None:
-        self.others = slice(others)
-        # The last of the others has its features, and so its bins and its score.
-        self.twin = slice(others - 1, others)
-        self.canary = np.array([canary], np.float32)
-        self.evidence = self.mu_squared = 0.0
-        self.ledger: Ledger
+    def __init__(self, others: ExactAnswers, canary: ExactAnswers) -> None:
+        self.others, self.canary = others, canary
 
-    def hear(self, noisy: Any, without: np.ndarray, part: np.ndarray, deviation: float) -> None:
-        """Take in an answer, what it is without the canary, and what the canary would add to it."""
-        absent = (noisy - without) / deviation
-        present = (noisy - without - part) / deviation
-        self.evidence += float(np.sum(_log_density(present) - _log_density(absent)))
-        self.mu_squared += float(np.sum((part / deviation) ** 2))
+    def weigh(
+        self, events: Sequence[tuple[Query, Release] | Instruction], ledger: Ledger
+    ) -> tuple[float, float]:
+        """Return the log likelihood ratio, and the squared norm of the canary's parts.
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Hear the fits of DP-EBM+ in this process meanwhile, and change nothing in them."""
-        model = dp_ebm_plus._DPEBMPlus
-        totals, histograms = model._release_totals, model._release_histograms
-        with ExitStack() as stack:
-            for patched in (
-                patch.object(model, "_release_totals", _hearing_totals(totals, self)),
-                patch.object(model, "_release_histograms", _hearing_histograms(histograms, self)),
-                patch.object(dp_ebm_plus, "BatchBooster", partial(_HeardBooster, self)),
-            ):
-                stack.enter_context(patched)
-            yield
+        Both take the noise to be what the ledger states; the norm is in units of it.
+        """
+        evidence = mu_squared = 0.0
+        self.others.restart()
+        self.canary.restart()
+        for event in events:
+            if isinstance(event, Instruction):
+                self.others.follow(event)
+                self.canary.follow(event)
+                continue
+            query, release = event
+            without, part = self.others.answer(query), self.canary.answer(query)
+            deviation = _stated_deviation(query, ledger)
+            absent = (release.value - without) / deviation
+            present = (release.value - without - part) / deviation
+            evidence += float(np.sum(_log_density(present) - _log_density(absent)))
+            mu_squared += float(np.sum((part / deviation) ** 2))
+        return evidence, mu_squared
+
+
+def _stated_deviation(query: Query, ledger: Ledger) -> float:
+    """Return the standard deviation of the noise in a query's answer, by the ledger."""
+    entry = ledger.entries[_ENTRIES[type(query)]]
+    return query.charged * entry.noise_multiplier / math.sqrt(query.share)
 
 
 def _log_density(deviations: np.ndarray) -> np.ndarray:
     """Return the log density of standard normal noise that may be missing, up to a constant."""
     missing = -((deviations / _MISSING) ** 2) / 2
     return np.asarray(np.logaddexp(-(deviations**2) / 2, missing))
-
-
-def _hearing_totals(release: Callable[..., Any], adversary: _Adversary) -> Callable[..., Any]:
-    def heard(model: Any, source: Any, targets: np.ndarray, logistic: bool) -> Any:
-        drawn, draw = [], source.gaussian
-
-        def gaussian(*args: Any, **parameters: Any) -> np.ndarray:
-            drawn.append(draw(*args, **parameters))
-            return np.asarray(drawn[-1])
-
-        with patch.object(source, "gaussian", gaussian):
-            rows, *others = release(model, source, targets, logistic)
-        (noise,) = drawn
-        exact, without, part = (
-            # Of labels no squares are asked.
-            np.power.outer(t - 0.5 * logistic, np.arange(noise.size)).sum(axis=0)
-            for t in (targets, targets[adversary.others], adversary.canary)
-        )
-        # The sums go on changed, but the number of rows as it is.
-        noisy = np.append(rows, (exact + noise)[1:])
-        adversary.ledger = source.ledger
-        adversary.hear(noisy, without, part, source.ledger.entries[-1].scale)
-        return rows, *others
-
-    return heard
-
-
-def _hearing_histograms(release: Callable[..., Any], adversary: _Adversary) -> Callable[..., Any]:
-    def heard(model: Any, source: Any, frame: pd.DataFrame, domain: Domain, share: float) -> Any:
-        cells, noisy, deviation = release(model, source, frame, domain, share)
-        for feature, rows, answers in zip(domain.features, cells, noisy, strict=True):
-            without, part = (
-                exact_answers(feature, np.bincount(rows[who], minlength=cell_extents(feature).size))
-                for who in (adversary.others, adversary.twin)
-            )
-            adversary.hear(answers, without, part, source.ledger.entries[-1].scale)
-        return cells, noisy, deviation
-
-    return heard
-
-
-class _HeardBooster(BatchBooster):
-    """Lets an adversary hear the answers of all epochs."""
-
-    def __init__(self, adversary: _Adversary, *args: Any, **parameters: Any) -> None:
-        super().__init__(*args, **parameters)
-        self._adversary = adversary
-
-    def _set_bound(self, noise: np.ndarray) -> None:
-        without, part = self._known(magnitude_counts, MAGNITUDES)
-        deviation = self._stated(self.shares[2])
-
-        def heard(noisy: np.ndarray, *others: Any) -> Any:
-            self._adversary.hear(noisy, without, part, deviation)
-            return likely_sizes(noisy, *others)
-
-        with patch.object(batch_boosting, "likely_sizes", heard):
-            super()._set_bound(noise)
-
-    def _sums(self, function: Function, bound: float) -> np.ndarray:
-        self._sensitivity = answer_sensitivity(bound, logistic=self.logistic)
-        asked = (function.counts.size, np.float32(bound), self.logistic)
-        self._parts = self._known(residual_sums, *asked, codes=function.codes)
-        return super()._sums(function, bound)
-
-    def _ask(self, function: Function, share: float, noise: np.ndarray) -> tuple[np.ndarray, float]:
-        answer = super()._ask(function, share, noise)
-        without, part = self._parts
-        self._adversary.hear(answer[0], without, part, self._sensitivity * self._stated(share))
-        return answer
-
-    def _stated(self, share: float) -> float:
-        """Return the deviation of noise by the ledger, of a query of sensitivity 1."""
-        return self._adversary.ledger.entries[-1].scale / math.sqrt(share)
-
-    def _known(self, kernel: Any, *asked: Any, codes: np.ndarray | None = None) -> Any:
-        """Return the answer without the canary, and what the canary adds to it."""
-        adversary = self._adversary
-        targets = (self.targets[adversary.others], adversary.canary)
-        return tuple(
-            # A kernel applies the pending change in place.
-            kernel(
-                self._scores[who].copy(), t, self._pending[0][who], self._pending[1],
-                *([] if codes is None else [codes[who]]), *asked,
-            )
-            for who, t in zip((adversary.others, adversary.twin), targets, strict=True)
-        )  # fmt: skip
 
 
 CASES = {"dp-ebm-plus": many_runs, "dp-ebm-plus/answers": all_answers}

@@ -1,0 +1,103 @@
+"""What DP-EBM+ asks of the rows, and what it tells the curator to do with them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dprepro.ebm_plus.losses import Loss
+from dprepro.privacy.release import Instruction, Query
+
+INTERCEPT = -1
+"""Stands for the intercept where the number of a feature is asked for."""
+
+
+# --- queries ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Totals(Query):
+    """The number of rows, and the sums of powers of the centred targets.
+
+    A row adds (1, t, ..., t^p), |t| <= 1/2: norm sqrt(1 + 1/4 + ... + 1/4^p).
+    """
+
+    powers: int
+
+    @property
+    def enforced(self) -> float:
+        """See the class."""
+        return totals_sensitivity(self.powers)
+
+
+def totals_sensitivity(powers: int) -> float:
+    """Return the L2 sensitivity of `Totals`: sqrt(1 + 1/4 + ... + 1/4^powers)."""
+    return math.sqrt(sum(0.25**k for k in range(powers + 1)))
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """Rows per cell of a feature, and per group of cells; see `exact_answers`."""
+
+    feature: int
+
+    @property
+    def enforced(self) -> float:
+        """A row adds a vector of norm 1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Magnitudes(Query):
+    """Rows by |residual|, in `MAGNITUDES` half octaves."""
+
+    @property
+    def enforced(self) -> float:
+        """A row adds 1 to one count."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Residuals(Query):
+    """Sums of residuals, clipped to +-`bound`, per bin of a feature (or `INTERCEPT`: of all rows).
+
+    For log loss sums of curvatures too. float64 (`Loss.answers`, B).
+    """
+
+    feature: int
+    bound: float
+    loss: Loss
+
+    @property
+    def enforced(self) -> float:
+        """A row's residual is clipped and goes into one bin; see `Loss.part_norm`."""
+        return self.loss.part_norm(self.bound)
+
+
+# --- instructions -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Merge(Instruction):
+    """Let the cells of a feature be these bins: int (C,), from 0 to `n_bins` - 1."""
+
+    feature: int
+    bin_of_cell: np.ndarray
+    n_bins: int
+
+
+@dataclass(frozen=True)
+class Start(Instruction):
+    """Let this be every row's score."""
+
+    score: float
+
+
+@dataclass(frozen=True)
+class Move(Instruction):
+    """Add a function's change, float32 (B,), to the scores of the rows in its bins."""
+
+    feature: int
+    change: np.ndarray

@@ -1,0 +1,117 @@
+"""A curator of a table of codes, whose noise the tests choose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data.domain import CategoricalFeature, Domain
+from dprepro.ebm_plus.booster import BatchBooster, Function
+from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.queries import Merge
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.release import Instruction, Release
+
+LOSSES = (LOGISTIC, SQUARED)
+BINS = 3
+CATEGORIES = tuple("abc")
+
+
+def exact_answers(codes, targets, loss):
+    """Return the exact answers of rows with these bins, (K, n), three a feature, and targets (n,).
+
+    Targets are labels 0 and 1, or lie in [-1/2, 1/2].
+    """
+    features = tuple(CategoricalFeature(f"x{k}", CATEGORIES) for k in range(len(codes)))
+    domain = Domain(features, ("0", "1") if loss is LOGISTIC else (-0.5, 0.5))
+    frame = pd.DataFrame(
+        {
+            f.name: pd.Categorical.from_codes(c, CATEGORIES)
+            for f, c in zip(features, codes, strict=True)
+        }
+    )
+    exact = ExactAnswers(Rows(frame, np.asarray(targets, float)), domain, loss)
+    for k in range(len(codes)):
+        exact.follow(Merge(k, np.array([0, 1, 2, 0]), BINS))
+    return exact
+
+
+class Events:
+    """Keeps what a curator is asked and told, and what it releases."""
+
+    def __init__(self):
+        self.events = []
+
+    def asked(self, query, release):
+        self.events.append((query, release))
+
+    def told(self, instruction):
+        self.events.append(instruction)
+
+
+def replay(events, *tables):
+    """Yield every query, its release, and what each of some `ExactAnswers` says to it."""
+    for event in events:
+        if isinstance(event, Instruction):
+            for table in tables:
+                table.follow(event)
+        else:
+            yield (*event, *(table.answer(event[0]) for table in tables))
+
+
+class Stub:
+    """Adds `noise(shape)` to exact answers as a curator does, and keeps what it hears.
+
+    Attributes
+    ----------
+    asked
+        Queries, their exact answers, and the releases.
+    """
+
+    def __init__(self, exact, noise: Callable[..., np.ndarray] | None, deviation: float) -> None:
+        self.exact, self.noise, self.deviation = exact, noise, deviation
+        self.asked: list = []
+
+    def answer(self, query):
+        exact = self.exact.answer(query)
+        factor = query.charged / math.sqrt(query.share)
+        noise = 0.0 if self.noise is None else self.noise(exact.shape)
+        release = Release(exact + factor * noise, factor * self.deviation)
+        self.asked.append((query, exact, release))
+        return release
+
+    def open_totals(self, mu, budget):
+        pass
+
+    def tell(self, instruction):
+        self.exact.follow(instruction)
+
+
+def gaussian(deviation, seed=0):
+    """Return noise for a `Stub`."""
+    generator = np.random.default_rng(seed)
+    return lambda shape: generator.normal(0, deviation, shape)
+
+
+def booster(codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noise=None):
+    """Return a booster of features with three bins each, and its `Stub` as ``curator``."""
+    codes = np.asarray(codes)
+    functions = [
+        Function(
+            k,
+            np.bincount(code, minlength=BINS) + 0.5 if counts is None else counts,
+            np.zeros(BINS),
+            np.full(BINS, 1 / BINS),
+            ordered=False,
+        )
+        for k, code in enumerate(codes)
+    ]
+    rows = float(max(len(targets), 1)) if counts is None else counts.sum()
+    curator = Stub(exact_answers(codes, targets, loss), noise, deviation)
+    return BatchBooster(
+        curator, functions, loss, rows=rows, start=start, typical=0.2, deviation=deviation
+    )

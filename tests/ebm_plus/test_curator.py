@@ -1,0 +1,183 @@
+"""The curator of DP-EBM+: what it answers, and that methods which cheat are caught."""
+
+import numpy as np
+import pytest
+
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.ebm_plus.booster import BatchBooster
+from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.queries import (
+    INTERCEPT,
+    Histogram,
+    Magnitudes,
+    Move,
+    Residuals,
+    Start,
+    Totals,
+    totals_sensitivity,
+)
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.gdp import epsilon_of
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private, PrivateRowsError
+from dprepro.privacy.release import BudgetError, SensitivityError
+from tests.ebm_plus.plus_table import DOMAIN, RANGE, table
+from tests.ebm_plus.stub import booster, exact_answers
+
+MU, BUDGET = 1.0, (epsilon_of(1.0, 1e-6), 1e-6)
+
+
+def curator(loss=LOGISTIC, rows=50):
+    X, labels, y = table(rows)
+    domain, targets = (DOMAIN, labels) if loss is LOGISTIC else (RANGE, y)
+    ledger = Ledger(*BUDGET, "add/remove-one")
+    return PlusCurator(Private(Rows(X, targets.astype(float))), domain, loss, ledger, 0), ledger
+
+
+# --- cheats -------------------------------------------------------------------------------------
+
+
+class ReadsLabels(DPEBMPlusClassifier):
+    """Takes its first intercept from the labels as they are."""
+
+    def _train(self, rows, domain, loss):
+        functions, _ = super()._train(rows, domain, loss)
+        return functions, float(rows.open().targets.mean())
+
+
+class ReadsTheCurator(DPEBMPlusClassifier):
+    """Merges bins by exact counts."""
+
+    def _merge(self, curator, domain, histograms, *rest):
+        counts = curator._exact.open()._counts
+        return super()._merge(curator, domain, histograms, counts, *rest)
+
+
+@pytest.mark.parametrize("cheat", [ReadsLabels, ReadsTheCurator])
+def test_a_method_that_reads_rows_beside_the_curator_is_caught(cheat):
+    X, labels, _ = table(60)
+    with pytest.raises(PrivateRowsError, match="may not open private rows"):
+        cheat(domain=DOMAIN).fit(X, labels)
+
+
+def test_a_booster_that_computes_with_the_rows_is_caught(monkeypatch):
+    step = BatchBooster._step
+
+    def reading(self, function, share, number):
+        step(self, function, share, number)
+        function.values = function.values + np.mean(self.curator._exact)
+
+    monkeypatch.setattr(BatchBooster, "_step", reading)
+    X, labels, _ = table(60)
+    with pytest.raises((PrivateRowsError, TypeError)):
+        DPEBMPlusClassifier(domain=DOMAIN).fit(X, labels)
+
+
+def test_a_booster_that_asks_once_more_is_caught(monkeypatch):
+    learn = BatchBooster.learn
+
+    def more(self, n_epochs):
+        learn(self, n_epochs + 1)
+
+    monkeypatch.setattr(BatchBooster, "learn", more)
+    for estimator, domain, place in (
+        (DPEBMPlusClassifier, DOMAIN, 1),
+        (DPEBMPlusRegressor, RANGE, 2),
+    ):
+        rows = table(60)
+        with pytest.raises(BudgetError, match="where the ledger has 3"):
+            estimator(n_epochs=3, domain=domain).fit(rows[0], rows[place])
+
+
+def test_what_no_mechanism_covers_is_not_answered():
+    asked, _ = curator()
+    with pytest.raises(BudgetError, match="no mechanism for Histogram"):
+        asked.answer(Histogram(1.0, 1.0, 0))
+
+
+def test_a_query_for_another_loss_is_refused():
+    asked, _ = curator(SQUARED)
+    asked.open_epochs(MU, 4, BUDGET)
+    with pytest.raises(SensitivityError, match="LogisticLoss"):
+        asked.answer(Residuals(0.9, 1.0, INTERCEPT, 0.5, LOGISTIC))
+
+
+def test_noise_that_forgets_the_number_of_features_or_epochs_is_refused():
+    asked, ledger = curator()
+    for forgotten in (
+        lambda: asked.open_histograms(MU * np.sqrt(3), 3, BUDGET),
+        lambda: asked.open_epochs(MU * np.sqrt(16), 16, BUDGET),
+    ):
+        with pytest.raises(BudgetError, match="root of the uses"):
+            forgotten()
+    assert ledger.entries == []
+
+
+@pytest.mark.parametrize(
+    ("query", "values"),
+    [
+        (Totals, (0.5, 1.0, 1)),
+        (Histogram, (0.9, 1.0, 0)),
+        (Magnitudes, (0.9, 1.0)),
+        (Residuals, (0.55, 1.0, 0, 0.5, LOGISTIC)),
+        (Residuals, (0.49, 1.0, 0, 0.5, SQUARED)),
+    ],
+)
+def test_a_query_that_is_charged_for_less_than_is_enforced_cannot_be_built(query, values):
+    with pytest.raises(SensitivityError, match="charge at least what is enforced"):
+        query(*values)
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+def test_every_number_of_every_answer_has_noise_of_its_own():
+    for loss in (LOGISTIC, SQUARED):
+        asked, _ = curator(loss)
+        twin = exact_answers(np.zeros((1, 4), int), np.zeros(4), loss)
+        asked.open_totals(MU, BUDGET)
+        asked.open_histograms(MU, 1, BUDGET)
+        asked.open_epochs(MU, 2, BUDGET)
+        p = loss.powers
+        queries = [
+            Totals(totals_sensitivity(p), 1.0, p),
+            Histogram(1.0, 1.0, 0),
+            *[Residuals(loss.part_norm(0.5), 0.5, INTERCEPT, 0.5, loss)] * 2,
+        ]
+        noisy = [asked.answer(query).value.ravel() for query in queries]
+        assert twin.answer(queries[0]).shape == noisy[0].shape
+        values = np.concatenate(noisy)
+        fractions = values - np.round(values)
+        assert np.unique(fractions).size == values.size
+
+
+def test_two_moves_in_a_row_both_count():
+    codes, targets = np.array([[0, 1, 2], [0, 0, 1]]), np.zeros(3)
+    change = np.array([0.25, -0.25, 0.5], np.float32)
+    exact = exact_answers(codes, targets, SQUARED)
+    for instruction in (Start(0.0), Move(0, change), Move(1, change)):
+        exact.follow(instruction)
+    sums = exact.answer(Residuals(1.0, 1.0, 0, 1.0, SQUARED))
+    np.testing.assert_array_equal(sums, -np.array([[0.5, 0.0, 0.25]]))
+    np.testing.assert_array_equal(exact.answer(Residuals(1.0, 1.0, 0, 1.0, SQUARED)), sums)
+
+
+def test_a_start_forgets_what_was_pending():
+    exact = exact_answers(np.array([[0, 1, 2]]), np.zeros(3), SQUARED)
+    exact.follow(Move(0, np.ones(3, np.float32)))
+    exact.follow(Start(0.5))
+    sums = exact.answer(Residuals(1.0, 1.0, INTERCEPT, 1.0, SQUARED))
+    assert sums.item() == -1.5
+
+
+def test_the_booster_never_holds_a_row():
+    """All that it keeps is as large whether there are 10 rows or 1,000."""
+    sizes = []
+    for rows in (10, 1000):
+        learner = booster(np.zeros((2, rows), int), np.zeros(rows), LOGISTIC)
+        learner.learn(2)
+        learner.curator = None
+        arrays = [v for f in [learner.intercept, *learner.functions] for v in vars(f).values()]
+        sizes.append([np.size(v) for v in [*vars(learner).values(), *arrays]])
+    assert sizes[0] == sizes[1]
