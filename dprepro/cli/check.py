@@ -21,9 +21,9 @@ from dprepro.cli.journals import (
 from dprepro.errors import DpreproError
 
 if TYPE_CHECKING:
-    from dprepro.report.check import CheckReport
-    from dprepro.report.rerun import RerunReport
-    from dprepro.report.results import Results
+    from dprepro.report.judge.check import CheckReport
+    from dprepro.report.judge.rerun import RerunReport
+    from dprepro.report.read.results import Results
 
 # The slice that --fast runs again: a config whose tasks are among those of the full configs.
 FAST_CONFIG = "fast"
@@ -81,8 +81,8 @@ def check(
         load_deviations,
     )
     from dprepro.published.document import select_documents
-    from dprepro.report.check import check as judge_all
-    from dprepro.report.metrics import tolerances
+    from dprepro.report.judge.check import check as judge_all
+    from dprepro.report.read.metrics import tolerances
 
     widths = tolerances(tolerance)
     documents = select_documents(paper)
@@ -118,8 +118,8 @@ def _run_again(
     from dprepro.experiment.display import display_for
     from dprepro.experiment.journal import read_journal
     from dprepro.experiment.run import Options, journal_path, run
-    from dprepro.report.rerun import compare_records
-    from dprepro.report.results import journal_paths
+    from dprepro.report.judge.rerun import compare_records
+    from dprepro.report.read.results import journal_paths
 
     before = [read_journal(path) for path in journal_paths(committed)]
     config = load_config(FAST_CONFIG)
@@ -140,8 +140,8 @@ def _show(
     verbose: bool,
     format: CheckFormat,
 ) -> None:
-    from dprepro.report import render_check
-    from dprepro.report.rows import check_json, rerun_json
+    from dprepro.report.write import check as render_check
+    from dprepro.report.write.rows import check_json, rerun_json
 
     if format is CheckFormat.JSON:
         outcome = check_json(report, require_all)

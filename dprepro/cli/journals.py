@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dprepro.report.results import Plan, Results
+    from dprepro.report.read.results import Plan, Results
 
 ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of the journals.")]
 Configs = Annotated[
@@ -38,7 +38,7 @@ _FILE_WIDTH = 180
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
     """Read the journals of `folder`, each as its plan says."""
-    from dprepro.report.results import read_results
+    from dprepro.report.read.results import read_results
 
     return read_results(folder, configs or [], assumed_plans(folder, configs or []))
 
@@ -47,7 +47,7 @@ def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, Plan]:
     """Return what the built-in config of the name asks for, by journal that states no plan."""
     from dprepro.config import config_names
     from dprepro.experiment.journal import states_plan
-    from dprepro.report.results import journal_paths
+    from dprepro.report.read.results import journal_paths
 
     builtin = set(config_names())
     paths = [path for path in journal_paths(folder, configs) if path.stem in builtin]
@@ -60,7 +60,7 @@ def _assumed(name: str) -> Plan:
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
     from dprepro.experiment.stated import state_plan
-    from dprepro.report.plans import Plan
+    from dprepro.report.read.plans import Plan
 
     config = load_config(name)
     try:

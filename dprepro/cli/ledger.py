@@ -34,7 +34,7 @@ def ledger(
     """
     from dprepro.config import load_config
     from dprepro.inspect.ledgers import planned_ledgers
-    from dprepro.report import ledgers as render
+    from dprepro.report.write import ledgers as render
 
     found = planned_ledgers(
         load_config(config), tuple(method or ()), tuple(epsilon or ()), data_dir

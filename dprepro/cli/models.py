@@ -79,7 +79,7 @@ def _promise(model: AdditiveModel, task: Task) -> str:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""
         return f"fitted without privacy{advice}"
     from dprepro.experiment.circumstances import SPLIT
-    from dprepro.report.ledgers import verdict
+    from dprepro.report.write.ledgers import verdict
 
     of_split = f" (taken as public: {SPLIT})" if SPLIT in ledger.assumed_public else ""
     return f"{verdict(ledger)}{of_split}"
@@ -111,8 +111,8 @@ def edit(
 
     Example: dprepro edit model.json --feature age --monotone increasing
     """
-    from dprepro.additive.file import load_model, save_model
     from dprepro.additive import editing
+    from dprepro.additive.file import load_model, save_model
     from dprepro.errors import DpreproError
 
     loaded = load_model(model)
@@ -156,7 +156,7 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     from dprepro.additive.editing import position_of
     from dprepro.additive.shapes import shapes_of
     from dprepro.cli.journals import console
-    from dprepro.report import models as render
+    from dprepro.report.write import models as render
 
     shapes = shapes_of(model)
     if feature is not None:
@@ -165,7 +165,7 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     console().print(render.overview(shapes, str(path), model.intercept_, map(str, model.edits_)))
     ledger: Any = getattr(model, "ledger_", None)
     if ledger is not None:
-        from dprepro.report.ledgers import describe
+        from dprepro.report.write.ledgers import describe
 
         console().print(describe(ledger, "[bold]Ledger[/], as the file states it"))
 
@@ -192,7 +192,7 @@ def score(
     from dprepro.data import says_private
     from dprepro.inspect.fitting import score_held_out
     from dprepro.inspect.origin import trained_on
-    from dprepro.report import models as render
+    from dprepro.report.write import models as render
 
     loaded = load_model(model)
     experiment = load_config(config)

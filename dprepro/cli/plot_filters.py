@@ -37,8 +37,8 @@ def filters(
     from dprepro.config import load_config
     from dprepro.inspect.explaining import explain
     from dprepro.inspect.fitting import choose_tasks
-    from dprepro.report.figures import save_figures
-    from dprepro.report.filters import draw
+    from dprepro.report.draw.figures import save_figures
+    from dprepro.report.draw.filters import draw
 
     experiment = load_config(config)
     tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir, identify=False)

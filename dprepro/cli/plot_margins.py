@@ -32,8 +32,8 @@ def margins(
     from dprepro.config import load_config
     from dprepro.inspect.fitting import choose_one
     from dprepro.inspect.voting import run_boosting
-    from dprepro.report.figures import save_figures
-    from dprepro.report.margins import draw
+    from dprepro.report.draw.figures import save_figures
+    from dprepro.report.draw.margins import draw
 
     experiment = load_config(config)
     tasks = [

@@ -26,9 +26,9 @@ def sweep(
 
     Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
     """
-    from dprepro.report.figures import save_figures
-    from dprepro.report.metrics import find_metric
-    from dprepro.report.sweeps import build_sweeps, draw
+    from dprepro.report.draw.figures import save_figures
+    from dprepro.report.draw.sweeps import build_sweeps, draw
+    from dprepro.report.read.metrics import find_metric
     from dprepro.report.text import file_names
 
     shown = find_metric(metric)

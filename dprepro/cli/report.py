@@ -46,14 +46,14 @@ def report(
     """
     from dprepro.published.deviations import load_claim_deviations, load_deviations
     from dprepro.published.document import select_documents
-    from dprepro.report.audits import read_audits
-    from dprepro.report.check import check
-    from dprepro.report.html import render_page
-    from dprepro.report.metrics import tolerances
+    from dprepro.report.judge.check import check
+    from dprepro.report.layout.tables import build_tables
     from dprepro.report.page.content import Sources, build_page
-    from dprepro.report.results import read_results
-    from dprepro.report.runs import read_runs
-    from dprepro.report.tables import build_tables
+    from dprepro.report.page.html import render_page
+    from dprepro.report.read.audits import read_audits
+    from dprepro.report.read.metrics import tolerances
+    from dprepro.report.read.results import read_results
+    from dprepro.report.read.runs import read_runs
 
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")

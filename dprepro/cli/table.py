@@ -24,7 +24,7 @@ from dprepro.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
     from dprepro.published.document import Document
-    from dprepro.report.results import Results
+    from dprepro.report.read.results import Results
 
 
 class TableFormat(str, Enum):
@@ -93,9 +93,9 @@ def table(
     Example: dprepro table --metric auc --compare --format markdown
     """
     from dprepro.published.document import select_documents
-    from dprepro.report import render
-    from dprepro.report.metrics import find_metric, tolerances
-    from dprepro.report.tables import build_tables
+    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.read.metrics import find_metric, tolerances
+    from dprepro.report.write import tables as render
 
     if metric is not None:
         find_metric(metric)
@@ -139,7 +139,7 @@ def table(
 
 
 def _print_index(found: Results, documents: list[Document], folder: Path) -> None:
-    from dprepro.report.index import build_index, render_index
+    from dprepro.report.write.index import build_index, render_index
 
     width = min(console().width, _INDEX_WIDTH)
     typer.echo(render_index(build_index(found, documents), folder, width))

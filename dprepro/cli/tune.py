@@ -42,8 +42,8 @@ def tune(
     from dprepro.config import load_config
     from dprepro.data.card import load_card
     from dprepro.experiment.run import Options
-    from dprepro.report.results import read_results
-    from dprepro.report.tuning import NOT_PAID, check_tunable, choose, tuned_config
+    from dprepro.report.judge.tuning import NOT_PAID, check_tunable, choose, tuned_config
+    from dprepro.report.read.results import read_results
 
     experiment = load_config(config)
     check_tunable(experiment)

@@ -21,7 +21,7 @@ from dprepro.cli import plot as plot_module
 from dprepro.cli import table as table_module
 from dprepro.cli.journals import read
 from dprepro.published.document import load_documents
-from dprepro.report.results import Results
+from dprepro.report.read.results import Results
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 PAPERS = sorted(load_documents())

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from dprepro.errors import DpreproError
 from dprepro.inspect.pictured import Explained, Explanations
-from dprepro.report.figures import save_figures
-from dprepro.report.filters import draw
+from dprepro.report.draw.figures import save_figures
+from dprepro.report.draw.filters import draw
 from dprepro.report.text import file_names, plain, shortened
 
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from dprepro.published.document import load_documents
-from dprepro.report import render
-from dprepro.report.check import check
-from dprepro.report.metrics import tolerances
-from dprepro.report.results import Plan, read_results
-from dprepro.report.tables import build_tables
-from dprepro.report.verdicts import Verdict
+from dprepro.report.judge.check import check
+from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.layout.tables import build_tables
+from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.results import Plan, read_results
+from dprepro.report.write import tables as render
 from tests.report.journals import records, spread, write
 
 PAPER = load_documents()["dp-ebm-2021"]

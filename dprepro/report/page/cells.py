@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
-from dprepro.report.cell import TUNED, ResultCell
-from dprepro.report.metrics import METRICS
+from dprepro.report.judge.verdicts import CellVerdict
+from dprepro.report.layout.tables import Entry, Group, ResultTable
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
-from dprepro.report.render import figures, level, number
-from dprepro.report.tables import Entry, Group, ResultTable
-from dprepro.report.verdicts import CellVerdict
+from dprepro.report.read.cell import TUNED, ResultCell
+from dprepro.report.read.metrics import METRICS
+from dprepro.report.write.tables import figures, level, number
 
 UNPRINTED = "not published"
 """Stands in the place of a verdict where there is nothing to compare with."""

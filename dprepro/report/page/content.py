@@ -9,19 +9,19 @@ from pathlib import Path
 
 from dprepro.published.document import Document, Protocol
 from dprepro.published.published import PublishedCell, load_published
-from dprepro.report.audits import Audit
-from dprepro.report.check import CheckReport
-from dprepro.report.claims import Outcome
-from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.draw.page_figures import FigureGroup, FigureSources, figure_groups
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.claims import Outcome
+from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.layout.tables import ResultTable
 from dprepro.report.page.cells import cell_sheet
 from dprepro.report.page.deviations import Reason, explained_by, missing_sheet, reasons_of
 from dprepro.report.page.evidence import audit_sheet, claim_sheet, ledger_sheet
-from dprepro.report.page.figures import FigureGroup, FigureSources, figure_groups
 from dprepro.report.page.machines import Machine, machines_of, run_sheet, timing_sheet
 from dprepro.report.page.sheets import Sheet
-from dprepro.report.runs import Runs
-from dprepro.report.tables import ResultTable
-from dprepro.report.verdicts import Verdict
+from dprepro.report.read.audits import Audit
+from dprepro.report.read.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.read.runs import Runs
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dprepro.published.published import PublishedCell
-from dprepro.report.check import CheckReport
-from dprepro.report.metrics import METRICS
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.page.cells import level_cell
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
-from dprepro.report.render import figures
-from dprepro.report.verdicts import CellVerdict, Verdict
+from dprepro.report.read.metrics import METRICS
+from dprepro.report.write.tables import figures
 
 _HEADS = (
     Head("Document"),

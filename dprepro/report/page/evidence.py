@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.report.audits import Audit
-from dprepro.report.claims import ClaimVerdict, Finding
+from dprepro.report.judge.claims import ClaimVerdict, Finding
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
-from dprepro.report.render_claims import notes
-from dprepro.report.runs import Spending
+from dprepro.report.read.audits import Audit
+from dprepro.report.read.runs import Spending
+from dprepro.report.write.claims import notes
 
 _CLAIM_HEADS = (
     Head("Document"),

@@ -9,14 +9,14 @@ import pytest
 from dprepro.published.deviations import Deviation
 from dprepro.published.document import Protocol, load_documents
 from dprepro.published.published import load_published
-from dprepro.report.audits import read_audits
-from dprepro.report.check import check
-from dprepro.report.metrics import tolerances
+from dprepro.report.judge.check import check
+from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.content import Sources, build_page, in_words
-from dprepro.report.results import read_results
-from dprepro.report.runs import Run, read_runs
-from dprepro.report.tables import build_tables
+from dprepro.report.read.audits import read_audits
+from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.results import read_results
+from dprepro.report.read.runs import Run, read_runs
 from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
 
