@@ -15,7 +15,6 @@ from dprepro.cli.journals import (
     Paper,
     ResultsFolder,
     Tolerances,
-    console,
     read,
 )
 from dprepro.errors import DpreproError
@@ -81,7 +80,7 @@ def check(
         load_deviations,
     )
     from dprepro.published.document import select_documents
-    from dprepro.report.judge.check import check as judge_all
+    from dprepro.report.judge.check import check_documents
     from dprepro.report.read.metrics import tolerances
 
     widths = tolerances(tolerance)
@@ -93,7 +92,7 @@ def check(
         found, rerun, min_splits = _run_again(results, data_dir, jobs)
     else:
         found = read(results, config)
-    report = judge_all(documents, found, explained, widths, min_splits, explained_claims)
+    report = check_documents(documents, found, explained, widths, min_splits, explained_claims)
     if fast:
         report = report.of_measured()
     if not (fast or report.measured):
@@ -140,8 +139,9 @@ def _show(
     verbose: bool,
     format: CheckFormat,
 ) -> None:
-    from dprepro.report.write import check as render_check
+    from dprepro.report.write.check import render_cells, render_check, render_rerun
     from dprepro.report.write.rows import check_json, rerun_json
+    from dprepro.terminal import console
 
     if format is CheckFormat.JSON:
         outcome = check_json(report, require_all)
@@ -151,7 +151,7 @@ def _show(
         return
     screen = console()
     if verbose:
-        screen.print(render_check.render_cells(report.verdicts))
-    screen.print(render_check.render_check(report, require_all))
+        screen.print(render_cells(report.verdicts))
+    screen.print(render_check(report, require_all))
     if rerun is not None:
-        screen.print(render_check.render_rerun(rerun))
+        screen.print(render_rerun(rerun))

@@ -46,7 +46,7 @@ def ledger(
         for planned in found:
             console.print(render.detail(planned))
     else:
-        console.print(render.overview(found))
+        console.print(render.ledger_overview(found))
         console.print("\n--method and --epsilon together show a ledger in full.")
     if method and any(planned.error for planned in found):
         raise typer.Exit(2)

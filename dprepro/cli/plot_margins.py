@@ -33,7 +33,7 @@ def margins(
     from dprepro.inspect.fitting import choose_one
     from dprepro.inspect.voting import run_boosting
     from dprepro.report.draw.figures import save_figures
-    from dprepro.report.draw.margins import draw
+    from dprepro.report.draw.margins import draw_margins
 
     experiment = load_config(config)
     tasks = [
@@ -41,7 +41,7 @@ def margins(
         for split in range(min(fits or experiment.splits, experiment.splits))
     ]
     private.warn(tasks[0].is_private, "the picture shows exact advantages and margins")
-    figure = draw(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
+    figure = draw_margins(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
     endings = endings_of(format)
     for path in save_figures({name: figure}, output, endings):
         typer.echo(path)

@@ -27,7 +27,7 @@ def sweep(
     Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
     """
     from dprepro.report.draw.figures import save_figures
-    from dprepro.report.draw.sweeps import build_sweeps, draw
+    from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
     from dprepro.report.read.metrics import find_metric
     from dprepro.report.text import file_names
 
@@ -35,7 +35,7 @@ def sweep(
     found = build_sweeps(read(results, config), parameter, shown, method_titles())
     names = file_names(f"sweep-{parameter}-{dataset}" for dataset in found)
     figures = {
-        name: draw(sweeps, parameter, shown, dataset)
+        name: draw_sweeps(sweeps, parameter, shown, dataset)
         for name, (dataset, sweeps) in zip(names, found.items(), strict=True)
     }
     for path in save_figures(figures, output, endings_of(format)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.layout.tables import Entry, Group, ResultTable
+from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.metrics import Metric
 
 # Where values span more than this factor, small ones would lie flat on a linear axis.

@@ -64,7 +64,9 @@ def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str])
     if len(panels) > 1:
         metrics = {panel.metric.name for panel in panels}
         figures[f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"] = list(panels)
-    return save_figures({n: draw(shown, looks) for n, shown in figures.items()}, folder, formats)
+    return save_figures(
+        {n: draw_curves(shown, looks) for n, shown in figures.items()}, folder, formats
+    )
 
 
 def _parts(panel: Panel) -> tuple[str, ...]:
@@ -119,7 +121,7 @@ def looks(titles: Iterable[str]) -> dict[str, Look]:
     }
 
 
-def draw(
+def draw_curves(
     panels: Sequence[Panel],
     looks: Mapping[str, Look],
     size: tuple[float, float] | None = None,

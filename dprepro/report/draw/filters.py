@@ -18,7 +18,7 @@ _BARS = 12
 _LONGEST_NAME = 28
 
 
-def draw(found: Explanations) -> Figure:
+def draw_filters(found: Explanations) -> Figure:
     """Return images where the columns are pixels of a square one, else bars."""
     side = math.isqrt(len(found.names))
     pixels = all(re.fullmatch(r"pixel\d+", name) for name in found.names)

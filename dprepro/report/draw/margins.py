@@ -12,7 +12,7 @@ _COLOUR = "#0072B2"
 _BINS = 41
 
 
-def draw(runs: BoostingRuns) -> Figure:
+def draw_margins(runs: BoostingRuns) -> Figure:
     """Return a figure of two panels.
 
     Left the mean advantage of each round over the fits, with a band of one standard deviation;

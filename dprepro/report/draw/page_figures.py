@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
 from dprepro.report.draw.curves import Panel, build_panels
-from dprepro.report.draw.figures import draw, looks_of
-from dprepro.report.draw.shapes import Column, column_of, left_out, most_important, select_features
-from dprepro.report.draw.shapes import draw as draw_shapes
+from dprepro.report.draw.figures import draw_curves, looks_of
+from dprepro.report.draw.shapes import (
+    ModelShapes,
+    column_of,
+    draw_shapes,
+    left_out,
+    most_important,
+    select_features,
+)
 from dprepro.report.draw.svg import inline
+from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.tables import ResultTable
+from dprepro.report.levels import with_level
 from dprepro.report.text import legible, shortened
 
 if TYPE_CHECKING:
@@ -34,50 +40,31 @@ _MOST_MODELS = 6
 _LONGEST_NAME = 80
 
 
-@dataclass(frozen=True)
-class PageFigure:
-    """A figure with its caption, and what the filters go by; a wide one needs a whole row."""
+def figure_groups(tables: Sequence[ResultTable], folder: Path) -> list[FigureGroup]:
+    """Return the figures of a page by kind; a kind without any is left out.
 
-    caption: str
-    svg: Markup
-    paper: str | None = None
-    dataset: str | None = None
-    is_wide: bool = False
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class FigureGroup:
-    """Figures of one kind. `text` says how to read them, `notes` what is not among them."""
-
-    title: str
-    text: str
-    figures: tuple[PageFigure, ...]
-    notes: tuple[str, ...] = ()
+    Parameters
+    ----------
+    tables
+        Built with ``compare=True``.
+    folder
+        The results' folder: saved models lie below it, in `MODELS`.
+    """
+    groups = [curve_figures(tables), shape_figures(folder)]
+    return [group for group in groups if group.figures]
 
 
-@dataclass(frozen=True)
-class FigureSources:
-    """What figures are drawn from: tables built with ``compare=True``, the results' folder."""
-
-    tables: Sequence[ResultTable]
-    folder: Path
-
-
-Provider = Callable[[FigureSources], "FigureGroup"]
-
-
-def curves(sources: FigureSources) -> FigureGroup:
+def curve_figures(tables: Sequence[ResultTable]) -> FigureGroup:
     """Draw each dataset's metric against epsilon."""
     text = (
         "Lines and filled markers are measured, hollow markers published; bars are standard "
         "deviations over splits. The same numbers stand in the tables."
     )
-    return FigureGroup("Metric against ε", text, tuple(_curves(sources.tables)))
+    return FigureGroup("Metric against ε", text, tuple(_curves(tables)))
 
 
-def shapes(sources: FigureSources) -> FigureGroup:
-    """Draw the models saved under `MODELS`: their numeric features, or all where none is.
+def shape_figures(folder: Path) -> FigureGroup:
+    """Draw the models saved below a results' folder: their numeric features, or all where none is.
 
     Of many features and models of a dataset, the most important and the most private are drawn.
     """
@@ -86,7 +73,7 @@ def shapes(sources: FigureSources) -> FigureGroup:
         "noise of boosting, grey bars the density of the training rows. Mind the scales: each "
         "panel has its own."
     )
-    paths = sorted((sources.folder / MODELS).glob("*.json"))
+    paths = sorted((folder / MODELS).glob("*.json"))
     figures: list[PageFigure] = []
     notes: list[str] = []
     for number, (dataset, columns) in enumerate(_saved(paths).items()):
@@ -99,15 +86,6 @@ def shapes(sources: FigureSources) -> FigureGroup:
     return FigureGroup("Shape functions", text, tuple(figures), tuple(notes))
 
 
-PROVIDERS: tuple[Provider, ...] = (curves, shapes)
-
-
-def figure_groups(sources: FigureSources) -> list[FigureGroup]:
-    """Return the groups of all providers, those without a figure left out."""
-    groups = [provide(sources) for provide in PROVIDERS]
-    return [group for group in groups if group.figures]
-
-
 def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
     for number, table in enumerate(tables):
         panels = [_legible(panel) for panel in build_panels([table]) if _has_levels(panel)]
@@ -117,13 +95,13 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
             place = f" ({table.paper}, Table {table.table})" if table.paper else ""
             caption = f"{panel.title}: {panel.metric.title} against ε{place}"
             # Title and notes stand above it already.
-            figure = draw([replace(panel, title="", notes=())], looks, (_WIDTH, height))
+            figure = draw_curves([replace(panel, title="", notes=())], looks, (_WIDTH, height))
             svg = inline(figure, f"c{number}-{position}-", caption)
             yield PageFigure(caption, svg, table.paper, panel.dataset, notes=panel.notes)
 
 
 def _shapes(
-    number: int, dataset: str, columns: Sequence[Column], features: Sequence[str]
+    number: int, dataset: str, columns: Sequence[ModelShapes], features: Sequence[str]
 ) -> Iterator[PageFigure]:
     for position, feature in enumerate(features):
         titles = ", ".join(_named(column) for column in columns)
@@ -132,12 +110,12 @@ def _shapes(
         yield PageFigure(caption, svg, None, dataset, is_wide=len(columns) > 1)
 
 
-def _named(column: Column) -> str:
+def _named(column: ModelShapes) -> str:
     return f"{column.title} ({column.warning})" if column.warning else column.title
 
 
 def _left_out(
-    dataset: str, columns: Sequence[Column], features: Sequence[str], there: Sequence[str]
+    dataset: str, columns: Sequence[ModelShapes], features: Sequence[str], there: Sequence[str]
 ) -> Iterator[str]:
     if len(columns) > _MOST_MODELS:
         yield (
@@ -148,7 +126,7 @@ def _left_out(
         yield f"{dataset}: {note}."
 
 
-def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
+def _saved(paths: Sequence[Path]) -> dict[str, list[ModelShapes]]:
     """Return the functions of saved models by dataset, those of most privacy last."""
     if not paths:
         return {}  # without loading what loads models
@@ -163,9 +141,9 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[Column]]:
             shortened(str(task.get(key, path.stem)), _LONGEST_NAME) for key in ("dataset", "label")
         )
         epsilon = model.ledger_.epsilon if hasattr(model, "ledger_") else math.inf
-        title = label if math.isinf(epsilon) else f"{label}, ε={epsilon:g}"
+        title = with_level(label, epsilon)
         found.append((-epsilon, dataset, column_of(legible(title), model, _warning(model))))
-    by_dataset: dict[str, list[Column]] = {}
+    by_dataset: dict[str, list[ModelShapes]] = {}
     for _, dataset, column in sorted(found, key=lambda entry: entry[:2]):
         by_dataset.setdefault(dataset, []).append(column)
     return by_dataset

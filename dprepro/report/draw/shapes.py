@@ -38,7 +38,7 @@ MOST_MODELS = 12
 
 
 @dataclass(frozen=True)
-class Column:
+class ModelShapes:
     """The functions of one model.
 
     `unit` says what they are measured in, `warning` what a caption has to say of the model.
@@ -54,16 +54,16 @@ class Column:
         return next((shape for shape in self.shapes if shape.name == feature), None)
 
 
-def column_of(title: str, model: AdditiveModel, warning: str = "") -> Column:
+def column_of(title: str, model: AdditiveModel, warning: str = "") -> ModelShapes:
     """Return the functions of a fitted or loaded model."""
     from dprepro.additive.shapes import shapes_of
 
     unit = "log odds" if hasattr(model, "classes_") else "target"
-    return Column(title, tuple(shapes_of(model)), unit, warning)
+    return ModelShapes(title, tuple(shapes_of(model)), unit, warning)
 
 
 def select_features(
-    columns: Sequence[Column], wanted: Sequence[str] = (), numeric: bool = False
+    columns: Sequence[ModelShapes], wanted: Sequence[str] = (), numeric: bool = False
 ) -> list[str]:
     """Return the names of the features to draw, in the models' order or as wanted.
 
@@ -90,7 +90,7 @@ def select_features(
 
 
 def most_important(
-    columns: Sequence[Column], features: Sequence[str], most: int = MOST_FEATURES
+    columns: Sequence[ModelShapes], features: Sequence[str], most: int = MOST_FEATURES
 ) -> list[str]:
     """Return the features as they are or, of more than `most`, those that say most, in that order.
 
@@ -125,7 +125,7 @@ def require_room(models: int) -> None:
 
 
 def write_shapes(
-    columns: Sequence[Column],
+    columns: Sequence[ModelShapes],
     features: Sequence[str],
     name: str,
     folder: Path,
@@ -138,15 +138,17 @@ def write_shapes(
     short and distinct name of a file has what is left of it there, with a digest.
     """
     figures = {
-        f"{name}-{own}": draw(columns, [feature], same_scale)
+        f"{name}-{own}": draw_shapes(columns, [feature], same_scale)
         for feature, own in zip(features, file_names(features), strict=True)
     }
     if len(features) > 1:
-        figures[name] = draw(columns, most_important(columns, features), same_scale)
+        figures[name] = draw_shapes(columns, most_important(columns, features), same_scale)
     return save_figures(figures, folder, formats)
 
 
-def draw(columns: Sequence[Column], features: Sequence[str], same_scale: bool = False) -> Figure:
+def draw_shapes(
+    columns: Sequence[ModelShapes], features: Sequence[str], same_scale: bool = False
+) -> Figure:
     """Return a figure with a row a feature and a column a model.
 
     Lines are the functions, dashed ones what was released where somebody edited it, bands two
@@ -172,7 +174,7 @@ def draw(columns: Sequence[Column], features: Sequence[str], same_scale: bool = 
 
 
 def _draw_row(
-    axes_row: Sequence[Axes], columns: Sequence[Column], feature: str, same_scale: bool
+    axes_row: Sequence[Axes], columns: Sequence[ModelShapes], feature: str, same_scale: bool
 ) -> None:
     shapes, unit = in_range([column.get(feature) for column in columns])
     limits = _limits([shape for shape in shapes if shape is not None]) if same_scale else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from dprepro.errors import DpreproError
 from dprepro.report.draw.curves import Point
 from dprepro.report.draw.figures import Look, looks
+from dprepro.report.levels import with_level
 from dprepro.report.read.metrics import Metric
 from dprepro.report.read.results import ResultCell, Results
 from dprepro.report.text import plain
@@ -59,8 +59,7 @@ def build_sweeps(
             groups.setdefault(key, {})[_value(cell, parameter)] = cell
     for (dataset, method, epsilon), by_value in sorted(groups.items(), key=lambda g: g[0]):
         if len(by_value) > 1:
-            level = "" if math.isinf(epsilon) else f", ε = {epsilon:g}"
-            title = titles.get(method, method) + level
+            title = with_level(titles.get(method, method), epsilon)
             found.setdefault(dataset, []).append(_sweep(title, by_value, metric.name))
     if not found:
         raise DpreproError(
@@ -108,7 +107,7 @@ def _sweep(title: str, by_value: Mapping[float | None, ResultCell], metric: str)
     return Sweep(title, tuple(sorted((float(v), p) for v, p in points.items() if v)), level)
 
 
-def draw(sweeps: Sequence[Sweep], parameter: str, metric: Metric, heading: str) -> Figure:
+def draw_sweeps(sweeps: Sequence[Sweep], parameter: str, metric: Metric, heading: str) -> Figure:
     """Return a figure: a curve a sweep, bars of one standard deviation, levels as thin lines."""
     figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     axes = figure.subplots()

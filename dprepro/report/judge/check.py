@@ -10,7 +10,7 @@ from dprepro.published.claims import load_claims
 from dprepro.published.deviations import ClaimDeviation, Deviation
 from dprepro.published.document import Document
 from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims
-from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge
+from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.report.read.metrics import Tolerance
 from dprepro.report.read.results import Results
 
@@ -122,7 +122,7 @@ class CheckReport:
         return len(self.verdicts) - self.counts[Verdict.NOT_RUN] - self.counts[Verdict.IMPOSSIBLE]
 
 
-def check(
+def check_documents(
     documents: Iterable[Document],
     results: Results,
     deviations: Sequence[Deviation],
@@ -140,7 +140,7 @@ def check(
     notes: list[str] = []
     for document in documents:
         notes += document.notes
-        judged = judge(document, results, tolerances, min_splits=min_splits)
+        judged = judge_cells(document, results, tolerances, min_splits=min_splits)
         claimed = load_claims().get(document.paper, [])
         claims += judge_claims(document.paper, claimed, judged, tolerances)
         for cell in judged:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dprepro.report.levels import NON_PRIVATE, level
 from dprepro.report.read.results import ResultCell
 
 
@@ -38,26 +39,6 @@ class Clash:
 
     def __str__(self) -> str:
         return _sentence(self, "")
-
-
-def choose(
-    cells: Sequence[ResultCell], place: tuple[str, str] | None = None
-) -> ResultCell | Clash | None:
-    """Return the only result; a `Clash` if there are several, None if there is none.
-
-    One that is planned and has no record yet counts only where there is no other.
-
-    Parameters
-    ----------
-    place
-        A document and its table: results whose config answers to these are preferred.
-    """
-    cells = [cell for cell in cells if cell.has_records] or cells[:1]
-    if place is not None and len(cells) > 1:
-        cells = [cell for cell in cells if place in cell.tables] or cells
-    if len(cells) > 1:
-        return Clash(tuple(cells))
-    return cells[0] if cells else None
 
 
 def clash_notes(clashes: Iterable[Clash]) -> list[str]:
@@ -100,8 +81,8 @@ def _sentence(clash: Clash, levels: str) -> str:
 
 
 def _levels(clashes: Sequence[Clash]) -> str:
-    levels = dict.fromkeys(f"{clash.cells[0].task.epsilon:g}" for clash in clashes)
-    return f" at epsilon {', '.join(levels)}" if list(levels) != ["inf"] else ""
+    levels = dict.fromkeys(level(clash.cells[0].task.epsilon) for clash in clashes)
+    return f" at epsilon {', '.join(levels)}" if list(levels) != [NON_PRIVATE] else ""
 
 
 def _settings(cell: ResultCell) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dprepro.experiment.record import Record
+from dprepro.report.levels import level_in_words
 
 
 def tolerance_of(method: str) -> float:
@@ -28,11 +29,10 @@ class Mismatch:
 
     def __str__(self) -> str:
         task = self.record.task
-        level = "non-private" if math.isinf(task.epsilon) else f"epsilon {task.epsilon:g}"
         reason = f" ({self.record.message})" if self.record.message else ""
         return (
-            f"{task.dataset}, {task.label}, {level}, split {task.split}: {self.metric} "
-            f"{self.fresh:.8g}, committed {self.committed:.8g}{reason}"
+            f"{task.dataset}, {task.label}, {level_in_words(task.epsilon)}, split {task.split}: "
+            f"{self.metric} {self.fresh:.8g}, committed {self.committed:.8g}{reason}"
         )
 
 

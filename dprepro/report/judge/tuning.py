@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from dprepro.config import ExperimentConfig, MethodEntry
 from dprepro.errors import DpreproError
+from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results
 
@@ -63,7 +64,7 @@ def check_tunable(config: ExperimentConfig) -> None:
         )
 
 
-def choose(config: ExperimentConfig, results: Results) -> list[Choice]:
+def choose_settings(config: ExperimentConfig, results: Results) -> list[Choice]:
     """Return the best setting of every entry with a grid at every epsilon, in the config's order.
 
     Of equal settings the first of the grid is taken.
@@ -124,7 +125,7 @@ def _cell(config: ExperimentConfig, label: str, epsilon: float, results: Results
                 return cell
             break
     raise DpreproError(
-        f"{label} at epsilon {epsilon:g} has not finished all {config.splits} splits: "
+        f"{label}, {level_in_words(epsilon)}, has not finished all {config.splits} splits: "
         f"`dprepro tune {config.name}` runs what is left, `dprepro run --retry-failed` what failed"
     )
 

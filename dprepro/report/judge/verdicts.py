@@ -9,7 +9,8 @@ from enum import Enum
 
 from dprepro.published.document import Document, Protocol
 from dprepro.published.published import PublishedCell
-from dprepro.report.judge.clash import Clash, choose
+from dprepro.report.judge.answers import answer, following
+from dprepro.report.judge.clash import Clash
 from dprepro.report.judge.statistics import Comparison, Sample, compare
 from dprepro.report.read.metrics import METRICS, Tolerance, find_metric
 from dprepro.report.read.results import ResultCell, Results
@@ -91,7 +92,7 @@ class CellVerdict:
         return self.verdict.is_deviation and self.explanation is None
 
 
-def judge(
+def judge_cells(
     document: Document,
     results: Results,
     tolerances: Mapping[str, Tolerance],
@@ -103,8 +104,8 @@ def judge(
     Parameters
     ----------
     tolerances
-        By metric; see `dprepro.report.read.metrics.tolerances`. A cell judged on fewer splits than the
-        document's gets two standard errors on top.
+        By metric; see `dprepro.report.read.metrics.tolerances`. A cell judged on fewer splits than
+        the document's gets two standard errors on top.
     cells
         Only these printed cells; default all of the document's.
     min_splits
@@ -128,16 +129,11 @@ def _judge(
     reason = document.why_impossible(cell)
     if reason is not None:
         return CellVerdict(cell, Verdict.IMPOSSIBLE, note=reason)
-    candidates = results.all(cell.dataset, cell.method, cell.epsilon)
-    following = [c for c in candidates if follows(c, document.paper, protocol)]
-    result = choose(following, (document.paper, cell.table))
+    result = answer(cell, document, results)
     if isinstance(result, Clash):
         return CellVerdict(cell, Verdict.INCOMPLETE, note=str(result))
     if result is None:
-        synthetic = any(c.task.is_synthetic for c in candidates)
-        other = "synthetic data" if synthetic else "another delta, evaluation or document"
-        note = f"results of {other}" if candidates else ""
-        return CellVerdict(cell, Verdict.NOT_RUN, note=note)
+        return CellVerdict(cell, Verdict.NOT_RUN, note=_why_none(cell, document, results))
     if not result.splits(cell.metric):
         if result.failed:
             note = shortfall(result, cell, needed)
@@ -147,22 +143,14 @@ def _judge(
     return _compare(cell, result, protocol, tolerance, needed)
 
 
-def follows(result: ResultCell, paper: str, protocol: Protocol) -> bool:
-    """Whether `result` answers to a document: its config says so, and it ran as printed.
-
-    Results on synthetic data answer to nothing.
-
-    A delta of 0 is the stronger promise and always counts: so are non-private and purely
-    epsilon-private methods recorded.
-    """
-    if result.task.is_synthetic:
-        return False
-    if result.papers is not None and paper not in result.papers:
-        return False
-    task = result.task
-    same_delta = task.delta == 0 or math.isclose(task.delta, protocol.delta)
-    same_rows = task.evaluation == protocol.evaluation
-    return same_delta and same_rows and math.isclose(task.test_share, protocol.held_out)
+def _why_none(cell: PublishedCell, document: Document, results: Results) -> str:
+    """Say why none of the results at a printed cell answers to it; empty where there are none."""
+    if following(cell, document, results):
+        return f"results without {find_metric(cell.metric).title}"
+    candidates = results.all(cell.dataset, cell.method, cell.epsilon)
+    if any(result.task.is_synthetic for result in candidates):
+        return "results of synthetic data"
+    return "results of another delta, evaluation or document" if candidates else ""
 
 
 def _compare(

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.document import Column, Document, TableLayout
-from dprepro.report.judge.clash import apart_notes, clash_notes
-from dprepro.report.judge.verdicts import judge
-from dprepro.report.layout.view import Entry, Group, View
-from dprepro.report.read.metrics import METRICS, Metric, Tolerance, find_metric
+from dprepro.report.judge.answers import printed_places, stands_in
+from dprepro.report.judge.clash import clash_notes
+from dprepro.report.judge.verdicts import judge_cells
+from dprepro.report.layout.unprinted import unprinted_tables
+from dprepro.report.layout.view import Entry, Group, ResultTable, View
+from dprepro.report.read.metrics import METRICS, Tolerance, find_metric
 from dprepro.report.read.results import ResultCell, Results
 
 __all__ = ["Entry", "Group", "ResultTable", "build_tables"]
-
-# The metric shown where neither a document nor a config names one: the first of these there is.
-_PREFERRED = ("auc", "rmse", "accuracy")
-_OWN = "results that answer to no printed table"
-
-
-@dataclass(frozen=True)
-class ResultTable:
-    """A table: one entry a column in each row; the non-private row is the last of its group."""
-
-    title: str
-    metric: Metric
-    columns: tuple[Column, ...]
-    groups: tuple[Group, ...]
-    paper: str | None = None
-    table: str | None = None
-    notes: tuple[str, ...] = ()
 
 
 def build_tables(
@@ -75,32 +60,14 @@ def build_tables(
     cells = [*chosen_data.cells, *chosen_data.planned]
     names = titles or {}
     widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
-    found: list[ResultTable] = []
-    shown: set[int] = set()
-    for document in documents:
-        unclaimed = [cell for cell in cells if cell.papers is None and id(cell) not in shown]
-        places = printed_places(document)
-        for name, printed, layout in document.printed_in(metric):
-            if tables is not None and (document.paper, name) not in tables:
-                continue
-            chosen = [
-                cell
-                for cell in (*unclaimed, *(c for c in cells if c.papers))
-                if answers(cell, document, name, places)
-                and (printed in cell.values or not cell.values)
-            ]
-            if not chosen:
-                continue
-            shown |= {id(cell) for cell in chosen}
-            found.append(
-                _printed_table(
-                    document, name, printed, layout, chosen, results, names,
-                    widths if compare else None,
-                )
-            )  # fmt: skip
-    rest = [cell for cell in cells if id(cell) not in shown]
+    builder = _Builder(results, cells, names, widths if compare else None)
+    found = [
+        table
+        for document in documents
+        for table in builder.printed_tables(document, metric, tables)
+    ]
     if unprinted and tables is None:
-        found += _own_tables(rest, metric, names)
+        found += unprinted_tables(builder.rest, metric, names)
     if not found:
         wanted = [d.paper for d in documents] if tables is None else _numbered(tables)
         is_limited = tables is not None or not unprinted
@@ -112,149 +79,85 @@ def build_tables(
     return found
 
 
+@dataclass
+class _Builder:
+    """Builds the printed tables one after the other, and knows which results they showed.
+
+    `widths` are the tolerances of verdicts; None where no verdict is wanted.
+    """
+
+    results: Results
+    cells: Sequence[ResultCell]
+    names: Mapping[str, str]
+    widths: Mapping[str, Tolerance] | None
+    shown: set[int] = field(default_factory=set)
+
+    @property
+    def rest(self) -> list[ResultCell]:
+        """The results that no table has shown so far."""
+        return [cell for cell in self.cells if id(cell) not in self.shown]
+
+    def printed_tables(
+        self, document: Document, metric: str | None, tables: Collection[tuple[str, str]] | None
+    ) -> Iterator[ResultTable]:
+        """Yield the tables of a document of which there are results."""
+        unclaimed = [cell for cell in self.rest if cell.papers is None]
+        claimed = [cell for cell in self.cells if cell.papers]
+        places = printed_places(document)
+        for name, printed, layout in document.printed_in(metric):
+            if tables is not None and (document.paper, name) not in tables:
+                continue
+            chosen = [
+                cell
+                for cell in (*unclaimed, *claimed)
+                if stands_in(cell, document, name, places)
+                and (printed in cell.values or not cell.values)
+            ]
+            if chosen:
+                self.shown |= {id(cell) for cell in chosen}
+                yield self._printed_table(document, name, printed, layout, chosen)
+
+    def _printed_table(
+        self,
+        document: Document,
+        name: str,
+        printed: str,
+        layout: TableLayout,
+        cells: Sequence[ResultCell],
+    ) -> ResultTable:
+        datasets = {cell.dataset for cell in cells}
+        of_table = [
+            c
+            for c in document.cells()
+            if (c.table, c.metric) == (name, printed) and c.dataset in datasets
+        ]
+        verdicts = judge_cells(document, self.results, self.widths, of_table) if self.widths else []
+        view = View(
+            find_metric(printed), self.names, of_table, verdicts, document, name, self.results
+        )
+        columns = view.columns(cells, layout.columns)
+        groups = tuple(
+            view.group(dataset, title, [c for c in cells if c.dataset == dataset], columns)
+            for dataset, title in layout.datasets.items()
+            if dataset in datasets
+        )
+        notes = _notes(document.paper, name, layout, columns, groups)
+        return ResultTable(
+            layout.title, view.metric, tuple(columns), groups, document.paper, name, notes
+        )
+
+
+def _notes(
+    paper: str, name: str, layout: TableLayout, columns: Sequence[Column], groups: Sequence[Group]
+) -> tuple[str, ...]:
+    headed = [column.title for column in columns if column not in layout.columns]
+    ours = f"{paper} does not have in its Table {name}: {', '.join(headed)}."
+    clashes = [clash for group in groups for clash in group.clashes]
+    return (*layout.notes, *([ours] if headed else []), *clash_notes(clashes))
+
+
 def _numbered(tables: Iterable[tuple[str, str]]) -> list[str]:
     return [f"Table {name} of {paper}" for paper, name in tables]
-
-
-def printed_places(document: Document) -> set[tuple[str, str, str, float]]:
-    """Return (table, dataset, method, epsilon) of every printed cell."""
-    return {(c.table, c.dataset, c.method, c.epsilon) for c in document.cells()}
-
-
-def answers(
-    cell: ResultCell, document: Document, name: str, places: Collection[tuple[str, str, str, float]]
-) -> bool:
-    """Whether a cell stands in a printed table; `places` are the document's `printed_places`.
-
-    Its config answers to the document, and to no other table of it that prints the dataset; what
-    this table prints is never another's.
-    """
-    if cell.dataset not in document.tables[name].datasets:
-        return False
-    if cell.papers is None:
-        return True
-    if document.paper not in cell.papers:
-        return False
-    if (name, cell.dataset, cell.task.label, cell.task.epsilon) in places:
-        return True
-    answered = {
-        table
-        for paper, table in cell.tables
-        if paper == document.paper
-        and table in document.tables
-        and cell.dataset in document.tables[table].datasets
-    }
-    return not answered or name in answered
-
-
-def _printed_table(
-    document: Document,
-    name: str,
-    printed: str,
-    layout: TableLayout,
-    cells: Sequence[ResultCell],
-    results: Results,
-    names: Mapping[str, str],
-    widths: Mapping[str, Tolerance] | None,
-) -> ResultTable:
-    """Return a printed table as measured; `widths` are the tolerances of verdicts, if wanted."""
-    datasets = {cell.dataset for cell in cells}
-    of_table = [
-        c
-        for c in document.cells()
-        if (c.table, c.metric) == (name, printed) and c.dataset in datasets
-    ]
-    verdicts = judge(document, results, widths, of_table) if widths else []
-    view = View(find_metric(printed), names, of_table, verdicts, document, name)
-    columns = view.columns(cells, layout.columns)
-    groups = [
-        view.group(dataset, title, [c for c in cells if c.dataset == dataset], columns)
-        for dataset, title in layout.datasets.items()
-        if dataset in datasets
-    ]
-    headed = [column.title for column in columns if column not in layout.columns]
-    ours = f"{document.paper} does not have in its Table {name}: {', '.join(headed)}."
-    clashes = [clash for group in groups for clash in group.clashes]
-    return ResultTable(
-        layout.title,
-        view.metric,
-        tuple(columns),
-        tuple(groups),
-        document.paper,
-        name,
-        (*layout.notes, *([ours] if headed else []), *clash_notes(clashes)),
-    )
-
-
-def _own_tables(
-    cells: Iterable[ResultCell], metric: str | None, names: Mapping[str, str]
-) -> list[ResultTable]:
-    """Lay out what answers to no printed table: a table for each metric and document claimed."""
-    parts: dict[tuple[str, tuple[str, ...]], list[ResultCell]] = {}
-    unfinished = []
-    for cell in cells:
-        wanted = [metric] if metric else [cell.metric, *_PREFERRED, *METRICS]
-        shown = next((name for name in wanted if name in cell.values), None)
-        claimed = tuple(sorted(cell.papers or ()))
-        if shown:
-            parts.setdefault((shown, claimed), []).append(cell)
-        elif not cell.values:
-            unfinished.append((claimed, cell))
-    measured = dict(parts)
-    for claimed, cell in unfinished:
-        # Without a number it must not vanish: it stands where those of its config do.
-        beside = [
-            key
-            for key, found in measured.items()
-            if key[1] == claimed and cell.dataset in {other.dataset for other in found}
-        ]
-        beside.sort(key=lambda key: key[0] != cell.metric)
-        if beside:
-            parts[beside[0]].append(cell)
-        elif measured and not metric and cell.metric in METRICS:
-            parts.setdefault((cell.metric, claimed), []).append(cell)
-    return [_own_table(found, shown, papers, names) for (shown, papers), found in parts.items()]
-
-
-def _own_table(
-    cells: Sequence[ResultCell], metric: str, papers: Sequence[str], names: Mapping[str, str]
-) -> ResultTable:
-    view = View(METRICS[metric], names)
-    columns = view.columns(cells, ())
-    of_dataset: dict[str, list[ResultCell]] = {}
-    for cell in cells:
-        of_dataset.setdefault(cell.dataset, []).append(cell)
-    groups = [
-        view.group(dataset, title, shown, columns)
-        for dataset, found in of_dataset.items()
-        for title, shown in _groups(dataset, found)
-    ]
-    of = f"the configs of {', '.join(papers)}, not printed there" if papers else _OWN
-    return ResultTable(
-        f"{METRICS[metric].title} of {of}",
-        view.metric,
-        tuple(columns),
-        tuple(groups),
-        notes=tuple(note for found in of_dataset.values() for note in apart_notes(found)),
-    )
-
-
-def _groups(dataset: str, cells: Sequence[ResultCell]) -> list[tuple[str, list[ResultCell]]]:
-    """Return a dataset's cells under its name; apart by config where two of them clash.
-
-    Under a config's name stand the records that it asks for, not those it shares with others.
-    """
-    places = [(cell.task.label, cell.task.epsilon) for cell in cells]
-    if len(set(places)) == len(places):
-        return [(dataset, list(cells))]
-    journals = dict.fromkeys(name for cell in cells for name in cell.journals)
-    return [
-        (
-            f"{dataset} ({journal})",
-            [cell.part(journal) for cell in cells if journal in cell.journals],
-        )
-        for journal in journals
-    ]
 
 
 def _nothing_to_show(cells: Sequence[ResultCell], metric: str | None) -> str:

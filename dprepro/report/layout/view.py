@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dprepro.published.document import Column, Document
 from dprepro.published.published import PublishedCell
-from dprepro.report.judge.clash import Clash, choose
-from dprepro.report.judge.verdicts import CellVerdict, follows
+from dprepro.report.judge.answers import answer_or_other, choose
+from dprepro.report.judge.clash import Clash
+from dprepro.report.judge.verdicts import CellVerdict
 from dprepro.report.read.metrics import Metric
-from dprepro.report.read.results import ResultCell
+from dprepro.report.read.results import ResultCell, Results
 
 # Where neither a document nor the metric sets the digits: so many significant ones.
 _SIGNIFICANT = 4
+
+_Field = tuple[str, str, float]
+"""(dataset, label, epsilon): where a number stands in a table."""
 
 
 def splits_needed(
@@ -37,8 +42,17 @@ def splits_needed(
 class Entry:
     """One field of a table: what was measured and, when comparing, the verdict on it.
 
-    `planned` is the number of splits that make it complete; `is_best` marks the best of its row.
-    Of several results with different settings there is a `clash` and no result.
+    Attributes
+    ----------
+    result
+        The result that answers to the printed cell. Where none does, or nothing is printed, another
+        result of this dataset, label and epsilon; the verdict then says "not run".
+    planned
+        The number of splits that make it complete.
+    is_best
+        Whether it is the best of its row.
+    clash
+        Several results with different settings; there is then no `result`.
     """
 
     label: str
@@ -65,6 +79,19 @@ class Group:
         return [entry.clash for row in self.rows for entry in row if entry.clash]
 
 
+@dataclass(frozen=True)
+class ResultTable:
+    """A table: one entry a column in each row; the non-private row is the last of its group."""
+
+    title: str
+    metric: Metric
+    columns: tuple[Column, ...]
+    groups: tuple[Group, ...]
+    paper: str | None = None
+    table: str | None = None
+    notes: tuple[str, ...] = ()
+
+
 def _present(headings: Sequence[Column], labels: set[str]) -> list[Column]:
     """Return the headings whose method appears, or whose non-private twin does and no other has."""
     twins = {column.nonprivate for column in headings if column.method in labels}
@@ -89,6 +116,8 @@ class View:
         The cells of the printed table, and the verdicts on them.
     document, table
         What is printed; None and empty for results that answer to nothing printed.
+    results
+        All results, among which those are found that answer to printed cells.
     """
 
     metric: Metric
@@ -97,6 +126,16 @@ class View:
     verdicts: Sequence[CellVerdict] = ()
     document: Document | None = None
     table: str = ""
+    results: Results | None = None
+
+    @cached_property
+    def _printed_at(self) -> dict[_Field, PublishedCell]:
+        return {(cell.dataset, cell.method, cell.epsilon): cell for cell in self.printed}
+
+    @cached_property
+    def _verdict_at(self) -> dict[_Field, CellVerdict]:
+        found = ((verdict.published, verdict) for verdict in self.verdicts)
+        return {(cell.dataset, cell.method, cell.epsilon): verdict for cell, verdict in found}
 
     def columns(self, cells: Iterable[ResultCell], headings: Sequence[Column]) -> list[Column]:
         """Return the headings of methods that appear, then a column for each other label."""
@@ -153,16 +192,9 @@ class View:
         epsilon: float,
     ) -> Entry:
         label = column.label(epsilon)
-        result = self._chosen(dataset, cells.get((label, epsilon), ()))
-        verdict = next(
-            (
-                v
-                for v in self.verdicts
-                if (v.published.dataset, v.published.method, v.published.epsilon)
-                == (dataset, label, epsilon)
-            ),
-            None,
-        )
+        field = (dataset, label, epsilon)
+        result = self._chosen(field, cells.get((label, epsilon), ()))
+        verdict = self._verdict_at.get(field)
         if isinstance(result, Clash):
             clashing = (replace(c, planned=self._needed(c, dataset)) for c in result.cells)
             return Entry(label, epsilon, None, verdict, clash=Clash(tuple(clashing)))
@@ -171,14 +203,12 @@ class View:
     def _needed(self, cell: ResultCell | None, dataset: str) -> int:
         return splits_needed(cell, dataset, self.document, self.table)
 
-    def _chosen(self, dataset: str, cells: Sequence[ResultCell]) -> ResultCell | Clash | None:
-        """Return the cell that stands in the table: one that ran as printed, if there is one."""
-        if not self.document:
+    def _chosen(self, field: _Field, cells: Sequence[ResultCell]) -> ResultCell | Clash | None:
+        """Return what stands in a field; `cells` are the results of the table at this field."""
+        if self.document is None or self.results is None:
             return choose(cells)
-        protocol = self.document.protocol_of(self.table, dataset)
-        paper = self.document.paper
-        following = [c for c in cells if c.has_records and follows(c, paper, protocol)]
-        return choose(following or cells, (paper, self.table))
+        printed = self._printed_at.get(field)
+        return answer_or_other(printed, self.document, self.table, self.results, cells)
 
     def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:
         """Mark the best complete means, ties at the printed precision included.

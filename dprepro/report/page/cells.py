@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.verdicts import CellVerdict
-from dprepro.report.layout.tables import Entry, Group, ResultTable
+from dprepro.report.layout.view import Entry, Group, ResultTable
+from dprepro.report.layout.words import number, verdict_figures
+from dprepro.report.levels import level
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
-from dprepro.report.read.cell import TUNED, ResultCell
+from dprepro.report.read.cell import TUNED_NOTE, ResultCell
 from dprepro.report.read.metrics import METRICS
-from dprepro.report.write.tables import figures, level, number
 
 UNPRINTED = "not published"
 """Stands in the place of a verdict where there is nothing to compare with."""
@@ -59,7 +60,7 @@ def level_cell(epsilon: float) -> Cell:
 def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
     printed, verdict = cell.published, cell.verdict.value
     reason = reasons.get(printed)
-    published, measured, difference, interval, tolerance, _ = figures(cell)
+    published, measured, difference, interval, tolerance, _ = verdict_figures(cell)
     fields = (
         *(Cell(text) for text in (printed.dataset, printed.method)),
         level_cell(printed.epsilon),
@@ -76,7 +77,7 @@ def _note(result: ResultCell | None) -> str:
     if result is None:
         return ""
     unverified = f"Unverified: {NO_LEDGER}. " if result.is_unverified else ""
-    return unverified + (f"Tuned: {TUNED}. " if result.is_tuned else "")
+    return unverified + (f"Tuned: {TUNED_NOTE}. " if result.is_tuned else "")
 
 
 def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:

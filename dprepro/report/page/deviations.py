@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.layout.words import verdict_figures
 from dprepro.report.page.cells import level_cell
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.read.metrics import METRICS
-from dprepro.report.write.tables import figures
 
 _HEADS = (
     Head("Document"),
@@ -76,7 +76,7 @@ def _reason(name: str, text: str | None, cells: Sequence[CellVerdict]) -> Reason
 
 def _row(cell: CellVerdict) -> Row:
     printed, verdict = cell.published, cell.verdict.value
-    published, measured, difference, *_ = figures(cell)
+    published, measured, difference, *_ = verdict_figures(cell)
     fields = (
         *(Cell(text) for text in (printed.paper, printed.dataset, printed.method)),
         level_cell(printed.epsilon),

@@ -12,10 +12,11 @@ from markupsafe import Markup
 
 from dprepro import __version__
 from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.layout.words import Style, heading, legend, words
+from dprepro.report.levels import level
 from dprepro.report.page.content import Page
 from dprepro.report.page.sheets import tone
 from dprepro.report.text import legible
-from dprepro.report.write.tables import Style, heading, legend, level, words
 
 _PACKAGE = "dprepro.report.page"
 

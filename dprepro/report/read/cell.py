@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dprepro.experiment.record import Task
 from dprepro.report.read.datasets import dataset_of
 
-TUNED = "parameters were chosen by `dprepro tune` on rows of this dataset"
+TUNED_NOTE = "parameters were chosen by `dprepro tune` on rows of this dataset"
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from dprepro.experiment.record import Record, Task
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.datasets import builtin_names, dataset_of
-from dprepro.report.read.plans import Plan
+from dprepro.report.read.plans import JournalPlan
 
 
 @dataclass(frozen=True)
-class Entry:
+class HeldRecord:
     """A record, the journal it stands in, and what that journal's config asks for."""
 
     record: Record
     journal: str
     planned: int
-    plan: Plan | None
+    plan: JournalPlan | None
 
     @property
     def papers(self) -> frozenset[str] | None:
@@ -42,8 +42,8 @@ class HeldJournal:
     """A journal: the records that count, and what its config asks for."""
 
     name: str
-    plan: Plan | None
-    entries: Sequence[Entry]
+    plan: JournalPlan | None
+    entries: Sequence[HeldRecord]
 
     def planned(self) -> list[ResultCell]:
         """Return the cells of the plan that no record answers to.
@@ -60,7 +60,7 @@ class HeldJournal:
             if not held.intersection(keys)
         ]
 
-    def _planned(self, label: str, epsilon: float, splits: int, plan: Plan) -> ResultCell:
+    def _planned(self, label: str, epsilon: float, splits: int, plan: JournalPlan) -> ResultCell:
         same = [entry for entry in self.entries if entry.record.task.label == label]
         like = (same or self.entries)[0]
         task = replace(like.record.task, label=label, epsilon=epsilon, split=0)
@@ -76,7 +76,7 @@ class HeldJournal:
         )
 
 
-def merge(entries: Sequence[Entry]) -> ResultCell:
+def merge(entries: Sequence[HeldRecord]) -> ResultCell:
     """Make a cell; of several journals, with what each of them holds."""
     cell = _cell(entries)
     if len(cell.journals) == 1:
@@ -88,7 +88,7 @@ def merge(entries: Sequence[Entry]) -> ResultCell:
     return replace(cell, parts=parts)
 
 
-def _cell(entries: Sequence[Entry]) -> ResultCell:
+def _cell(entries: Sequence[HeldRecord]) -> ResultCell:
     """Make a cell; the same task in two journals counts once, a finished one before a failed."""
     records: dict[int, Record] = {}
     for record in (entry.record for entry in entries):
@@ -115,7 +115,7 @@ def _cell(entries: Sequence[Entry]) -> ResultCell:
     )
 
 
-def _papers(entries: Sequence[Entry]) -> frozenset[str] | None:
+def _papers(entries: Sequence[HeldRecord]) -> frozenset[str] | None:
     known = [entry.papers for entry in entries if entry.papers is not None]
     return frozenset().union(*known) if len(known) == len(entries) else None
 

@@ -14,7 +14,7 @@ from dprepro.experiment.stated import StatedPlan
 
 
 @dataclass(frozen=True)
-class Plan:
+class JournalPlan:
     """What a journal's config asks for.
 
     Attributes
@@ -40,7 +40,7 @@ class Plan:
     has_own_card: bool = False
 
     @classmethod
-    def stated(cls, plan: StatedPlan) -> Plan:
+    def stated(cls, plan: StatedPlan) -> JournalPlan:
         """Return what a plan line says."""
         return cls(
             plan.splits,
@@ -60,8 +60,8 @@ class Plan:
 
 
 def current(
-    contents: JournalContents, assumed: Plan | None = None
-) -> tuple[list[Record], Plan | None]:
+    contents: JournalContents, assumed: JournalPlan | None = None
+) -> tuple[list[Record], JournalPlan | None]:
     """Return the records that the config asked for last, in its order, and the plan that says so.
 
     Parameters
@@ -71,7 +71,7 @@ def current(
         not count, and are left out, if the journal holds none of them: it is then another
         config's, or older.
     """
-    plan = Plan.stated(contents.plan) if contents.plan else assumed
+    plan = JournalPlan.stated(contents.plan) if contents.plan else assumed
     if plan is not None and plan.cells is not None:
         order = plan.order
         asked = [record for record in contents.records if record.task.key in order]
@@ -87,7 +87,7 @@ def settings(task: Task) -> str:
     return json.dumps(fields, sort_keys=True)
 
 
-def planned_splits(plan: Plan | None, records: Sequence[Record]) -> dict[str, int]:
+def planned_splits(plan: JournalPlan | None, records: Sequence[Record]) -> dict[str, int]:
     """Return, by key of a record's task, the number of splits that make its cell complete.
 
     Where no plan says, as many as the fullest cell of the same dataset has.

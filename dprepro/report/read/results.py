@@ -10,10 +10,10 @@ from pathlib import Path
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.journal import read_journal
 from dprepro.report.read.cell import ResultCell
-from dprepro.report.read.merging import Entry, HeldJournal, merge, told_apart
-from dprepro.report.read.plans import Plan, current, planned_splits, settings
+from dprepro.report.read.merging import HeldJournal, HeldRecord, merge, told_apart
+from dprepro.report.read.plans import JournalPlan, current, planned_splits, settings
 
-__all__ = ["Plan", "ResultCell", "Results", "journal_paths", "read_results"]
+__all__ = ["JournalPlan", "ResultCell", "Results", "journal_paths", "read_results"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Results:
     """
 
     cells: tuple[ResultCell, ...]
-    plans: Mapping[str, Plan] = field(default_factory=dict)
+    plans: Mapping[str, JournalPlan] = field(default_factory=dict)
     planned: tuple[ResultCell, ...] = ()
     _read: tuple[HeldJournal, ...] = field(default=(), repr=False, compare=False)
     _index: dict[tuple[str, str, float], list[ResultCell]] = field(
@@ -87,7 +87,7 @@ class Results:
 def read_results(
     folder: Path,
     configs: Sequence[str] = (),
-    plans: Mapping[str, Plan] | None = None,
+    plans: Mapping[str, JournalPlan] | None = None,
 ) -> Results:
     """Read the journals of `folder`, all or those of the configs named: what their plans ask for.
 
@@ -113,13 +113,15 @@ def read_results(
     for path in journal_paths(folder, configs):
         records, plan = current(read_journal(path), (plans or {}).get(path.stem))
         planned = planned_splits(plan, records)
-        entries = [Entry(record, path.stem, planned[record.task.key], plan) for record in records]
+        entries = [
+            HeldRecord(record, path.stem, planned[record.task.key], plan) for record in records
+        ]
         journals.append(HeldJournal(path.stem, plan, entries))
     return _assemble(journals)
 
 
 def _assemble(journals: Sequence[HeldJournal]) -> Results:
-    merged: dict[str, list[Entry]] = defaultdict(list)
+    merged: dict[str, list[HeldRecord]] = defaultdict(list)
     for journal in journals:
         for entry in journal.entries:
             merged[settings(entry.record.task)].append(entry)

@@ -16,7 +16,7 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.record import Record
 from dprepro.report.read.datasets import dataset_of
-from dprepro.report.read.plans import Plan, current
+from dprepro.report.read.plans import JournalPlan, current
 from dprepro.report.read.results import journal_paths
 
 _FIXED_SEED = "fixed seed"
@@ -133,7 +133,7 @@ class Runs:
 
 
 def read_runs(
-    folder: Path, configs: Sequence[str] = (), plans: Mapping[str, Plan] | None = None
+    folder: Path, configs: Sequence[str] = (), plans: Mapping[str, JournalPlan] | None = None
 ) -> Runs:
     """Read the journals of `folder`: all, or those of the configs named.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Group as Renderables
-from rich.console import RenderableType
 from rich.text import Text
 
 from dprepro.privacy.unverified import NO_LEDGER
@@ -13,17 +11,20 @@ from dprepro.report.judge.check import CheckReport, Stale
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.read.cell import TUNED
+from dprepro.report.layout.words import verdict_figures
+from dprepro.report.levels import level
+from dprepro.report.read.cell import TUNED_NOTE
 from dprepro.report.read.metrics import METRICS, SINGLE_RUN_FACTOR
 from dprepro.report.write.claims import render_claims
-from dprepro.report.write.tables import LOOKS, STYLES, figures, level
-from dprepro.stacked import Column, Stacked
+from dprepro.report.write.tables import STYLES
+from dprepro.stacked import StackedColumn
+from dprepro.terminal import Renderable, below, stacked_table
 
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24
 
 
-def render_check(report: CheckReport, require_all: bool = False) -> RenderableType:
+def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
     """Return the whole check: a map of verdicts, the counts, the deviations, the outcome."""
     symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
     parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _tolerances(report)]
@@ -43,15 +44,15 @@ def render_check(report: CheckReport, require_all: bool = False) -> RenderableTy
     parts += [_stale_claim(claim) for claim in report.stale_claims]
     parts += [Text(f"Note on {note}", style="dim") for note in report.notes]
     parts.append(_outcome(report, require_all))
-    return Renderables(*parts)
+    return below(*parts)
 
 
-def render_cells(cells: Sequence[CellVerdict]) -> RenderableType:
+def render_cells(cells: Sequence[CellVerdict]) -> Renderable:
     """Return every verdict with its numbers, one line each."""
     return _deviations("All cells", cells)
 
 
-def render_rerun(report: RerunReport) -> RenderableType:
+def render_rerun(report: RerunReport) -> Renderable:
     """Return what a fresh run gave beside the committed records."""
     allowed = [f"{value:g} ({name})" for name, value in report.tolerances.items()]
     lines = [
@@ -69,7 +70,7 @@ def render_rerun(report: RerunReport) -> RenderableType:
     return Text("\n".join(lines), style="green" if report.passes else "bold red")
 
 
-def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[RenderableType]:
+def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[Renderable]:
     """Lay out one symbol a cell, a map for each printed table."""
     tables: dict[tuple[str, str], list[CellVerdict]] = {}
     for cell in verdicts:
@@ -77,7 +78,7 @@ def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[RenderableType]:
     return [_verdict_map(f"{paper}, Table {n}", cells) for (paper, n), cells in tables.items()]
 
 
-def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Stacked:
+def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Renderable:
     """Lay out the cells of one table: rows dataset and method, columns epsilon.
 
     Of several metrics the verdict is shown that needs most attention.
@@ -91,13 +92,15 @@ def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Stacked:
     datasets = [dataset for dataset, _ in rows]
     above = ["", *datasets]
     columns = [
-        Column("Dataset", ["" if n == m else n for n, m in zip(datasets, above, strict=False)]),
-        Column("Method", [method for _, method in rows]),
+        StackedColumn(
+            "Dataset", ["" if n == m else n for n, m in zip(datasets, above, strict=False)]
+        ),
+        StackedColumn("Method", [method for _, method in rows]),
     ]
     for epsilon in epsilons:
         symbols = [(_symbol(cells.get(epsilon)),) for cells in rows.values()]
-        columns.append(Column(level(epsilon), symbols))
-    return Stacked(title, columns, 2, looks=LOOKS)
+        columns.append(StackedColumn(level(epsilon), symbols))
+    return stacked_table(title, columns, 2)
 
 
 def _urgency(cell: CellVerdict) -> tuple[bool, bool, bool]:
@@ -140,21 +143,21 @@ def _counts(paper: str, report: CheckReport) -> Text:
     return line
 
 
-def _deviations(title: str, cells: Sequence[CellVerdict]) -> Stacked:
+def _deviations(title: str, cells: Sequence[CellVerdict]) -> Renderable:
     printed = [cell.published for cell in cells]
     columns = [
-        Column("Dataset", [p.dataset for p in printed]),
-        Column("Method", [p.method for p in printed]),
-        Column("ε", [level(p.epsilon) for p in printed]),
+        StackedColumn("Dataset", [p.dataset for p in printed]),
+        StackedColumn("Method", [p.method for p in printed]),
+        StackedColumn("ε", [level(p.epsilon) for p in printed]),
     ]
     headings = ("Published", "Measured", "Difference", "95 % interval", "Tolerance")
-    numbers = [figures(cell) for cell in cells]
+    numbers = [verdict_figures(cell) for cell in cells]
     for position, heading in enumerate((*headings, "p (equivalent)")):
-        columns.append(Column(heading, [(Text(row[position]),) for row in numbers]))
+        columns.append(StackedColumn(heading, [(Text(row[position]),) for row in numbers]))
     verdicts = [(Text(cell.verdict.value, STYLES[cell.verdict]),) for cell in cells]
-    columns.append(Column("Verdict", verdicts))
-    columns.append(Column("Note", [cell.note for cell in cells], least=_NOTE_WIDTH))
-    return Stacked(title, columns, 3, looks=LOOKS)
+    columns.append(StackedColumn("Verdict", verdicts))
+    columns.append(StackedColumn("Note", [cell.note for cell in cells], least=_NOTE_WIDTH))
+    return stacked_table(title, columns, 3)
 
 
 def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
@@ -177,7 +180,7 @@ def _unverified(cells: Iterable[CellVerdict]) -> Text:
 
 def _tuned(cells: Iterable[CellVerdict]) -> Text:
     places = ", ".join(str(cell.published) for cell in cells)
-    return Text(f"Tuned, that is, {TUNED}: {places}.", style="yellow")
+    return Text(f"Tuned, that is, {TUNED_NOTE}: {places}.", style="yellow")
 
 
 def _stale(stale: Stale) -> Text:

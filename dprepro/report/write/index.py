@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dprepro.published.document import Document
-from dprepro.report.layout.tables import answers, printed_places
+from dprepro.report.judge.answers import printed_places, stands_in
 from dprepro.report.layout.view import splits_needed
 from dprepro.report.read.results import ResultCell, Results
 
@@ -66,7 +66,7 @@ def build_index(results: Results, documents: Sequence[Document]) -> Index:
             found := [
                 cell
                 for cell in measured
-                if not _is_unknown(cell, results) and answers(cell, document, name, places)
+                if not _is_unknown(cell, results) and stands_in(cell, document, name, places)
             ]
         )
     }

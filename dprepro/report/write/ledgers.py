@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
 
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import moments_epsilon
+from dprepro.report.levels import level as heading_of
+from dprepro.terminal import Renderable, bare_table, below, indented
 
 if TYPE_CHECKING:
     from dprepro.inspect.ledgers import PlannedLedger
@@ -47,14 +46,12 @@ def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
     }
 
 
-def overview(ledgers: Sequence[PlannedLedger]) -> Group:
+def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
     """Return what each method really spends at each epsilon, and why a guarantee does not hold."""
     levels = sorted({planned.task.epsilon for planned in ledgers})
-    table = Table(title="Epsilon really spent, at the stated delta", box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    table.add_column("neighbours", no_wrap=True)
-    for level in levels:
-        table.add_column(f"{level:g}", justify="right")
+    title = "Epsilon really spent, at the stated delta"
+    headings = [heading_of(level) for level in levels]
+    table = bare_table(["method", "neighbours"], headings, title, is_flush=True)
     reasons: list[str] = []
     for label in dict.fromkeys(p.task.label for p in ledgers):
         own = [p for p in ledgers if p.task.label == label]
@@ -74,7 +71,7 @@ def overview(ledgers: Sequence[PlannedLedger]) -> Group:
         broken = next((ledger for ledger in found.values() if not ledger.holds), None)
         promise = f"does not hold: {_why_not(broken)}" if broken else "holds"
         reasons.append(f"{label}: the stated guarantee {escape(promise)}")
-    return Group(table, "", *reasons)
+    return below(table, "", *reasons)
 
 
 def _state(missing: PlannedLedger | None) -> str:
@@ -87,23 +84,23 @@ def _at(spent: Mapping[float, float], level: float) -> str:
     return _number(spent[level]) if level in spent else ""
 
 
-def detail(planned: PlannedLedger) -> Group:
+def detail(planned: PlannedLedger) -> Renderable:
     """Return one planned ledger in full."""
     task = planned.task
     of = f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}"
     if planned.ledger is None:
-        return Group(f"{of}: {escape(planned.why_missing)}\n")
-    return describe(planned.ledger, of)
+        return below(f"{of}: {escape(planned.why_missing)}\n")
+    return ledger_in_full(planned.ledger, of)
 
 
-def describe(ledger: Ledger, of: str) -> Group:
+def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
     """Return one ledger in full: releases, unpaid reads, assumptions, gaps, and the verdict.
 
     `of` says in rich markup whose ledger it is.
     """
-    parts: list[RenderableType] = [
+    parts: list[Renderable] = [
         f"{of}: {_promise(ledger)}, {ledger.adjacency} neighbours",
-        Padding(_entries(ledger), (1, 0, 1, 2)),
+        indented(_entries(ledger)),
     ]
     for heading, lines in (
         ("Taken as public", ledger.assumed_public),
@@ -121,7 +118,7 @@ def describe(ledger: Ledger, of: str) -> Group:
         parts.append(f"  Moments accountant (Abadi et al. 2016): epsilon {_number(by_moments)}")
     holds = "holds" if ledger.holds else f"does not hold: {escape(_why_not(ledger))}"
     parts.append(f"  The stated guarantee {holds}\n")
-    return Group(*parts)
+    return below(*parts)
 
 
 def verdict(ledger: Ledger) -> str:
@@ -145,14 +142,11 @@ def _by_moments(ledger: Ledger) -> float | None:
     return moments_epsilon(entry.noise_multiplier, entry.sampling, entry.uses, ledger.delta)
 
 
-def _entries(ledger: Ledger) -> Table:
-    table = Table(box=None, pad_edge=False)
+def _entries(ledger: Ledger) -> Renderable:
     sampled = any(entry.sampling < 1 for entry in ledger.entries)
-    for heading in ("release", "noise"):
-        table.add_column(heading, overflow="fold")
     rate = ("sampled with",) if sampled else ()
-    for heading in ("sensitivity", "scale", "uses", *rate, "alone keeps"):
-        table.add_column(heading, justify="right")
+    figures = ("sensitivity", "scale", "uses", *rate, "alone keeps")
+    table = bare_table(["release", "noise"], figures, wraps=True, is_flush=True)
     for entry in ledger.entries:
         epsilon, delta = entry.budget
         table.add_row(

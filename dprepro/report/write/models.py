@@ -6,17 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Group
 from rich.markup import escape
-from rich.table import Table
+
+from dprepro.terminal import Renderable, bare_table, below
 
 if TYPE_CHECKING:
     from dprepro.additive.shapes import Shape
 
+_FIGURES = ("bins", "lowest", "highest", "noise (median)", "edited")
 
-def overview(shapes: Sequence[Shape], title: str, intercept: float, edits: Iterable[str]) -> Group:
+
+def model_overview(
+    shapes: Sequence[Shape], title: str, intercept: float, edits: Iterable[str]
+) -> Renderable:
     """Return a table of the features, the intercept, and the edits in their order."""
-    table = _table("feature", "bins", "lowest", "highest", "noise (median)", "edited", title=title)
+    table = bare_table(["feature"], _FIGURES, escape(title))
     for shape in shapes:
         table.add_row(
             escape(shape.name),
@@ -27,12 +31,12 @@ def overview(shapes: Sequence[Shape], title: str, intercept: float, edits: Itera
             "yes" if shape.is_edited else "",
         )
     lines = [escape(f"  {number}. {edit}") for number, edit in enumerate(edits, start=1)]
-    return Group(table, f"Intercept: {intercept:.4g}", "Edits:" if lines else "Edits: none", *lines)
+    return below(table, f"Intercept: {intercept:.4g}", "Edits:" if lines else "Edits: none", *lines)
 
 
-def bins(shape: Shape) -> Table:
+def bins(shape: Shape) -> Renderable:
     """Return a table of the bins of one feature: value, released value, noise, rows."""
-    table = _table("bin", "value", "released", "noise (sd)", "rows", title=shape.name)
+    table = bare_table(["bin"], ["value", "released", "noise (sd)", "rows"], escape(shape.name))
     for b, label in enumerate(shape.labels):
         moved = shape.values[b] != shape.released[b]
         table.add_row(
@@ -45,18 +49,10 @@ def bins(shape: Shape) -> Table:
     return table
 
 
-def scores(found: Mapping[str, Mapping[str, float]]) -> Table:
+def scores(found: Mapping[str, Mapping[str, float]]) -> Renderable:
     """Return a table of metrics, a row for each model."""
     names = list(next(iter(found.values())))
-    table = _table("", *names)
+    table = bare_table([""], names)
     for title, metrics in found.items():
         table.add_row(escape(title), *(f"{metrics[name]:.5g}" for name in names))
-    return table
-
-
-def _table(first: str, *others: str, title: str | None = None) -> Table:
-    table = Table(title=None if title is None else escape(title), box=None, title_justify="left")
-    table.add_column(first, no_wrap=True)
-    for heading in others:
-        table.add_column(heading, justify="right")
     return table

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,13 +14,14 @@ from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict
-from dprepro.report.layout.tables import ResultTable
+from dprepro.report.layout.view import ResultTable
+from dprepro.report.layout.words import Style
 from dprepro.report.read.results import ResultCell
 
-Row = dict[str, Any]
+FlatRow = dict[str, Any]
 
 
-def table_rows(tables: Iterable[ResultTable], compare: bool) -> Iterator[Row]:
+def table_rows(tables: Iterable[ResultTable], compare: bool) -> Iterator[FlatRow]:
     """Yield one row for each measured or printed entry; an infinite epsilon becomes None.
 
     An entry that stands in two columns (two private methods with one non-private twin) comes once.
@@ -34,7 +38,7 @@ def table_rows(tables: Iterable[ResultTable], compare: bool) -> Iterator[Row]:
                 seen.add(place)
                 for result in clashing or (entry.result,):
                     planned = None if clashing else entry.planned
-                    row: Row = {"paper": table.paper, "table": table.table}
+                    row: FlatRow = {"paper": table.paper, "table": table.table}
                     row |= {"dataset": group.dataset, "method": entry.label}
                     row |= {"epsilon": _finite(entry.epsilon), "metric": table.metric.name}
                     row |= {"is_best": entry.is_best}
@@ -45,10 +49,29 @@ def table_rows(tables: Iterable[ResultTable], compare: bool) -> Iterator[Row]:
                     yield row
 
 
-def verdict_row(cell: CellVerdict) -> Row:
+def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return one CSV row an entry; ``inf`` stands for non-private, as in the published files."""
+    rows = list(table_rows(tables, style.compare))
+    for row in rows:
+        row["config"] = "+".join(row["config"])
+        row["epsilon"] = "inf" if row["epsilon"] is None else row["epsilon"]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def json_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return a JSON list with one object an entry; epsilon is null for non-private ones."""
+    rows = list(table_rows(tables, style.compare))
+    return json.dumps(rows, indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def verdict_row(cell: CellVerdict) -> FlatRow:
     """Return one verdict as a flat row."""
     printed = cell.published
-    row: Row = {"paper": printed.paper, "table": printed.table, "dataset": printed.dataset}
+    row: FlatRow = {"paper": printed.paper, "table": printed.table, "dataset": printed.dataset}
     row |= {"method": printed.method, "epsilon": _finite(printed.epsilon)}
     row |= {"metric": printed.metric}
     measured = _measured(cell.result, printed.metric, None)
@@ -76,7 +99,7 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
     }
 
 
-def claim_row(verdict: ClaimVerdict) -> Row:
+def claim_row(verdict: ClaimVerdict) -> FlatRow:
     """Return one claim; `published` is what the printed cells say that answer to ours."""
     claim = verdict.claim
     findings = {"measured": verdict.measured, "published": verdict.published}
@@ -109,7 +132,7 @@ def rerun_json(report: RerunReport) -> dict[str, Any]:
     }
 
 
-def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Row:
+def _measured(result: ResultCell | None, metric: str, planned: int | None) -> FlatRow:
     if result is None:
         return dict.fromkeys(
             (
@@ -132,7 +155,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Ro
     }
 
 
-def _judged(cell: CellVerdict | None) -> Row:
+def _judged(cell: CellVerdict | None) -> FlatRow:
     printed = cell.published if cell else None
     comparison = cell.comparison if cell else None
     return {

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.image import imread
 
 from dprepro.report.draw.curves import Curve, Panel, Point
-from dprepro.report.draw.figures import _tick_names, draw, looks_of, positions, write_figures
+from dprepro.report.draw.figures import _tick_names, draw_curves, looks_of, positions, write_figures
 from dprepro.report.read.metrics import METRICS
 
 INF = math.inf
@@ -32,7 +32,7 @@ def panel(dataset="adult", metric="auc", factor=1.0, titles=TITLES, **fields):
 
 
 def drawn(*panels):
-    figure = draw(panels, looks_of(panels))
+    figure = draw_curves(panels, looks_of(panels))
     figure.draw_without_rendering()
     return figure
 

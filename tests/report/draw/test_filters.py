@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprepro.inspect.pictured import Explained, Explanations
-from dprepro.report.draw.filters import draw
+from dprepro.report.draw.filters import draw_filters
 
 
 def explanations(names, panels=2):
@@ -19,7 +19,7 @@ def explanations(names, panels=2):
 
 
 def test_pixels_are_drawn_as_images():
-    figure = draw(explanations([f"pixel{k}" for k in range(1, 10)]))
+    figure = draw_filters(explanations([f"pixel{k}" for k in range(1, 10)]))
     images = [axes for axes in figure.axes if axes.images]
     assert len(images) == 2 * (1 + 2 * 2)
     assert {axes.images[0].get_array().shape for axes in images} == {(3, 3)}
@@ -31,7 +31,7 @@ def test_pixels_are_drawn_as_images():
 @pytest.mark.parametrize("count", [5, 40])
 def test_other_columns_are_drawn_as_bars_the_strongest_of_each_row(count):
     found = explanations([f"column {k}" for k in range(count)])
-    figure = draw(found)
+    figure = draw_filters(found)
     assert len(figure.axes) == 4
     assert all(len(axes.patches) == min(count, 12) for axes in figure.axes)
     assert "says a, weight 0.90" in figure.axes[0].get_title()

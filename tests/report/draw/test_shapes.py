@@ -12,8 +12,8 @@ from dprepro.errors import DpreproError
 from dprepro.report.draw.shapes import (
     MOST_FEATURES,
     MOST_MODELS,
-    Column,
-    draw,
+    ModelShapes,
+    draw_shapes,
     most_important,
     select_features,
     write_shapes,
@@ -37,12 +37,12 @@ WORK = Shape(
     counts=np.array([70.0, 30.0]),
     noise=None,
 )
-PLAIN = Column("EBM", (replace(AGE, noise=None, values=3 * AGE.values), WORK))
-PRIVATE = Column("DP-EBM", (AGE, WORK))
+PLAIN = ModelShapes("EBM", (replace(AGE, noise=None, values=3 * AGE.values), WORK))
+PRIVATE = ModelShapes("DP-EBM", (AGE, WORK))
 
 
 def drawn(*arguments, **options) -> Figure:
-    figure = draw(*arguments, **options)
+    figure = draw_shapes(*arguments, **options)
     figure.draw_without_rendering()
     return figure
 
@@ -89,7 +89,7 @@ def test_categories_are_bars_under_their_shortened_names():
 
 def test_an_edited_function_is_drawn_over_what_was_released():
     edited = replace(AGE, values=np.array([-0.5, 0.0, 0.4, 0.2]))
-    figure = drawn([PRIVATE, Column("edited", (edited, WORK))], ["age"])
+    figure = drawn([PRIVATE, ModelShapes("edited", (edited, WORK))], ["age"])
     before, after = figure.axes
     assert len(stairs(after)) == len(stairs(before)) + 1
     band, released, steps = stairs(after)
@@ -111,11 +111,11 @@ def test_models_stand_side_by_side_on_their_own_scales_or_on_one():
 
 def test_a_wide_band_does_not_flatten_the_function():
     wide = replace(AGE, noise=np.full(4, 50.0))
-    (axes,) = drawn([Column("much noise", (wide,))], ["age"]).axes
+    (axes,) = drawn([ModelShapes("much noise", (wide,))], ["age"]).axes
     lowest, highest = axes.get_ylim()
     assert highest - lowest < 4 * np.ptp(AGE.values)
     flat = replace(AGE, values=np.zeros(4), released=np.zeros(4), noise=None)
-    (axes,) = drawn([Column("flat", (flat,))], ["age"]).axes
+    (axes,) = drawn([ModelShapes("flat", (flat,))], ["age"]).axes
     assert np.ptp(axes.get_ylim()) > 0
 
 
@@ -155,15 +155,15 @@ def test_a_picture_a_feature_and_one_of_all_are_written_the_same_each_time(tmp_p
 
 def test_names_that_look_alike_in_a_path_do_not_overwrite_each_other(tmp_path):
     twins = tuple(replace(AGE, name=name) for name in ("a/b", "a:b", "../../a"))
-    paths = write_shapes([Column("m", twins)], [s.name for s in twins], "s", tmp_path, ["svg"])
+    paths = write_shapes([ModelShapes("m", twins)], [s.name for s in twins], "s", tmp_path, ["svg"])
     assert len(set(paths)) == 4
     assert {path.parent for path in paths} == {tmp_path}
 
 
-def wide(count: int) -> Column:
+def wide(count: int) -> ModelShapes:
     """Return a model of many features, of which the later ones matter more."""
     shapes = (replace(AGE, name=f"f{k}", values=(k + 1.0) * AGE.values) for k in range(count))
-    return Column("wide", tuple(shapes))
+    return ModelShapes("wide", tuple(shapes))
 
 
 def test_of_many_features_those_that_vary_most_over_the_rows_come_first():
@@ -175,7 +175,7 @@ def test_of_many_features_those_that_vary_most_over_the_rows_come_first():
     empty = replace(AGE, name="f0", values=np.array([0.0, 0.0, 9.0, 0.0]),
                     counts=np.array([9.0, 9.0, 0.0, 9.0]))  # fmt: skip
     spread = replace(WORK, name="f1")
-    assert most_important([Column("m", (empty, spread))], ["f0", "f1"], 1) == ["f1"]
+    assert most_important([ModelShapes("m", (empty, spread))], ["f0", "f1"], 1) == ["f1"]
 
 
 def test_a_picture_of_many_features_keeps_its_size(tmp_path):
@@ -188,7 +188,7 @@ def test_a_picture_of_many_features_keeps_its_size(tmp_path):
 
 def test_too_many_models_side_by_side_are_refused():
     with pytest.raises(DpreproError, match=f"at most {MOST_MODELS} fit .*--method"):
-        draw((MOST_MODELS + 1) * [PRIVATE], ["age"])
+        draw_shapes((MOST_MODELS + 1) * [PRIVATE], ["age"])
 
 
 def test_an_unknown_feature_of_a_wide_model_does_not_list_them_all():
@@ -199,7 +199,7 @@ def test_an_unknown_feature_of_a_wide_model_does_not_list_them_all():
 
 def test_a_long_name_leaves_the_picture_its_size():
     long = replace(AGE, name="long\n\x1b" * 500)
-    figure = drawn([Column("model " * 500, (long,))], [long.name])
+    figure = drawn([ModelShapes("model " * 500, (long,))], [long.name])
     (axes,) = figure.axes
     assert axes.get_tightbbox().width < figure.bbox.width
     assert len(axes.get_xlabel()) < 50
@@ -229,7 +229,7 @@ BIG = 1.7e308
 )
 def test_extreme_numbers_are_drawn(fields):
     shape = replace(AGE, **{"released": fields.get("values", AGE.released), **fields})
-    (axes,) = drawn([Column("extreme", (shape,))], ["age"]).axes
+    (axes,) = drawn([ModelShapes("extreme", (shape,))], ["age"]).axes
     lines = [line for line in stairs(axes) if line.baseline is None]
     for values in (axes.get_xlim(), axes.get_ylim(), *(line.values for line in lines)):
         assert np.isfinite(values).all()
@@ -238,22 +238,22 @@ def test_extreme_numbers_are_drawn(fields):
 
 def test_a_range_that_no_axis_shows_has_equally_wide_bins_with_their_bounds():
     shape = replace(AGE, edges=np.array([-1e300, 0.0, 1.0, 1e300]))
-    (axes,) = drawn([Column("m", (shape,))], ["age"]).axes
+    (axes,) = drawn([ModelShapes("m", (shape,))], ["age"]).axes
     assert [text.get_text() for text in axes.get_xticklabels()] == ["-1e+300", "0", "1", "1e+300"]
     assert np.diff(stairs(axes)[1].edges).tolist() == [1.0, 1.0, 1.0]
     near = replace(AGE, edges=np.array([1e16, 1e16 + 2, 1e16 + 4, 1e16 + 6]))
-    (axes,) = drawn([Column("m", (near,))], ["age"]).axes
+    (axes,) = drawn([ModelShapes("m", (near,))], ["age"]).axes
     names = [text.get_text() for text in axes.get_xticklabels()]
     assert names == ["1e+16", "1.0000000000000006e+16"]
 
 
 def test_values_that_no_axis_shows_are_drawn_in_a_unit():
     shape = replace(AGE, values=AGE.values * 1e200, released=AGE.values * 1e200)
-    (axes,) = drawn([Column("m", (shape,), "target")], ["age"]).axes
+    (axes,) = drawn([ModelShapes("m", (shape,), "target")], ["age"]).axes
     assert axes.get_ylabel() == "target / 1e+199"
     np.testing.assert_allclose(stairs(axes)[1].values, 10 * AGE.values[:3])
 
 
 def test_a_feature_that_one_model_lacks_leaves_its_panel_empty():
-    figure = drawn([PRIVATE, Column("less", (WORK,))], ["age"])
+    figure = drawn([PRIVATE, ModelShapes("less", (WORK,))], ["age"])
     assert [axes.axison for axes in figure.axes] == [True, False]

@@ -5,7 +5,7 @@ import pytest
 from dprepro.published.claims import load_claims
 from dprepro.published.deviations import ClaimDeviation, Deviation
 from dprepro.published.document import load_documents, select_documents
-from dprepro.report.judge.check import check
+from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Outcome
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.read.metrics import Tolerance, tolerances
@@ -40,7 +40,7 @@ def outcome(*means, deviations=(), splits=25, **options):
         cell(spread(mean, 0.005, splits), epsilon=epsilon)
         for mean, epsilon in zip(means, (0.5, 1.0), strict=False)
     ]
-    return check([PAPER], Results(tuple(cells)), deviations, tolerances(), **options)
+    return check_documents([PAPER], Results(tuple(cells)), deviations, tolerances(), **options)
 
 
 def test_counts_cover_all_184_cells():
@@ -118,7 +118,7 @@ def test_the_measured_part_leaves_out_the_rest():
 
 
 def test_documents_are_reported_apart():
-    report = check(select_documents(), Results(()), [], tolerances())
+    report = check_documents(select_documents(), Results(()), [], tolerances())
     assert "dp-ebm-2021" in report.papers
     parts = [report.of_paper(paper) for paper in report.papers]
     assert sum(len(part.verdicts) for part in parts) == len(report.verdicts)
@@ -136,7 +136,7 @@ def claimed(ebm, explained=()):
     ]
     wide = {name: Tolerance(absolute=1e9) for name in tolerances()}
     entries = [ClaimDeviation(paper=PAPER.paper, claim=c, reason="known") for c in explained]
-    return check([PAPER], Results(tuple(cells)), [], wide, claim_deviations=entries)
+    return check_documents([PAPER], Results(tuple(cells)), [], wide, claim_deviations=entries)
 
 
 def test_every_claim_gets_a_verdict():

@@ -6,7 +6,7 @@ import pytest
 from dprepro.published.claims import Claim, load_claims
 from dprepro.published.document import load_documents
 from dprepro.report.judge.claims import Outcome, assess, judge_claims
-from dprepro.report.judge.verdicts import Verdict, judge
+from dprepro.report.judge.verdicts import Verdict, judge_cells
 from dprepro.report.read.metrics import tolerances
 from dprepro.report.read.results import Results
 from tests.report.journals import SPLITS, cell, spread
@@ -40,7 +40,7 @@ def measured(changes=None, left_out=(), splits=SPLITS):
                 epsilon=printed.epsilon,
             )
         )
-    return judge(PAPER, Results(tuple(cells)), tolerances())
+    return judge_cells(PAPER, Results(tuple(cells)), tolerances())
 
 
 def claim_verdict(name, verdicts):
@@ -50,7 +50,7 @@ def claim_verdict(name, verdicts):
 
 @pytest.mark.parametrize("name", list(CLAIMS))
 def test_the_papers_own_cells_bear_out_its_claims(name):
-    assert claim_verdict(name, judge(PAPER, Results(()), tolerances())).whole.holds
+    assert claim_verdict(name, judge_cells(PAPER, Results(()), tolerances())).whole.holds
 
 
 @pytest.mark.parametrize("name", list(CLAIMS))
@@ -64,7 +64,7 @@ def test_results_that_equal_the_printed_ones_hold_but_leave_out_private_data(nam
 
 @pytest.mark.parametrize("name", list(CLAIMS))
 def test_without_results_a_claim_is_not_run_and_names_every_cell(name):
-    found = claim_verdict(name, judge(PAPER, Results(()), tolerances()))
+    found = claim_verdict(name, judge_cells(PAPER, Results(()), tolerances()))
     assert (found.outcome, found.measured, found.published) == (Outcome.NOT_RUN, None, None)
     assert set(found.missing) == {
         c for c in CLAIMS[name].cells(PAPER.cells()) if c.dataset != "healthcare"

@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.report.judge.clash import Clash, apart_notes, choose, clash_notes
+from dprepro.report.judge.answers import choose
+from dprepro.report.judge.clash import Clash, apart_notes, clash_notes
 from tests.report.journals import cell
 
 PLACE = ("dp-ebm-2021", "2")
@@ -13,27 +14,9 @@ def named(journal, **fields):
     return replace(cell([0.8, 0.9], **fields), journals=(journal,))
 
 
-def test_the_only_result_is_chosen_and_none_of_none():
-    single = named("a")
-    assert choose([single]) is single
-    assert choose([single], PLACE) is single
-    assert choose([], PLACE) is None
-
-
-def test_of_several_the_one_whose_config_answers_to_the_table_is_chosen():
-    other = named("a", seed=2)
-    own = replace(named("b"), tables=frozenset({PLACE}))
-    assert choose([other, own], PLACE) is own
-    assert isinstance(choose([other, own]), Clash)
-    assert choose([other, named("b")], PLACE).mark == "2 results"
-
-
-def test_what_is_only_planned_never_clashes():
+def test_what_is_only_planned_does_not_stand_apart():
     planned = replace(named("a"), values={}, planned=5)
-    single = named("b")
-    assert choose([planned, single], PLACE) is single
-    assert choose([planned, replace(planned, journals=("c",))]) is planned
-    assert apart_notes([planned, single]) == []
+    assert apart_notes([planned, named("b")]) == []
 
 
 def test_why_results_stand_apart_is_said_once_for_a_label():

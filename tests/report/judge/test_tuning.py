@@ -6,8 +6,8 @@ import yaml
 
 from dprepro.config import TunedOn, load_config
 from dprepro.errors import DpreproError
-from dprepro.report.judge.tuning import check_tunable, choose, tuned_config
-from dprepro.report.read.results import Plan, read_results
+from dprepro.report.judge.tuning import check_tunable, choose_settings, tuned_config
+from dprepro.report.read.results import JournalPlan, read_results
 from tests.report.journals import records, spread, write
 
 CONFIG = """\
@@ -46,11 +46,11 @@ def results(folder, means=MEANS, splits=2):
         )
     ]
     write(folder, "tried", lines)
-    return read_results(folder, plans={"tried": Plan(2, None)})
+    return read_results(folder, plans={"tried": JournalPlan(2, None)})
 
 
 def test_the_best_setting_wins_at_each_epsilon_and_the_first_of_equals(config, tmp_path):
-    found = choose(config, results(tmp_path))
+    found = choose_settings(config, results(tmp_path))
     assert [(c.label, c.epsilon, c.params, c.tried) for c in found] == [
         ("lazybb-1r", 1.0, {"rounds": 5}, 2),
         ("lazybb-1r", 4.0, {"rounds": 9}, 2),
@@ -59,7 +59,7 @@ def test_the_best_setting_wins_at_each_epsilon_and_the_first_of_equals(config, t
 
 
 def test_the_tuned_config_runs_the_winners_and_says_what_is_not_paid(config, tmp_path):
-    text = tuned_config(config, choose(config, results(tmp_path)), "adult")
+    text = tuned_config(config, choose_settings(config, results(tmp_path)), "adult")
     assert "not paid for" in text.splitlines()[0]
     path = tmp_path / "tuned.yaml"
     path.write_text(text)
@@ -79,7 +79,7 @@ def test_the_tuned_config_says_what_it_was_tuned_on(tmp_path, keys, test_share):
     path = tmp_path / "tried.yaml"
     path.write_text(CONFIG.replace("evaluation: folds", keys))
     config = load_config(path)
-    path.write_text(tuned_config(config, choose(config, results(tmp_path)), "adult"))
+    path.write_text(tuned_config(config, choose_settings(config, results(tmp_path)), "adult"))
     seed = None if "null" in keys else 0
     evaluation = "folds" if "folds" in keys else "random"
     assert load_config(path).tuned_on == TunedOn(
@@ -88,8 +88,8 @@ def test_the_tuned_config_says_what_it_was_tuned_on(tmp_path, keys, test_share):
 
 
 def test_an_unfinished_setting_stops_the_choice(config, tmp_path):
-    with pytest.raises(DpreproError, match="rounds=5 at epsilon 1 has not finished all 2 splits"):
-        choose(config, results(tmp_path, splits=1))
+    with pytest.raises(DpreproError, match="rounds=5, epsilon 1, has not finished all 2 splits"):
+        choose_settings(config, results(tmp_path, splits=1))
 
 
 def test_what_cannot_be_tuned_is_refused(config, tmp_path):

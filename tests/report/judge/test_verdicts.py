@@ -9,7 +9,7 @@ from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
 from dprepro.published.document import load_documents
 from dprepro.report.judge.statistics import Sample, compare
-from dprepro.report.judge.verdicts import Verdict, judge, within
+from dprepro.report.judge.verdicts import Verdict, judge_cells, within
 from dprepro.report.read.metrics import METRICS, Tolerance, tolerances
 from dprepro.report.read.results import ResultCell, Results
 from tests.report.journals import SPLITS, cell, spread, task
@@ -21,7 +21,7 @@ PRINTED = next(
 
 
 def verdict(*cells: ResultCell, printed=PRINTED, **options):
-    (found,) = judge(PAPER, Results(cells), tolerances(), [printed], **options)
+    (found,) = judge_cells(PAPER, Results(cells), tolerances(), [printed], **options)
     return found
 
 
@@ -57,7 +57,7 @@ def test_a_protocol_may_be_judged_on_fewer_splits_and_the_verdict_says_so():
 
     def found(splits):
         results = Results([measured(0.875, sd=0.006, splits=splits)])
-        return judge(paper, results, tolerances(), [PRINTED])[0]
+        return judge_cells(paper, results, tolerances(), [PRINTED])[0]
 
     assert (found(3).verdict, found(3).note) == (Verdict.REPRODUCED, "3 of 25 splits")
     assert found(3).tolerance == pytest.approx(0.01 + 2 * 0.006 * math.sqrt(1 / 3 - 1 / 25))
@@ -189,12 +189,14 @@ def test_the_result_whose_config_answers_to_the_table_is_preferred():
 
 
 def test_the_tolerance_given_is_the_one_used():
-    (found,) = judge(PAPER, Results((measured(0.9),)), {"auc": Tolerance(absolute=0.03)}, [PRINTED])
+    (found,) = judge_cells(
+        PAPER, Results((measured(0.9),)), {"auc": Tolerance(absolute=0.03)}, [PRINTED]
+    )
     assert (found.verdict, found.tolerance) == (Verdict.REPRODUCED, 0.03)
 
 
 def test_all_184_cells_get_a_verdict_in_printed_order():
-    found = judge(PAPER, Results(()), tolerances())
+    found = judge_cells(PAPER, Results(()), tolerances())
     assert [v.published for v in found] == PAPER.cells()
     assert {v.verdict for v in found} == {Verdict.NOT_RUN, Verdict.IMPOSSIBLE}
 

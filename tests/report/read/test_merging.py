@@ -1,6 +1,6 @@
 import math
 
-from dprepro.report.read.plans import Plan
+from dprepro.report.read.plans import JournalPlan
 from dprepro.report.read.results import read_results
 from tests.report.journals import records, write
 
@@ -19,7 +19,7 @@ def plan_of(lines, **options):
     cells = {}
     for record in lines:
         cells.setdefault((record.task.label, record.task.epsilon), []).append(record.task.key)
-    return Plan(**{"splits": 4, "paper": None, "cells": cells, **options})
+    return JournalPlan(**{"splits": 4, "paper": None, "cells": cells, **options})
 
 
 def test_each_config_has_exactly_the_records_that_it_asks_for(tmp_path):

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from dprepro.experiment.journal import JournalContents
 from dprepro.experiment.stated import StatedCell, StatedPlan
-from dprepro.report.read.plans import Plan, current, planned_splits
+from dprepro.report.read.plans import JournalPlan, current, planned_splits
 from tests.report.journals import records
 
 
@@ -48,15 +48,15 @@ def test_without_a_plan_the_last_setting_under_a_label_counts():
 
 
 def test_an_assumed_plan_counts_if_the_journal_knows_any_of_its_tasks():
-    assumed = Plan.stated(stated(*FIRST))
+    assumed = JournalPlan.stated(stated(*FIRST))
     assert current(contents([*FIRST, *SECOND]), assumed) == (FIRST, assumed)
     assert current(contents(SECOND), assumed) == (SECOND, replace(assumed, cells=None))
     assert current(contents(FIRST, stated(*FIRST, splits=9)), assumed)[1].splits == 9
 
 
 def test_a_cell_is_complete_with_all_its_keys_even_if_few_are_there():
-    plan = Plan.stated(stated(*FIRST))
+    plan = JournalPlan.stated(stated(*FIRST))
     assert planned_splits(plan, FIRST[:1]) == {FIRST[0].task.key: 3}
-    assert planned_splits(Plan(25, None), FIRST[:1]) == {FIRST[0].task.key: 25}
+    assert planned_splits(JournalPlan(25, None), FIRST[:1]) == {FIRST[0].task.key: 25}
     other = records([0.5], epsilon=4.0)
     assert set(planned_splits(None, [*FIRST, *other]).values()) == {3}

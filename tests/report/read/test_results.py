@@ -10,7 +10,7 @@ from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment.journal import JournalWarning
 from dprepro.experiment.record import Record
-from dprepro.report.read.plans import Plan
+from dprepro.report.read.plans import JournalPlan
 from dprepro.report.read.results import journal_paths, read_results
 from tests.report.journals import records, task, write
 
@@ -91,7 +91,7 @@ def test_failures_and_skips_are_counted_with_their_reasons(tmp_path):
 def test_plans_say_how_many_splits_make_a_cell_complete(tmp_path):
     write(tmp_path, "adult", records(VALUES))
     assert one(tmp_path).is_complete("auc")
-    planned = one(tmp_path, plans={"adult": Plan(25, "dp-ebm-2021")})
+    planned = one(tmp_path, plans={"adult": JournalPlan(25, "dp-ebm-2021")})
     assert not planned.is_complete("auc")
     assert planned.is_complete("auc", planned=4)
 
@@ -106,7 +106,7 @@ def test_without_a_plan_the_fullest_cell_of_the_dataset_sets_the_number(tmp_path
 def test_papers_are_those_of_the_configs_and_unknown_if_one_is_unknown(tmp_path):
     write(tmp_path, "a", records(VALUES))
     write(tmp_path, "b", records(VALUES))
-    plans = {"a": Plan(4, "dp-ebm-2021"), "b": Plan(4, None)}
+    plans = {"a": JournalPlan(4, "dp-ebm-2021"), "b": JournalPlan(4, None)}
     assert one(tmp_path, plans=plans).papers == {"dp-ebm-2021"}
     assert one(tmp_path, plans={"a": plans["a"]}).papers is None
     assert one(tmp_path, configs=["b"], plans=plans).papers == frozenset()

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from dprepro.published.deviations import Deviation
 from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check
+from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.rerun import compare_records
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.read.metrics import tolerances
@@ -40,7 +40,7 @@ def report(*means, explained=(), splits=25):
         )
         for epsilon in explained
     ]
-    return check([PAPER], Results(tuple(cells)), entries, tolerances())
+    return check_documents([PAPER], Results(tuple(cells)), entries, tolerances())
 
 
 def test_the_map_has_a_row_for_each_dataset_and_method_and_the_counts_add_up():
@@ -60,7 +60,7 @@ def test_of_two_metrics_the_deviation_is_on_the_map():
     ran = cell(
         [0.0] * 5, label="lazybb-1r", epsilon=1.0, evaluation="test-set", test_share=0.0, delta=0.0
     )
-    found = check([paper], Results((replace(ran, values=values),)), [], tolerances())
+    found = check_documents([paper], Results((replace(ran, values=values),)), [], tolerances())
     line = next(x for x in shown(render_check(found)).splitlines() if "lazybb-1r" in x)
     assert "↓" in line
     assert "=" not in line

@@ -4,15 +4,15 @@ from dataclasses import replace
 from rich.console import Console
 
 from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check
+from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Finding, Outcome
 from dprepro.report.read.metrics import tolerances
 from dprepro.report.read.results import Results
 from dprepro.report.write.check import render_check
-from dprepro.report.write.claims import notes, render_claims
+from dprepro.report.write.claims import render_claims
 
 PAPER = load_documents()["dp-ebm-2021"]
-REPORT = check([PAPER], Results(()), [], tolerances())
+REPORT = check_documents([PAPER], Results(()), [], tolerances())
 NOT_RUN = next(found for found in REPORT.claims if found.claim.name == "best-in-all")
 FAILED = replace(
     NOT_RUN,
@@ -35,22 +35,6 @@ def test_a_claim_is_shown_with_its_words_figures_and_verdict():
     assert "best in 35 of 35 settings" in text
     assert "behind on pol at ε=0.5" in text
     assert "does not hold" in text
-
-
-def test_notes_name_what_is_missing_and_left_out():
-    lines = notes(NOT_RUN)
-    assert "Cells missing: adult 20, credit 20, telco 20" in lines[0]
-    assert lines[1] == "20 cells left out: real patient data that was never released."
-    assert not any("Explained" in line or "bear it out" in line for line in lines)
-
-
-def test_notes_say_when_the_document_contradicts_itself():
-    contradicted = replace(FAILED, whole=Finding(False, {}, "best in 39 of 40 settings"))
-    assert any("bear it out: best in 39 of 40" in line for line in notes(contradicted))
-
-
-def test_explanations_are_shown():
-    assert notes(replace(FAILED, explanation="the rival tunes"))[-1] == "Explained: the rival tunes"
 
 
 def test_a_check_shows_claims_and_fails_on_one_that_does_not_hold():

@@ -6,7 +6,7 @@ import pytest
 
 from dprepro.published.document import load_documents
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.read.plans import Plan
+from dprepro.report.read.plans import JournalPlan
 from dprepro.report.read.results import Results
 from dprepro.report.write.index import build_index, render_index
 from tests.report.journals import cell
@@ -32,7 +32,7 @@ def test_tables_configs_and_datasets_are_counted_with_what_is_there_in_part():
     skipped = replace(cell([], label="no"), **TABLE_2, values={}, skipped=2, planned=2)
     found = index(
         *(*printed, part, failed, skipped, own("shopping")),
-        plans={"shopping": Plan(2, None, title="Shops")},
+        plans={"shopping": JournalPlan(2, None, title="Shops")},
     )
     first, second = found.parts
     assert (first.heading, first.command) == (PAPER, "dprepro table TABLE --paper dp-ebm")
@@ -74,7 +74,7 @@ def test_a_thousand_configs_still_fit_a_screen(width):
 
 
 def test_long_titles_are_cut_and_keep_their_count():
-    plans = {"mine": Plan(2, None, title="very " * 40)}
+    plans = {"mine": JournalPlan(2, None, title="very " * 40)}
     text = render_index(index(own("mine"), plans=plans), Path("results"), 80)
     (line,) = [line for line in text.splitlines() if line.startswith("  mine")]
     assert len(line) <= 80

@@ -7,10 +7,13 @@ from pylatexenc.latexwalker import LatexWalkerParseError
 
 from dprepro.published.document import load_documents
 from dprepro.report.layout.tables import build_tables
+from dprepro.report.layout.words import Style
 from dprepro.report.read.results import ResultCell, Results
-from dprepro.report.write.tables import Style, latex_tables
+from dprepro.report.write.latex import latex_escape, latex_tables
 from tests.report import latex
 from tests.report.journals import SPLITS, cell, spread, task
+from tests.report.samples import COMPARE, PLAIN
+from tests.report.samples import tables as samples
 
 PAPER = load_documents()["dp-ebm-2021"]
 # What plain LaTeX and booktabs define, as far as the tables use it; `\\` and escapes included.
@@ -116,3 +119,25 @@ def test_a_field_too_many_is_noticed():
     text = latex_tables(tables(STYLES[0]), STYLES[0]).replace(" & ", " & & ", 1)
     (tabular, *_) = latex.environments(latex.parse(text), "tabular")
     assert latex.row_lengths(tabular)[0] == latex.columns(tabular) + 1
+
+
+def test_latex_bolds_the_best_and_escapes_names():
+    text = latex_tables(samples(), PLAIN)
+    assert r"\textbf{0.883 $\pm$ 0.005}" in text
+    assert r"mine\_\&\_50\%" in text
+    assert text.count(r"\midrule") == 2
+
+
+def test_latex_prints_published_rows_below():
+    text = latex_tables(samples(COMPARE), COMPARE)
+    assert r"{\footnotesize (0.883 $\pm$ 0.005) $=$}" in text
+    assert r"{\footnotesize (0.880 $\pm$ 0.006) $\downarrow$}" in text
+
+
+@pytest.mark.parametrize("character", list("&%$#_{}"))
+def test_special_characters_are_escaped(character):
+    assert latex_escape(f"a{character}b") == f"a\\{character}b"
+
+
+def test_backslashes_are_escaped_once():
+    assert latex_escape("a\\b~c^") == r"a\textbackslash{}b\textasciitilde{}c\textasciicircum{}"

@@ -2,7 +2,7 @@ import numpy as np
 from rich.console import Console
 
 from dprepro.additive.shapes import Shape
-from dprepro.report.write.models import bins, overview, scores
+from dprepro.report.write.models import bins, model_overview, scores
 
 SHAPE = Shape(
     name="age [years]",
@@ -23,12 +23,12 @@ def shown(renderable) -> str:
 
 
 def test_the_overview_has_a_line_a_feature_and_the_edits_in_order():
-    text = shown(overview([SHAPE], "m.json", -1.25, ["age: set x", "age: set [y]"]))
+    text = shown(model_overview([SHAPE], "m.json", -1.25, ["age: set x", "age: set [y]"]))
     (line,) = [line for line in text.splitlines() if line.startswith(" age [years]")]
     assert line.split()[2:] == ["2", "-0.5", "0.25", "0.02", "yes"]
     assert "Intercept: -1.25" in text
     assert text.index("1. age: set x") < text.index("2. age: set [y]")
-    assert "Edits: none" in shown(overview([SHAPE], "m.json", 0.0, []))
+    assert "Edits: none" in shown(model_overview([SHAPE], "m.json", 0.0, []))
 
 
 def test_bins_show_what_was_released_only_where_it_was_moved():

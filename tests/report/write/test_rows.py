@@ -1,16 +1,26 @@
+import io
 import json
 import math
 
+import pandas as pd
 import pytest
 
 from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check
+from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.rerun import compare_records
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.read.metrics import tolerances
 from dprepro.report.read.results import Results
-from dprepro.report.write.rows import check_json, rerun_json, table_rows, verdict_row
+from dprepro.report.write.rows import (
+    check_json,
+    csv_tables,
+    json_tables,
+    rerun_json,
+    table_rows,
+    verdict_row,
+)
 from tests.report.journals import cell, records, spread
+from tests.report.samples import COMPARE, PLAIN, tables
 
 DOCUMENTS = list(load_documents().values())
 GDP = cell(spread(0.8, 0.005, 25), epsilon=1.0)
@@ -56,7 +66,7 @@ def test_all_rows_have_the_same_keys():
 
 
 def test_a_check_is_strict_json_with_every_cell():
-    report = check([DOCUMENTS[0]], RESULTS, [], tolerances())
+    report = check_documents([DOCUMENTS[0]], RESULTS, [], tolerances())
     whole = json.loads(json.dumps(check_json(report), allow_nan=False))
     assert len(whole["cells"]) == 184 == sum(whole["counts"].values())
     assert (whole["passes"], whole["unexplained"]) == (False, 1)
@@ -65,7 +75,7 @@ def test_a_check_is_strict_json_with_every_cell():
 
 
 def test_claims_are_part_of_the_json():
-    report = check([DOCUMENTS[0]], RESULTS, [], tolerances())
+    report = check_documents([DOCUMENTS[0]], RESULTS, [], tolerances())
     whole = json.loads(json.dumps(check_json(report), allow_nan=False))
     claims = {row["claim"]: row for row in whole["claims"]}
     assert (whole["unexplained_claims"], whole["stale_claims"]) == (0, [])
@@ -84,3 +94,26 @@ def test_a_rerun_is_strict_json():
     whole = json.loads(json.dumps(rerun_json(report), allow_nan=False))
     assert (whole["passes"], whole["matched"], len(whole["mismatches"])) == (False, 1, 1)
     assert whole["tolerances"] == {"dp-ebm-gdp": 1e-6}
+
+
+@pytest.mark.parametrize("style", [PLAIN, COMPARE])
+def test_csv_reads_back(style):
+    frame = pd.read_csv(io.StringIO(csv_tables(tables(style), style)))
+    frame = frame[frame.dataset == "adult"]
+    gdp = frame[(frame.method == "dp-ebm-gdp") & (frame.epsilon == 1)]
+    assert gdp["mean"].item() == pytest.approx(0.883)
+    assert gdp.is_best.item()
+    assert math.isinf(frame[frame.method == "ebm"].epsilon.item())
+    broken = frame[frame.method == "broken"]
+    assert (broken.failed.item(), broken["mean"].isna().item()) == (2, True)
+    assert ("verdict" in frame) is style.compare
+
+
+@pytest.mark.parametrize("style", [PLAIN, COMPARE])
+def test_json_reads_back_to_the_same_numbers_as_csv(style):
+    rows = json.loads(json_tables(tables(style), style))
+    frame = pd.read_csv(io.StringIO(csv_tables(tables(style), style)))
+    assert [row["method"] for row in rows] == list(frame.method)
+    means = [math.nan if row["mean"] is None else row["mean"] for row in rows]
+    assert means == pytest.approx(list(frame["mean"]), nan_ok=True)
+    assert next(r for r in rows if r["method"] == "ebm")["epsilon"] is None
