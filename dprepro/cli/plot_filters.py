@@ -37,7 +37,7 @@ def filters(
     from dprepro.config import load_config
     from dprepro.inspect.explaining import explain
     from dprepro.inspect.fitting import choose_tasks
-    from dprepro.report.draw.figures import save_figures
+    from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.filters import draw_filters
 
     experiment = load_config(config)

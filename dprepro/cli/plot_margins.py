@@ -32,7 +32,7 @@ def margins(
     from dprepro.config import load_config
     from dprepro.inspect.fitting import choose_one
     from dprepro.inspect.voting import run_boosting
-    from dprepro.report.draw.figures import save_figures
+    from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.margins import draw_margins
 
     experiment = load_config(config)

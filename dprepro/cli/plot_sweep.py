@@ -26,7 +26,7 @@ def sweep(
 
     Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
     """
-    from dprepro.report.draw.figures import save_figures
+    from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
     from dprepro.report.read.metrics import find_metric
     from dprepro.report.text import file_names

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from dprepro.errors import DpreproError
 from dprepro.inspect.pictured import Explained, Explanations
-from dprepro.report.draw.figures import save_figures
+from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.filters import draw_filters
 from dprepro.report.text import file_names, plain, shortened
 

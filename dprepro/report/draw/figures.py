@@ -1,38 +1,20 @@
-"""Draw curves with matplotlib: readable in greyscale, safe for colour-blind readers."""
+"""Draw curves with matplotlib."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from dprepro.errors import DpreproError
 from dprepro.report.draw.curves import Panel, Point
+from dprepro.report.draw.files import save_figures
+from dprepro.report.draw.style import Look, looks, metric_label, open_frame
 from dprepro.report.text import file_names, plain
-
-FORMATS = ("png", "svg")
-
-# Okabe and Ito's palette without yellow, which vanishes on white. Line style and marker tell the
-# methods apart without any colour.
-_COLOURS = ("#0072B2", "#D55E00", "#000000", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-_DASHES: tuple[Any, ...] = (
-    "-",
-    "--",
-    ":",
-    "-.",
-    (0, (8, 2)),
-    (0, (3, 1, 1, 1, 1, 1)),
-    (0, (1, 3)),
-)
-_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 
 # The axis counts octaves of epsilon. The non-private twins stand so far to the right of the last.
 _GAP = 1.5
@@ -41,15 +23,6 @@ _SPREAD = 0.7
 _COLUMNS = 4
 # An axis has room for so many labels.
 _TICKS = 9
-
-
-@dataclass(frozen=True)
-class Look:
-    """How one method is drawn."""
-
-    colour: str
-    dash: Any
-    marker: str
 
 
 def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str]) -> list[Path]:
@@ -73,52 +46,9 @@ def _parts(panel: Panel) -> tuple[str, ...]:
     return "curves", panel.metric.name, panel.dataset, panel.table
 
 
-def save_figures(figures: Mapping[str, Figure], folder: Path, formats: Iterable[str]) -> list[Path]:
-    """Write each figure as NAME.FORMAT, for every format, and return the paths.
-
-    The same figures give the same bytes.
-
-    Raises
-    ------
-    DpreproError
-        If a file cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return _save_figures(figures, folder, formats)
-    except OSError as error:
-        raise DpreproError(
-            f"{error.filename or folder}: cannot be written: {error.strerror or error}; choose "
-            "with --output and --name"
-        ) from error
-
-
-def _save_figures(
-    figures: Mapping[str, Figure], folder: Path, formats: Iterable[str]
-) -> list[Path]:
-    paths = []
-    # Without a salt, matplotlib makes up new identifiers in each SVG file.
-    with matplotlib.rc_context({"svg.hashsalt": "dprepro"}):
-        for (name, figure), ending in itertools.product(figures.items(), formats):
-            paths.append(folder / f"{name}.{ending}")
-            metadata = {"Date": None} if ending == "svg" else {}
-            figure.savefig(paths[-1], dpi=150, metadata=metadata, bbox_inches="tight")
-    return paths
-
-
 def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
     """Return a look for each title of a curve, the same in all panels."""
     return looks(curve.title for panel in panels for curve in panel.curves)
-
-
-def looks(titles: Iterable[str]) -> dict[str, Look]:
-    """Return a look for each distinct title, by place."""
-    return {
-        title: Look(
-            _COLOURS[i % len(_COLOURS)], _DASHES[i % len(_DASHES)], _MARKERS[i % len(_MARKERS)]
-        )
-        for i, title in enumerate(dict.fromkeys(titles))
-    }
 
 
 def draw_curves(
@@ -212,15 +142,12 @@ def _label(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
     axes.set_xlim(min(shown.values()) - 0.5, max(shown.values()) + 0.5)
     if math.inf in shown and len(shown) > 1:
         axes.axvline(shown[math.inf] - _GAP / 2, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)))
-    better = "higher" if panel.metric.higher_is_better else "lower"
     axes.set_xlabel("ε", labelpad=-6 if math.inf in shown else 2)
-    axes.set_ylabel(f"{panel.metric.title} ({better} is better)")
+    axes.set_ylabel(metric_label(panel.metric))
     axes.set_title(plain(panel.title), fontsize=11, pad=6 + 9 * len(panel.notes))
     lines = axes.text(0.5, 1.01, plain("\n".join(panel.notes)), transform=axes.transAxes)
     lines.set(ha="center", va="bottom", fontsize=7, color="0.3", in_layout=False)
-    axes.grid(axis="y", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes, grid=True)
 
 
 def _tick_names(places: Mapping[float, float]) -> list[str]:

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dprepro.inspect.pictured import Explained, Explanations
+from dprepro.report.draw.style import BLUE, ORANGE, open_frame
 from dprepro.report.text import plain, shortened
 
-_POSITIVE, _NEGATIVE = "#0072B2", "#D55E00"
 _BARS = 12
 _LONGEST_NAME = 28
 
@@ -87,14 +87,14 @@ def _draw_bars(found: Explanations) -> Figure:
         strips = np.stack([_normalised(model.vectors[row, 0]) for model in models])
         order = np.argsort(-np.abs(strips).max(axis=0), kind="stable")[:_BARS][::-1]
         for axes, model, values in zip(grid[row], models, strips, strict=True):
-            colours = [_POSITIVE if value > 0 else _NEGATIVE for value in values[order]]
+            colours = [BLUE if value > 0 else ORANGE for value in values[order]]
             axes.barh(range(len(order)), values[order], color=colours)
             names = [plain(shortened(found.names[k], _LONGEST_NAME)) for k in order]
             axes.set_yticks(range(len(order)), names, fontsize=7)
             axes.axvline(0, color="0.5", linewidth=0.6)
             axes.set_xlim(-1.05, 1.05)
             axes.tick_params(axis="x", labelsize=7)
-            axes.spines[["top", "right"]].set_visible(False)
+            open_frame(axes)
             title = f"{model.title}\nsays {model.predicted[row]}, weight {model.captions[row][0]}"
             axes.set_title(plain(title), fontsize=8)
         grid[row, 0].set_ylabel(plain(f"label {found.labels[row]}"), fontsize=8)

@@ -14,15 +14,16 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.report.draw.figures import save_figures
+from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.shape_ranges import equally_wide, has_room, heights, in_range, variation
+from dprepro.report.draw.style import BLUE, ORANGE, open_frame
 from dprepro.report.text import file_names, plain, shortened
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
     from dprepro.additive.shapes import Shape
 
-FUNCTION, RELEASED, ROWS = "#0072B2", "#D55E00", "0.82"
+FUNCTION, RELEASED, ROWS = BLUE, ORANGE, "0.82"
 
 # The lowest part of a panel belongs to the density of the rows.
 _STRIP = 0.18
@@ -200,7 +201,7 @@ def draw_shape(axes: Axes, shape: Shape, limits: tuple[float, float] | None = No
     else:
         _draw_numbers(axes, shape, shape.edges)
     axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes)
 
 
 def _draw_numbers(axes: Axes, shape: Shape, edges: np.ndarray) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dprepro.errors import DpreproError
 from dprepro.report.draw.curves import Point
-from dprepro.report.draw.figures import Look, looks
+from dprepro.report.draw.style import Look, looks, metric_label, open_frame
 from dprepro.report.levels import with_level
 from dprepro.report.read.metrics import Metric
 from dprepro.report.read.results import ResultCell, Results
@@ -104,7 +105,9 @@ def _sweep(title: str, by_value: Mapping[float | None, ResultCell], metric: str)
         for value, cell in by_value.items()
     }
     level = points.pop(None, None)
-    return Sweep(title, tuple(sorted((float(v), p) for v, p in points.items() if v)), level)
+    return Sweep(
+        title, tuple(sorted((float(v), p) for v, p in points.items() if v is not None)), level
+    )
 
 
 def draw_sweeps(sweeps: Sequence[Sweep], parameter: str, metric: Metric, heading: str) -> Figure:
@@ -113,34 +116,37 @@ def draw_sweeps(sweeps: Sequence[Sweep], parameter: str, metric: Metric, heading
     axes = figure.subplots()
     chosen = looks(sweep.title for sweep in sweeps)
     for sweep in sweeps:
-        look: Look = chosen[sweep.title]
-        values = [value for value, _ in sweep.points]
-        axes.errorbar(
-            values,
-            [point.mean for _, point in sweep.points],
-            yerr=[point.sd or 0.0 for _, point in sweep.points],
-            color=look.colour, linestyle=look.dash, marker=look.marker, markersize=4.5,
-            linewidth=1.4, elinewidth=0.9, capsize=2, label=plain(sweep.title),
-        )  # fmt: skip
-        if sweep.level is not None:
-            axes.axhline(
-                sweep.level.mean, color=look.colour, linestyle=(0, (1, 2)), linewidth=1.2,
-                label=plain(f"{sweep.title}, none"),
-            )  # fmt: skip
-    known = sorted({value for sweep in sweeps for value, _ in sweep.points})
-    if known and known[-1] > _LOGARITHMIC_FROM * known[0] > 0:
-        axes.set_xscale("log", base=2)
-    axes.set_xticks(known, [f"{value:g}" for value in known])
-    axes.minorticks_off()
-    better = "higher" if metric.higher_is_better else "lower"
+        _draw_sweep(axes, sweep, chosen[sweep.title])
+    _set_values(axes, sorted({value for sweep in sweeps for value, _ in sweep.points}))
     axes.set_xlabel(plain(parameter))
-    axes.set_ylabel(f"{metric.title} ({better} is better)")
+    axes.set_ylabel(metric_label(metric))
     axes.set_title(plain(heading), fontsize=11)
-    axes.grid(axis="y", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes, grid=True)
     axes.legend(frameon=False, fontsize=9)
     return figure
+
+
+def _draw_sweep(axes: Axes, sweep: Sweep, look: Look) -> None:
+    axes.errorbar(
+        [value for value, _ in sweep.points],
+        [point.mean for _, point in sweep.points],
+        yerr=[point.sd or 0.0 for _, point in sweep.points],
+        color=look.colour, linestyle=look.dash, marker=look.marker, markersize=4.5,
+        linewidth=1.4, elinewidth=0.9, capsize=2, label=plain(sweep.title),
+    )  # fmt: skip
+    if sweep.level is not None:
+        axes.axhline(
+            sweep.level.mean, color=look.colour, linestyle=(0, (1, 2)), linewidth=1.2,
+            label=plain(f"{sweep.title}, none"),
+        )  # fmt: skip
+
+
+def _set_values(axes: Axes, values: Sequence[float]) -> None:
+    """Put a tick at each value; values that span many octaves stand on a logarithmic axis."""
+    if values and values[-1] > _LOGARITHMIC_FROM * values[0] > 0:
+        axes.set_xscale("log", base=2)
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
 
 
 def _defaults(cell: ResultCell) -> Mapping[str, Any]:

@@ -14,9 +14,6 @@ from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.report.read.metrics import Tolerance
 from dprepro.report.read.results import Results
 
-# Verdicts that can tell whether a listed deviation is still there.
-_FINAL = (Verdict.REPRODUCED, Verdict.BETTER, Verdict.WORSE)
-
 
 @dataclass(frozen=True)
 class Stale:
@@ -173,6 +170,6 @@ def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdi
             continue
         if entry.expected == cell.verdict.value:
             cell = replace(cell, explanation=entry.reason)
-        elif cell.verdict in _FINAL:
+        elif cell.verdict.is_final:
             stale.append(Stale(cell, entry))
     return cell, stale

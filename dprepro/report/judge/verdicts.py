@@ -32,6 +32,11 @@ class Verdict(str, Enum):
         return self in (Verdict.BETTER, Verdict.WORSE)
 
     @property
+    def is_final(self) -> bool:
+        """Whether it rests on a mean over all the splits that a verdict takes."""
+        return self is Verdict.REPRODUCED or self.is_deviation
+
+    @property
     def symbol(self) -> str:
         """One character for narrow tables."""
         return {

@@ -91,6 +91,11 @@ class ResultTable:
     table: str | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def entries(self) -> list[tuple[Group, Entry]]:
+        """All entries, row by row, each with its group."""
+        return [(group, entry) for group in self.groups for row in group.rows for entry in row]
+
 
 def _present(headings: Sequence[Column], labels: set[str]) -> list[Column]:
     """Return the headings whose method appears, or whose non-private twin does and no other has."""

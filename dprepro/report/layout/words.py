@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
-from dprepro.report.read.cell import TUNED_NOTE
+from dprepro.report.read.cell import TUNED_NOTE, ResultCell
 
 
 @dataclass(frozen=True)
@@ -33,29 +33,48 @@ class Words:
 def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
     """Put an entry into words; numbers get the group's digits after the point."""
     result, verdict = entry.result, entry.verdict if style.compare else None
-    measured, marks = "", []
+    measured = published = ""
     if result and result.splits(metric):
         measured = number(result.mean(metric), result.sd(metric), group.decimals)
-    if result and not result.is_complete(metric, entry.planned):
+    if verdict:
+        printed = verdict.published
+        published = number(printed.mean, printed.std, printed.decimals)
+    marks = [_progress(entry, metric, verdict), *_standing(result, style)]
+    mark = "; ".join(filter(None, marks))
+    return Words(
+        measured,
+        f"[{mark}]" if mark else "",
+        published,
+        verdict.verdict if verdict else None,
+        entry.is_best,
+    )
+
+
+def _progress(entry: Entry, metric: str, verdict: CellVerdict | None) -> str:
+    """Say what keeps an entry from being one complete result; empty where nothing does."""
+    result = entry.result
+    if entry.clash:
+        return entry.clash.mark
+    if result is None:
+        return ""
+    if not result.is_complete(metric, entry.planned):
         if result.skipped and not result.splits(metric) and not result.failed:
-            marks.append("skipped")
-        else:
-            failed = f", {result.failed} failed" if result.failed else ""
-            marks.append(f"{result.splits(metric)}/{entry.planned}{failed}")
-    elif entry.clash:
-        marks.append(entry.clash.mark)
-    elif result and verdict and verdict.note and verdict.tolerance is not None:
-        marks.append(verdict.note)
-    if result and result.is_unverified:
-        marks.append("unverified")
-    if result and result.is_tuned:
-        marks.append("tuned")
-    if style.true_epsilon and result and result.true_epsilon is not None:
-        marks.append(f"ε {result.true_epsilon:.3g}")
-    printed = verdict.published if verdict else None
-    published = number(printed.mean, printed.std, printed.decimals) if printed else ""
-    mark = f"[{'; '.join(marks)}]" if marks else ""
-    return Words(measured, mark, published, verdict.verdict if verdict else None, entry.is_best)
+            return "skipped"
+        failed = f", {result.failed} failed" if result.failed else ""
+        return f"{result.splits(metric)}/{entry.planned}{failed}"
+    return verdict.note if verdict and verdict.tolerance is not None else ""
+
+
+def _standing(result: ResultCell | None, style: Style) -> Iterator[str]:
+    """Yield what a reader must know of the privacy and the parameters of a result."""
+    if result is None:
+        return
+    if result.is_unverified:
+        yield "unverified"
+    if result.is_tuned:
+        yield "tuned"
+    if style.true_epsilon and result.true_epsilon is not None:
+        yield f"ε {result.true_epsilon:.3g}"
 
 
 def number(mean: float, sd: float | None, decimals: int) -> str:
@@ -85,32 +104,38 @@ def verdict_figures(cell: CellVerdict) -> list[str]:
 
 def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
     """Return the sentences below a table: what its marks mean, and why entries are missing."""
-    entries = [(e, t) for t in tables for g in t.groups for row in g.rows for e in row]
+    entries = [(entry, table.metric.name) for table in tables for _, entry in table.entries]
+    results = [entry.result for entry, _ in entries if entry.result]
     lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
-    if any(e.result and not e.result.is_complete(t.metric.name, e.planned) for e, t in entries):
+    if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):
         lines.append("[n/m]: n of the m splits that make it complete have finished.")
-    if any(e.clash for e, _ in entries):
+    if any(entry.clash for entry, _ in entries):
         lines.append("[n results]: configs differ in its settings, see the notes.")
-    if style.true_epsilon and any(
-        e.result and e.result.true_epsilon is not None for e, _ in entries
-    ):
-        lines.append("[ε]: what the guarantee really spends, recomposed from the ledger.")
-    if any(e.result and e.result.is_unverified for e, _ in entries):
-        lines.append(
-            f"[unverified]: the method {NO_LEDGER}; nothing says what was really spent, and it is "
-            "never the best of a row."
-        )
-    if any(e.result and e.result.is_tuned for e, _ in entries):
-        lines.append(f"[tuned]: {TUNED_NOTE}.")
+    lines += _standing_legend(results, style)
     judged = {e.verdict.verdict for e, _ in entries if style.compare and e.verdict}
     if judged:
         symbols = ", ".join(f"{v.symbol} {v.value}" for v in Verdict if v in judged)
         lines.append(f"In brackets the published value and the verdict: {symbols}.")
-    reasons = dict.fromkeys(
-        f"{e.label}: {message}" for e, _ in entries if e.result for message in e.result.messages
-    )
-    notes = dict.fromkeys(f"Note: {note}" for table in tables for note in table.notes)
-    return [*lines, *notes, *reasons]
+    notes = [f"Note: {note}" for table in tables for note in table.notes]
+    reasons = [
+        f"{entry.label}: {message}"
+        for entry, _ in entries
+        if entry.result
+        for message in entry.result.messages
+    ]
+    return [*lines, *dict.fromkeys(notes), *dict.fromkeys(reasons)]
+
+
+def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[str]:
+    if style.true_epsilon and any(result.true_epsilon is not None for result in results):
+        yield "[ε]: what the guarantee really spends, recomposed from the ledger."
+    if any(result.is_unverified for result in results):
+        yield (
+            f"[unverified]: the method {NO_LEDGER}; nothing says what was really spent, and it is "
+            "never the best of a row."
+        )
+    if any(result.is_tuned for result in results):
+        yield f"[tuned]: {TUNED_NOTE}."
 
 
 def heading(table: ResultTable) -> str:

@@ -179,9 +179,7 @@ def _unjudged(documents: Iterable[Document]) -> dict[str, int]:
 
 def _shown(runs: Runs, tables: Iterable[ResultTable]) -> Runs:
     """Keep what belongs to results that stand in the tables."""
-    results = [
-        e.result for t in tables for g in t.groups for row in g.rows for e in row if e.result
-    ]
+    results = [entry.result for t in tables for _, entry in t.entries if entry.result]
     journals = {name for result in results for name in result.journals}
     places = {(result.dataset, result.task.label) for result in results}
     return Runs(

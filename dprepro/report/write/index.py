@@ -17,6 +17,9 @@ _MOST_OWN = 8
 _MOST_NAMES = 40
 _LONGEST_NAME = 16
 
+_Placed = Mapping[tuple[str, str], Sequence[ResultCell]]
+"""By (document, table), the cells that stand there."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -58,41 +61,52 @@ def build_index(results: Results, documents: Sequence[Document]) -> Index:
         for cell in (*results.cells, *results.planned)
         if cell.values or cell.failed or not cell.skipped
     ]
-    placed = {
-        (document.paper, name): found
-        for document, places in ((d, printed_places(d)) for d in documents)
-        for name in document.tables
-        if (
-            found := [
-                cell
-                for cell in measured
-                if not _is_unknown(cell, results) and stands_in(cell, document, name, places)
-            ]
-        )
-    }
-    parts = [_printed(document, documents, placed) for document in documents]
+    known = [cell for cell in measured if not _is_unknown(cell, results)]
+    placed = _placed(known, documents)
     printed = {id(cell) for found in placed.values() for cell in found}
     own = [cell for cell in measured if id(cell) not in printed]
-    journals = dict.fromkeys(name for cell in own for name in cell.journals)
-    lines = tuple(
-        _line(name, _title(results, name), [c.part(name) for c in own if name in c.journals])
-        for name in journals
-    )
-    parts.append(Part("Configs without a printed table", "dprepro table NAME", lines))
-    partial = {
-        id(cell)
-        for document in documents
-        for name in document.tables
-        for cell in placed.get((document.paper, name), ())
-        if _is_partial(cell, document, name)
-    } | {id(cell) for cell in own if _is_partial(cell)}
+    parts = [_printed(document, documents, placed) for document in documents]
+    parts.append(_unprinted(own, results))
     return Index(
         tuple(part for part in parts if part.lines),
         tuple(dict.fromkeys(cell.dataset for cell in measured)),
         results.journals,
         len(measured),
-        len(partial),
+        _count_partial(own, placed, documents),
     )
+
+
+def _placed(cells: Sequence[ResultCell], documents: Iterable[Document]) -> _Placed:
+    """Return the cells that stand in each printed table; tables without any are left out."""
+    placed = {}
+    for document in documents:
+        places = printed_places(document)
+        for name in document.tables:
+            found = [cell for cell in cells if stands_in(cell, document, name, places)]
+            if found:
+                placed[document.paper, name] = found
+    return placed
+
+
+def _unprinted(cells: Sequence[ResultCell], results: Results) -> Part:
+    """Return the part of configs that hold results of no printed table."""
+    journals = dict.fromkeys(name for cell in cells for name in cell.journals)
+    lines = tuple(
+        _line(name, _title(results, name), [c.part(name) for c in cells if name in c.journals])
+        for name in journals
+    )
+    return Part("Configs without a printed table", "dprepro table NAME", lines)
+
+
+def _count_partial(
+    own: Iterable[ResultCell], placed: _Placed, documents: Iterable[Document]
+) -> int:
+    """Count the cells that some table marks as partial, each once."""
+    by_name = {document.paper: document for document in documents}
+    partial = {id(cell) for cell in own if _is_partial(cell)}
+    for (paper, name), found in placed.items():
+        partial |= {id(cell) for cell in found if _is_partial(cell, by_name[paper], name)}
+    return len(partial)
 
 
 def render_index(index: Index, folder: Path, width: int) -> str:
@@ -114,16 +128,7 @@ def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
         return
     for part in index.parts:
         yield ""
-        yield f"{part.heading}: {part.command}"
-        shown = part.lines if part.command != "dprepro table NAME" else part.lines[:_MOST_OWN]
-        for line in shown:
-            count = _count(line.cells, "cell") + (
-                f", {line.partial} in part" if line.partial else ""
-            )
-            text = f"  {line.name:<{_LONGEST_NAME}} {line.title} ({count})"
-            yield text if len(text) <= width else _cut(line, count, width)
-        if rest := [line.name for line in part.lines[len(shown) :]]:
-            yield from _wrapped(_names(rest), width)
+        yield from _part_lines(part, width)
     yield ""
     yield "Datasets: dprepro table NAME"
     yield from _wrapped(_names(index.datasets), width)
@@ -133,6 +138,17 @@ def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
         "ours: --compare. To a file: --format markdown, latex, csv or json.",
         width,
     )
+
+
+def _part_lines(part: Part, width: int) -> Iterator[str]:
+    yield f"{part.heading}: {part.command}"
+    shown = part.lines if part.command != "dprepro table NAME" else part.lines[:_MOST_OWN]
+    for line in shown:
+        count = _count(line.cells, "cell") + (f", {line.partial} in part" if line.partial else "")
+        text = f"  {line.name:<{_LONGEST_NAME}} {line.title} ({count})"
+        yield text if len(text) <= width else _cut(line, count, width)
+    if rest := [line.name for line in part.lines[len(shown) :]]:
+        yield from _wrapped(_names(rest), width)
 
 
 def _cut(line: Line, count: str, width: int) -> str:
@@ -158,7 +174,7 @@ def _count(number: int, what: str) -> str:
 def _printed(
     document: Document,
     documents: Sequence[Document],
-    placed: Mapping[tuple[str, str], Sequence[ResultCell]],
+    placed: _Placed,
 ) -> Part:
     lines = tuple(
         _line(name, layout.title, placed[document.paper, name], document, name)

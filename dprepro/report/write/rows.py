@@ -14,7 +14,7 @@ from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict
-from dprepro.report.layout.view import ResultTable
+from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.layout.words import Style
 from dprepro.report.read.results import ResultCell
 
@@ -28,25 +28,27 @@ def table_rows(tables: Iterable[ResultTable], compare: bool) -> Iterator[FlatRow
     Of several results with different settings each gets a row; `config` tells them apart.
     """
     for table in tables:
-        for group in table.groups:
-            seen = set()
-            for entry in (entry for row in group.rows for entry in row):
-                place = (entry.label, entry.epsilon)
-                clashing = entry.clash.cells if entry.clash else ()
-                if place in seen or not (entry.result or entry.verdict or clashing):
-                    continue
+        seen = set()
+        for group, entry in table.entries:
+            place = (id(group), entry.label, entry.epsilon)
+            results = entry.clash.cells if entry.clash else (entry.result,)
+            if place not in seen and (entry.result or entry.verdict or entry.clash):
                 seen.add(place)
-                for result in clashing or (entry.result,):
-                    planned = None if clashing else entry.planned
-                    row: FlatRow = {"paper": table.paper, "table": table.table}
-                    row |= {"dataset": group.dataset, "method": entry.label}
-                    row |= {"epsilon": _finite(entry.epsilon), "metric": table.metric.name}
-                    row |= {"is_best": entry.is_best}
-                    row |= _measured(result, table.metric.name, planned)
-                    row["config"] = list(result.journals) if result else []
-                    if compare:
-                        row |= _judged(entry.verdict)
-                    yield row
+                for result in results:
+                    yield _entry_row(table, group, entry, result, compare)
+
+
+def _entry_row(
+    table: ResultTable, group: Group, entry: Entry, result: ResultCell | None, compare: bool
+) -> FlatRow:
+    planned = None if entry.clash else entry.planned
+    row: FlatRow = {"paper": table.paper, "table": table.table}
+    row |= {"dataset": group.dataset, "method": entry.label}
+    row |= {"epsilon": _finite(entry.epsilon), "metric": table.metric.name}
+    row |= {"is_best": entry.is_best}
+    row |= _measured(result, table.metric.name, planned)
+    row["config"] = list(result.journals) if result else []
+    return row | _judged(entry.verdict) if compare else row
 
 
 def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:

@@ -53,6 +53,11 @@ def test_each_privacy_level_is_a_curve_and_none_is_a_level():
     assert sorted(labels) == ["DP-LLM", "DP-LLM, ε=2", "DP-LLM, ε=2, none"]
 
 
+def test_a_value_of_zero_is_a_point_like_any_other():
+    (sweep,) = sweeps(maps(0, 0.8), maps(3, 0.9))["mnist"]
+    assert [value for value, _ in sweep.points] == [0, 3]
+
+
 def test_without_a_sweep_there_is_nothing_to_draw():
     with pytest.raises(DpreproError, match="no results over several values of 'n_maps'"):
         sweeps(maps(1, 0.8), maps("default", 0.9, accountant="pld"))
