@@ -91,9 +91,9 @@ def table(config: str, *, results: str | Path = "results", compare: bool = False
     import pandas as pd
 
     from dprepro.published.document import select_documents
-    from dprepro.report.results import read_results
-    from dprepro.report.rows import table_rows
-    from dprepro.report.tables import build_tables
+    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.read.results import read_results
+    from dprepro.report.write.rows import table_rows
 
     found = read_results(Path(results), [config])
     tables = build_tables(found, select_documents(None), compare=compare)

@@ -15,15 +15,14 @@ from dprepro.cli.journals import (
     Paper,
     ResultsFolder,
     Tolerances,
-    console,
     read,
 )
 from dprepro.errors import DpreproError
 
 if TYPE_CHECKING:
-    from dprepro.report.check import CheckReport
-    from dprepro.report.rerun import RerunReport
-    from dprepro.report.results import Results
+    from dprepro.report.judge.check import CheckReport
+    from dprepro.report.judge.rerun import RerunReport
+    from dprepro.report.read.results import Results
 
 # The part that --fast runs again: a config whose tasks are among those of the full configs.
 FAST_CONFIG = "fast"
@@ -86,8 +85,8 @@ def check(
         load_deviations,
     )
     from dprepro.published.document import select_documents
-    from dprepro.report.check import check as judge_all
-    from dprepro.report.metrics import tolerances
+    from dprepro.report.judge.check import check_documents
+    from dprepro.report.read.metrics import tolerances
 
     widths = tolerances(tolerance)
     documents = select_documents(paper)
@@ -98,7 +97,7 @@ def check(
         found, rerun, min_splits = _run_again(results, data_dir, jobs)
     else:
         found = read(results, config)
-    report = judge_all(documents, found, explained, widths, min_splits, explained_claims)
+    report = check_documents(documents, found, explained, widths, min_splits, explained_claims)
     if fast:
         report = report.of_measured()
     if not (fast or report.measured):
@@ -123,8 +122,8 @@ def _run_again(
     from dprepro.experiment.display import display_for
     from dprepro.experiment.journal import read_journal
     from dprepro.experiment.run import Options, journal_path, run
-    from dprepro.report.rerun import compare_records
-    from dprepro.report.results import journal_paths
+    from dprepro.report.judge.rerun import compare_records
+    from dprepro.report.read.results import journal_paths
 
     before = [read_journal(path) for path in journal_paths(committed)]
     config = load_config(FAST_CONFIG)
@@ -145,8 +144,9 @@ def _show(
     verbose: bool,
     format: CheckFormat,
 ) -> None:
-    from dprepro.report import render_check
-    from dprepro.report.rows import check_json, rerun_json
+    from dprepro.report.write.check import render_cells, render_check, render_rerun
+    from dprepro.report.write.rows import check_json, rerun_json
+    from dprepro.terminal import console
 
     if format is CheckFormat.JSON:
         outcome = check_json(report, require_all)
@@ -156,7 +156,7 @@ def _show(
         return
     screen = console()
     if verbose:
-        screen.print(render_check.render_cells(report.verdicts))
-    screen.print(render_check.render_check(report, require_all))
+        screen.print(render_cells(report.verdicts))
+    screen.print(render_check(report, require_all))
     if rerun is not None:
-        screen.print(render_check.render_rerun(rerun))
+        screen.print(render_rerun(rerun))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from dprepro.report.results import Plan, Results
+    from dprepro.report.read.plans import JournalPlan
+    from dprepro.report.read.results import Results
 
 ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of the journals.")]
 Configs = Annotated[
@@ -34,41 +32,38 @@ Tolerances = Annotated[
 ]
 DEFAULT_FOLDER = Path("results")
 
-# Wide enough for six methods; a terminal uses its own width.
-_FILE_WIDTH = 180
-
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
     """Read the journals of `folder`: of each, what its plan asks for."""
-    from dprepro.report.results import read_results
+    from dprepro.report.read.results import read_results
 
     return read_results(folder, configs or [], assumed_plans(folder, configs or []))
 
 
-def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, Plan]:
+def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan]:
     """Return, for each journal that states no plan, that of the built-in config of its name."""
     from dprepro.config import config_names
     from dprepro.experiment.journal import states_plan
-    from dprepro.report.results import journal_paths
+    from dprepro.report.read.results import journal_paths
 
     builtin = set(config_names())
     paths = [path for path in journal_paths(folder, configs) if path.stem in builtin]
     return {path.stem: _assumed(path.stem) for path in paths if not states_plan(path)}
 
 
-def _assumed(name: str) -> Plan:
+def _assumed(name: str) -> JournalPlan:
     """Return the plan of a built-in config; without tasks where they depend on data not here."""
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
     from dprepro.experiment.stated import state_plan
-    from dprepro.report.plans import Plan
+    from dprepro.report.read.plans import JournalPlan
 
     config = load_config(name)
     try:
-        return Plan.stated(state_plan(config, (planned.task for planned in plan(config))))
+        return JournalPlan.stated(state_plan(config, (planned.task for planned in plan(config))))
     except DpreproError:
-        return replace(Plan.stated(state_plan(config, ())), cells=None)
+        return replace(JournalPlan.stated(state_plan(config, ())), cells=None)
 
 
 def method_titles() -> dict[str, str]:
@@ -81,13 +76,3 @@ def method_titles() -> dict[str, str]:
     except DpreproError as error:
         typer.echo(f"methods are shown by name: {error}", err=True)
         return {}
-
-
-def console() -> Console:
-    """Return a console of the terminal's width; for a file or a pipe, of COLUMNS or else wide.
-
-    A value of COLUMNS that is not a positive number is ignored.
-    """
-    from rich.console import Console
-
-    return Console(width=shutil.get_terminal_size((_FILE_WIDTH, 0)).columns)

@@ -36,7 +36,7 @@ def ledger(
     """
     from dprepro.config import load_config
     from dprepro.inspect.ledgers import planned_ledgers
-    from dprepro.report import ledgers as render
+    from dprepro.report.write import ledgers as render
 
     found = planned_ledgers(
         load_config(config), tuple(method or ()), tuple(epsilon or ()), data_dir
@@ -48,7 +48,7 @@ def ledger(
         for planned in found:
             console.print(render.detail(planned))
     else:
-        console.print(render.overview(found))
+        console.print(render.ledger_overview(found))
         console.print("\nTo see a ledger in full, give both --method and --epsilon.")
     if method and any(planned.error for planned in found):
         raise typer.Exit(2)

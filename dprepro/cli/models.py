@@ -80,7 +80,7 @@ def _promise(model: AdditiveModel, task: Task) -> str:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""
         return f"fitted without privacy{advice}"
     from dprepro.experiment.circumstances import SPLIT
-    from dprepro.report.ledgers import verdict
+    from dprepro.report.write.ledgers import verdict
 
     of_split = f" (taken as public: {SPLIT})" if SPLIT in ledger.assumed_public else ""
     return f"{verdict(ledger)}{of_split}"
@@ -156,19 +156,21 @@ def _outcome(done: Edit | None, undone: bool, target: Path) -> str:
 def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     from dprepro.additive.editing import position_of
     from dprepro.additive.shapes import shapes_of
-    from dprepro.cli.journals import console
-    from dprepro.report import models as render
+    from dprepro.report.write import models as render
+    from dprepro.terminal import console
 
     shapes = shapes_of(model)
     if feature is not None:
         console().print(render.bins(shapes[position_of(model, feature)]))
         return
-    console().print(render.overview(shapes, str(path), model.intercept_, map(str, model.edits_)))
+    console().print(
+        render.model_overview(shapes, str(path), model.intercept_, map(str, model.edits_))
+    )
     ledger: Any = getattr(model, "ledger_", None)
     if ledger is not None:
-        from dprepro.report.ledgers import describe
+        from dprepro.report.write.ledgers import ledger_in_full
 
-        console().print(describe(ledger, "[bold]Ledger[/], as stated in the file"))
+        console().print(ledger_in_full(ledger, "[bold]Ledger[/], as stated in the file"))
 
 
 def score(
@@ -188,12 +190,12 @@ def score(
     from dprepro.additive.editing import undo
     from dprepro.additive.file import load_model, model_from_json, model_to_json
     from dprepro.cli import private
-    from dprepro.cli.journals import console
     from dprepro.config import load_config
     from dprepro.data import says_private
     from dprepro.inspect.fitting import score_held_out
     from dprepro.inspect.origin import trained_on
-    from dprepro.report import models as render
+    from dprepro.report.write import models as render
+    from dprepro.terminal import console
 
     loaded = load_model(model)
     experiment = load_config(config)

@@ -70,10 +70,10 @@ def curves(
     Example: dprepro plot curves --metric auc --output out/figures --format svg
     """
     from dprepro.published.document import select_documents
-    from dprepro.report.curves import build_panels
-    from dprepro.report.figures import write_figures
-    from dprepro.report.metrics import find_metric
-    from dprepro.report.tables import build_tables
+    from dprepro.report.draw.curves import build_panels
+    from dprepro.report.draw.figures import write_figures
+    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.read.metrics import find_metric
 
     if metric is not None:
         find_metric(metric)
@@ -133,7 +133,7 @@ def shapes(
     from dprepro.errors import DpreproError
     from dprepro.inspect.fitting import choose_tasks, describe, fit_model
     from dprepro.inspect.origin import why_not_for_release
-    from dprepro.report.shapes import (
+    from dprepro.report.draw.shapes import (
         column_of,
         left_out,
         most_important,

@@ -39,13 +39,13 @@ def filters(
     from dprepro.config import load_config
     from dprepro.inspect.explaining import explain
     from dprepro.inspect.fitting import choose_tasks
-    from dprepro.report.figures import save_figures
-    from dprepro.report.filters import draw
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.filters import draw_filters
 
     experiment = load_config(config)
     tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir, identify=False)
     private.warn(tasks[0].is_private, "the picture shows held-out rows")
     found = explain(experiment, tasks, row or [0, 1], top, data_dir)
     endings = endings_of(format)
-    for path in save_figures({name: draw(found)}, output, endings):
+    for path in save_figures({name: draw_filters(found)}, output, endings):
         typer.echo(path)

@@ -34,8 +34,8 @@ def margins(
     from dprepro.config import load_config
     from dprepro.inspect.fitting import choose_one
     from dprepro.inspect.voting import run_boosting
-    from dprepro.report.figures import save_figures
-    from dprepro.report.margins import draw
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.margins import draw_margins
 
     experiment = load_config(config)
     tasks = [
@@ -43,7 +43,7 @@ def margins(
         for split in range(min(fits or experiment.splits, experiment.splits))
     ]
     private.warn(tasks[0].is_private, "the picture shows exact advantages and margins")
-    figure = draw(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
+    figure = draw_margins(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
     endings = endings_of(format)
     for path in save_figures({name: figure}, output, endings):
         typer.echo(path)

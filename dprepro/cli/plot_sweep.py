@@ -26,16 +26,16 @@ def sweep(
 
     Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
     """
-    from dprepro.report.figures import save_figures
-    from dprepro.report.metrics import find_metric
-    from dprepro.report.sweeps import build_sweeps, draw
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
+    from dprepro.report.read.metrics import find_metric
     from dprepro.report.text import file_names
 
     shown = find_metric(metric)
     found = build_sweeps(read(results, config), parameter, shown, method_titles())
     names = file_names(f"sweep-{parameter}-{dataset}" for dataset in found)
     figures = {
-        name: draw(sweeps, parameter, shown, dataset)
+        name: draw_sweeps(sweeps, parameter, shown, dataset)
         for name, (dataset, sweeps) in zip(names, found.items(), strict=True)
     }
     for path in save_figures(figures, output, endings_of(format)):

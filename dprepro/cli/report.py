@@ -46,14 +46,15 @@ def report(
     """
     from dprepro.published.deviations import load_claim_deviations, load_deviations
     from dprepro.published.document import select_documents
-    from dprepro.report.audits import read_audits
-    from dprepro.report.check import check
-    from dprepro.report.html import render_page
-    from dprepro.report.metrics import tolerances
+    from dprepro.report.draw.page_figures import figure_groups
+    from dprepro.report.judge.check import check_documents
+    from dprepro.report.layout.tables import build_tables
     from dprepro.report.page.content import Sources, build_page
-    from dprepro.report.results import read_results
-    from dprepro.report.runs import read_runs
-    from dprepro.report.tables import build_tables
+    from dprepro.report.page.html import render_page
+    from dprepro.report.read.audits import read_audits
+    from dprepro.report.read.metrics import tolerances
+    from dprepro.report.read.results import read_results
+    from dprepro.report.read.runs import read_runs
 
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
@@ -69,9 +70,10 @@ def report(
         titles=method_titles(),
     )
     explained, claims = load_deviations(), load_claim_deviations()
-    judged = check(documents, found, explained, widths, claim_deviations=claims)
+    judged = check_documents(documents, found, explained, widths, claim_deviations=claims)
     runs, audits = read_runs(results, config or (), plans), read_audits(results)
-    page = build_page(Sources(documents, tables, judged, runs, audits, results))
+    figures = figure_groups(tables, results)
+    page = build_page(Sources(documents, tables, judged, runs, audits, figures))
     # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.
     written = render_page(page).encode()
     try:

@@ -16,7 +16,6 @@ from dprepro.cli.journals import (
     Paper,
     ResultsFolder,
     Tolerances,
-    console,
     method_titles,
     read,
 )
@@ -24,7 +23,9 @@ from dprepro.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
     from dprepro.published.document import Document
-    from dprepro.report.results import Results
+    from dprepro.report.layout.view import ResultTable
+    from dprepro.report.layout.words import Style
+    from dprepro.report.read.results import Results
 
 
 class TableFormat(str, Enum):
@@ -95,9 +96,9 @@ def table(
     Example: dprepro table --metric auc --compare --format markdown
     """
     from dprepro.published.document import select_documents
-    from dprepro.report import render
-    from dprepro.report.metrics import find_metric, tolerances
-    from dprepro.report.tables import build_tables
+    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.layout.words import Style
+    from dprepro.report.read.metrics import find_metric, tolerances
 
     if metric is not None:
         find_metric(metric)
@@ -127,21 +128,31 @@ def table(
             )
             if shown not in tables
         ]
-    style = render.Style(compare, true_epsilon)
-    if format in (None, TableFormat.RICH):
-        console().print(render.rich_tables(tables, style))
+    _write(tables, Style(compare, true_epsilon), format or TableFormat.RICH)
+
+
+def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:
+    from dprepro.report.write.latex import latex_tables
+    from dprepro.report.write.markdown import markdown_tables
+    from dprepro.report.write.rows import csv_tables, json_tables
+    from dprepro.report.write.tables import rich_tables
+    from dprepro.terminal import console
+
+    if format is TableFormat.RICH:
+        console().print(rich_tables(tables, style))
         return
     writers = {
-        TableFormat.MARKDOWN: render.markdown_tables,
-        TableFormat.LATEX: render.latex_tables,
-        TableFormat.CSV: render.csv_tables,
-        TableFormat.JSON: render.json_tables,
+        TableFormat.MARKDOWN: markdown_tables,
+        TableFormat.LATEX: latex_tables,
+        TableFormat.CSV: csv_tables,
+        TableFormat.JSON: json_tables,
     }
     typer.echo(writers[format](tables, style))
 
 
 def _print_index(found: Results, documents: list[Document], folder: Path) -> None:
-    from dprepro.report.index import build_index, render_index
+    from dprepro.report.write.index import build_index, render_index
+    from dprepro.terminal import console
 
     width = min(console().width, _INDEX_WIDTH)
     typer.echo(render_index(build_index(found, documents), folder, width))

@@ -39,20 +39,20 @@ def tune(
     """
     from rich.table import Table
 
-    from dprepro.cli.journals import console
     from dprepro.cli.run import run_one
     from dprepro.config import load_config
     from dprepro.data.card import load_card
     from dprepro.experiment.run import Options
-    from dprepro.report.results import read_results
-    from dprepro.report.tuning import NOT_PAID, check_tunable, choose, tuned_config
+    from dprepro.report.judge.tuning import NOT_PAID, check_tunable, choose_settings, tuned_config
+    from dprepro.report.read.results import read_results
+    from dprepro.terminal import console
 
     experiment = load_config(config)
     check_tunable(experiment)
     terminal = console()
     options = Options(jobs=jobs, results=results, data_dir=data_dir)
     run_one(experiment, options, terminal, dry_run=False, profile=False)
-    choices = choose(experiment, read_results(results, [experiment.name]))
+    choices = choose_settings(experiment, read_results(results, [experiment.name]))
     table = Table("method", "epsilon", "best", experiment.metric, "of settings")
     for choice in choices:
         best = ", ".join(f"{name} {value}" for name, value in choice.params.items())

@@ -35,11 +35,11 @@ def votes(
     from rich.table import Table
 
     from dprepro.cli import private
-    from dprepro.cli.journals import console
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.inspect.fitting import choose_one, describe
     from dprepro.inspect.voting import fit_vote
+    from dprepro.terminal import console
 
     experiment = load_config(config)
     task = choose_one(experiment, method, epsilon, split, data_dir, identify=False)

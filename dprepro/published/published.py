@@ -30,7 +30,7 @@ class PublishedCell:
     epsilon
         Privacy level; ``inf`` if the method is not private.
     metric
-        A key of `dprepro.report.metrics.METRICS` ("auc", "rmse", ...).
+        A key of `dprepro.report.read.metrics.METRICS` ("auc", "rmse", ...).
     mean, std
         As printed; `std` is None if none was printed.
     decimals

@@ -122,7 +122,7 @@ def test_no_journal_is_read_twice(results, monkeypatch):
         paths.append(path.stem)
         return read_journal(path)
 
-    monkeypatch.setattr("dprepro.report.results.read_journal", read)
+    monkeypatch.setattr("dprepro.report.read.results.read_journal", read)
     table("--results", results, "one", "two", "adult")
     assert sorted(paths) == ["one", "two"]
 
