@@ -8,7 +8,7 @@ WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
 PIP_INSTALL := install --quiet --no-compile
 
-.PHONY: help install install-dev quickstart test kernels-test docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
+.PHONY: help install install-dev quickstart test kernels-test docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,7 +38,10 @@ test: install-dev ## Run the tests
 kernels-test: install-dev ## Test how kernels are compiled and kept: they are compiled a dozen times
 	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled
 
-docs-test: install-dev ## Run every block of README.md, PRIVACY.md and docs/ in a fresh clone
+docs: install-dev ## Build the site of all pages and the API reference in out/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-test: install-dev ## Run every block of every document in a fresh clone
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target docs-readme docs-others
 
 # Blocks stand on those before them: one process a clone, in order.
@@ -48,7 +51,7 @@ docs-readme: install-dev
 docs-others: install-dev
 	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py tests/docs/test_help.py -k "not README"
 
-docs-outputs: install-dev ## Write the outputs that README.md and docs/ state anew
+docs-outputs: install-dev ## Write the outputs that the documents state anew
 	$(BIN)/python -m tests.docs.outputs
 
 lint: install-dev ## Check style and types

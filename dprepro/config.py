@@ -1,4 +1,4 @@
-"""Experiment configs: YAML files turned into validated, typed values."""
+"""Configs of experiments: YAML files, read into validated, typed values."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ class _Model(BaseModel):
 
 
 class Published(_Model):
-    """The published table that an experiment answers to."""
+    """The published table that an experiment reproduces."""
 
     paper: Text
     table: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)]
 
 
 class TunedOn(_Model):
-    """What `dprepro tune` chose the parameters of a config on; it writes this itself.
+    """The data that `dprepro tune` chose the parameters of a config on. `tune` writes this key.
 
-    `dataset` is the card's name, for the reader: a config with this counts as tuned on whatever
-    data it names. The other keys are those of the config that was tuned.
+    `dataset`, the name of the card, is only for the reader: a config with this key counts as tuned
+    for any dataset that it names. The other keys are those of the config that was tuned.
     """
 
     dataset: Text
@@ -85,11 +85,12 @@ class TunedOn(_Model):
 
 
 class MethodEntry(_Model):
-    """A method to run, with what differs from the experiment's own settings.
+    """A method to run, with settings that replace those of the experiment.
 
-    `label` names the method's column; it is the method's name unless given. `by_epsilon` has
-    parameters that hold at one privacy level, above `params`. `grid` maps parameters to lists of
-    values: it stands for one entry a combination, labelled ``LABEL NAME=VALUE``.
+    `label` is the heading of the method's column, by default the method's name. `by_epsilon` has
+    parameters for single privacy levels; they replace those of `params`. `grid` maps parameters to
+    lists of values. Each combination of values is an entry of its own, with the label
+    ``LABEL NAME=VALUE``.
     """
 
     method: Text
@@ -114,7 +115,7 @@ class MethodEntry(_Model):
 
     @property
     def expanded(self) -> list[MethodEntry]:
-        """The entries that this one stands for, without `grid`."""
+        """The entries of all combinations of `grid`, without `grid`."""
         combinations = itertools.product(*self.grid.values())
         found = [dict(zip(self.grid, values, strict=True)) for values in combinations]
         return [
@@ -137,15 +138,16 @@ class ExperimentConfig(_Model):
     dataset
         The name of a built-in card, or the path of a card (relative to the config's folder).
     seed
-        None draws each estimator's seed from the operating system; the splits are then those of
-        seed 0, since which rows train is not what protects them.
+        With None each estimator's seed comes from the operating system. The splits are then those
+        of seed 0, since the choice of the training rows does not protect them.
     evaluation
         How test rows are chosen: "random" splits with `test_share` of the rows, "folds" (`splits`
-        of them), or the "test-set" of the donors, where splits differ in the methods' seeds alone.
+        of them), or the published "test-set". With a test set, splits differ only in the seeds of
+        the methods.
     tuned_on
-        What `dprepro tune` chose the parameters on; None for parameters fixed beforehand.
+        The data that `dprepro tune` chose the parameters on; None if they were fixed beforehand.
     time_limit
-        Seconds that one task may take.
+        Longest time of one task, in seconds.
     """
 
     title: str = ""
@@ -187,7 +189,7 @@ class ExperimentConfig(_Model):
 
     @property
     def held_out(self) -> float:
-        """The share of the rows that a split holds out; 0 for the donors' own test set."""
+        """The share of the rows that are test rows; 0 with a published test set."""
         shares = {"random": self.test_share, "folds": 1 / self.splits, "test-set": 0.0}
         return float(shares[self.evaluation])
 
@@ -203,7 +205,7 @@ class ExperimentConfig(_Model):
 
     @property
     def text(self) -> str:
-        """What the config's file holds."""
+        """The text of the config's file."""
         return self._source.text
 
     @property
@@ -213,12 +215,12 @@ class ExperimentConfig(_Model):
         return str(self._source.path.parent / self.dataset) if looks_like_path else self.dataset
 
     def where(self, *keys: str | int) -> str:
-        """Say where a key stands in the file, for error messages."""
+        """Return the place of a key in the file, for error messages."""
         return self._source.where(*keys)
 
 
 def load_config(name_or_path: str | Path) -> ExperimentConfig:
-    """Return the experiment that a config file describes, without what it includes.
+    """Return the experiment that a config file describes, without those that it includes.
 
     Raises
     ------
@@ -229,25 +231,25 @@ def load_config(name_or_path: str | Path) -> ExperimentConfig:
     values, include = _split_include(source)
     if not values:
         raise DpreproError(
-            f"{source.path} describes no experiment of its own, it includes "
+            f"{source.path} describes no experiment of its own; it only includes "
             f"{', '.join(include)}; name one of those"
         )
     return _validate(values, source)
 
 
 def load_experiments(*names_or_paths: str | Path) -> list[ExperimentConfig]:
-    """Return all experiments of config files, each once: those a file includes, then its own.
+    """Return all experiments of config files, each once: included ones first, then the file's own.
 
     Parameters
     ----------
     names_or_paths
-        Paths, or names of built-in configs. An existing file wins over a built-in name.
+        Paths, or names of built-in configs. An existing file is preferred to a built-in name.
 
     Raises
     ------
     DpreproError
-        If a config is missing or wrong, or if configs include each other in a circle. The message
-        names the file, line and key, what was given, and what is allowed.
+        If a config is missing or not valid, or if configs include each other in a circle. The
+        message names the file, line and key, what was given, and what is allowed.
     """
     found: dict[Path, ExperimentConfig] = {}
     for name_or_path in names_or_paths:

@@ -1,24 +1,25 @@
-"""Errors meant for the person at the command line: one clear message, no traceback."""
+"""Errors for the user of the command line: one clear message, no traceback."""
 
 import dis
 from pathlib import Path
 
 DEBUG_VARIABLE = "DPREPRO_DEBUG"
-"""Set to anything, every error is printed whole, with its traceback, to the terminal."""
+"""If set, every error is printed to the terminal with its full text and traceback."""
 
 _PACKAGE = Path(__file__).parent
 
 
 class DpreproError(Exception):
-    """Something the user can mend. The message says what was given, what is allowed, what to do.
+    """A mistake that the user can correct.
 
-    It quotes no value of a private row, and does not count them. The command line prints the
-    message and exits with code 2; it never shows a traceback for it.
+    The message says what was given, what is allowed, and what to do. It quotes no value of a
+    private row and does not count private rows. The command line prints the message, without a
+    traceback, and exits with code 2.
     """
 
 
 class DpreproWarning(UserWarning):
-    """Something the user should know. The command line prints each one once, as one line."""
+    """A warning for the user. The command line prints each one once, as one line."""
 
 
 def nearest(given: str, allowed: "list[str] | tuple[str, ...]") -> str:
@@ -30,11 +31,10 @@ def nearest(given: str, allowed: "list[str] | tuple[str, ...]") -> str:
 
 
 def publishable(error: BaseException) -> str:
-    """Return the text of an error as far as it may be published: in a journal, in a report.
+    """Return the text of an error, as far as it may be published in a journal or a report.
 
-    This package's own messages quote no value of a row. Those of other libraries, and of methods
-    that are not part of it, do ("could not convert string to float: 'secret'"); their text is
-    withheld.
+    Messages of this package quote no value of a row. Messages of other libraries and of the user's
+    own methods may ("could not convert string to float: 'secret'"), so their text is withheld.
     """
     if isinstance(error, DpreproError) or _is_raised_here(error):
         return str(error)
@@ -42,10 +42,10 @@ def publishable(error: BaseException) -> str:
 
 
 def _is_raised_here(error: BaseException) -> bool:
-    """Whether a `raise` of this package made the error, and not a call that it left to others.
+    """Whether a `raise` of this package made the error, and not a call of other code.
 
-    Compiled code has no frame of its own: its errors seem to come from the line that called it,
-    but not from a `raise`.
+    Compiled code has no frame. Its errors seem to come from the line that called it, but that line
+    is not a `raise`.
     """
     place = error.__traceback__
     if place is None:

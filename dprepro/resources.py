@@ -1,4 +1,4 @@
-"""Where the shipped configs and dataset cards lie: in the wheel, or in the checkout."""
+"""The folders of the built-in configs and cards: in the wheel, or in the checkout."""
 
 from __future__ import annotations
 

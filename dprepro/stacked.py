@@ -13,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-Cell = str | tuple[Text, ...]
+StackedCell = str | tuple[Text, ...]
 """Words, which wrap at spaces and hyphens; or pieces, beside one another if there is room."""
 
 # Wide enough to measure a table as if there were no edge.
@@ -23,7 +23,7 @@ _SHORTEST_NAME = 4
 
 
 @dataclass(frozen=True)
-class Column:
+class StackedColumn:
     """A column of a `Stacked`.
 
     Attributes
@@ -38,7 +38,7 @@ class Column:
     """
 
     title: str
-    cells: Sequence[Cell]
+    cells: Sequence[StackedCell]
     justify: JustifyMethod = "left"
     least: int = 0
 
@@ -70,7 +70,7 @@ class Stacked:
     """
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[StackedColumn]
     lead: int = 1
     ends: Collection[int] = ()
     looks: Mapping[str, Any] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Stacked:
 
     def _parts(
         self, console: Console, options: ConsoleOptions
-    ) -> Iterator[list[tuple[Column, int]]]:
+    ) -> Iterator[list[tuple[StackedColumn, int]]]:
         """Yield the columns of each part with their widths."""
         first = [(column, column.narrowest) for column in self.columns[: self.lead]]
         part = list(first)
@@ -99,8 +99,8 @@ class Stacked:
         yield self._widened(part, console, options)
 
     def _widened(
-        self, part: list[tuple[Column, int]], console: Console, options: ConsoleOptions
-    ) -> list[tuple[Column, int]]:
+        self, part: list[tuple[StackedColumn, int]], console: Console, options: ConsoleOptions
+    ) -> list[tuple[StackedColumn, int]]:
         """Hand out the room that is left to the columns that can use it, the modest ones first.
 
         Where there is too little, the first columns give theirs: names may be folded.
@@ -119,11 +119,11 @@ class Stacked:
         return [(column, width) for (column, _), width in zip(part, widths, strict=True)]
 
     def _spare(
-        self, part: list[tuple[Column, int]], console: Console, options: ConsoleOptions
+        self, part: list[tuple[StackedColumn, int]], console: Console, options: ConsoleOptions
     ) -> int:
         return options.max_width - _width(console, options, self._table(part))
 
-    def _table(self, part: Sequence[tuple[Column, int]], title: str | None = None) -> Table:
+    def _table(self, part: Sequence[tuple[StackedColumn, int]], title: str | None = None) -> Table:
         """Return a table of these columns without rows."""
         style = self.looks.get("title_style", "table.title")
         table = Table(title=Text(title, style) if title else None, **self.looks)
@@ -132,7 +132,7 @@ class Stacked:
             table.add_column(heading, justify=column.justify, width=width, overflow="fold")
         return table
 
-    def _filled(self, part: Sequence[tuple[Column, int]], title: str | None) -> Table:
+    def _filled(self, part: Sequence[tuple[StackedColumn, int]], title: str | None) -> Table:
         table = self._table(part, title)
         for row in range(len(self.columns[0].cells)):
             cells = (_fit(column.cells[row], width) for column, width in part)
@@ -146,7 +146,7 @@ def _width(console: Console, options: ConsoleOptions, table: Table) -> int:
     return Measurement.get(console, options.update_width(_NO_EDGE), table).maximum
 
 
-def _fit(cell: Cell, width: int) -> Text:
+def _fit(cell: StackedCell, width: int) -> Text:
     """Return a cell, broken where it may be so that its lines have `width` characters at most."""
     if isinstance(cell, str):
         return Text("\n".join(_wrapped(cell, width)) if cell_len(cell) > width else cell)
@@ -157,13 +157,13 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(width, 1), break_long_words=False)
 
 
-def _lines(cell: Cell) -> int:
+def _lines(cell: StackedCell) -> int:
     """Return the length of the longest line where nothing has to be broken."""
     text = cell if isinstance(cell, str) else Text(" ").join(cell).plain
     return max(map(cell_len, text.split("\n")))
 
 
-def _broken(cell: Cell) -> int:
+def _broken(cell: StackedCell) -> int:
     """Return the length of the longest line where all is broken that may be."""
     if isinstance(cell, str):
         return max(map(cell_len, _wrapped(cell, 1)), default=0)

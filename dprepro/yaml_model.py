@@ -17,13 +17,13 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_model(path: Path, model: type[Model]) -> Model:
-    """Return the YAML file at `path` as a `model`. Its scalars are text that the model converts.
+    """Read the YAML file at `path` as a `model`. Scalars are read as text; the model converts them.
 
     Raises
     ------
     DpreproError
-        If the file cannot be read or is not YAML, and for every key that does not fit: file,
-        line, key, what was given, what is allowed, and the nearest match of a name.
+        If the file cannot be read, is not YAML, or has a key that is not valid. The message has
+        file, line, key, what was given, what is allowed, and the nearest name.
     """
     source = read_yaml(path, text_only=True)
     if not isinstance(source.values, dict):
@@ -50,7 +50,7 @@ def _explain(detail: ErrorDetails, model: type[BaseModel], source: YamlSource) -
         hint = nearest(str(given), allowed)
         return f"{where}: given {given!r}{hint or '.'} Allowed: {', '.join(allowed)}"
     message = in_words(detail["type"], detail["msg"])
-    # A rule across keys says by itself what is given.
+    # The message of a rule about several keys says what was given.
     return (
         f"{where}: {message}" if isinstance(given, dict) else f"{where}: {message}; given {given!r}"
     )

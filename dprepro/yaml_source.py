@@ -1,4 +1,4 @@
-"""YAML files whose values remember the line they stand on, so that errors can point at it."""
+"""YAML files with the line of every value, so that errors can name it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class YamlSource:
     Attributes
     ----------
     path, text
-        The file and what it holds.
+        The file and its text.
     values
         The parsed document: dicts, lists and scalars.
     lines
@@ -35,7 +35,7 @@ class YamlSource:
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
 
     def where(self, *keys: str | int) -> str:
-        """Say where a key path stands: ``configs/adult.yaml, line 7, methods[2].params``."""
+        """Return the place of a key path: ``configs/adult.yaml, line 7, methods[2].params``."""
         known = next((keys[:n] for n in range(len(keys), 0, -1) if keys[:n] in self.lines), None)
         line = f", line {self.lines[known]}" if known else ""
         dotted = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys).lstrip(".")
@@ -43,7 +43,7 @@ class YamlSource:
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which ``1e-6`` is a number, as in YAML 1.2 (to PyYAML it is a string)."""
+    """Safe YAML in which ``1e-6`` is a number, as in YAML 1.2 (PyYAML reads it as a string)."""
 
 
 _Loader.add_implicit_resolver(
@@ -54,9 +54,9 @@ _Loader.add_implicit_resolver(
 
 
 class _TextLoader(yaml.SafeLoader):
-    """Keeps every scalar but null as text.
+    """Reads every scalar except null as text.
 
-    To YAML 1.1 ``No`` is false and a checksum such as ``1234e567`` a number.
+    In YAML 1.1 ``No`` is false, and a checksum such as ``1234e567`` is a number.
     """
 
 
@@ -67,7 +67,7 @@ _TextLoader.yaml_implicit_resolvers = {
 
 
 def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
-    """Read a YAML file; with `text_only` numbers, dates and booleans stay text.
+    """Read a YAML file. With `text_only` numbers, dates and booleans are read as text.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
 
 
 def in_words(kind: str, message: str) -> str:
-    """Return a validation message; where pydantic speaks of Python types, in the words of YAML.
+    """Return a validation message, with YAML's words for types instead of Python's.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _note_lines(node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int], path:
             here = (*keys, str(key.value))
             line = key.start_mark.line + 1
             if here in lines:
-                # PyYAML would silently keep the second.
+                # PyYAML would use the second without a warning.
                 raise DpreproError(
                     f"{path}, line {line}: {key.value!r} is given twice (first on line "
                     f"{lines[here]}); keep one of them"

@@ -147,7 +147,9 @@ def test_included_configs_come_first_and_once(tmp_path: Path) -> None:
 def test_a_config_of_includes_only_is_no_experiment(tmp_path: Path) -> None:
     path = _write(tmp_path, "include: [adult, telco]\n")
     assert [config.name for config in load_experiments(path)] == ["adult", "telco"]
-    with pytest.raises(DpreproError, match="no experiment of its own, it includes adult, telco"):
+    with pytest.raises(
+        DpreproError, match="no experiment of its own; it only includes adult, telco"
+    ):
         load_config(path)
 
 

@@ -7,14 +7,14 @@ from rich import box
 from rich.console import Console
 from rich.text import Text
 
-from dprepro.stacked import Column, Stacked
+from dprepro.stacked import Stacked, StackedColumn
 
 NUMBERS = [f"0.{k}00 ± 0.00{k}" for k in range(1, 7)]
 TABLE = Stacked(
     "the title",
     [
-        Column("Data set", ["a-long-name", ""]),
-        *(Column(f"method-{k}", [(Text(NUMBERS[k]), Text("[1/5]")), ()]) for k in range(6)),
+        StackedColumn("Data set", ["a-long-name", ""]),
+        *(StackedColumn(f"method-{k}", [(Text(NUMBERS[k]), Text("[1/5]")), ()]) for k in range(6)),
     ],
     looks={"box": box.SIMPLE_HEAD},
 )
@@ -50,13 +50,16 @@ def test_what_fits_is_one_table_of_one_line_a_row() -> None:
 
 
 def test_pieces_stand_below_one_another_where_that_saves_a_part() -> None:
-    shown = lines(Stacked("", [Column("x", ["y"]), Column("z", [(Text("1234"), Text("[5]"))])]), 14)
+    shown = lines(
+        Stacked("", [StackedColumn("x", ["y"]), StackedColumn("z", [(Text("1234"), Text("[5]"))])]),
+        14,
+    )
     assert any("1234" in line and "[5]" not in line for line in shown)
     assert any("[5]" in line for line in shown)
 
 
 def test_headings_break_at_spaces_and_hyphens_only() -> None:
-    table = Stacked("", [Column("some-long heading", ["1"]), Column("x" * 8, ["2"])])
+    table = Stacked("", [StackedColumn("some-long heading", ["1"]), StackedColumn("x" * 8, ["2"])])
     words = " ".join(lines(table, 24)).replace("┃", " ").replace("│", " ").split()
     assert {"some-", "long", "heading"} <= set(words) or {"some-long", "heading"} <= set(words)
     assert "x" * 8 in words
@@ -70,16 +73,21 @@ def test_a_console_too_narrow_for_a_number_folds_it() -> None:
 
 def test_a_title_longer_than_the_console_splits_nothing() -> None:
     looks = {"min_width": 60, "box": box.SIMPLE_HEAD}
-    shown = lines(Stacked("t " * 30, [Column("a", ["1"]), Column("b", ["2"])], looks=looks), 30)
+    shown = lines(
+        Stacked("t " * 30, [StackedColumn("a", ["1"]), StackedColumn("b", ["2"])], looks=looks), 30
+    )
     assert sum("─" in line for line in shown) == 1
 
 
 def test_notes_keep_a_readable_width() -> None:
     note = "words that make up a sentence of some length"
-    column = Column("Note", [note], least=20)
+    column = StackedColumn("Note", [note], least=20)
     assert (column.narrowest, column.widest) == (20, len(note))
-    assert Column("Note", ["short"], least=20).narrowest == 5
+    assert StackedColumn("Note", ["short"], least=20).narrowest == 5
 
 
 def test_a_table_without_rows_has_its_headings() -> None:
-    assert any("a" in line for line in lines(Stacked("", [Column("a", []), Column("b", [])]), 20))
+    assert any(
+        "a" in line
+        for line in lines(Stacked("", [StackedColumn("a", []), StackedColumn("b", [])]), 20)
+    )

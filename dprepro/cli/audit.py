@@ -1,4 +1,4 @@
-"""`dprepro audit`: what outputs prove about the epsilon that a method spends."""
+"""`dprepro audit`: lower bounds on the epsilon that a method spends."""
 
 from __future__ import annotations
 
@@ -31,18 +31,24 @@ def register(app: typer.Typer) -> None:
 def audit(
     method: Annotated[
         list[str] | None,
-        typer.Argument(help="Private methods, METHOD/CASE or mechanisms (gaussian). Default: all."),
+        typer.Argument(
+            help="Private methods, METHOD/CASE, or mechanisms such as gaussian. Default: all."
+        ),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The stated epsilon.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The stated delta.")] = 1e-6,
-    task: Annotated[Task | None, typer.Option(help="Only this task; default: each.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Runs; default: the case's own.")] = None,
+    task: Annotated[
+        Task | None, typer.Option(help="Only this kind of task; default: both.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Number of runs; default: that of the case.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     seed: Annotated[
-        int | None, typer.Option(help="Makes the audit repeatable; default: a new one each time.")
+        int | None, typer.Option(help="Seed of a repeatable audit; default: a new one each time.")
     ] = None,
     one_run: Annotated[
-        bool, typer.Option("--one-run", help="One run with many canaries (DP-EBM, gaussian).")
+        bool, typer.Option("--one-run", help="Use one run with many canaries (DP-EBM, gaussian).")
     ] = False,
     output: Annotated[
         Path | None, typer.Option(help="Write results as .json, or a picture as .png or .svg.")
@@ -51,11 +57,11 @@ def audit(
         Path | None, typer.Option(help="Draw both distributions of outputs: .png or .svg.")
     ] = None,
 ) -> None:
-    """Bound epsilon from below by the outputs of runs on two neighbouring datasets.
+    """Bound epsilon from below, by many runs on two neighbouring datasets.
 
-    The worst pair known for a method is run many times, the datasets are told apart by the outputs
-    alone, and the bound holds with 95 % confidence. EXCEEDED means that the stated guarantee is
-    refuted; the exit code is 1 if the ledger names no reason for it.
+    The datasets are the worst pair known for the method. The audit tells them apart by the outputs
+    alone, and its bound holds with 95 % confidence. EXCEEDED means that the stated guarantee is
+    refuted. The exit code is then 1, unless the ledger gives a reason for it.
 
     Example: dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png
     """
@@ -95,7 +101,7 @@ def _audited(
     chosen: Sequence[tuple[str, TaskKind | None]],
     run: Callable[[str, TaskKind | None], AuditResult],
 ) -> list[AuditResult]:
-    """Return the results; methods without a ledger get a line, and are an error by themselves."""
+    """Return the results; name methods without a ledger, an error if there are no others."""
     from dprepro.audit.result import UnverifiedError
 
     results: list[AuditResult] = []
@@ -142,7 +148,7 @@ def _chosen(
             for n, kind in allowed
             if (n == name or n.startswith(f"{name}/")) and (task in (None, kind) or not kind)
         )
-    # METHOD names METHOD/CASE, too: who gives both means each once.
+    # METHOD stands for all its METHOD/CASE, too: if both are given, each runs once.
     return list(dict.fromkeys(chosen))
 
 

@@ -1,4 +1,4 @@
-"""`dprepro check`: a verdict on every published number and claim, and on our committed ones."""
+"""`dprepro check`: a verdict on every published number and claim, and on our committed results."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from dprepro.cli.journals import (
     Paper,
     ResultsFolder,
     Tolerances,
-    console,
     read,
 )
 from dprepro.errors import DpreproError
 
 if TYPE_CHECKING:
-    from dprepro.report.check import CheckReport
-    from dprepro.report.rerun import RerunReport
-    from dprepro.report.results import Results
+    from dprepro.report.judge.check import CheckReport
+    from dprepro.report.judge.rerun import RerunReport
+    from dprepro.report.read.results import Results
 
-# The slice that --fast runs again: a config whose tasks are among those of the full configs.
+# The part that --fast runs again: a config whose tasks are among those of the full configs.
 FAST_CONFIG = "fast"
 
 
@@ -47,31 +46,36 @@ def check(
     paper: Paper = None,
     tolerance: Tolerances = None,
     deviations: Annotated[
-        Path | None, typer.Option(help="File of explained deviations; default: the reviewed one.")
+        Path | None, typer.Option(help="File of explained deviations; default: the one of dprepro.")
     ] = None,
     min_splits: Annotated[
-        int | None, typer.Option(min=1, help="Judge cells from this many splits on; default: all.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Judge cells with at least this many splits; default: those that were printed.",
+        ),
     ] = None,
     require_all: Annotated[
-        bool, typer.Option("--require-all", help="Fail also when a cell was not run in full.")
+        bool, typer.Option("--require-all", help="Fail also if a cell was not run in full.")
     ] = False,
     fast: Annotated[
         bool,
         typer.Option(
-            "--fast", help="Run a small slice again; compare with published and committed results."
+            "--fast",
+            help="Run a small part again; compare it with published and committed results.",
         ),
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets, for --fast.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes, for --fast.")] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Every cell with its numbers.")
+        bool, typer.Option("--verbose", "-v", help="Show every cell with its numbers.")
     ] = False,
-    format: Annotated[CheckFormat, typer.Option(help="How to write it.")] = CheckFormat.RICH,
+    format: Annotated[CheckFormat, typer.Option(help="Output format.")] = CheckFormat.RICH,
 ) -> None:
-    """Judge results against every published number; exit code 1 on an unexplained deviation.
+    """Compare results with every published number, and give a verdict on each.
 
-    Sentences that carry numbers are judged as well. Prints the tolerances it uses. Exit code: 0
-    all well, 1 a deviation without an explanation, 2 a mistake to mend.
+    Claims, which are sentences with numbers, are judged as well. The tolerances are printed. Exit
+    code: 0 all well, 1 a deviation that is not explained, 2 a mistake that you can correct.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """
@@ -81,8 +85,8 @@ def check(
         load_deviations,
     )
     from dprepro.published.document import select_documents
-    from dprepro.report.check import check as judge_all
-    from dprepro.report.metrics import tolerances
+    from dprepro.report.judge.check import check_documents
+    from dprepro.report.read.metrics import tolerances
 
     widths = tolerances(tolerance)
     documents = select_documents(paper)
@@ -93,13 +97,13 @@ def check(
         found, rerun, min_splits = _run_again(results, data_dir, jobs)
     else:
         found = read(results, config)
-    report = judge_all(documents, found, explained, widths, min_splits, explained_claims)
+    report = check_documents(documents, found, explained, widths, min_splits, explained_claims)
     if fast:
         report = report.of_measured()
     if not (fast or report.measured):
         raise DpreproError(
-            f"nothing to judge: the journals in {results} hold no result that answers to a printed "
-            "cell; `dprepro run adult` makes some"
+            f"nothing to judge: the journals in {results} hold no result for a printed cell. "
+            "`dprepro run adult` makes some"
         )
     _show(report, rerun, require_all, verbose, format)
     if not report.passes(require_all) or (rerun is not None and not rerun.passes):
@@ -118,8 +122,8 @@ def _run_again(
     from dprepro.experiment.display import display_for
     from dprepro.experiment.journal import read_journal
     from dprepro.experiment.run import Options, journal_path, run
-    from dprepro.report.rerun import compare_records
-    from dprepro.report.results import journal_paths
+    from dprepro.report.judge.rerun import compare_records
+    from dprepro.report.read.results import journal_paths
 
     before = [read_journal(path) for path in journal_paths(committed)]
     config = load_config(FAST_CONFIG)
@@ -140,8 +144,9 @@ def _show(
     verbose: bool,
     format: CheckFormat,
 ) -> None:
-    from dprepro.report import render_check
-    from dprepro.report.rows import check_json, rerun_json
+    from dprepro.report.write.check import render_cells, render_check, render_rerun
+    from dprepro.report.write.rows import check_json, rerun_json
+    from dprepro.terminal import console
 
     if format is CheckFormat.JSON:
         outcome = check_json(report, require_all)
@@ -151,7 +156,7 @@ def _show(
         return
     screen = console()
     if verbose:
-        screen.print(render_check.render_cells(report.verdicts))
-    screen.print(render_check.render_check(report, require_all))
+        screen.print(render_cells(report.verdicts))
+    screen.print(render_check(report, require_all))
     if rerun is not None:
-        screen.print(render_check.render_rerun(rerun))
+        screen.print(render_rerun(rerun))

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _FEW_COLUMNS = 100
 _PRIVATE = (
     "yes: the card has no checksum of what is loaded, or says `private: true`. The figures here "
-    "are exact functions of the rows: keep them to yourself. `sha256` under each source (what "
-    "sha256sum prints of its file) declares the rows public"
+    "are exact functions of the rows: keep them to yourself. To declare the rows public, give each "
+    "source its `sha256` (what sha256sum prints for the file)"
 )
 _COUNTED = "the number of rows is exact"
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in name, or a card's path.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Built-in name, or path of a card.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder of data files, laid out like adult/adult.data [$DPREPRO_DATA]."),
@@ -63,7 +63,7 @@ def list_() -> None:
 
 @data.command()
 def fetch(name: Name, data_dir: DataDir = None) -> None:
-    """Get a dataset (a local file if there is one, else a download) and verify it.
+    """Load a dataset from a local file, or download it, and verify it.
 
     Example: dprepro data fetch adult
     """
@@ -85,13 +85,13 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
 def verify(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A built-in name, or a card's path; default: all."),
+        typer.Argument(metavar="[NAME]", help="Built-in name, or path of a card; default: all."),
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Check the datasets on this machine against their cards, without downloading.
+    """Compare the datasets on this machine with their cards; download nothing.
 
-    Exit code 1 if one is wrong, or if the one named is not here.
+    The exit code is 1 if a dataset is wrong, or if the one that you name is not here.
 
     Example: dprepro data verify adult
     """
@@ -115,7 +115,7 @@ def describe(
     data_dir: DataDir = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show a dataset: size, source, checksum, cleaning, and what of it is public.
+    """Show a dataset: size, source, checksum, cleaning, and what is public about it.
 
     Example: dprepro data describe adult --json
     """
@@ -157,9 +157,9 @@ def _render(description: Description) -> None:
 
 
 def _alike(columns: list[Column]) -> Iterator[tuple[Column, Column]]:
-    """Yield first and last of the numbered columns, one after another, that differ in name alone.
+    """Yield (first, last) of each run of columns that differ only in the number in their names.
 
-    Few columns are worth a line each.
+    Where there are few columns, each has a line of its own.
     """
     if len(columns) <= _FEW_COLUMNS:
         yield from ((column, column) for column in columns)
@@ -203,7 +203,7 @@ def _domain(description: Description) -> str:
         none = "none: run it with `domain: observed`"
         return f"{none}. {description.domain_note}" if description.domain_note else none
     return description.domain_note or (
-        "what the card says of each feature, below, and of the target; it gives no reasons "
+        "what the card says about the target and, below, about each feature; it gives no reasons "
         "(`domain_note`)"
     )
 

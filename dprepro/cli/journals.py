@@ -1,8 +1,7 @@
-"""What the commands that read journals share: their options, and what the configs ask for."""
+"""What the commands that read journals share: their options, and the plans of the configs."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from dprepro.report.results import Plan, Results
+    from dprepro.report.read.plans import JournalPlan
+    from dprepro.report.read.results import Results
 
 ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of the journals.")]
 Configs = Annotated[
@@ -22,55 +20,54 @@ Configs = Annotated[
 ]
 Paper = Annotated[
     str | None,
-    typer.Option("--paper", help="Only this document; the beginning will do, e.g. dp-ebm."),
+    typer.Option(
+        "--paper", help="Only this document; the beginning of its name is enough, e.g. dp-ebm."
+    ),
 ]
 Tolerances = Annotated[
     list[str] | None,
     typer.Option(
-        "--tolerance", help="Override a tolerance, e.g. auc=0.02,2sd or rmse=10% (repeatable)."
+        "--tolerance", help="Another tolerance, e.g. auc=0.02,2sd or rmse=10% (repeatable)."
     ),
 ]
 DEFAULT_FOLDER = Path("results")
 
-# Wide enough for six methods; a terminal uses its own width.
-_FILE_WIDTH = 180
-
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
-    """Read the journals of `folder`, each as its plan says."""
-    from dprepro.report.results import read_results
+    """Read the journals of `folder`: of each, what its plan asks for."""
+    from dprepro.report.read.results import read_results
 
     return read_results(folder, configs or [], assumed_plans(folder, configs or []))
 
 
-def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, Plan]:
-    """Return what the built-in config of the name asks for, by journal that states no plan."""
+def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan]:
+    """Return, for each journal that states no plan, that of the built-in config of its name."""
     from dprepro.config import config_names
     from dprepro.experiment.journal import states_plan
-    from dprepro.report.results import journal_paths
+    from dprepro.report.read.results import journal_paths
 
     builtin = set(config_names())
     paths = [path for path in journal_paths(folder, configs) if path.stem in builtin]
     return {path.stem: _assumed(path.stem) for path in paths if not states_plan(path)}
 
 
-def _assumed(name: str) -> Plan:
-    """Return the plan of a built-in config; without its tasks where only the data tell them."""
+def _assumed(name: str) -> JournalPlan:
+    """Return the plan of a built-in config; without tasks where they depend on data not here."""
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
     from dprepro.experiment.stated import state_plan
-    from dprepro.report.plans import Plan
+    from dprepro.report.read.plans import JournalPlan
 
     config = load_config(name)
     try:
-        return Plan.stated(state_plan(config, (planned.task for planned in plan(config))))
+        return JournalPlan.stated(state_plan(config, (planned.task for planned in plan(config))))
     except DpreproError:
-        return replace(Plan.stated(state_plan(config, ())), cells=None)
+        return replace(JournalPlan.stated(state_plan(config, ())), cells=None)
 
 
 def method_titles() -> dict[str, str]:
-    """Return the titles of all methods by name; none where a method of one's own is broken."""
+    """Return the titles of all methods by name; none if a method of the user is broken."""
     from dprepro.errors import DpreproError
     from dprepro.methods.registry import all_methods
 
@@ -79,13 +76,3 @@ def method_titles() -> dict[str, str]:
     except DpreproError as error:
         typer.echo(f"methods are shown by name: {error}", err=True)
         return {}
-
-
-def console() -> Console:
-    """Return a console of the terminal's width; wide for a file or a pipe, unless COLUMNS says.
-
-    A COLUMNS that is no positive number says nothing.
-    """
-    from rich.console import Console
-
-    return Console(width=shutil.get_terminal_size((_FILE_WIDTH, 0)).columns)

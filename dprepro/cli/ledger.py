@@ -1,4 +1,4 @@
-"""`dprepro ledger`: what a config spends, before a single private row is read."""
+"""`dprepro ledger`: what a config spends. No private row is read."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ def ledger(
         list[str] | None, typer.Option(help="Only this method or label; repeatable.")
     ] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in full.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the full ledgers as JSON.")
+    ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets.")] = None,
 ) -> None:
-    """Show every noisy release of a config's private methods, and what they add up to.
+    """Show every release of a config's private methods, and the epsilon that they spend.
 
-    The releases are those of a fit on random rows of the public domain; no private row is read.
-    With one method and one epsilon the ledger is shown in full. The exit code is 2 if there is none
-    to show, or if a method that --method names fails.
+    The ledger is that of a fit to random rows of the public domain, so no private row is read. With
+    --method and --epsilon it is shown in full. The exit code is 2 if there is no ledger to show, or
+    if a method that --method names fails.
 
     Example: dprepro ledger adult --method dp-ebm-gdp --epsilon 1
     """
     from dprepro.config import load_config
     from dprepro.inspect.ledgers import planned_ledgers
-    from dprepro.report import ledgers as render
+    from dprepro.report.write import ledgers as render
 
     found = planned_ledgers(
         load_config(config), tuple(method or ()), tuple(epsilon or ()), data_dir
@@ -46,7 +48,7 @@ def ledger(
         for planned in found:
             console.print(render.detail(planned))
     else:
-        console.print(render.overview(found))
-        console.print("\n--method and --epsilon together show a ledger in full.")
+        console.print(render.ledger_overview(found))
+        console.print("\nTo see a ledger in full, give both --method and --epsilon.")
     if method and any(planned.error for planned in found):
         raise typer.Exit(2)

@@ -1,4 +1,4 @@
-"""`dprepro methods`: what can be run, what it promises and what it assumes."""
+"""`dprepro methods`: all methods, with guarantee and assumptions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def register(app: typer.Typer) -> None:
 
 
 def methods(
-    name: str | None = typer.Argument(None, help="Show this method alone, with its parameters."),
+    name: str | None = typer.Argument(None, help="Show only this method, with its parameters."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List the methods: tasks, guarantee, neighbouring relation and assumptions.
+    """List all methods: kinds of task, guarantee, neighbouring relation and assumptions.
 
     Example: dprepro methods dp-ebm-gdp
     """
@@ -54,7 +54,7 @@ def _as_dict(method: Method) -> dict[str, object]:
 
 
 def _overview(chosen: list[Method]) -> Group:
-    """One block a method: tables of six columns do not fit a terminal."""
+    """Return one block for each method: a table of six columns is too wide for a terminal."""
     return Group(*(block for method in chosen for block in _block(method)))
 
 

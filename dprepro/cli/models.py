@@ -1,4 +1,4 @@
-"""`dprepro fit`, `edit` and `score`: models to keep, to change and to judge."""
+"""`dprepro fit`, `edit` and `score`: save a model, change it, score it."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ def fit(
     split: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Fit to this split's training rows only, to score the model on the others."
+            min=0,
+            help="Fit only to the training rows of this split, so that `score` has test rows.",
         ),
     ] = None,
     data_dir: DataFolder = None,
 ) -> None:
     """Fit one additive model of a config to all rows, and save it as JSON.
 
-    The file holds the shape functions, the edits, the ledger and how to predict without this
-    package. With `seed: null` in the config the noise comes from the operating system, as a model
-    for release needs it. Which rows a --split of private data has trained on is kept beside the
-    file, in a file that is not for release.
+    The file holds the shape functions, the edits, the ledger, and an explanation of how to predict
+    without this package. A model for release needs `seed: null` in the config: then the noise comes
+    from the operating system. With --split and private data, a second file beside it says which
+    rows the model was fitted to. That file is not for release.
 
     Example: dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json
     """
@@ -57,7 +58,7 @@ def fit(
     from dprepro.inspect.origin import save_fitted
 
     experiment = load_config(config)
-    # Which rows a model of all rows has seen needs no name: none is held out.
+    # A fit to all rows holds none out, so nothing has to identify its training rows.
     by_split = split is not None
     task = choose_one(experiment, method, epsilon, split or 0, data_dir, identify=by_split)
     model = fit_model(experiment, task, data_dir, all_rows=split is None)
@@ -81,7 +82,7 @@ def _promise(model: AdditiveModel, task: Task) -> str:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""
         return f"fitted without privacy{advice}"
     from dprepro.experiment.circumstances import SPLIT
-    from dprepro.report.ledgers import verdict
+    from dprepro.report.write.ledgers import verdict
 
     of_split = f" (taken as public: {SPLIT})" if SPLIT in ledger.assumed_public else ""
     return f"{verdict(ledger)}{of_split}"
@@ -89,7 +90,7 @@ def _promise(model: AdditiveModel, task: Task) -> str:
 
 def edit(
     model: ModelFile,
-    feature: Annotated[str | None, typer.Option(help="The feature to change or show.")] = None,
+    feature: Annotated[str | None, typer.Option(help="The feature to change, or to show.")] = None,
     monotone: Annotated[
         str | None, typer.Option(metavar="DIRECTION", help="Make it increasing or decreasing.")
     ] = None,
@@ -98,18 +99,18 @@ def edit(
         typer.Option(metavar="FROM TO", help="Draw a line through this range."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="Set the bin of this number, category or label ...")
+        str | None, typer.Option(help="Set the bin of this number, category or label of a bin ...")
     ] = None,
     value: Annotated[float | None, typer.Option(help="... to this value.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Save here, not in MODEL.")
+        Path | None, typer.Option("--output", "-o", help="Save to this file, not to MODEL.")
     ] = None,
 ) -> None:
     """Change a saved model by hand, or show what is in it.
 
-    Edits cost no privacy while they go by the model and by what is public, not by private rows.
-    They are kept in the file and named in its ledger. Without a change, the model is shown.
+    Edits cost no privacy if you choose them by the model and by public knowledge, not by private
+    rows. The file stores them, and its ledger names them. Without a change the model is shown.
 
     Example: dprepro edit model.json --feature age --monotone increasing
     """
@@ -145,7 +146,7 @@ def edit(
 
 def _outcome(done: Edit | None, undone: bool, target: Path) -> str:
     if done is None:
-        return "nothing to change: it is so already"
+        return "nothing to change: the function is like that already"
     moved = sum(a != b for a, b in zip(done.before, done.after, strict=True))
     size = max(abs(a - b) for a, b in zip(done.before, done.after, strict=True))
     return (
@@ -157,19 +158,21 @@ def _outcome(done: Edit | None, undone: bool, target: Path) -> str:
 def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     from dprepro.additive.editing import position_of
     from dprepro.additive.shapes import shapes_of
-    from dprepro.cli.journals import console
     from dprepro.estimators.contract import ledger_of
-    from dprepro.report import models as render
+    from dprepro.report.write import models as render
+    from dprepro.terminal import console
 
     shapes = shapes_of(model)
     if feature is not None:
         console().print(render.bins(shapes[position_of(model, feature)]))
         return
-    console().print(render.overview(shapes, str(path), model.intercept_, map(str, model.edits_)))
+    console().print(
+        render.model_overview(shapes, str(path), model.intercept_, map(str, model.edits_))
+    )
     if (ledger := ledger_of(model)) is not None:
-        from dprepro.report.ledgers import describe
+        from dprepro.report.write.ledgers import ledger_in_full
 
-        console().print(describe(ledger, "[bold]Ledger[/], as the file states it"))
+        console().print(ledger_in_full(ledger, "[bold]Ledger[/], as stated in the file"))
 
 
 def score(
@@ -179,22 +182,22 @@ def score(
     data_dir: DataFolder = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
-    """Score a saved model on the test rows that belong to its training rows: one of `fit --split`.
+    """Score a saved model on the test rows of its split; the model must be one of `fit --split`.
 
-    An edited model is shown beside what it was as released. Scores are exact: on private rows they
-    are a release that no ledger counts.
+    An edited model is scored with and without its edits. Scores are exact: on private rows they are
+    not covered by epsilon.
 
     Example: dprepro score model.json adult
     """
     from dprepro.additive.editing import undo
     from dprepro.additive.file import load_model, model_from_json, model_to_json
     from dprepro.cli import private
-    from dprepro.cli.journals import console
     from dprepro.config import load_config
     from dprepro.data import says_private
     from dprepro.inspect.fitting import score_held_out
     from dprepro.inspect.origin import trained_on
-    from dprepro.report import models as render
+    from dprepro.report.write import models as render
+    from dprepro.terminal import console
 
     loaded = load_model(model)
     experiment = load_config(config)

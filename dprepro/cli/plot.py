@@ -1,4 +1,4 @@
-"""`dprepro plot`: results as pictures."""
+"""`dprepro plot`: pictures of results and models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def endings_of(format: list[FigureFormat] | None) -> list[str]:
 
 Output = Annotated[Path, typer.Option(help="Folder of the pictures.")]
 Formats = Annotated[
-    list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: both.")
+    list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: PNG and SVG.")
 ]
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
@@ -38,14 +38,17 @@ plot = typer.Typer(no_args_is_help=True)
 def register(app: typer.Typer) -> None:
     """Add `dprepro plot` to the command line."""
     app.add_typer(
-        plot, name="plot", help="Draw results.\n\nExample: dprepro plot curves --metric auc"
+        plot,
+        name="plot",
+        help="Draw results and models.\n\nExample: dprepro plot curves --metric auc",
     )
 
 
 @plot.command()
 def curves(
     metric: Annotated[
-        str | None, typer.Option(help="auc, rmse, accuracy, ...; default: as printed.")
+        str | None,
+        typer.Option(help="auc, rmse, accuracy, ...; default: that of the printed table."),
     ] = None,
     dataset: Annotated[
         list[str] | None, typer.Option(help="Only these datasets (repeatable).")
@@ -59,18 +62,18 @@ def curves(
     results: ResultsFolder = DEFAULT_FOLDER,
     paper: Paper = None,
 ) -> None:
-    """Draw the metric against epsilon: a picture for each dataset and a grid of all.
+    """Draw the metric against epsilon: one picture for each dataset, and one of all datasets.
 
-    Filled markers and lines are measured, hollow markers published; bars are standard deviations
-    over splits. The non-private twin of each method stands to the right.
+    Filled markers and lines are measured values, hollow markers are published ones. Bars are
+    standard deviations over splits. The non-private twin of each method is at the right edge.
 
     Example: dprepro plot curves --metric auc --output out/figures --format svg
     """
     from dprepro.published.document import select_documents
-    from dprepro.report.curves import build_panels
-    from dprepro.report.figures import write_figures
-    from dprepro.report.metrics import find_metric
-    from dprepro.report.tables import build_tables
+    from dprepro.report.draw.curves import build_panels
+    from dprepro.report.draw.figures import write_figures
+    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.read.metrics import find_metric
 
     if metric is not None:
         find_metric(metric)
@@ -91,35 +94,36 @@ def curves(
 @plot.command()
 def shapes(
     config: Annotated[
-        str | None, typer.Argument(help="Built-in name or path of a config whose models to fit.")
+        str | None,
+        typer.Argument(help="Built-in name or path of the config whose models are fitted."),
     ] = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method or label; repeatable.")
     ] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
     model: Annotated[
-        list[Path] | None, typer.Option(help="A saved model to draw, too; repeatable.")
+        list[Path] | None, typer.Option(help="Also draw this saved model; repeatable.")
     ] = None,
     feature: Annotated[
         list[str] | None, typer.Option(help="Only this feature; repeatable.")
     ] = None,
     numeric: Annotated[bool, typer.Option("--numeric", help="Only numeric features.")] = False,
     same_scale: Annotated[
-        bool, typer.Option("--same-scale", help="One vertical scale for a feature's panels.")
+        bool,
+        typer.Option("--same-scale", help="Use one vertical scale for all panels of a feature."),
     ] = False,
     split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
-    name: Annotated[str, typer.Option(help="What the files' names begin with.")] = "shapes",
+    name: Annotated[str, typer.Option(help="Beginning of the names of the files.")] = "shapes",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Draw shape functions: a row a feature, methods and privacy levels side by side.
+    """Draw shape functions: one row for each feature, methods and privacy levels side by side.
 
-    Bands are the noise that boosting added, two standard deviations; grey bars show where the
-    rows are. Where a model's ledger holds, all is post-processing of what was released; else the
-    picture shows exact functions of the training rows. Of more than 20 features, those are
-    drawn whose functions vary most over the rows; --feature draws any other, and the picture of all
-    shows 20 of those.
+    Bands are two standard deviations of the noise that boosting added. Grey bars are the density of
+    the rows. If the ledger of a model holds, the picture is post-processing of releases; if not, it
+    shows exact functions of the training rows. If there are more than 20 features, the 20 whose
+    functions vary most over the rows are drawn; --feature draws any other.
 
     Example: dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric
     """
@@ -129,7 +133,7 @@ def shapes(
     from dprepro.errors import DpreproError
     from dprepro.inspect.fitting import choose_tasks, describe, fit_model
     from dprepro.inspect.origin import why_not_for_release
-    from dprepro.report.shapes import (
+    from dprepro.report.draw.shapes import (
         column_of,
         left_out,
         most_important,
@@ -153,9 +157,13 @@ def shapes(
         loaded = load_model(path)
         columns.append(column_of(path.stem, loaded))
         unfit.append("not_for_release" in loaded.origin_)
-    private.warn(any(unfit), "the picture shows models without privacy, or without a sound ledger")
+    private.warn(
+        any(unfit), "the picture shows models without privacy, or with a ledger that does not hold"
+    )
     if not columns:
-        raise DpreproError("nothing to draw: name a config whose models to fit, or a --model")
+        raise DpreproError(
+            "nothing to draw: name a config whose models are fitted, or a saved --model"
+        )
     there = select_features(columns, feature or [], numeric)
     features = there if feature else most_important(columns, there)
     if note := left_out(len(features), len(there)):

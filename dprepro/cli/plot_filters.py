@@ -1,4 +1,4 @@
-"""`dprepro plot filters`: what locally linear maps, and networks beside them, respond to."""
+"""`dprepro plot filters`: what locally linear maps and networks respond to."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ def filters(
     ] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
     row: Annotated[
-        list[int] | None, typer.Option(help="A held-out row to explain; repeatable; default 0, 1.")
+        list[int] | None,
+        typer.Option(help="Number of a test row to explain; repeatable; default 0 and 1."),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Maps to draw for each row.")] = 3,
+    top: Annotated[int, typer.Option(min=1, help="Number of maps to draw for each row.")] = 3,
     split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
-    name: Annotated[str, typer.Option(help="What the files are called.")] = "filters",
+    name: Annotated[str, typer.Option(help="Name of the files.")] = "filters",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Draw the heaviest filters of the predicted class, with their weights, for some inputs.
+    """Draw the filters with the largest weights in the prediction for some test rows.
 
-    Images are drawn as images (blue speaks for the class, red against it), tables as bars. A
-    network (mlp) gets its integrated and its smoothed gradient instead.
+    Filters of images are drawn as images: blue is evidence for the predicted class, red against
+    it. Filters of tables are drawn as bars. For a network (mlp), its integrated gradient and its
+    smoothed gradient are drawn.
 
     Example: dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7
     """
@@ -37,13 +39,13 @@ def filters(
     from dprepro.config import load_config
     from dprepro.inspect.explaining import explain
     from dprepro.inspect.fitting import choose_tasks
-    from dprepro.report.figures import save_figures
-    from dprepro.report.filters import draw
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.filters import draw_filters
 
     experiment = load_config(config)
     tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir, identify=False)
     private.warn(tasks[0].is_private, "the picture shows held-out rows")
     found = explain(experiment, tasks, row or [0, 1], top, data_dir)
     endings = endings_of(format)
-    for path in save_figures({name: draw(found)}, output, endings):
+    for path in save_figures({name: draw_filters(found)}, output, endings):
         typer.echo(path)

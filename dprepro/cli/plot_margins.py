@@ -1,4 +1,4 @@
-"""`dprepro plot margins`: how the boosting of votes went."""
+"""`dprepro plot margins`: how the boosting of a vote proceeded."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ def margins(
     config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
     method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
     epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
-    fits: Annotated[int | None, typer.Option(min=1, help="Splits to fit; default all.")] = None,
-    name: Annotated[str, typer.Option(help="What the files are called.")] = "margins",
+    fits: Annotated[
+        int | None, typer.Option(min=1, help="Number of splits to fit; default: all.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Name of the files.")] = "margins",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
     data_dir: DataDir = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
-    """Draw the advantage of each round and the margins of the training rows.
+    """Draw the advantage of each boosting round, and the margins of the training rows.
 
-    Both read the training rows exactly: a picture for the experiment, not for a private release.
+    Both are exact functions of the training rows: do not release such a picture of private rows.
 
     Example: dprepro plot margins lazybb-figure1 --epsilon 1
     """
@@ -32,8 +34,8 @@ def margins(
     from dprepro.config import load_config
     from dprepro.inspect.fitting import choose_one
     from dprepro.inspect.voting import run_boosting
-    from dprepro.report.figures import save_figures
-    from dprepro.report.margins import draw
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.margins import draw_margins
 
     experiment = load_config(config)
     tasks = [
@@ -41,7 +43,7 @@ def margins(
         for split in range(min(fits or experiment.splits, experiment.splits))
     ]
     private.warn(tasks[0].is_private, "the picture shows exact advantages and margins")
-    figure = draw(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
+    figure = draw_margins(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
     endings = endings_of(format)
     for path in save_figures({name: figure}, output, endings):
         typer.echo(path)

@@ -1,4 +1,4 @@
-"""`dprepro plot sweep`: results against a parameter."""
+"""`dprepro plot sweep`: a metric against a parameter."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def sweep(
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
 ) -> None:
-    """Draw the metric against a parameter of methods: what a config's `grid` ran.
+    """Draw the metric against a parameter that the `grid` of a config varies.
 
-    A curve a method and privacy level, a picture a dataset. Bars are standard deviations over
-    splits; a dotted line is the value none.
+    There is one picture for each dataset, with one curve for each method and privacy level. Bars
+    are standard deviations over splits. A dotted line is the result for the parameter value none.
 
     Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
     """
-    from dprepro.report.figures import save_figures
-    from dprepro.report.metrics import find_metric
-    from dprepro.report.sweeps import build_sweeps, draw
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
+    from dprepro.report.read.metrics import find_metric
     from dprepro.report.text import file_names
 
     shown = find_metric(metric)
     found = build_sweeps(read(results, config), parameter, shown, method_titles())
     names = file_names(f"sweep-{parameter}-{dataset}" for dataset in found)
     figures = {
-        name: draw(sweeps, parameter, shown, dataset)
+        name: draw_sweeps(sweeps, parameter, shown, dataset)
         for name, (dataset, sweeps) in zip(names, found.items(), strict=True)
     }
     for path in save_figures(figures, output, endings_of(format)):

@@ -1,4 +1,4 @@
-"""What commands say where they show private rows, or exact functions of them."""
+"""The warning of commands that show private rows, or exact functions of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import typer
 
 
 def warn(is_private: bool, what: str) -> None:
-    """Say on standard error that `what` is not for release, where the rows are private."""
+    """Print to standard error that `what` is not for release, if the rows are private."""
     if is_private:
-        typer.echo(f"PRIVATE DATA: {what}, which no epsilon covers: keep it to yourself", err=True)
+        typer.echo(f"PRIVATE DATA: {what}, not covered by epsilon: keep it to yourself", err=True)

@@ -1,4 +1,4 @@
-"""`dprepro report`: everything on one page."""
+"""`dprepro report`: all results on one page."""
 
 from __future__ import annotations
 
@@ -35,25 +35,26 @@ def report(
     paper: Paper = None,
     tolerance: Tolerances = None,
 ) -> None:
-    """Write one HTML page with everything: tables, verdicts, figures, ledgers, audits, reasons.
+    """Write one HTML page: tables, verdicts, figures, ledgers, audits, reasons of deviations.
 
-    The page needs no network and nothing beside it, sorts and filters in any browser, and prints.
-    With our results it stays below 3 MB. The same journals give the same bytes; nothing is run.
-    Audits are read from audit*.json, saved models, for their shape functions, from models/*.json,
-    both in the results' folder.
+    The page is one file that needs no network. It sorts and filters in any browser, and can be
+    printed. With our results it is smaller than 3 MB. Nothing is run, and the same journals give
+    the same bytes. Audits are read from audit*.json and saved models from models/*.json, both in
+    the folder of the results.
 
     Example: dprepro report --output report.html
     """
     from dprepro.published.deviations import load_claim_deviations, load_deviations
     from dprepro.published.document import select_documents
-    from dprepro.report.audits import read_audits
-    from dprepro.report.check import check
-    from dprepro.report.html import render_page
-    from dprepro.report.metrics import tolerances
+    from dprepro.report.draw.page_figures import figure_groups
+    from dprepro.report.judge.check import check_documents
+    from dprepro.report.layout.tables import build_tables
     from dprepro.report.page.content import Sources, build_page
-    from dprepro.report.results import read_results
-    from dprepro.report.runs import read_runs
-    from dprepro.report.tables import build_tables
+    from dprepro.report.page.html import render_page
+    from dprepro.report.read.audits import read_audits
+    from dprepro.report.read.metrics import tolerances
+    from dprepro.report.read.results import read_results
+    from dprepro.report.read.runs import read_runs
 
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
@@ -69,9 +70,10 @@ def report(
         titles=method_titles(),
     )
     explained, claims = load_deviations(), load_claim_deviations()
-    judged = check(documents, found, explained, widths, claim_deviations=claims)
+    judged = check_documents(documents, found, explained, widths, claim_deviations=claims)
     runs, audits = read_runs(results, config or (), plans), read_audits(results)
-    page = build_page(Sources(documents, tables, judged, runs, audits, results))
+    figures = figure_groups(tables, results)
+    page = build_page(Sources(documents, tables, judged, runs, audits, figures))
     # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.
     written = render_page(page).encode()
     try:

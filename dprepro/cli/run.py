@@ -1,4 +1,4 @@
-"""``dprepro run``."""
+"""`dprepro run`: run the tasks of configs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(
     address: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST:PORT", help="Where the cluster's scheduler is.", show_default=False
+            metavar="HOST:PORT", help="Address of the cluster's scheduler.", show_default=False
         ),
     ] = None,
     splits: Annotated[int | None, typer.Option(min=1, help="Only the first N splits.")] = None,
@@ -52,13 +52,15 @@ def run(
     ] = None,
     epsilon: Annotated[
         list[float] | None,
-        typer.Option(help="Only this epsilon; repeatable. Methods without a budget run anyway."),
+        typer.Option(
+            help="Only this epsilon; repeatable. Methods without a privacy budget run anyway."
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count the tasks, run nothing.")
+        bool, typer.Option("--dry-run", help="Count the tasks and run nothing.")
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Begin a new journal; the old one is kept as .bak.")
+        bool, typer.Option("--fresh", help="Begin a new journal; the old one is renamed to .bak.")
     ] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run failed tasks again.")
@@ -75,15 +77,15 @@ def run(
     ] = None,
     allow_tuned_splits: AllowTunedSplits = False,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Show where the time went, by method.")
+        bool, typer.Option("--profile", help="Show how much time each method took.")
     ] = False,
 ) -> None:
-    """Run experiments, or what is left of them.
+    """Run the tasks of experiments that are not finished yet.
 
-    Every finished task is a line of results/CONFIG.jsonl. Ctrl-C stops cleanly;
-    the same command goes on from there.
+    Every finished task is one line of results/CONFIG.jsonl. Ctrl-C stops the run; the same command
+    continues it.
 
-    Exit code: 0 all well, 1 a task failed, 2 a mistake to mend, 130 interrupted.
+    Exit code: 0 all well, 1 a task failed, 2 a mistake that you can correct, 130 interrupted.
 
     Example: dprepro run adult telco --jobs 4 --splits 5
     """
@@ -116,7 +118,7 @@ def run(
         except DpreproError as error:
             errors.append(str(error))
             if isinstance(error, NowhereToRunError):
-                break  # the other configs may be sound, but cannot run either
+                break  # the other configs may be right, but cannot run either
     if errors:
         raise DpreproError("\n".join(errors))
     if failed:

@@ -1,4 +1,4 @@
-"""`dprepro table`: results as the documents print them."""
+"""`dprepro table`: results in the layout of the documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from dprepro.cli.journals import (
     Paper,
     ResultsFolder,
     Tolerances,
-    console,
     method_titles,
     read,
 )
@@ -24,7 +23,9 @@ from dprepro.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
     from dprepro.published.document import Document
-    from dprepro.report.results import Results
+    from dprepro.report.layout.view import ResultTable
+    from dprepro.report.layout.words import Style
+    from dprepro.report.read.results import Results
 
 
 class TableFormat(str, Enum):
@@ -37,13 +38,13 @@ class TableFormat(str, Enum):
     JSON = "json"
 
 
-# An index is read, not counted: no wider than this.
+# A list that people read is no wider than this.
 _INDEX_WIDTH = 100
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What one name stands for; `tables` are (document, table), None for all of them."""
+    """What one name stands for. `tables` are (document, table); None means all of them."""
 
     results: Results
     documents: list[Document]
@@ -65,10 +66,11 @@ def table(
         ),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="auc, rmse, accuracy, ...; default: as printed.")
+        str | None,
+        typer.Option(help="auc, rmse, accuracy, ...; default: that of the printed table."),
     ] = None,
     format: Annotated[
-        TableFormat | None, typer.Option(help="How to write it.", show_default="rich")
+        TableFormat | None, typer.Option(help="Output format.", show_default="rich")
     ] = None,
     dataset: Annotated[
         list[str] | None, typer.Option(help="Only these datasets (repeatable).")
@@ -77,25 +79,26 @@ def table(
     results: ResultsFolder = DEFAULT_FOLDER,
     paper: Paper = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Add published values and verdicts.")
+        bool, typer.Option("--compare", help="Add the published numbers and our verdicts.")
     ] = False,
     true_epsilon: Annotated[
-        bool, typer.Option("--true-epsilon", help="Add the epsilon that is really spent.")
+        bool,
+        typer.Option("--true-epsilon", help="Add the spent epsilon, as the ledger recomposes it."),
     ] = False,
     tolerance: Tolerances = None,
 ) -> None:
-    """Show results: rows epsilon, columns methods, mean and standard deviation over splits.
+    """Show results: mean and standard deviation over splits, by epsilon and method.
 
-    Without arguments it lists what there is. Printed tables are laid out as in the document; the
-    best of each row is bold, the non-private row last. Shown is what each config
-    asked for at its last run.
+    Without arguments all results are listed, with the name that shows each. A printed table has the
+    layout of its document. The best value of each row is bold, and the last row is the one without
+    privacy. Each config is shown as it was at its last run.
 
     Example: dprepro table --metric auc --compare --format markdown
     """
     from dprepro.published.document import select_documents
-    from dprepro.report import render
-    from dprepro.report.metrics import find_metric, tolerances
-    from dprepro.report.tables import build_tables
+    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.layout.words import Style
+    from dprepro.report.read.metrics import find_metric, tolerances
 
     if metric is not None:
         find_metric(metric)
@@ -125,28 +128,38 @@ def table(
             )
             if shown not in tables
         ]
-    style = render.Style(compare, true_epsilon)
-    if format in (None, TableFormat.RICH):
-        console().print(render.rich_tables(tables, style))
+    _write(tables, Style(compare, true_epsilon), format or TableFormat.RICH)
+
+
+def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:
+    from dprepro.report.write.latex import latex_tables
+    from dprepro.report.write.markdown import markdown_tables
+    from dprepro.report.write.rows import csv_tables, json_tables
+    from dprepro.report.write.tables import rich_tables
+    from dprepro.terminal import console
+
+    if format is TableFormat.RICH:
+        console().print(rich_tables(tables, style))
         return
     writers = {
-        TableFormat.MARKDOWN: render.markdown_tables,
-        TableFormat.LATEX: render.latex_tables,
-        TableFormat.CSV: render.csv_tables,
-        TableFormat.JSON: render.json_tables,
+        TableFormat.MARKDOWN: markdown_tables,
+        TableFormat.LATEX: latex_tables,
+        TableFormat.CSV: csv_tables,
+        TableFormat.JSON: json_tables,
     }
     typer.echo(writers[format](tables, style))
 
 
 def _print_index(found: Results, documents: list[Document], folder: Path) -> None:
-    from dprepro.report.index import build_index, render_index
+    from dprepro.report.write.index import build_index, render_index
+    from dprepro.terminal import console
 
     width = min(console().width, _INDEX_WIDTH)
     typer.echo(render_index(build_index(found, documents), folder, width))
 
 
 def _of_datasets(parts: list[_Part], found: Results, datasets: list[str]) -> list[_Part]:
-    """Keep of each part what is of these datasets; an error if that is nothing."""
+    """Keep only these datasets of each part; an error if nothing is left."""
     found.of_datasets(datasets)  # they exist
     left = []
     for part in parts:
@@ -155,8 +168,8 @@ def _of_datasets(parts: list[_Part], found: Results, datasets: list[str]) -> lis
             left.append(replace(part, results=part.results.of_datasets(known)))
     if not left:
         raise DpreproError(
-            f"nothing of what the names stand for is of dataset {' or '.join(datasets)}: leave the "
-            "names or --dataset out"
+            f"none of the names has results on dataset {' or '.join(datasets)}: leave out the "
+            "names, or --dataset"
         )
     return left
 
@@ -194,12 +207,11 @@ def _unknown(name: str, whole: _Part) -> str:
     if any(_printed(name, select_documents(None))):
         papers = " and ".join(document.paper for document in whole.documents)
         return (
-            f"{name!r} is not part of {papers}, and --paper shows nothing else: leave --paper out"
+            f"{name!r} is not part of {papers}, and --paper shows nothing else: leave out --paper"
         )
     tables = [table for document in whole.documents for table in document.tables]
     known = [*sorted(whole.results.datasets), *whole.results.journals, *tables]
     return (
-        f"nothing is called {name!r}{nearest(name, known) or '.'} A name is that of a "
-        "dataset, of a config that was run, of a printed table or of a document; `dprepro "
-        "table` lists them"
+        f"nothing is called {name!r}{nearest(name, known) or '.'} Allowed are datasets, configs "
+        "that were run, printed tables and documents; `dprepro table` lists them"
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-# Apart from results: trials are no column of any table.
+# Not in the folder of results: tables do not show trials.
 _TRIALS = Path("out/trials")
 
 
@@ -17,40 +17,42 @@ def register(app: typer.Typer) -> None:
 
 
 def tune(
-    config: Annotated[str, typer.Argument(help="Built-in name or path of a config with grids.")],
+    config: Annotated[
+        str, typer.Argument(help="Built-in name or path of a config that has a `grid`.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The config to write.")],
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="one a core"),
     ] = None,
-    results: Annotated[Path, typer.Option(help="Folder of the trials' journal.")] = _TRIALS,
+    results: Annotated[Path, typer.Option(help="Folder of the journal of trials.")] = _TRIALS,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
     ] = None,
 ) -> None:
-    """Try every setting of a config's grids, and write a config with the best at each epsilon.
+    """Try every setting of a config's `grid`; write a config with the best one at each epsilon.
 
-    The choice reads the rows and is not paid for; the config that is written says so. What has
-    finished before is not run again.
+    The choice reads the rows and is not covered by epsilon; the new config says so. Trials that
+    have finished before are not run again.
 
     Example: dprepro tune lazybb-tune --output tuned.yaml
     """
     from rich.table import Table
 
-    from dprepro.cli.journals import console
     from dprepro.cli.run import run_one
     from dprepro.config import load_config
     from dprepro.data.card import load_card
     from dprepro.experiment.run import Options
-    from dprepro.report.results import read_results
-    from dprepro.report.tuning import NOT_PAID, check_tunable, choose, tuned_config
+    from dprepro.report.judge.tuning import NOT_PAID, check_tunable, choose_settings, tuned_config
+    from dprepro.report.read.results import read_results
+    from dprepro.terminal import console
 
     experiment = load_config(config)
     check_tunable(experiment)
     terminal = console()
     options = Options(jobs=jobs, results=results, data_dir=data_dir)
     run_one(experiment, options, terminal, dry_run=False, profile=False)
-    choices = choose(experiment, read_results(results, [experiment.name]))
+    choices = choose_settings(experiment, read_results(results, [experiment.name]))
     table = Table("method", "epsilon", "best", experiment.metric, "of settings")
     for choice in choices:
         best = ", ".join(f"{name} {value}" for name, value in choice.params.items())

@@ -1,4 +1,4 @@
-"""The option of all commands that score what `dprepro tune` wrote."""
+"""The option of all commands that score a config of `dprepro tune`."""
 
 from __future__ import annotations
 

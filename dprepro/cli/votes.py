@@ -1,4 +1,4 @@
-"""`dprepro votes`: a vote of 1-Rules as a table of features."""
+"""`dprepro votes`: a vote of 1-Rules, shown as a table of features."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ def votes(
     ] = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
-    """Fit a vote of 1-Rules and show it: how often each feature votes, and for which value.
+    """Fit a vote of 1-Rules and show it: the number of votes of each feature and value.
 
-    A feature votes so many times for the positive label where it has the value, and as many times
-    against it elsewhere; negative votes the other way round.
+    A row with the value gets that many votes for the positive label; a row without it gets as many
+    against it. A negative number of votes means the opposite.
 
     Example: dprepro votes lazybb-adult --epsilon 0.4
     """
     from rich.table import Table
 
     from dprepro.cli import private
-    from dprepro.cli.journals import console
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.inspect.fitting import choose_one, describe
     from dprepro.inspect.voting import fit_vote
+    from dprepro.terminal import console
 
     experiment = load_config(config)
     task = choose_one(experiment, method, epsilon, split, data_dir, identify=False)
     model, metrics = fit_vote(experiment, task, data_dir, allow_tuned_splits)
     if model.base != "1r":
-        raise DpreproError(f"{task.method} votes with trees; choose one of 1-Rules, as lazybb-1r")
+        raise DpreproError(
+            f"{task.method} votes with trees; choose a method with 1-Rules, such as lazybb-1r"
+        )
     table = Table("votes", "feature", "value", title=f"{describe(task)} on {task.dataset}")
     for row in model.votes_.itertuples():
         table.add_row(f"{row.votes:+d}", str(row.feature), str(row.value))

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from dprepro.data.dataset import Dataset
 
 SYNTHETIC_PREFIX = "synthetic-"
-"""What the fingerprint of a stand-in begins with, so that no result hides what it was made of."""
+"""The beginning of a stand-in's fingerprint: results on synthetic rows can be recognised by it."""
 
 PRIVATE_PREFIX = "private-"
-"""What the fingerprint of private rows begins with; see `dprepro.data.register`."""
+"""The beginning of the fingerprint of private rows; see `dprepro.data.register`."""
 
 
 def says_private(fingerprint: str) -> bool:
-    """Whether a card's fingerprint is of private rows, the donors' own test rows included."""
+    """Whether a fingerprint is that of private rows, in the training or the test file."""
     return any(part.startswith(PRIVATE_PREFIX) for part in fingerprint.split("+"))
 
 
@@ -26,9 +26,30 @@ def load(
     online: bool = True,
     with_test: bool = False,
 ) -> Dataset:
-    """Return the verified dataset of a built-in card, or of the card at a path.
+    """Load and verify the dataset of a built-in card, or of the card at a path.
 
-    See `dprepro.data.loading.load`, which it calls: pandas is not imported before.
+    Parameters
+    ----------
+    name_or_path
+        For example ``"adult"`` or ``"my/card.yaml"``. A path is preferred to a name.
+    data_dir
+        Folder of local files. None means ``$DPREPRO_DATA``, or else ``files`` in the cache.
+    online
+        Whether missing files may be downloaded.
+    with_test
+        Whether the published test rows are loaded, too, if the card has them.
+
+    Raises
+    ------
+    DpreproError
+        If the card is not valid, a local file is not what the card says, or no source has the
+        data.
+
+    Examples
+    --------
+    >>> from dprepro import load
+    >>> load("breast-cancer").X.shape  # comes with scikit-learn
+    (569, 30)
     """
     from dprepro.data import loading
 

@@ -1,4 +1,4 @@
-"""Boolean columns made from a domain alone: what learners of rules and Boolean trees take."""
+"""Boolean columns made from a domain alone, for learners of rules and Boolean trees."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from dprepro.data.domain import (
 )
 
 BINS = 10
-"""Intervals of equal width that the bounds of a number are cut into."""
+"""Number of intervals of equal width that the bounds of a numeric feature are divided into."""
 
 
 class BooleanEncoder:
-    """One column a category, and one for each of `BINS` equal parts of a number's bounds.
+    """One column for each category, and `BINS` columns for each numeric feature.
 
-    Numbers outside their bounds are clipped; a missing value, or an unseen category, is false in
-    all of its feature's columns. Nothing but the domain decides which columns there are.
+    The columns of a numeric feature divide its bounds into intervals of equal width. Values outside
+    the bounds are clipped. A missing value or an unseen category is false in all columns of its
+    feature. Only the domain determines which columns there are.
 
-    Asadi et al. 2022 count 162 columns for Adult, 80 for Cod-RNA and 117 for Mushroom. Ten equal
-    parts of each number's range give the first two (6 x 10 + 102 categories, "?" among them;
-    8 x 10), from public bounds as from observed ones. Mushroom's documentation lists 126
-    categories; 117 are those that occur, which nobody knows without reading the rows: it takes
-    ``domain: observed``. The paper's Table 4 shows two literals that equal parts cannot give
-    ("age <= 17", "capital-gain = 0"); the third of its kind, 13 <= education-num <= 14.5, is
-    the ninth of ten.
+    Asadi et al. 2022 count 162 columns for Adult, 80 for Cod-RNA and 117 for Mushroom. Ten
+    intervals for each numeric feature give the first two numbers, with public and with observed
+    bounds: 6 x 10 + 102 categories (including "?"), and 8 x 10. Mushroom's documentation lists 126
+    categories, of which 117 occur. To get 117 one must read the rows, so it needs ``domain:
+    observed``. Two literals in the paper's Table 4 cannot come from equal intervals ("age <= 17",
+    "capital-gain = 0"); the third, 13 <= education-num <= 14.5, is the ninth of ten.
     """
 
     def __init__(self, domain: Domain) -> None:

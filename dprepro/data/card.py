@@ -1,4 +1,4 @@
-"""A dataset's card: where it comes from, how it is cleaned, and what of it is public."""
+"""The card of a dataset: where it comes from, how it is cleaned, and what is public about it."""
 
 from __future__ import annotations
 
@@ -46,14 +46,17 @@ class Card(Strict):
     """A dataset's card, as in ``datasets/*.yaml``.
 
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
-    ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is
-    also a category stays one); ``fill`` gives columns a value for missing ones. Without a checksum
-    of all that is loaded, or with ``private: true``, the rows count as private. With
-    ``features`` (one entry a column of X, in X's order; ``pixel{1..784}`` stands for 784 columns)
-    the card has a public domain. That needs ``target_bounds`` for regression and ``labels`` for
-    more than two classes; of two classes that ``labels`` does not name, the one that is not
-    ``positive`` is called "not" and its name. ``test`` says where the donors' own test rows are;
-    experiments with ``evaluation: test-set`` use them.
+    ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is also a
+    category remains a category); ``fill`` gives columns a value for missing ones. The rows count as
+    private without a checksum of all that is loaded, or with ``private: true``.
+
+    With ``features`` the card has a public domain: one entry for each column of X, in X's order
+    (``pixel{1..784}`` stands for 784 columns). A public domain needs ``target_bounds`` for
+    regression, and ``labels`` for more than two classes. If two classes are not named by
+    ``labels``, the negative one is called "not" and the name of the positive one.
+
+    ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
+    them.
     """
 
     name: CardName
@@ -138,8 +141,9 @@ class Card(Strict):
             raise ValueError(f"`labels` must be two or more different labels, given {self.labels}")
         if self.features is not None and self.task == "multiclass" and self.labels is None:
             raise ValueError(
-                "a public domain needs `labels`, the list of all labels of the target: which ones "
-                "occur is for the rows to know. Add `labels: [...]`, or leave `features` out"
+                "a public domain needs `labels`, the list of all labels of the target: labels "
+                "that are read from the rows are not public. Add `labels: [...]`, or "
+                "leave `features` out"
             )
         if self.features is not None and self.task == "regression" and self.target_bounds is None:
             raise ValueError("a public domain needs `target_bounds: [lower, upper]` of the target")
@@ -156,9 +160,9 @@ class Card(Strict):
 
     @property
     def public_target(self) -> tuple[float, float] | tuple[str, ...] | None:
-        """What is public of the target: its bounds, or its labels by their codes.
+        """What is public about the target: its bounds, or its labels in the order of their codes.
 
-        Of two classes the positive one comes last. None where the card does not say.
+        Of two labels the positive one comes last. None if the card does not say.
         """
         if self.task == "regression":
             return self.target_bounds
@@ -168,12 +172,12 @@ class Card(Strict):
 
     @property
     def folder(self) -> Path | None:
-        """Where the card lies, for relative paths; None for a built-in card."""
+        """The folder of the card, for relative paths; None for a built-in card."""
         return self._folder
 
     @property
     def test_card(self) -> Card | None:
-        """The card of the donors' own test rows, with the same name; None where there are none."""
+        """The card of the published test rows, with the same name; None if there are none."""
         if self.test is None:
             return None
         labels, positive = self.labels, self.positive
@@ -191,12 +195,12 @@ class Card(Strict):
         return card
 
     def format_of(self, source: Source) -> Format:
-        """Return the format of `source`, its kind settled by the file's suffix if need be.
+        """Return the format of `source`. If the card does not name its kind, the suffix decides.
 
         Raises
         ------
         DpreproError
-            If neither the card nor the suffix tells the kind.
+            If neither the card nor the suffix determines the kind.
         """
         settings = source.format or self.format
         suffix = Path(source.filename).suffix.lower()
@@ -210,10 +214,10 @@ class Card(Strict):
 
     @property
     def is_public(self) -> bool:
-        """Whether the rows are public: the card says which they are, and not that they are private.
+        """Whether the rows are public: the card identifies them, and does not call them private.
 
-        Which they are is said by a checksum of the values or of every file, or by a source that
-        holds the same rows everywhere: scikit-learn, or a stand-in drawn from the card.
+        Rows are identified by a checksum of the values or of every file, or by a source that has
+        the same rows on every machine: scikit-learn, or a stand-in drawn from the card.
         """
         if self.private:
             return False
@@ -223,16 +227,16 @@ class Card(Strict):
         return self.expect.values_sha256 is not None or all(known)
 
     def is_private(self, data_dir: Path | None = None, with_test: bool = False) -> bool:
-        """Whether the rows that would be loaded are private; a stand-in's never are."""
+        """Whether the rows that would be loaded are private; those of a stand-in never are."""
         if with_test and self.test_card is not None and self.test_card.is_private(data_dir):
             return True
         return not (self.is_public or self._is_stood_in_for(data_dir))
 
     def is_known(self, data_dir: Path | None = None, with_test: bool = False) -> bool:
-        """Whether `fingerprint` can tell the rows that would be loaded from any others.
+        """Whether `fingerprint` distinguishes the rows that would be loaded from any others.
 
-        Not so where they are private and a file without a checksum is not on this machine: a
-        download, say, that is still to come. After `dprepro.data.load` its bytes count.
+        It does not if the rows are private and a file without a checksum is not on this machine,
+        for example because it is not downloaded yet. After `dprepro.data.load` its bytes count.
         """
         if with_test and self.test_card is not None and not self.test_card.is_known(data_dir):
             return False
@@ -246,15 +250,15 @@ class Card(Strict):
     ) -> str:
         """Return a name for all that determines the loaded values and the domain.
 
-        `with_test` adds ``+`` and the name of the donors' own test rows. Titles, notes and the
-        order of sources do not count.
+        `with_test` adds ``+`` and the name of the published test rows. Titles, notes and the order
+        of sources have no influence.
 
-        Of public rows it is 16 hex digits of a digest, `SYNTHETIC_PREFIX` before them where a
-        stand-in would be loaded. Of private rows it is `PRIVATE_PREFIX`, 16 hex digits over what
-        the card says, ``-`` and a token, random but equal for equal files on this machine (see
-        `dprepro.data.register`). The files are those put there and those downloaded. The token is
-        ``none`` where there is no file at all, or `identify` is false: then none is read, and
-        the name tells no states of the rows apart (see `is_known`).
+        For public rows it is 16 hex digits of a digest, after `SYNTHETIC_PREFIX` if a stand-in
+        would be loaded. For private rows it is `PRIVATE_PREFIX`, 16 hex digits of a digest of the
+        card, ``-``, and a token. The token is random, but equal for equal files on this machine,
+        local or downloaded (see `dprepro.data.register`). It is ``none`` if there is no file, or if
+        `identify` is false: then no file is read, and the name does not distinguish states of the
+        rows (see `is_known`).
 
         Raises
         ------
@@ -275,8 +279,8 @@ class Card(Strict):
     def seal(self, nonce: str, data_dir: Path | None = None, with_test: bool = False) -> str:
         """Return an HMAC-SHA256, in hex, of all that determines the loaded values and the domain.
 
-        By it two machines see whether they have the same data. `nonce`, its key in hex, is drawn
-        for one comparison and never written down, so that nobody else can check guesses by it.
+        Two machines compare it to see whether they have the same data. `nonce`, its key in hex, is
+        drawn for one comparison and never stored, so that nobody else can check guesses by it.
         """
         states = [self._state(self._values(data_dir))]
         if with_test and self.test_card is not None:
@@ -300,7 +304,7 @@ class Card(Strict):
         ]
 
     def _said(self, source: Source, part: Source) -> list[Any]:
-        """Return what the card says of a file, but for checksums and where a local file lies."""
+        """Return what the card says about a file, except checksums and the path of a local file."""
         place = part.kind if part.file is not None else _place(part)
         return [place, *self._reading(source, part)]
 
@@ -311,7 +315,7 @@ class Card(Strict):
         return [settings, source.rename, *([] if part.rows is None else [part.rows])]
 
     def _content(self, data_dir: Path | None) -> str:
-        """Return all that is known of the bytes of the files; empty where nothing is."""
+        """Return what is known about the bytes of the files; empty if nothing is."""
         files = [self._file_digest(part, data_dir) for _, part in self._parts]
         digests = [self.expect.values_sha256, *files]
         return json.dumps(digests) if any(digests) else ""

@@ -1,4 +1,4 @@
-"""The parts of a card: formats, sources, what is public of a feature, expectations."""
+"""The parts of a card: formats, sources, public domains of features, expectations."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ class Strict(BaseModel):
 class Format(Strict):
     """How bytes become a table.
 
-    ``kind`` is told by the file's suffix unless given. The other keys are for csv: a file without
-    a header line has ``header: false`` and names its ``columns``; lines that begin with
-    ``comment`` are skipped. Blanks around a field never count. svmlight has no header either; its
-    first column is the label. idx is MNIST's own, plain or gzipped: bytes of one dimension become a
-    column ``class``, of more the columns ``pixel1``, ``pixel2``, ...
+    ``kind`` follows from the file's suffix unless it is given. The other keys are for csv: a file
+    without a header line has ``header: false`` and names its ``columns``; lines that begin with
+    ``comment`` are skipped; blanks around a field are ignored. svmlight has no header either, and
+    its first column is the label. idx is the format of MNIST, plain or gzipped: an array of one
+    dimension becomes the column ``class``, one of more dimensions the columns ``pixel1``,
+    ``pixel2``, ...
     """
 
     kind: FormatKind | None = None
@@ -80,10 +81,11 @@ class Synthetic(Strict):
 class Source(Strict):
     """One place to get the data from: exactly one of `SourceKind`.
 
-    ``pool`` lists the sources whose rows make one table, in this order; ``join`` those whose
-    columns stand side by side. ``rows: [start, stop]`` keeps a part of an OpenML table. ``sha256``
-    is that of the file; with ``member``, of that member of the archive. ``format`` takes the place
-    of the card's; ``rename`` maps this source's column names to the card's.
+    ``pool`` lists sources whose rows make one table, in this order; ``join`` lists sources whose
+    columns are put side by side. ``rows: [start, stop]`` selects a part of an OpenML table.
+    ``sha256`` is the checksum of the file or, with ``member``, of that member of the archive.
+    ``format`` replaces that of the card; ``rename`` maps the column names of this source to those
+    of the card.
     """
 
     file: str | None = None
@@ -123,12 +125,12 @@ class Source(Strict):
 
     @property
     def kind(self) -> SourceKind:
-        """Which of the kinds it is."""
+        """The kind of the source."""
         return next(kind for kind in SOURCE_KINDS if getattr(self, kind) is not None)
 
     @property
     def files(self) -> list[Source]:
-        """The sources of single files that it stands for: itself, or its parts."""
+        """The sources of single files: itself, or its parts."""
         return self.pool or self.join or [self]
 
     @property
@@ -156,7 +158,7 @@ def expand_names(features: Any) -> Any:
     Raises
     ------
     ValueError
-        If a range runs backwards, or a name comes twice.
+        If a range is decreasing, or a name occurs twice.
     """
     if not isinstance(features, dict):
         return features
@@ -175,12 +177,12 @@ def _written_out(name: str) -> list[str]:
         return [name]
     first, last = int(found[1]), int(found[2])
     if first > last:
-        raise ValueError(f"{name!r}: the range must not run backwards")
+        raise ValueError(f"{name!r}: the range must not be decreasing")
     return [name[: found.start()] + str(k) + name[found.end() :] for k in range(first, last + 1)]
 
 
 class FeatureDomain(Strict):
-    """What is public of one feature: ``numeric: [lower, upper]`` or ``categories: [...]``.
+    """What is public about one feature: ``numeric: [lower, upper]`` or ``categories: [...]``.
 
     ``missing: true`` says that values may be missing.
     """
@@ -197,17 +199,17 @@ class FeatureDomain(Strict):
         return self
 
     def named(self, name: str) -> NumericFeature | CategoricalFeature:
-        """Return it as the domain's feature called `name`."""
+        """Return the feature of the domain, with this name."""
         if self.numeric is not None:
             return NumericFeature(name, *self.numeric, missing=self.missing)
         return CategoricalFeature(name, tuple(self.categories or ()), self.missing)
 
 
 class TestSet(Strict):
-    """The donors' own test rows: where their file is, and how it differs from the training file.
+    """The published test rows: where their file is, and how it differs from the training file.
 
-    ``labels`` are spelt as in this file, in the order of the card's; ``format`` takes the place of
-    the card's.
+    ``labels`` are spelt as in this file, in the order of the card's; ``format`` replaces that of
+    the card.
     """
 
     sources: list[Source]
@@ -223,9 +225,10 @@ class TestSet(Strict):
 
 
 class Expect(Strict):
-    """What every load must find: ``columns`` counts features; see `values_digest` for the last.
+    """What every load must find. ``columns`` is the number of features.
 
-    ``positive_share`` gives bounds, for data of which no more than a rounded share is known.
+    ``positive_share`` gives bounds, for data of which only a rounded share is known. For
+    ``values_sha256`` see `dprepro.data.verify.values_digest`.
     """
 
     rows: PositiveInt | None = None

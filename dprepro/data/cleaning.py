@@ -1,4 +1,4 @@
-"""From a raw table to X and y, as the card asks."""
+"""From a raw table to X and y, as the card says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dprepro.errors import DpreproError, nearest
 
 
 def column_kinds(card: Card, source: Source) -> dict[str, ColumnKind]:
-    """Return what the card knows of the columns, by their names in this source."""
+    """Return the kinds of columns that the card knows, by their names in this source."""
     kinds: dict[str, ColumnKind] = {
         name: "numeric" if feature.numeric is not None else "text"
         for name, feature in (card.features or {}).items()
@@ -31,13 +31,13 @@ def clean(
 ) -> tuple[pd.DataFrame, np.ndarray, Domain | None]:
     """Return X of shape (n, K), y of shape (n,) and the domain, as `Dataset` describes them.
 
-    With a public domain nothing but the card decides about types, categories, labels and codes.
+    With a public domain the card alone determines types, categories, labels and codes.
 
     Raises
     ------
     DpreproError
         If a column, label or category is not what the card says. The message names the column and
-        the rule; what the rows hold it does not quote, nor how many they are.
+        the rule. It does not quote values of rows, and does not count rows.
     """
     table = table.rename(columns=source.rename)
     if card.target not in table.columns:
@@ -51,9 +51,9 @@ def clean(
 
 
 def _no_target(table: pd.DataFrame, card: Card) -> str:
-    """Return what to do; the columns are named only where one of the card's own is among them.
+    """Return what to do. The columns are named only if the card names one of them.
 
-    Else the first line could be a row, of a file without a header.
+    If not, the file may have no header, and its first line may be a row.
     """
     names = [str(name) for name in table.columns]
     said = f"no target column {card.target!r}"
@@ -61,8 +61,8 @@ def _no_target(table: pd.DataFrame, card: Card) -> str:
         return f"{said}{nearest(card.target, names) or '.'} The columns are: {', '.join(names)}"
     if len(names) == 1:
         return (
-            f"{said}: there is one column only, of another name. If another sign than the comma "
-            'parts the fields, say so: `format: {separator: ";"}`'
+            f"{said}: there is only one column, with another name. If the fields are not separated "
+            'by commas, say so: `format: {separator: ";"}`'
         )
     return (
         f"{said} among {len(names)} columns of other names. The first line of the file should "
@@ -74,14 +74,14 @@ def _features(table: pd.DataFrame, names: list[str], card: Card) -> pd.DataFrame
     kept = table[names]
     is_numeric = all(feature.numeric is not None for feature in (card.features or {}).values())
     if is_numeric and not card.fill and set(kept.dtypes) == {np.dtype(np.uint8)}:
-        return kept  # images: eight times the size as float64, and nothing to mend
+        return kept  # images: as float64 they would be eight times as large
     return pd.DataFrame({name: _feature(kept[name], name, card) for name in names}, copy=False)
 
 
 def _target(
     column: pd.Series, card: Card
 ) -> tuple[np.ndarray, tuple[float, float] | tuple[str, ...]]:
-    """Return y, and what is public of it: the card's bounds, or the labels by their codes."""
+    """Return y, and what is public about it: the card's bounds, or labels in the order of codes."""
     if card.task == "regression":
         y = _numeric(column, card.target, card.missing).to_numpy()
         missing = np.isnan(y)
@@ -91,8 +91,8 @@ def _target(
         missing = y < 0
     if missing.any():
         raise DpreproError(
-            f"target {card.target!r} is missing in some rows; remove these from the file: those "
-            f"with nothing there, or with a text that the card lists under `missing`. "
+            f"target {card.target!r} is missing in some rows; remove these rows from the file. "
+            f"Missing is an empty field, or a text that the card lists under `missing`. "
             f"{_look(card.target, 'unique()')} shows which texts occur"
         )
     return y, target
@@ -127,13 +127,13 @@ def _feature_names(table: pd.DataFrame, card: Card) -> list[str]:
         _require(card.drop, table.columns, "`drop` names")
         _require(card.fill, present, "`fill` names")
         if not present:
-            raise DpreproError("no column is left for the features: only target and dropped ones")
+            raise DpreproError("no column is left for the features: all are the target or dropped")
         return present
     _require(card.features, table.columns, "`features` names")
     for name in present:
         if name not in card.features:
             raise DpreproError(
-                f"column {name!r} is not on the card{nearest(name, list(card.features))}; "
+                f"column {name!r} is not in the card{nearest(name, list(card.features))}; "
                 "add it under `features` or under `drop`"
             )
     return list(card.features)
@@ -143,8 +143,8 @@ def _require(names: Collection[str], columns: Collection[str], what: str) -> Non
     for name in names:
         if name not in columns:
             raise DpreproError(
-                f"{what} {name!r}, no column of the table{nearest(name, list(columns)) or '.'} "
-                f"The columns are: {', '.join(columns)}"
+                f"{what} {name!r}, which is not a column of the table"
+                f"{nearest(name, list(columns)) or '.'} The columns are: {', '.join(columns)}"
             )
 
 
@@ -179,7 +179,9 @@ def _numeric(
     try:
         return column.fillna(float(fill))
     except ValueError as error:
-        raise DpreproError(f"`fill` of numeric column {name!r}: {fill!r} is no number") from error
+        raise DpreproError(
+            f"`fill` of numeric column {name!r}: {fill!r} is not a number"
+        ) from error
 
 
 def _parse_numbers(column: pd.Series, name: str, missing: Collection[str]) -> pd.Series:
@@ -200,8 +202,9 @@ def _as_categorical(
     position = {category: code for code, category in enumerate(categories)}
     if any(text not in position and text not in missing for text in texts):
         raise DpreproError(
-            f"column {column.name!r} holds what is not among the card's categories. Allowed: "
-            f"{', '.join(categories)}. {_look(str(column.name), 'unique()')} shows what it holds"
+            f"column {column.name!r} holds a value that is not among the card's categories. "
+            f"Allowed: {', '.join(categories)}. "
+            f"{_look(str(column.name), 'unique()')} shows what it holds"
         )
     of_text = np.array([position.get(text, -1) for text in texts] + [-1], dtype=np.int64)
     dtype: pd.CategoricalDtype = pd.CategoricalDtype(list(categories))

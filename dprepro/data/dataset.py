@@ -19,24 +19,23 @@ class Dataset:
     name
         The card's name, e.g. ``"adult"``.
     X
-        DataFrame of shape (n, K). Numeric columns are float64 (NaN where missing), or uint8
-        throughout where the source has bytes; categorical
-        columns have dtype ``category`` with string categories (missing is NaN unless the card
-        makes it a category of its own).
+        DataFrame of shape (n, K). Numeric columns are float64 (NaN where missing), or all uint8 if
+        the source has bytes. Categorical columns have dtype ``category`` with string categories
+        (missing is NaN unless the card makes it a category).
     y
         Shape (n,). int64 codes 0..C-1 for classification (for binary tasks 1 is the card's
         positive label), float64 for regression.
     task
         "binary", "multiclass" or "regression".
     domain
-        The card's public domain, or None where the card gives none: then only
-        ``domain: observed`` can be run.
+        The card's public domain, or None if the card has none. A config then needs
+        ``domain: observed``.
     source
-        Where the bytes came from, in words (a path, a URL, "scikit-learn").
+        Where the data came from: a path, a URL, or "scikit-learn".
     sha256
-        Digest of the source file(s); for sources without a file, of the values.
+        Digest of the source files, or of the values if the source has no file.
     test
-        The donors' own test rows where they were asked for and the card has them, else None.
+        The published test rows, or None if they were not asked for or the card has none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a loaded dataset holds, and what of it is public."""
+"""A description of a loaded dataset, and of what is public about it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Column:
     missing
         Number of rows without a value.
     outside
-        Share of the values beyond the public bounds, 0 to 1; None where there are no bounds.
+        Share of the values outside the public bounds, 0 to 1; None if there are no bounds.
     """
 
     name: str
@@ -40,11 +40,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Description:
-    """A dataset in numbers and words. `positives` is None unless the task is binary.
+    """A description of a dataset. `positives` is None unless the task is binary.
 
-    Digests of private rows are left empty: whoever knows all rows but one finds it by them.
-    `labels` and `target_bounds` are what the card says of the target, with the positive label last,
-    or None. `has_public_domain` says whether it can be run with ``domain: public``.
+    Digests of private rows are left empty: a person who knows all rows but one could find that row
+    by them. `labels` (the positive one last) and `target_bounds` are those of the card, or None.
+    `has_public_domain` says whether the dataset can be run with ``domain: public``.
     """
 
     name: str
@@ -109,7 +109,7 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
 
 
 def _labels(card: Card) -> list[str] | None:
-    """Return the labels that the card names or, with its `features`, implies."""
+    """Return the labels that the card names, or that follow from it if it has `features`."""
     if card.task == "regression" or (card.labels is None and card.features is None):
         return None
     return [str(label) for label in card.public_target or ()]

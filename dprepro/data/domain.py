@@ -1,4 +1,4 @@
-"""What is public about a table, and what a method therefore may use without spending budget."""
+"""The domain: what is public about a table, so that a method may use it at no cost in privacy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ TaskKind = Literal["binary", "multiclass", "regression"]
 
 @dataclass(frozen=True)
 class NumericFeature:
-    """A number in ``[lower, upper]``; whoever relies on the bounds clips to them.
+    """A numeric feature with values in ``[lower, upper]``.
 
-    `missing` says whether values may be missing (NaN).
+    Methods that rely on the bounds clip values to them. `missing` says whether values may be
+    missing (NaN).
     """
 
     name: str
@@ -35,7 +36,7 @@ class NumericFeature:
 
 @dataclass(frozen=True)
 class CategoricalFeature:
-    """One of a fixed list of categories (strings), in the card's order.
+    """A categorical feature with a fixed list of categories (strings), in the card's order.
 
     `missing` says whether values may be missing.
     """
@@ -59,13 +60,13 @@ class Domain:
     Parameters
     ----------
     features
-        One entry a column of ``X``, in order.
+        One entry for each column of ``X``, in order.
     target
         Regression: the bounds ``(lower, upper)`` of y. Classification: the labels, in the order
         of their codes 0, 1, ...
     observed
-        In words, what was read from private rows and not paid for ("bounds of age, hours").
-        Empty when the whole domain is public.
+        What was read from private rows, in words ("bounds of age, hours"). It is not covered by
+        epsilon. Empty if the whole domain is public.
 
     Examples
     --------
@@ -87,7 +88,7 @@ class Domain:
 
     @classmethod
     def observe(cls, X: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
-        """Read the domain from rows, as the papers silently did. Every read is named in `observed`.
+        """Read the domain from rows, as the papers did. `observed` then names every such read.
 
         Columns of dtype ``category``, string, object or bool are categorical (the categories that
         occur, sorted); all others are numeric (finite minimum and maximum; 0, 0 if there is none).
@@ -106,7 +107,7 @@ class Domain:
             target = (float(np.min(y)), float(np.max(y)))
             reads.append("range of the target")
         else:
-            # Which labels exist is part of the question asked, not of the rows.
+            # Which labels exist belongs to the question that is asked, so it is taken as public.
             target = tuple(str(label) for label in np.unique(y))
         return cls(features, target, tuple(reads))
 
@@ -136,9 +137,9 @@ def _observe_feature(name: str, column: pd.Series) -> Feature:
 def category_codes(column: pd.Series, categories: Sequence[str]) -> np.ndarray:
     """Return int64 codes of shape (n,): the position in `categories`, -1 for missing or unseen.
 
-    A number is the first category that reads as the same number: 1 and 1.0 both are "1". Text, a
-    truth value and anything else is the category that equals its text. The code of a row depends
-    on its own value and on `categories` alone, whatever type other rows give to the column.
+    A number gets the first category that reads as the same number: 1 and 1.0 are both "1". Any
+    other value gets the category that equals its text. The code of a row depends only on its own
+    value and on `categories`, whatever values the other rows have.
     """
     find = _finder(categories)
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -166,7 +167,7 @@ def _finder(categories: Sequence[str]) -> Callable[[object], int]:
 
 
 def _as_number(value: Any) -> float:
-    """Return a number or the one that text reads as; where there is none, a NaN equal to no key."""
+    """Return a value as a float; NaN, which equals no key, if it is no number."""
     try:
         return float(value)
     except (ValueError, OverflowError):
@@ -179,7 +180,7 @@ def numbers_of(column: pd.Series) -> np.ndarray:
     Raises
     ------
     ValueError
-        If it holds what is no number; the message names the feature and quotes no value.
+        If a value is not a number. The message names the feature and quotes no value.
     """
     try:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -193,7 +194,7 @@ def numbers_of(column: pd.Series) -> np.ndarray:
 def refuse_missing(feature: Feature, missing: np.ndarray) -> None:
     """Raise ValueError if values are missing, bool (n,), where the domain allows none.
 
-    Like `refuse_unseen` for private rows: the message says nothing of them that could be withheld.
+    The message does not quote values of rows and does not count rows.
     """
     if missing.any() and not feature.missing:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Rows that come from a domain alone."""
+"""Random rows made from a domain alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dprepro.data.domain import Domain, NumericFeature
 
 
 def draw_features(domain: Domain, rows: int, generator: np.random.Generator) -> pd.DataFrame:
-    """Draw rows uniformly from the features of a domain; every category that fits in occurs."""
+    """Draw rows uniformly from a domain; all categories occur if there are enough rows."""
     columns: dict[str, Any] = {}
     for feature in domain.features:
         if isinstance(feature, NumericFeature):

@@ -1,4 +1,4 @@
-"""Representations of a table, made from its domain alone: they add no reads of their own."""
+"""Encodings of a table. They depend on its domain alone, so they read nothing from other rows."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _BLOCK = 4096
 
 
 class Encoder(Protocol):
-    """Turns rows into what an estimator takes. Stateless: fitting is reading the domain."""
+    """Turns rows into the input of an estimator. It has no state besides the domain."""
 
     def transform(self, X: pd.DataFrame) -> Any:
-        """Return the representation of X, a row each."""
+        """Return the encoded X, one row for each row."""
         ...
 
 
 class FrameEncoder:
-    """The DataFrame as it is, for estimators that bin for themselves."""
+    """The DataFrame as it is, for estimators that make their own bins."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -42,7 +42,7 @@ class FrameEncoder:
 
 
 class OneHotEncoder:
-    """Numbers as they are, categories as indicator columns: what "default settings" feed a model.
+    """Numeric features unchanged, categories as indicator columns, as with default settings.
 
     Missing and unseen categories are all zeros.
     """
@@ -56,7 +56,7 @@ class OneHotEncoder:
         Raises
         ------
         ValueError
-            On a missing number; the message names the feature.
+            If a numeric value is missing; the message names the feature.
         """
         return np.column_stack([self._encode(X[f.name], f) for f in self.domain.features])
 
@@ -87,10 +87,10 @@ def one_hot_bounds(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
 
 
 class UnitNormEncoder(OneHotEncoder):
-    """One-hot categories, numbers scaled to [0, 1] by their bounds, a constant 1, norm at most 1.
+    """One-hot categories, numeric features scaled to [0, 1], a constant 1; norm at most 1.
 
-    A row of K features and the constant has norm at most sqrt(K + 1), whatever its values; all are
-    divided by that. Numbers outside their bounds are clipped, missing ones become the midpoint.
+    A row of K features and the constant has norm at most sqrt(K + 1), whatever its values, and is
+    divided by that. Values outside the bounds are clipped; missing ones become the midpoint.
     """
 
     def transform(self, X: pd.DataFrame) -> np.ndarray:
@@ -108,10 +108,10 @@ class UnitNormEncoder(OneHotEncoder):
 
 
 class UnitIntervalEncoder(OneHotEncoder):
-    """Every column in [0, 1] as float32: numbers scaled by their bounds, indicators 0 or 1.
+    """Every column in [0, 1] as float32: numeric features scaled, indicators 0 or 1.
 
-    Numbers outside their bounds are clipped, missing ones become the midpoint. Images pass in
-    blocks of rows, so that they are never whole in memory as float64.
+    Values outside the bounds are clipped; missing ones become the midpoint. Images are converted in
+    blocks of rows, so that they are never in memory as float64 as a whole.
     """
 
     def transform(self, X: pd.DataFrame) -> np.ndarray:
@@ -141,10 +141,10 @@ class UnitIntervalEncoder(OneHotEncoder):
 
 
 class SymmetricEncoder(OneHotEncoder):
-    """Every column in [-1, 1]: numbers scaled by their bounds, indicators -1 or 1, a constant 1.
+    """Every column in [-1, 1]: numeric features scaled, indicators -1 or 1, a constant 1.
 
-    Numbers outside their bounds are clipped, missing ones become the midpoint 0; a missing or
-    unseen category is -1 in all its columns.
+    Values outside the bounds are clipped; missing ones become the midpoint 0. A missing or unseen
+    category is -1 in all its columns.
     """
 
     def transform(self, X: pd.DataFrame) -> np.ndarray:
@@ -160,10 +160,10 @@ class SymmetricEncoder(OneHotEncoder):
 
 
 class CategoryEncoder:
-    """The DataFrame with categories as pandas' category dtype, for models that take them natively.
+    """The DataFrame with pandas' category dtype, for models that take categories directly.
 
     The categories are those of the domain, in its order; missing and unseen ones become NaN.
-    Columns are named by their position, since not every model takes every name.
+    Columns are named by their position, since some models refuse some names.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -184,9 +184,9 @@ class CategoryEncoder:
 
 
 class IndicatorEncoder:
-    """Numbers as they are, each category as a feature of its own: a category "0" or "1".
+    """Numeric features unchanged, each category as a feature with the categories "0" and "1".
 
-    `domain` describes what it makes. Missing and unseen categories are "0" throughout.
+    `domain` is that of the result. Missing and unseen categories are "0" in all columns.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -194,7 +194,7 @@ class IndicatorEncoder:
         self.domain = replace(domain, features=tuple(f for _, f, _ in self._columns()))
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Return a DataFrame (n, columns) of the columns of X with numbers, and of indicators."""
+        """Return a DataFrame (n, columns) of the numeric columns of X and of indicators."""
         columns: dict[str, Any] = {}
         for name, feature, category in self._columns():
             if isinstance(feature, CategoricalFeature):
@@ -207,7 +207,7 @@ class IndicatorEncoder:
         return pd.DataFrame(columns, index=X.index)
 
     def _columns(self) -> Iterator[tuple[str, NumericFeature | CategoricalFeature, str]]:
-        """Yield (feature given, feature made, its category; "" for a number) of each column."""
+        """Yield (given feature, new feature, category or "" if numeric) of each column."""
         for feature in self._given.features:
             if isinstance(feature, NumericFeature):
                 yield feature.name, feature, ""
@@ -226,7 +226,7 @@ def _indicators(column: pd.Series, feature: CategoricalFeature) -> np.ndarray:
 def _scaled(column: pd.Series, feature: NumericFeature, lowest: float) -> np.ndarray:
     """Return a column (n, 1) with the bounds mapped to [lowest, 1] and outliers clipped.
 
-    Missing becomes the midpoint; a feature whose bounds coincide says nothing and becomes 0.
+    Missing values become the midpoint. A feature whose bounds are equal becomes 0.
     """
     values = numbers_of(column)
     width = feature.upper - feature.lower
@@ -248,4 +248,4 @@ ENCODINGS: Mapping[str, Callable[[Domain], Encoder]] = MappingProxyType(
         "symmetric": SymmetricEncoder,
     }
 )
-"""What a method can name as its `encoding`."""
+"""The values that a method can have as its `encoding`."""

@@ -26,9 +26,9 @@ ColumnKind = Literal["numeric", "text"]
 _ENCODING_ADVICE = "save the file as UTF-8, or say on the card: `format: {encoding: latin-1}`"
 _GZIP = b"\x1f\x8b"
 _DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
-# How arrow says in which column a number could not be read; what follows quotes the value.
+# Arrow's message about a value that is not a number; what follows it quotes the value.
 _CONVERSION = re.compile(r"In CSV column #(\d+): CSV conversion error to double")
-# What the quick csv reader cannot take for ARFF: a second kind of quote, a quote after a blank.
+# ARFF that the fast csv reader cannot read: a second kind of quote, a quote after a blank.
 _AWKWARD_ARFF = re.compile(rb'"|,[ \t]+\'')
 
 
@@ -74,7 +74,7 @@ def _require_member(member: str, names: list[str]) -> None:
 def read_table(
     data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
 ) -> pd.DataFrame:
-    """Return the table that `data` holds, one row a line.
+    """Return the table that `data` holds, one row for each line.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def read_table(
     settings
         Its format; ``kind`` must be set.
     kinds
-        What is known of columns, by name: "numeric" is parsed as float64 (`missing` texts as
-        NaN), "text" is kept as it stands. The type of all other columns is inferred.
+        Kinds of columns, by name: "numeric" is parsed as float64 (`missing` texts as NaN), "text"
+        is kept unchanged. The type of all other columns is inferred.
     missing
         The texts that stand for a missing value in numeric columns.
 
@@ -110,7 +110,7 @@ def read_table(
 
 
 def not_numeric(name: str) -> str:
-    """Return what to say of a numeric column that holds text, which is not quoted."""
+    """Return the message about a numeric column that holds text; it does not quote the text."""
     return (
         f"column {name!r} is numeric on the card but holds text; if that stands for a missing "
         "value, list it under `missing`. "
@@ -119,10 +119,10 @@ def not_numeric(name: str) -> str:
 
 
 def _problem(error: Exception) -> str:
-    """Return what a parser found without the row, or the value, that it quotes."""
+    """Return the message of a parser without the row or value that it quotes."""
     text = str(error)
     if "UTF8" in text or isinstance(error, UnicodeDecodeError):
-        return f"its bytes are no text of the encoding expected; {_ENCODING_ADVICE}"
+        return f"its bytes are not text in the expected encoding; {_ENCODING_ADVICE}"
     # Of "Row #17: Expected 2 columns, got 1: secret,row" what lies between row and colon.
     lengths = re.search(r"Expected \d+ columns, got \d+", text)
     if lengths:
@@ -243,7 +243,7 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
 def _read_svmlight(
     data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
 ) -> pd.DataFrame:
-    """Return the label, then the features in the order of their indices; what is left out is 0."""
+    """Return the label, then the features in the order of their indices; missing ones are 0."""
     from sklearn.datasets import load_svmlight_file
 
     names = settings.columns or []
@@ -269,7 +269,7 @@ def _read_svmlight(
 def _read_idx(
     data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
 ) -> pd.DataFrame:
-    """Return the bytes as they are, uint8: one array, of which each column is a part."""
+    """Return the bytes as uint8, in one array of which each column is a view."""
     try:
         data = gzip.decompress(data) if data.startswith(_GZIP) else data
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -279,7 +279,7 @@ def _read_idx(
     shape = [int(size) for size in np.frombuffer(data[4:start], dtype=">i4")]
     if not shape or len(data) != start + math.prod(shape):
         raise DpreproError(
-            "not valid idx: not a header of unsigned bytes and all that it announces"
+            "not valid idx: expected a header for unsigned bytes, and as many bytes as it announces"
         )
     values = np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape[0], -1)
     if dimensions == 1:

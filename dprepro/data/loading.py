@@ -28,25 +28,26 @@ def load(
     online: bool = True,
     with_test: bool = False,
 ) -> Dataset:
-    """Return the dataset of a built-in card or of the card at a path (a path wins), verified.
+    """Load and verify the dataset of a built-in card or, which is preferred, of the card at a path.
 
     Parameters
     ----------
     name_or_path
-        E.g. ``"adult"`` or ``"my/card.yaml"``.
+        For example ``"adult"`` or ``"my/card.yaml"``.
     data_dir
-        The folder of local files; None: ``$DPREPRO_DATA``, else ``files`` in the cache.
+        Folder of local files. None means ``$DPREPRO_DATA``, or else ``files`` in the cache.
     online
-        False: use local files and earlier downloads only.
+        Whether missing files may be downloaded.
     with_test
-        Load the donors' own test rows too, if the card has them.
+        Whether the published test rows are loaded, too, if the card has them.
 
     Raises
     ------
     DpreproError
         If the card is not valid, or a local file is not what the card says.
     UnavailableError
-        If no source has the data: what each said, and where to put the file by hand.
+        If no source has the data. The message has the reason of each source, and says where to put
+        the file by hand.
 
     Examples
     --------
@@ -77,9 +78,9 @@ def _load(card: Card, data_dir: Path | None, online: bool) -> Dataset:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a dataset is on this machine, and right: "ok", "absent" or "wrong".
+    """The state of a dataset on this machine: "ok", "absent" or "wrong".
 
-    `is_private` says that the message counts private rows.
+    `is_private` says whether the message has the number of private rows.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Check:
 
 
 def verify_all(names: Sequence[str], data_dir: Path | None = None) -> list[Check]:
-    """Load the datasets from this machine alone and return what came of each."""
+    """Load the datasets, without downloads, and return the state of each."""
     return [_verify(name, data_dir) for name in names]
 
 
@@ -131,7 +132,7 @@ def _advice(card: Card, data_dir: Path | None) -> str:
         ]
         if places:
             return (
-                f"Try again later, or put by hand{page}: {' and '.join(places)}; or set "
-                f"{DATA_VARIABLE} to a folder laid out like that"
+                f"Try again later, or put the file there by hand{page}: {' and '.join(places)}; or "
+                f"set {DATA_VARIABLE} to a folder laid out like that"
             )
     return f"Try again later, or add a `file` source to the card{page}"

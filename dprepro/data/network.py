@@ -1,4 +1,4 @@
-"""Download over http: bounded in time, tried again, with errors in words."""
+"""Download over http, with a time limit, repeated attempts and plain error messages."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dprepro.errors import DpreproError
 
 TIMEOUT_VARIABLE = "DPREPRO_TIMEOUT"
 DEFAULT_TIMEOUT_S = 30.0
-# How often a download is tried again when the connection or the server fails.
+# Number of further attempts after the connection or the server failed.
 RETRIES = 2
 
 
 class SourceError(Exception):
-    """This source cannot give the data now; the next one may."""
+    """This source cannot provide the data now; the next one may."""
 
 
 def timeout_s() -> float:
-    """Return how many seconds a server may stay silent: ``$DPREPRO_TIMEOUT`` or 30.
+    """Return the longest wait for a server, in seconds: ``$DPREPRO_TIMEOUT`` or 30.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def download(url: str, folder: Path) -> Path:
     )
     for attempts_left in reversed(range(RETRIES + 1)):
         try:
-            # No digest here: the one we know may be that of a member of this archive.
+            # The digest is not checked here: it may be that of a member of this archive.
             return Path(pooch.retrieve(url, None, "download", folder, downloader=downloader))
         except requests.RequestException as error:
             if attempts_left == 0 or not _worth_retrying(error):
@@ -69,7 +69,7 @@ def download(url: str, folder: Path) -> Path:
 
 
 def explain(error: Exception) -> str:
-    """Return an error of `requests` in words."""
+    """Return the message for an error of `requests`."""
     import requests
 
     response = getattr(error, "response", None)
@@ -80,7 +80,7 @@ def explain(error: Exception) -> str:
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
         return f"the connection broke before the end of the file: {error}"
     if isinstance(error, requests.ConnectionError):
-        # urllib3 wraps the cause in its account of retries.
+        # urllib3 wraps the cause in its report of retries.
         cause = getattr(error.args[0], "reason", None) if error.args else None
         return f"cannot connect: {cause or error}"
     return f"{type(error).__name__}: {error}"

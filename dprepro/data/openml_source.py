@@ -1,4 +1,4 @@
-"""Download a dataset's ARFF file with the OpenML client, bounded in time and without traces."""
+"""Download a dataset's ARFF file with the OpenML client, with a time limit and its cache apart."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def download_arff(dataset_id: int, folder: Path) -> bytes:
             dataset = openml.datasets.get_dataset(dataset_id, download_data=True)
             return Path(str(dataset.data_file)).read_bytes()
         except openml.exceptions.OpenMLHashException as error:
-            raise SourceError(f"OpenML's checksum does not hold: {error}") from error
+            raise SourceError(f"OpenML's checksum is not that of the file: {error}") from error
         except openml.exceptions.PyOpenMLError as error:
             raise SourceError(f"OpenML answers: {error}") from error
         except requests.RequestException as error:
             raise SourceError(network.explain(error)) from error
         except (KeyError, TypeError, ValueError) as error:
-            message = f"OpenML's answer is not understood: {type(error).__name__}: {error}"
+            message = f"OpenML's answer cannot be read: {type(error).__name__}: {error}"
             raise SourceError(message) from error
 
 
 @contextmanager
 def _client_settings(folder: Path) -> Iterator[None]:
-    """Cache in `folder` (the client writes in place, so a kill would leave half a file)."""
+    """Let the client cache in `folder`: it writes in place, and a kill leaves half a file."""
     from openml import config
 
     cache = config._root_cache_directory

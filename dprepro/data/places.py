@@ -20,7 +20,7 @@ def cache_dir() -> Path:
 
 
 def data_folder(data_dir: Path | None = None) -> Path:
-    """Return the folder of files put there by hand.
+    """Return the folder of files that were put there by hand.
 
     `data_dir` if given, else ``$DPREPRO_DATA``, else the folder ``files`` in the cache (which
     may not exist).
@@ -28,7 +28,7 @@ def data_folder(data_dir: Path | None = None) -> Path:
     Raises
     ------
     DpreproError
-        If the folder given or named by the variable is not one.
+        If `data_dir` or the variable names something that is not a folder.
     """
     variable = os.environ.get(DATA_VARIABLE)
     if data_dir is None and not variable:
@@ -44,12 +44,12 @@ def data_folder(data_dir: Path | None = None) -> Path:
 
 
 def cached_file(kind: str, card: str, name: str) -> Path:
-    """Return where the download `name` of a card lies, from a `kind` of source. May not exist."""
+    """Return the path of a card's download `name` from a `kind` of source. It may not exist."""
     return cache_dir() / kind / card / name
 
 
 def file_candidates(name: str, folder: Path | None, data_dir: Path | None) -> list[Path]:
-    """Return where the file `name` may lie, best first.
+    """Return the paths where the file `name` is searched, in this order.
 
     `folder` is the card's (None for built-in cards, whose paths start at the data folder).
     """

@@ -1,8 +1,8 @@
-"""Names for private data that say nothing about them: random tokens in a register of this machine.
+"""Names for private data that disclose nothing about them: random tokens from a register.
 
-A journal has to know whether a task was run on the same rows. A digest of the rows would tell, and
-would tell everybody else too: whoever knows all rows but one tries candidates for it. So the digest
-is keyed with a random key that stays in the register, and what leaves it is a random token.
+A journal must record whether a task was run on the same rows. A digest of the rows would disclose
+them: a person who knows all rows but one could try candidates for that one. The digest is therefore
+made with a random key that stays in the register on this machine, and journals get a random token.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ STATE_VARIABLE = "DPREPRO_STATE"
 _FILE = "private-data.json"
 _NOTE = (
     "Tells dprepro on this machine whether private data are those of an earlier run. Whoever has "
-    "this file can check guesses about their rows: never release it. Without it, journals of "
-    "private data are not gone on with: their tasks run again."
+    "this file can check guesses about their rows: never release it. Without it dprepro cannot "
+    "continue journals of private data: their tasks run again."
 )
 _LOCK_SECONDS = 30.0
 _HEX = re.compile(r"[0-9a-f]+")
 
 
 def register_path() -> Path:
-    """Return where the register lies: in ``$DPREPRO_STATE``, else among the user's state files."""
+    """Return the path of the register: in ``$DPREPRO_STATE``, else in the user's state folder."""
     given = os.environ.get(STATE_VARIABLE)
     folder = Path(given).expanduser() if given else platformdirs.user_state_path("dprepro")
     return folder / _FILE
@@ -42,13 +42,13 @@ def register_path() -> Path:
 def token_of(content: str) -> str:
     """Return the token of `content` on this machine: 16 random hex digits, the same every time.
 
-    `content` may be a digest of private rows. The register keeps its HMAC-SHA256 alone, under a
-    random key of its own. It is made on first use, readable by its owner only.
+    `content` may be a digest of private rows. The register stores only its HMAC-SHA256, under a
+    random key. The register is made on first use, and only its owner can read it.
 
     Raises
     ------
     DpreproError
-        If the register cannot be read or written, or is damaged: what to do then.
+        If the register cannot be read or written, or is damaged. The message says what to do.
     """
     path = register_path()
     try:
@@ -70,7 +70,7 @@ def token_of(content: str) -> str:
 
 
 def keyed_digest(key: bytes, content: str) -> str:
-    """Return HMAC-SHA256 of `content` in hex; without the key nobody can check a guess by it."""
+    """Return the HMAC-SHA256 of `content` in hex: to check a guess by it takes the key."""
     return hmac.new(key, content.encode(), hashlib.sha256).hexdigest()
 
 
@@ -100,7 +100,7 @@ def _is_hex(text: object, length: int) -> bool:
 
 
 def write_own(path: Path, text: str) -> None:
-    """Write a file that its owner alone can read; it appears whole, and on the disk. OSError."""
+    """Write a file, at once and as a whole, that only its owner can read. Raises OSError."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

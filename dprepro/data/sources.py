@@ -21,19 +21,19 @@ from dprepro.errors import DpreproError
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as its source has it.
+    """A table as it comes from its source.
 
     Attributes
     ----------
     table
-        The parsed table, nothing cleaned.
+        The parsed table, before cleaning.
     origin
-        Where it came from, in words.
+        Where it came from: a path, a URL, or a name.
     sha256
-        The file's digest; of a pool or a join, the digest of its files' digests; empty where there
-        is no file.
+        The digest of the file. For a pool or a join it is the digest of the files' digests; it is
+        empty if there is no file.
     cached
-        The downloaded files among those it was read from.
+        The downloaded files that it was read from.
     """
 
     table: pd.DataFrame
@@ -48,8 +48,7 @@ def read_source(source: Source, card: Card, data_dir: Path | None, online: bool)
     Raises
     ------
     SourceError
-        If this source does not have the data, or `online` is False and it would need the
-        network.
+        If this source does not have the data, or needs the network and `online` is False.
     DpreproError
         If a local file is there but is not what the card says.
     """
@@ -71,7 +70,7 @@ def _pooled(parts: list[RawTable]) -> RawTable:
     first = parts[0]
     for part in parts[1:]:
         if list(part.table.columns) != list(first.table.columns):
-            # Names are not quoted: of a file without a header they are its first row.
+            # The names are not quoted: if a file has no header, they are its first row.
             raise DpreproError(
                 f"{part.origin}: its columns are not those of {first.origin}, in name, number or "
                 "order; pooled files must agree. Compare their first lines"
@@ -158,7 +157,7 @@ def _cached(path: Path, source: Source) -> bytes | None:
 
 
 def _fetch(source: Source, card: Card, path: Path) -> bytes:
-    """Download into a folder of its own; only a file that is whole and right goes to `path`."""
+    """Download into a temporary folder; move only a complete and correct file to `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as folder:
         if source.http is not None:
@@ -194,8 +193,8 @@ def _digest(data: bytes) -> str:
 def _check_sha256(data: bytes, source: Source, card: Card) -> str:
     found = _digest(data)
     if source.sha256 not in (None, found):
-        # By a digest, whoever knows all private rows but one finds that one; the card's is kept
-        # back too, since it can be that of another state of the same rows.
+        # A person who knows all private rows but one could find that one by a digest. The card's
+        # digest is not shown either, since it can be that of another state of the same rows.
         seen = (
             f" ({len(data):,} bytes): sha256 expected {source.sha256}, found {found}"
             if card.is_public

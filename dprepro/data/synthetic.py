@@ -1,4 +1,4 @@
-"""A synthetic stand-in for private data: its shape and nothing else."""
+"""A synthetic stand-in for private data: only the shape is that of the real data."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def stand_in(shape: Synthetic, target: str, labels: Sequence[str]) -> pd.DataFra
     """Return a table with features x1, x2, ... and a target, all drawn from the shape's seed.
 
     Numeric features are standard normal numbers with two decimals, half of them skewed; binary
-    ones are 0 or 1, the latter in 5 to 50 % of the rows. The log odds of the positive label add
-    up one linear or U-shaped effect of every feature, and logistic noise; the rows with the most
+    ones are 0 or 1, the latter in 5 to 50 % of the rows. Each row has a score: the sum of one
+    linear or U-shaped effect of every feature, and logistic noise. The rows with the highest scores
     are the positives.
 
     Parameters
@@ -28,8 +28,8 @@ def stand_in(shape: Synthetic, target: str, labels: Sequence[str]) -> pd.DataFra
 
     Notes
     -----
-    Only uniform numbers are drawn, whose stream NumPy keeps from release to release, and values
-    are rounded: the table is the same on every machine.
+    The table is the same on every machine: only uniform numbers are drawn, whose stream NumPy does
+    not change from release to release, and values are rounded.
     """
     rng = np.random.default_rng(shape.seed)
     normal = ndtri(_uniform(rng, shape.rows, shape.numeric))

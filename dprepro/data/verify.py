@@ -1,4 +1,4 @@
-"""Check loaded values against the card's expectations."""
+"""Compare loaded values with what the card expects."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def values_digest(X: pd.DataFrame, y: np.ndarray) -> str:
 
 
 def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
-    """Compare rows, columns, positives, their share and the digest of the values with the card's.
+    """Compare rows, columns, positives, their share and the digest of the values with the card.
 
     Raises
     ------
     DpreproError
-        If any differs: what was expected and, of public rows, what was found.
+        If any differs. The message has the expected value and, if the rows are public, the found
+        one.
     """
     expect = card.expect
     pairs = [
@@ -59,8 +60,8 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
         if not low <= share <= high:
             wrong.append((f"positive_share: expected {low:.4g} to {high:.4g}", f"{share:.4g}"))
     if wrong:
-        # How many rows a private table has, and how many are positive, is private too; and whoever
-        # knows all of them but one finds it by a digest.
+        # The numbers of rows and of positives of a private table are private, too. A person who
+        # knows all rows but one could find that one by a digest.
         shown = card.is_public
         said = [f"{expected}, found {found if shown else 'another'}" for expected, found in wrong]
         raise DpreproError(

@@ -29,7 +29,7 @@ from dprepro.experiment.run import Observer, Outlook
 from dprepro.experiment.summary import CellKey, Summary, Tally
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.unverified import UNVERIFIED
-from dprepro.stacked import Column, Stacked
+from dprepro.stacked import Stacked, StackedColumn
 
 _PHASES = ("encode", "fit", "predict")
 _LOOKS: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
@@ -161,11 +161,11 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     made_up = " of SYNTHETIC data" if tally.is_synthetic else ""
     part = f"{most} of {config.splits}" if most < config.splits else f"{most}"
     title = f"{config.name}: {config.metric}, {measure} over {part} split(s){made_up}"
-    columns = [Column("epsilon", [(Text(label),) for label in labels])]
+    columns = [StackedColumn("epsilon", [(Text(label),) for label in labels])]
     for epsilon in sorted({epsilon for _, epsilon in tally.values}):
         cells = [_pieces(tally, (label, epsilon), spread, config.splits) for label in labels]
         heading = "none" if math.isinf(epsilon) else f"{epsilon:g}"
-        columns.append(Column(heading, cells, justify="right"))
+        columns.append(StackedColumn(heading, cells, justify="right"))
     looks = {"title_style": "bold", "min_width": len(title), **_LOOKS}
     legend = [Text(_LEGEND, style="dim")] if min(counts, default=0) < most else []
     return Group(Stacked(title, columns, looks=looks), *legend)

@@ -1,1 +1,1 @@
-"""Every number the reproduced documents print."""
+"""All numbers that the reproduced documents print."""

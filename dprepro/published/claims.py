@@ -1,4 +1,4 @@
-"""The sentences of a document that carry numbers: the YAML files ending in ``_claims.yaml``."""
+"""Claims, the sentences of a document with numbers: YAML files ending in ``_claims.yaml``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ENDING = "_claims.yaml"
 
 
 class Claim(Strict):
-    """A sentence that carries numbers, and where it stands.
+    """A sentence with numbers, and its place in the document.
 
-    `note` says how the sentence is read where it leaves a choice.
+    `note` says how the sentence is understood if it can be read in several ways.
     """
 
     name: str
@@ -32,10 +32,10 @@ class Claim(Strict):
 
     @abstractmethod
     def selectors(self) -> list[Selector]:
-        """Return what names the printed cells that the sentence speaks of, none in vain."""
+        """Return the selectors of the printed cells that the sentence is about; each must match."""
 
     def cells(self, printed: Sequence[PublishedCell]) -> list[PublishedCell]:
-        """Return the cells of `printed` that the sentence speaks of, in printed order."""
+        """Return the cells of `printed` that the sentence is about, in printed order."""
         selectors = self.selectors()
         return [cell for cell in printed if any(s.matches(cell) for s in selectors)]
 
@@ -48,7 +48,7 @@ class Figure(Strict):
 
 
 class Average(Claim):
-    """The mean over the datasets of `table` at one epsilon, a figure for each group of methods."""
+    """The mean over the datasets of `table` at one epsilon, one for each group of methods."""
 
     table: str
     epsilon: float
@@ -137,7 +137,7 @@ def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
     Raises
     ------
     DpreproError
-        If a file is malformed, gives a name twice, or speaks of cells that are not printed.
+        If a file is malformed, gives a name twice, or names cells that are not printed.
     """
     claims = {}
     for path in sorted(folder.glob(f"*{ENDING}")):

@@ -1,4 +1,4 @@
-"""Deviations from the printed numbers that are understood: a reviewed list with reasons."""
+"""Explained deviations from the printed numbers: a reviewed list with reasons."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ DEVIATIONS_FILE = FOLDER / "deviations.yaml"
 
 
 class Deviation(Selector):
-    """Cells that are known to come out better or worse, and why.
+    """Cells that are known to be better or worse than printed, and why.
 
-    Unlike in a plain `Selector`, tables, datasets, methods and epsilons must all be named, so
-    that an entry never explains more than its reviewer saw. `metrics` is for tables that print
-    several.
+    Tables, datasets, methods and epsilons must all be named, so that an entry explains no more than
+    its reviewer saw. `metrics` is for tables that print several.
     """
 
     paper: str
@@ -66,7 +65,7 @@ def load_claim_deviations(path: Path = DEVIATIONS_FILE) -> list[ClaimDeviation]:
     Raises
     ------
     DpreproError
-        If the file is malformed, or an entry names a claim that there is not.
+        If the file is malformed, or an entry names a claim that does not exist.
     """
     entries = read_model(path, _File).claims
     for number, entry in enumerate(entries, start=1):

@@ -1,4 +1,4 @@
-"""How a document ran and laid out its tables: the YAML file beside its CSV file."""
+"""The protocol and the layout of a document's tables: the YAML file beside its CSV file."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dprepro.published.published import FOLDER, PublishedCell, load_published
 from dprepro.published.schema import Selector, Strict
 from dprepro.yaml_model import read_model
 
-# What else lies beside the layouts.
+# Other YAML files in the folder of the layouts.
 _NOT_LAYOUTS = ("deviations.yaml", CLAIMS)
 
 
 class Protocol(Strict):
-    """How the printed means came about; only results of the same protocol answer to them.
+    """How the printed means were obtained; only results of the same protocol are compared.
 
-    `evaluation` and `splits` are those of a config; `test_share` is for random splits alone. Where
-    the printed number of splits takes too long, `judged_on` says how many are judged: the tolerance
-    grows by their sampling error.
+    `evaluation` and `splits` are those of a config; `test_share` is only for random splits. If the
+    printed number of splits takes too long, `judged_on` says how many are judged. The tolerance
+    then grows by their sampling error.
     """
 
     splits: int = Field(ge=1)
@@ -37,7 +37,7 @@ class Protocol(Strict):
     @model_validator(mode="after")
     def _check(self) -> Protocol:
         if (self.evaluation == "random") != (self.test_share is not None):
-            raise ValueError("`test_share` is needed for random splits, and for them alone")
+            raise ValueError("random splits need `test_share`, and other evaluations have none")
         if self.needed > self.splits:
             raise ValueError(f"`judged_on` must be at most `splits`, {self.splits}")
         return self
@@ -56,7 +56,7 @@ class Protocol(Strict):
 
 
 class Column(Strict):
-    """A column: a private method, and the one that stands in its non-private row."""
+    """A column: a private method, and its non-private twin."""
 
     title: str
     method: str
@@ -70,9 +70,9 @@ class Column(Strict):
 class TableLayout(Strict):
     """One printed table. `datasets` maps card names to printed names, in printed order.
 
-    `also` names further metrics that it prints, each shown as a table of its own. `protocol` takes
-    the place of the document's; `protocols` that of both on single datasets. `notes` say what a
-    reader of the table must know, slips of the original above all.
+    `also` names further metrics that it prints; each is shown as a separate table. `protocol`
+    replaces that of the document, and `protocols` replaces both for single datasets. `notes` say
+    what a reader of the table must know, above all slips of the original.
     """
 
     title: str
@@ -92,15 +92,15 @@ class TableLayout(Strict):
 
 
 class Impossible(Selector):
-    """Cells that nobody outside can reproduce, and why."""
+    """Cells that cannot be reproduced here, and why."""
 
     reason: str = Field(min_length=1)
 
 
 class Picture(Strict):
-    """A printed picture without printed numbers: what it shows, and what draws it here.
+    """A printed picture without printed numbers: what it shows, and which command draws it here.
 
-    On data that nobody outside has, `drawn_by` gives the same picture of other data.
+    If its data were never published, `drawn_by` draws the same picture with other data.
     """
 
     shows: str
@@ -120,7 +120,7 @@ class Document(Strict):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the tables, and where the pictures stand."""
+        """What a reader must know about the tables, and which command draws each picture."""
         found = [
             f"{self.paper}, {name}: {note}"
             for name, layout in self.tables.items()
@@ -136,7 +136,7 @@ class Document(Strict):
         return found
 
     def _why_no_data(self, dataset: str) -> str | None:
-        """Return the reason why nobody outside can run a dataset, or None."""
+        """Return the reason why a dataset cannot be run, or None."""
         of_data = [entry for entry in self.impossible if dataset in (entry.datasets or ())]
         return of_data[0].reason if of_data else None
 
@@ -156,7 +156,7 @@ class Document(Strict):
                     yield name, printed, layout
 
     def protocol_of(self, table: str, dataset: str) -> Protocol:
-        """Return how the cells of a dataset in a table came about."""
+        """Return the protocol of the cells of a dataset in a table."""
         layout = self.tables[table]
         return layout.protocols.get(dataset) or layout.protocol or self.protocol
 
@@ -186,7 +186,7 @@ def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
 
 
 def select_documents(paper: str | None = None) -> list[Document]:
-    """Return the document named (the beginning of its name will do), or all that have a layout.
+    """Return the named document (the beginning of its name is enough), or all with a layout.
 
     Raises
     ------
@@ -201,7 +201,9 @@ def select_documents(paper: str | None = None) -> list[Document]:
     names = list(documents)
     found = [name for name in names if paper and name.startswith(paper)]
     if len(found) > 1:
-        raise DpreproError(f"document {paper!r} could be {' or '.join(found)}; give more of it")
+        raise DpreproError(
+            f"document {paper!r} could be {' or '.join(found)}; give more of the name"
+        )
     if not found:
         raise DpreproError(
             f"document {paper!r} has no table layout{nearest(paper, names) or '.'} "

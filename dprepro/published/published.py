@@ -1,4 +1,4 @@
-"""The cells that the reproduced documents print, one row of a CSV file each."""
+"""The cells that the reproduced documents print: each is one row of a CSV file."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from dprepro.privacy.budget import PrivacyBudget
 
 FOLDER = Path(__file__).resolve().parent
 HEADER = ["paper", "table", "dataset", "method", "epsilon", "metric", "mean", "std"]
-# Side tables of a document (tuned parameters, say) lie beside its cells under this ending.
+# Other tables of a document, such as tuned parameters, have files with this ending.
 _NOT_CELLS = "_hyperparameters.csv"
 
 
 @dataclass(frozen=True)
 class PublishedCell:
-    """One printed figure.
+    """One printed number.
 
     Attributes
     ----------
     paper, table
         Identifier of the document ("dp-ebm-2021") and of the table within it ("2").
     dataset, method
-        Card name and the label under which our results answer to it.
+        Name of the card, and label of our results that are compared with it.
     epsilon
-        Privacy level; ``inf`` where the method is not private.
+        Privacy level; ``inf`` if the method is not private.
     metric
-        A key of `dprepro.report.metrics.METRICS` ("auc", "rmse", ...).
+        A key of `dprepro.report.read.metrics.METRICS` ("auc", "rmse", ...).
     mean, std
-        As printed; `std` is None where none was printed.
+        As printed; `std` is None if none was printed.
     decimals
         Digits printed after the point, common to all cells of a dataset and metric in one table.
     """
@@ -50,12 +50,12 @@ class PublishedCell:
 
     @property
     def key(self) -> tuple[str, str, str, str, float, str]:
-        """What no two printed cells share."""
+        """The identifier of the cell; no two cells have the same."""
         return (self.paper, self.table, self.dataset, self.method, self.epsilon, self.metric)
 
     @property
     def half_unit(self) -> float:
-        """Half a unit of the last printed digit: how far rounding can move the printed mean."""
+        """Half a unit of the last printed digit: the largest rounding error of the printed mean."""
         return 0.5 * 10.0**-self.decimals
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ def _decimals(text: str) -> int:
 
 
 def _with_decimals(cells: Iterable[PublishedCell]) -> list[PublishedCell]:
-    # A single printed "0.880" reaches us as 0.88, so precision is that of the finest neighbour.
+    # A printed "0.880" is stored as 0.88, so the precision is the largest of the table's cells.
     cells = list(cells)
     finest: dict[tuple[str, str, str], int] = defaultdict(int)
     for cell in cells:

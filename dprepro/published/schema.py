@@ -1,4 +1,4 @@
-"""What the YAML files beside the published numbers are made of."""
+"""Building blocks of the YAML files beside the published numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Numbers = Annotated[list[float], BeforeValidator(_as_list)]
 
 
 class Selector(Strict):
-    """Names printed cells; what is left out matches everything. Each value may be a list."""
+    """Selects printed cells. A key that is left out matches all. Each value may be a list."""
 
     tables: Names | None = None
     datasets: Names | None = None
@@ -35,7 +35,7 @@ class Selector(Strict):
     metrics: Names | None = None
 
     def matches(self, cell: PublishedCell) -> bool:
-        """Whether `cell` is among those named."""
+        """Whether `cell` is among the selected ones."""
         return all(
             wanted is None or value in wanted
             for wanted, value in (
@@ -53,7 +53,7 @@ class Selector(Strict):
         Raises
         ------
         DpreproError
-            If a value occurs in none of `cells`, or in none that fits the rest of the selector.
+            If a value occurs in none of `cells`, or in none that matches the rest of the selector.
         """
         printed = list(cells)
         for field in Selector.model_fields:

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,13 @@ from dprepro.cli import plot as plot_module
 from dprepro.cli import table as table_module
 from dprepro.cli.journals import read
 from dprepro.published.document import load_documents
-from dprepro.report.results import Results
+from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.layout import view as view_module
+from dprepro.report.layout.tables import build_tables
+from dprepro.report.layout.view import ResultTable
+from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.results import Results
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 PAPERS = sorted(load_documents())
@@ -182,6 +188,58 @@ def test_the_check_passes_with_the_counts_that_are_documented() -> None:
     assert counts["lazybb-2022"] == {"reproduced": 80, "better": 2, "impossible": 3}
     assert counts["replication-report-2025"] == {"reproduced": 27, "better": 10, "worse": 3}
     assert counts["replication-slides-2025"] == {"reproduced": 29, "better": 2, "worse": 2}
+
+
+def _differing(tables: list[ResultTable], verdicts: Sequence[CellVerdict]) -> list[str]:
+    """Name the printed cells for which the tables show another result than the check judged."""
+    shown = {
+        (table.paper, table.table, group.dataset, entry.label, entry.epsilon, table.metric.name): (
+            entry
+        )
+        for table in tables
+        for group in table.groups
+        for row in group.rows
+        for entry in row
+    }
+    differ = []
+    for verdict in verdicts:
+        entry = shown.get(verdict.published.key)
+        result = entry.result if entry else None
+        clash = entry.clash if entry else None
+        if result is not verdict.result or (clash and verdict.verdict is not Verdict.INCOMPLETE):
+            differ.append(str(verdict.published))
+    return differ
+
+
+@pytest.fixture(scope="module")
+def shown_and_judged() -> tuple[list[ResultTable], list[CellVerdict]]:
+    found, documents = _read_once(RESULTS, ()), list(load_documents().values())
+    report = check_documents(documents, found, [], tolerances())
+    possible = [v for v in report.verdicts if v.verdict is not Verdict.IMPOSSIBLE]
+    return build_tables(found, documents), possible
+
+
+def test_table_and_check_pick_the_same_result_for_every_published_cell(
+    shown_and_judged: tuple[list[ResultTable], list[CellVerdict]],
+) -> None:
+    tables, verdicts = shown_and_judged
+    assert len(verdicts) > 300
+    assert sum(verdict.result is not None for verdict in verdicts) > 300
+    assert _differing(tables, verdicts) == []
+
+
+def test_a_table_that_picked_another_result_would_be_named(
+    shown_and_judged: tuple[list[ResultTable], list[CellVerdict]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, verdicts = shown_and_judged
+    # The fall-back that tables once had: any result at the place, the first one found.
+    monkeypatch.setattr(
+        view_module,
+        "answer_or_other",
+        lambda cell, document, table, results, shown: shown[-1] if shown else None,
+    )
+    found, documents = _read_once(RESULTS, ()), list(load_documents().values())
+    assert _differing(build_tables(found, documents), verdicts)
 
 
 def test_curves_are_drawn(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.errors import DpreproError
 from dprepro.methods import registry
-from dprepro.report.results import read_results
-from dprepro.report.runs import read_runs
+from dprepro.report.read.results import read_results
+from dprepro.report.read.runs import read_runs
 from tests.report.journals import records, spread, write
 
 PLUGIN = """

@@ -422,7 +422,7 @@ def test_a_range_of_names_is_written_out_in_order(make_card: Callable[..., Card]
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        ({"p{3..1}": {"numeric": [0, 1]}}, "the range must not run backwards"),
+        ({"p{3..1}": {"numeric": [0, 1]}}, "the range must not be decreasing"),
         ({"p2": {"numeric": [0, 1]}, "p{1..3}": {"numeric": [0, 1]}}, "'p2' is described twice"),
     ],
 )

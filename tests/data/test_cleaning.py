@@ -159,14 +159,14 @@ def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: Ma
         ({"target": "colour", "positive": "red", "missing": []}, "must hold two labels"),
         (
             {"labels": ["yes", "never"]},
-            "column 'y' holds what is not among the card's categories. Allowed: never, yes",
+            "column 'y' holds a value that is not among the card's categories. Allowed: never, yes",
         ),
         ({"drop": ["agee"]}, "did you mean 'age'?"),
         ({"drop": ["age", "colour"]}, "no column is left"),
         ({"fill": {"aeg": "0"}}, "`fill` names 'aeg'"),
-        ({"fill": {"age": "none"}}, "'none' is no number"),
+        ({"fill": {"age": "none"}}, "'none' is not a number"),
         ({"fill": {"colour": "pink"}}, "'pink' is not one of its categories"),
-        ({"features": {"age": FEATURES["age"]}}, "column 'colour' is not on the card"),
+        ({"features": {"age": FEATURES["age"]}}, "column 'colour' is not in the card"),
         ({"features": {**FEATURES, "size": {"numeric": [0, 1]}}}, "`features` names 'size'"),
         (
             {"features": {**FEATURES, "colour": {"numeric": [0, 1]}}},
@@ -193,7 +193,7 @@ def test_a_table_of_one_column_points_to_the_separator(
     table: pd.DataFrame, make_card: MakeCard
 ) -> None:
     unparted = pd.DataFrame({"age;colour;y": ["1;red;no"]})
-    with pytest.raises(DpreproError, match=r"there is one column only.*separator: "):
+    with pytest.raises(DpreproError, match=r"there is only one column.*separator: "):
         cleaned(unparted, make_card())
 
 

@@ -86,9 +86,9 @@ def test_the_clients_settings_are_put_back(openml_server: Server, tmp_path: Path
     [
         (ABOUT, Reply(UNKNOWN, 412), "OpenML answers: .*Unknown dataset"),
         (ABOUT, Reply(b"<html>Bad gateway", 502), "OpenML answers: .*502"),
-        (ABOUT, Reply(b"<other/>"), "not understood"),
+        (ABOUT, Reply(b"<other/>"), "cannot be read"),
         (ABOUT, Reply(hang="before"), "no answer within 0.4 s"),
-        (FILE, Reply(ARFF.replace(b"20", b"21")), "checksum does not hold"),
+        (FILE, Reply(ARFF.replace(b"20", b"21")), "checksum is not that of the file"),
         (FILE, Reply(ARFF[:50], declared=len(ARFF)), "broke before the end"),
         (FILE, Reply(ARFF[:50], declared=len(ARFF), hang="after"), "no answer within 0.4 s"),
     ],

@@ -1,1 +1,1 @@
-"""The documents are executed: each block of README.md, PRIVACY.md and docs/, in their order."""
+"""The documents are executed: each block of every page, in order."""

@@ -1,4 +1,4 @@
-"""The clones in which documents are run: one for README.md, one for all else."""
+"""The clones in which documents are run: README.md, CONTRIBUTING.md and all else have one each."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from tests.docs.session import Session
 
 
 def group(page: str) -> str:
-    """Return which clone a page is run in: compiling kernels for each would take minutes."""
-    return page if page == "README.md" else "others"
+    """Return which clone a page is run in: compiling kernels for each would take minutes.
+
+    CONTRIBUTING.md adds a document, which commands of other pages would judge; it needs no kernels.
+    """
+    return page if page in ("README.md", "CONTRIBUTING.md") else "others"
 
 
 @pytest.fixture(scope="session")

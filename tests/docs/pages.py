@@ -9,7 +9,14 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "PRIVACY.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")))
+PAGES = (
+    "README.md",
+    "PRIVACY.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+    *sorted(f"docs/api/{p.name}" for p in (ROOT / "docs" / "api").glob("*.md")),
+)
 
 
 @dataclass(frozen=True)

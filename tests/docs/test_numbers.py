@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from dprepro.report.results import ResultCell, read_results
+from dprepro.report.read.results import ResultCell, read_results
 from tests.docs.pages import ROOT
 
 PLUS_ROWS = {

@@ -46,7 +46,12 @@ def parse(command: str) -> None:
                 load_experiments(config)
 
 
-OWN = {block.name for page in PAGES for block in blocks(page)} | {"CONFIG", "mine", "tuned.yaml"}
+OWN = {block.name for page in PAGES for block in blocks(page)} | {
+    "CONFIG",
+    "mine",
+    "noisy-mean",
+    "tuned.yaml",
+}
 """Configs that a page has its reader write."""
 
 

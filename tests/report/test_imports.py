@@ -7,8 +7,8 @@ import pytest
 
 PROBE = """
 import pkgutil, sys, importlib, {package}
-for info in pkgutil.iter_modules({package}.__path__):
-    importlib.import_module("{package}." + info.name)
+for info in pkgutil.walk_packages({package}.__path__, "{package}."):
+    importlib.import_module(info.name)
 print("\\n".join(sys.modules))
 """
 

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from dprepro.errors import DpreproError
 from dprepro.inspect.pictured import Explained, Explanations
-from dprepro.report.figures import save_figures
-from dprepro.report.filters import draw
+from dprepro.report.draw.files import save_figures
+from dprepro.report.draw.filters import draw_filters
 from dprepro.report.text import file_names, plain, shortened
 
 
@@ -60,7 +60,7 @@ def test_what_is_drawn_is_no_formula_and_no_broken_picture(text, tmp_path):
 def test_columns_that_look_like_formulas_are_drawn():
     model = Explained("$\\m$", ("$\\p$",), np.ones((1, 1, 2)), (("1.0",),))
     found = Explanations(np.ones((1, 2)), ("$\\frac$", "b"), ("$\\y$",), (model,))
-    figure = draw(found)
+    figure = draw_filters(found)
     figure.draw_without_rendering()
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert r"\$\frac\$" in names

@@ -9,12 +9,15 @@ import pandas as pd
 import pytest
 
 from dprepro.published.document import load_documents
-from dprepro.report import render
-from dprepro.report.check import check
-from dprepro.report.metrics import tolerances
-from dprepro.report.results import Plan, read_results
-from dprepro.report.tables import build_tables
-from dprepro.report.verdicts import Verdict
+from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.layout.tables import build_tables
+from dprepro.report.layout.words import Style, number, words
+from dprepro.report.levels import level
+from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.results import JournalPlan, read_results
+from dprepro.report.write.latex import latex_tables
+from dprepro.report.write.rows import csv_tables, json_tables
 from tests.report.journals import records, spread, write
 
 PAPER = load_documents()["dp-ebm-2021"]
@@ -35,7 +38,7 @@ def results(tmp_path_factory):
             )
         ]
         write(folder, dataset, lines)
-    plans = {path.stem: Plan(25, PAPER.paper) for path in folder.glob("*.jsonl")}
+    plans = {path.stem: JournalPlan(25, PAPER.paper) for path in folder.glob("*.jsonl")}
     return read_results(folder, plans=plans)
 
 
@@ -45,7 +48,7 @@ def tables(results):
 
 
 def test_every_cell_but_the_private_data_is_reproduced(results):
-    report = check([PAPER], results, [], tolerances())
+    report = check_documents([PAPER], results, [], tolerances())
     assert report.passes(require_all=True)
     assert report.counts[Verdict.REPRODUCED] == 184 - 23
     assert report.counts[Verdict.IMPOSSIBLE] == 23
@@ -72,9 +75,9 @@ def test_every_entry_of_the_tables_is_the_printed_one(tables):
     assert len(places) == 2 * 4 * 6 * 4
     for table, group, entry in places:
         printed = PRINTED[group.dataset, entry.label, entry.epsilon]
-        shown = render.words(entry, group, table.metric.name, render.Style(compare=True))
+        shown = words(entry, group, table.metric.name, Style(compare=True))
         assert shown.measured == shown.published
-        assert shown.measured == render.number(printed.mean, printed.std, printed.decimals)
+        assert shown.measured == number(printed.mean, printed.std, printed.decimals)
         assert shown.mark == ""
 
 
@@ -119,22 +122,22 @@ def _latex_numbers(text):
 
 
 def test_latex_holds_every_number(tables):
-    found = _latex_numbers(render.latex_tables(tables, render.Style()))
+    found = _latex_numbers(latex_tables(tables, Style()))
     expected = {}
     for table in tables:
         for group in table.groups:
             for row in group.rows:
                 for column, entry in enumerate(row):
                     printed = PRINTED[group.dataset, entry.label, entry.epsilon]
-                    place = (group.title, render.level(entry.epsilon), column)
+                    place = (group.title, level(entry.epsilon), column)
                     expected[place] = (printed.mean, printed.std)
     assert found == expected
 
 
 def test_csv_and_json_hold_each_printed_cell_once(tables):
-    style = render.Style(compare=True)
-    frame = pd.read_csv(io.StringIO(render.csv_tables(tables, style)))
-    rows = json.loads(render.json_tables(tables, style))
+    style = Style(compare=True)
+    frame = pd.read_csv(io.StringIO(csv_tables(tables, style)))
+    rows = json.loads(json_tables(tables, style))
     assert len(frame) == len(rows) == 184
     for row in rows:
         epsilon = math.inf if row["epsilon"] is None else row["epsilon"]

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
-from dprepro.report.cell import TUNED, ResultCell
-from dprepro.report.metrics import METRICS
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.layout.view import Entry, Group, ResultTable
+from dprepro.report.layout.words import number, verdict_figures
+from dprepro.report.levels import level
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
-from dprepro.report.render import figures, level, number
-from dprepro.report.tables import Entry, Group, ResultTable
-from dprepro.report.verdicts import CellVerdict
+from dprepro.report.read.cell import TUNED_NOTE, ResultCell
+from dprepro.report.read.metrics import METRICS
 
 UNPRINTED = "not published"
 """Stands in the place of a verdict where there is nothing to compare with."""
@@ -56,16 +57,21 @@ def level_cell(epsilon: float) -> Cell:
     return Cell(level(epsilon), key="inf" if math.isinf(epsilon) else f"{epsilon:g}")
 
 
+def verdict_cell(verdict: Verdict) -> Cell:
+    """Return a verdict with its symbol, in its colour; it sorts by its name."""
+    return Cell(f"{verdict.symbol} {verdict.value}", key=verdict.value, tone=tone(verdict.value))
+
+
 def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
     printed, verdict = cell.published, cell.verdict.value
     reason = reasons.get(printed)
-    published, measured, difference, interval, tolerance, _ = figures(cell)
+    published, measured, difference, interval, tolerance, _ = verdict_figures(cell)
     fields = (
         *(Cell(text) for text in (printed.dataset, printed.method)),
         level_cell(printed.epsilon),
         Cell(METRICS[printed.metric].title),
         *(Cell(text) for text in (published, measured, difference)),
-        Cell(f"{cell.verdict.symbol} {verdict}", key=verdict, tone=tone(verdict)),
+        verdict_cell(cell.verdict),
         *(Cell(text) for text in (tolerance, interval, printed.paper, printed.table)),
         Cell(_note(cell.result) + ("why" if reason else cell.note), link=reason or ""),
     )
@@ -76,24 +82,22 @@ def _note(result: ResultCell | None) -> str:
     if result is None:
         return ""
     unverified = f"Unverified: {NO_LEDGER}. " if result.is_unverified else ""
-    return unverified + (f"Tuned: {TUNED}. " if result.is_tuned else "")
+    return unverified + (f"Tuned: {TUNED_NOTE}. " if result.is_tuned else "")
 
 
 def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:
     seen = set()
     for table in tables:
-        for group in table.groups:
-            for entry in (entry for row in group.rows for entry in row):
-                # Two columns may share a non-private twin, and two tables a dataset.
-                place = (table.metric.name, id(entry.result))
-                if entry.verdict is None and entry.result is not None and place not in seen:
-                    seen.add(place)
-                    yield _measured(table, group, entry)
+        for group, entry in table.entries:
+            # Two columns may share a non-private twin, and two tables a dataset.
+            place = (table.metric.name, id(entry.result))
+            if entry.verdict is None and entry.result is not None and place not in seen:
+                seen.add(place)
+                yield _measured(table, group, entry, entry.result)
 
 
-def _measured(table: ResultTable, group: Group, entry: Entry) -> Row:
-    result, metric = entry.result, table.metric.name
-    assert result is not None
+def _measured(table: ResultTable, group: Group, entry: Entry, result: ResultCell) -> Row:
+    metric = table.metric.name
     measured, note = "", _note(result) + "; ".join(result.messages)
     if result.splits(metric):
         measured = number(result.mean(metric), result.sd(metric), group.decimals + 1)

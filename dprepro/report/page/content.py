@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from dprepro.published.document import Document, Protocol
 from dprepro.published.published import PublishedCell, load_published
-from dprepro.report.audits import Audit
-from dprepro.report.check import CheckReport
-from dprepro.report.claims import Outcome
-from dprepro.report.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.claims import Outcome
+from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.layout.pictures import FigureGroup
+from dprepro.report.layout.view import ResultTable
 from dprepro.report.page.cells import cell_sheet
 from dprepro.report.page.deviations import Reason, explained_by, missing_sheet, reasons_of
 from dprepro.report.page.evidence import audit_sheet, claim_sheet, ledger_sheet
-from dprepro.report.page.figures import FigureGroup, FigureSources, figure_groups
 from dprepro.report.page.machines import Machine, machines_of, run_sheet, timing_sheet
 from dprepro.report.page.sheets import Sheet
-from dprepro.report.runs import Runs
-from dprepro.report.tables import ResultTable
-from dprepro.report.verdicts import Verdict
+from dprepro.report.read.audits import Audit
+from dprepro.report.read.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.read.runs import Runs
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,6 @@ class Sources:
         Built with ``compare=True``.
     report
         The verdicts on all of `documents`.
-    folder
-        The results' folder, for figures that lie there.
     """
 
     documents: Sequence[Document]
@@ -43,11 +40,11 @@ class Sources:
     report: CheckReport
     runs: Runs
     audits: Sequence[Audit]
-    folder: Path
+    figures: Sequence[FigureGroup] = ()
 
 
 @dataclass(frozen=True)
-class Summary:
+class DocumentSummary:
     """A document in short; `counts` has its verdicts in the order of `Verdict`, none of 0."""
 
     paper: str
@@ -72,7 +69,7 @@ class Page:
         By printed cell that deviates, the name of the part that explains it.
     """
 
-    summaries: tuple[Summary, ...]
+    summaries: tuple[DocumentSummary, ...]
     is_explained: bool
     tolerances: tuple[str, ...]
     single_run_factor: float
@@ -108,7 +105,7 @@ def build_page(sources: Sources) -> Page:
         tables=sources.tables,
         reasons=reasons,
         cells=cells,
-        figures=figure_groups(FigureSources(sources.tables, sources.folder)),
+        figures=sources.figures,
         claims=claim_sheet(report.claims),
         deviations=reasons_of(report),
         stale=_stale(report),
@@ -123,13 +120,13 @@ def build_page(sources: Sources) -> Page:
     )
 
 
-def _summary(document: Document, report: CheckReport) -> Summary:
+def _summary(document: Document, report: CheckReport) -> DocumentSummary:
     own = report.of_paper(document.paper)
     outcomes = Counter(claim.outcome for claim in own.claims)
-    return Summary(
+    return DocumentSummary(
         document.paper,
         document.title,
-        in_words(document.protocol),
+        protocol_in_words(document.protocol),
         {verdict: count for verdict, count in own.counts.items() if count},
         len(own.verdicts),
         len(own.claims),
@@ -138,7 +135,7 @@ def _summary(document: Document, report: CheckReport) -> Summary:
     )
 
 
-def in_words(protocol: Protocol) -> str:
+def protocol_in_words(protocol: Protocol) -> str:
     """Say how the printed means came about."""
     how = {
         "random": f"{protocol.splits} random splits, {100 * protocol.held_out:.3g} % held out",
@@ -182,9 +179,7 @@ def _unjudged(documents: Iterable[Document]) -> dict[str, int]:
 
 def _shown(runs: Runs, tables: Iterable[ResultTable]) -> Runs:
     """Keep what belongs to results that stand in the tables."""
-    results = [
-        e.result for t in tables for g in t.groups for row in g.rows for e in row if e.result
-    ]
+    results = [entry.result for t in tables for _, entry in t.entries if entry.result]
     journals = {name for result in results for name in result.journals}
     places = {(result.dataset, result.task.label) for result in results}
     return Runs(

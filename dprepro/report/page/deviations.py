@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dprepro.published.published import PublishedCell
-from dprepro.report.check import CheckReport
-from dprepro.report.metrics import METRICS
-from dprepro.report.page.cells import level_cell
-from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
-from dprepro.report.render import figures
-from dprepro.report.verdicts import CellVerdict, Verdict
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.layout.words import verdict_figures
+from dprepro.report.page.cells import level_cell, verdict_cell
+from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet
+from dprepro.report.read.metrics import METRICS
 
 _HEADS = (
     Head("Document"),
@@ -76,13 +76,13 @@ def _reason(name: str, text: str | None, cells: Sequence[CellVerdict]) -> Reason
 
 def _row(cell: CellVerdict) -> Row:
     printed, verdict = cell.published, cell.verdict.value
-    published, measured, difference, *_ = figures(cell)
+    published, measured, difference, *_ = verdict_figures(cell)
     fields = (
         *(Cell(text) for text in (printed.paper, printed.dataset, printed.method)),
         level_cell(printed.epsilon),
         Cell(METRICS[printed.metric].title),
         *(Cell(text) for text in (published, measured, difference)),
-        Cell(f"{cell.verdict.symbol} {verdict}", key=verdict, tone=tone(verdict)),
+        verdict_cell(cell.verdict),
     )
     return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
 
@@ -101,23 +101,17 @@ def missing_sheet(report: CheckReport, unjudged: Mapping[str, int]) -> Sheet:
 
 def _missing(verdicts: Iterable[CellVerdict]) -> Iterator[Row]:
     counts = Counter(
-        (
-            cell.published.paper,
-            cell.published.table,
-            cell.published.dataset,
-            cell.verdict,
-            _why(cell),
-        )
+        (printed.paper, printed.table, printed.dataset, cell.verdict, _why(cell))
         for cell in verdicts
+        for printed in (cell.published,)
         if cell.verdict in _MISSING
     )
     ordered = sorted(counts.items(), key=lambda item: _MISSING.index(item[0][3]))
     for (paper, table, dataset, verdict, why), count in ordered:
-        state = f"{verdict.symbol} {verdict.value}"
         fields = (
             *(Cell(text) for text in (paper, table, dataset)),
             Cell(f"{count}"),
-            Cell(state, key=verdict.value, tone=tone(verdict.value)),
+            verdict_cell(verdict),
             Cell(why),
         )
         yield Row(fields, paper, dataset, None, verdict.value)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from dprepro.privacy.standing import Standing
 from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.report.audits import Audit
-from dprepro.report.claims import ClaimVerdict, Finding
+from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.layout.claim_words import claim_notes, said
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
-from dprepro.report.render_claims import notes
-from dprepro.report.runs import Spending
+from dprepro.report.read.audits import Audit
+from dprepro.report.read.runs import Spending
 
 _CLAIM_HEADS = (
     Head("Document"),
@@ -56,16 +56,12 @@ def _claim(found: ClaimVerdict) -> Row:
     claim, outcome = found.claim, found.outcome.value
     fields = (
         *(Cell(text) for text in (found.paper, claim.section, f"“{claim.quote}”")),
-        Cell(_words(found.published)),
-        Cell(_words(found.measured)),
+        Cell(said(found.published)),
+        Cell(said(found.measured)),
         Cell(outcome, tone=tone(outcome)),
-        Cell(" ".join(notes(found))),
+        Cell(" ".join(claim_notes(found))),
     )
     return Row(fields, found.paper)
-
-
-def _words(finding: Finding | None) -> str:
-    return "" if finding is None else finding.text
 
 
 def ledger_sheet(spendings: Iterable[Spending]) -> Sheet:

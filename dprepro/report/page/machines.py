@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet
-from dprepro.report.runs import Run, Timing
+from dprepro.report.read.runs import Run, Timing
 
 _RUN_HEADS = (
     Head("Journal"),

@@ -9,14 +9,15 @@ import pytest
 from dprepro.published.deviations import Deviation
 from dprepro.published.document import Protocol, load_documents
 from dprepro.published.published import load_published
-from dprepro.report.audits import read_audits
-from dprepro.report.check import check
-from dprepro.report.metrics import tolerances
+from dprepro.report.draw.page_figures import figure_groups
+from dprepro.report.judge.check import check_documents
+from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
-from dprepro.report.page.content import Sources, build_page, in_words
-from dprepro.report.results import read_results
-from dprepro.report.runs import Run, read_runs
-from dprepro.report.tables import build_tables
+from dprepro.report.page.content import Sources, build_page, protocol_in_words
+from dprepro.report.read.audits import read_audits
+from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.results import read_results
+from dprepro.report.read.runs import Run, read_runs
 from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
 
@@ -34,13 +35,14 @@ def sources(folder):
     documents = [load_documents()["dp-ebm-2021"]]
     results = read_results(folder)
     explained = [Deviation(paper="dp-ebm-2021", expected="worse", reason=REASON, **LISTED)]
+    tables = build_tables(results, documents, compare=True)
     return Sources(
         documents,
-        build_tables(results, documents, compare=True),
-        check(documents, results, explained, tolerances()),
+        tables,
+        check_documents(documents, results, explained, tolerances()),
         read_runs(folder),
         read_audits(folder),
-        folder,
+        figure_groups(tables, folder),
     )
 
 
@@ -157,6 +159,6 @@ def test_a_curve_is_drawn_for_each_dataset_with_privacy_levels(page):
     ],
 )
 def test_a_protocol_is_put_into_words(given, words):
-    text = in_words(Protocol(**given))
+    text = protocol_in_words(Protocol(**given))
     assert text.startswith(words)
     assert f"δ = {given['delta']:g}" in text

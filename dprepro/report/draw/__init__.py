@@ -1,0 +1,1 @@
+"""Draw curves, shape functions, filters and margins."""

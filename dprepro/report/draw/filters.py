@@ -1,0 +1,105 @@
+"""Filters and attributions as pictures: a row an input, models side by side."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dprepro.inspect.pictured import Explained, Explanations
+from dprepro.report.draw.style import BLUE, ORANGE, open_frame
+from dprepro.report.text import plain, shortened
+
+_BARS = 12
+_LONGEST_NAME = 28
+
+
+def draw_filters(found: Explanations) -> Figure:
+    """Return images where the columns are pixels of a square one, else bars."""
+    side = math.isqrt(len(found.names))
+    pixels = all(re.fullmatch(r"pixel\d+", name) for name in found.names)
+    return (
+        _draw_images(found, side) if pixels and side**2 == len(found.names) else _draw_bars(found)
+    )
+
+
+def _draw_images(found: Explanations, side: int) -> Figure:
+    widths = [model.vectors.shape[1] for model in found.models]
+    rows, columns = len(found.inputs), 1 + sum(widths)
+    # A narrow empty column before each model keeps them apart.
+    ratios = [1.0]
+    for width in widths:
+        ratios += [0.2] + [1.0] * width
+    figure = Figure(figsize=(1.15 * columns + 0.3 * len(widths), 1.3 * rows + 0.4))
+    grid = figure.subplots(
+        rows, len(ratios), squeeze=False,
+        gridspec_kw={"width_ratios": ratios, "wspace": 0.08, "hspace": 0.28},
+    )  # fmt: skip
+    for axes in grid.flat:
+        axes.axis("off")
+    for row in range(rows):
+        image = found.inputs[row].reshape(side, side)
+        grid[row, 0].imshow(image, cmap="gray_r", interpolation="nearest")
+        grid[row, 0].set_title(plain(f"label {found.labels[row]}"), fontsize=8, pad=2)
+        place = 1
+        for model, width in zip(found.models, widths, strict=True):
+            cells = grid[row, place + 1 : place + 1 + width]
+            for axes, vector, caption in zip(
+                cells, model.vectors[row], model.captions[row], strict=True
+            ):
+                _show(axes, vector.reshape(side, side), caption)
+            place += 1 + width
+    _head(figure, grid, found.models, widths)
+    return figure
+
+
+def _show(axes: Axes, image: np.ndarray, caption: str) -> None:
+    limit = float(np.abs(image).max()) or 1.0
+    axes.imshow(image, cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
+    axes.set_title(plain(caption), fontsize=8, pad=2)
+
+
+def _head(
+    figure: Figure, grid: np.ndarray, models: Sequence[Explained], widths: Sequence[int]
+) -> None:
+    """Write each model's title over its panels of the first row."""
+    figure.canvas.draw()
+    place = 1
+    for model, width in zip(models, widths, strict=True):
+        first, last = (grid[0, k].get_position() for k in (place + 1, place + width))
+        figure.text(
+            (first.x0 + last.x1) / 2, first.y1 + 0.3 / figure.get_size_inches()[1],
+            plain(model.title), ha="center", va="bottom", fontsize=9, wrap=False,
+        )  # fmt: skip
+        place += 1 + width
+
+
+def _draw_bars(found: Explanations) -> Figure:
+    """Return the strongest columns of each row as bars, in one order for all models."""
+    rows, models = len(found.inputs), found.models
+    figure = Figure(figsize=(2.2 + 2.3 * len(models), 2.6 * rows + 0.3), layout="constrained")
+    grid = figure.subplots(rows, len(models), squeeze=False, sharey="row")
+    for row in range(rows):
+        strips = np.stack([_normalised(model.vectors[row, 0]) for model in models])
+        order = np.argsort(-np.abs(strips).max(axis=0), kind="stable")[:_BARS][::-1]
+        for axes, model, values in zip(grid[row], models, strips, strict=True):
+            colours = [BLUE if value > 0 else ORANGE for value in values[order]]
+            axes.barh(range(len(order)), values[order], color=colours)
+            names = [plain(shortened(found.names[k], _LONGEST_NAME)) for k in order]
+            axes.set_yticks(range(len(order)), names, fontsize=7)
+            axes.axvline(0, color="0.5", linewidth=0.6)
+            axes.set_xlim(-1.05, 1.05)
+            axes.tick_params(axis="x", labelsize=7)
+            open_frame(axes)
+            title = f"{model.title}\nsays {model.predicted[row]}, weight {model.captions[row][0]}"
+            axes.set_title(plain(title), fontsize=8)
+        grid[row, 0].set_ylabel(plain(f"label {found.labels[row]}"), fontsize=8)
+    return figure
+
+
+def _normalised(values: np.ndarray) -> np.ndarray:
+    return values / (float(np.abs(values).max()) or 1.0)

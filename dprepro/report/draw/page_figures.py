@@ -1,0 +1,170 @@
+"""The figures of the page, from one provider a kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.report.draw.curves import Panel, build_panels
+from dprepro.report.draw.figures import draw_curves, looks_of
+from dprepro.report.draw.shapes import (
+    ModelShapes,
+    column_of,
+    draw_shapes,
+    left_out,
+    most_important,
+    select_features,
+)
+from dprepro.report.draw.svg import inline
+from dprepro.report.layout.pictures import FigureGroup, PageFigure
+from dprepro.report.layout.tables import ResultTable
+from dprepro.report.text import legible, shortened
+
+if TYPE_CHECKING:
+    from dprepro.additive.file import LoadedClassifier, LoadedRegressor
+
+MODELS = "models"
+"""The folder below the results' that holds saved models."""
+
+# Inches; small enough for a phone, where a point is about a pixel.
+_WIDTH = 4.7
+_HEIGHT = 3.1
+_LEGEND_ROW = 0.19
+# Of one dataset. Each panel of a saved model takes some ten thousand characters.
+_MOST_FEATURES = 12
+_MOST_MODELS = 6
+_LONGEST_NAME = 80
+
+
+def figure_groups(tables: Sequence[ResultTable], folder: Path) -> list[FigureGroup]:
+    """Return the figures of a page by kind; a kind without any is left out.
+
+    Parameters
+    ----------
+    tables
+        Built with ``compare=True``.
+    folder
+        The results' folder: saved models lie below it, in `MODELS`.
+    """
+    groups = [curve_figures(tables), shape_figures(folder)]
+    return [group for group in groups if group.figures]
+
+
+def curve_figures(tables: Sequence[ResultTable]) -> FigureGroup:
+    """Draw each dataset's metric against epsilon."""
+    text = (
+        "Lines and filled markers are measured, hollow markers published; bars are standard "
+        "deviations over splits. The same numbers stand in the tables."
+    )
+    return FigureGroup("Metric against ε", text, tuple(_curves(tables)))
+
+
+def shape_figures(folder: Path) -> FigureGroup:
+    """Draw the models saved below a results' folder: their numeric features, or all where none is.
+
+    Of many features and models of a dataset, the most important and the most private are drawn.
+    """
+    text = (
+        "What saved models add up, feature by feature. Bands are two standard deviations of the "
+        "noise of boosting, grey bars the density of the training rows. Mind the scales: each "
+        "panel has its own."
+    )
+    paths = sorted((folder / MODELS).glob("*.json"))
+    figures: list[PageFigure] = []
+    notes: list[str] = []
+    for number, (dataset, columns) in enumerate(_saved(paths).items()):
+        shown = columns[-_MOST_MODELS:]
+        numeric = any(s.edges is not None for column in shown for s in column.shapes)
+        there = select_features(shown, numeric=numeric)
+        features = most_important(shown, there, _MOST_FEATURES)
+        figures += _shapes(number, dataset, shown, features)
+        notes += _left_out(dataset, columns, features, there)
+    return FigureGroup("Shape functions", text, tuple(figures), tuple(notes))
+
+
+def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
+    for number, table in enumerate(tables):
+        panels = [_legible(panel) for panel in build_panels([table]) if _has_levels(panel)]
+        looks = looks_of(panels)
+        for position, panel in enumerate(panels):
+            height = _HEIGHT + _LEGEND_ROW * math.ceil(len(panel.curves) / 2 + 1)
+            place = f" ({table.paper}, Table {table.table})" if table.paper else ""
+            caption = f"{panel.title}: {panel.metric.title} against ε{place}"
+            # Title and notes stand above it already.
+            figure = draw_curves([replace(panel, title="", notes=())], looks, (_WIDTH, height))
+            svg = inline(figure, f"c{number}-{position}-", caption)
+            yield PageFigure(caption, svg, table.paper, panel.dataset, notes=panel.notes)
+
+
+def _shapes(
+    number: int, dataset: str, columns: Sequence[ModelShapes], features: Sequence[str]
+) -> Iterator[PageFigure]:
+    for position, feature in enumerate(features):
+        titles = ", ".join(_named(column) for column in columns)
+        caption = f"{shortened(feature, _LONGEST_NAME)} on {dataset}: {titles}"
+        svg = inline(draw_shapes(columns, [feature]), f"s{number}-{position}-", caption)
+        yield PageFigure(caption, svg, None, dataset, is_wide=len(columns) > 1)
+
+
+def _named(column: ModelShapes) -> str:
+    return f"{column.title} ({column.warning})" if column.warning else column.title
+
+
+def _left_out(
+    dataset: str, columns: Sequence[ModelShapes], features: Sequence[str], there: Sequence[str]
+) -> Iterator[str]:
+    if len(columns) > _MOST_MODELS:
+        yield (
+            f"{dataset}: the {_MOST_MODELS} most private of {len(columns)} saved models are drawn; "
+            "dprepro plot shapes --model FILE draws any other."
+        )
+    if note := left_out(len(features), len(there)):
+        yield f"{dataset}: {note}."
+
+
+def _saved(paths: Sequence[Path]) -> dict[str, list[ModelShapes]]:
+    """Return the functions of saved models by dataset, those of most privacy last."""
+    if not paths:
+        return {}  # without loading what loads models
+    from dprepro.additive.file import load_model
+    from dprepro.estimators.contract import ledger_of
+
+    found = []
+    for path in paths:
+        model = load_model(path)
+        task = model.origin_.get("task", model.origin_)  # that of all rows names no task
+        task = task if isinstance(task, Mapping) else {}
+        dataset, label = (
+            shortened(str(task.get(key, path.stem)), _LONGEST_NAME) for key in ("dataset", "label")
+        )
+        ledger = ledger_of(model)
+        budget = ledger.budget if ledger else PrivacyBudget(math.inf, 0.0)
+        title = budget.name(label)
+        found.append((-budget.epsilon, dataset, column_of(legible(title), model, _warning(model))))
+    by_dataset: dict[str, list[ModelShapes]] = {}
+    for _, dataset, column in sorted(found, key=lambda entry: entry[:2]):
+        by_dataset.setdefault(dataset, []).append(column)
+    return by_dataset
+
+
+def _warning(model: LoadedClassifier | LoadedRegressor) -> str:
+    """Say that a model is not for release, where its file says so."""
+    if "not_for_release" not in model.origin_:
+        return ""
+    from dprepro.estimators.contract import ledger_of
+
+    how = "its ledger does not hold" if ledger_of(model) else "fitted without privacy"
+    return f"PRIVATE rows, {how}: not for release"
+
+
+def _has_levels(panel: Panel) -> bool:
+    return any(math.isfinite(point.epsilon) for point in panel.points)
+
+
+def _legible(panel: Panel) -> Panel:
+    renamed = tuple(replace(curve, title=legible(curve.title)) for curve in panel.curves)
+    return replace(panel, title=legible(panel.title), curves=renamed)

@@ -1,0 +1,280 @@
+"""Shape functions as pictures: features in rows, models in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from dprepro.errors import DpreproError, nearest
+from dprepro.report.draw.files import save_figures
+from dprepro.report.draw.shape_ranges import equally_wide, has_room, heights, in_range, variation
+from dprepro.report.draw.style import BLUE, ORANGE, open_frame
+from dprepro.report.text import file_names, plain, shortened
+
+if TYPE_CHECKING:
+    from dprepro.additive.model import AdditiveModel
+    from dprepro.additive.shapes import Shape
+
+FUNCTION, RELEASED, ROWS = BLUE, ORANGE, "0.82"
+
+# The lowest part of a panel belongs to the density of the rows.
+_STRIP = 0.18
+_DEVIATIONS = 2
+_LONGEST_LABEL = 16
+_LONGEST_NAME = 44
+_MOST_NAMED = 20
+
+MOST_FEATURES = 20
+"""So many rows a figure has at most, and so many features are drawn where none is named."""
+MOST_MODELS = 12
+"""So many columns a figure has at most."""
+
+
+@dataclass(frozen=True)
+class ModelShapes:
+    """The functions of one model.
+
+    `unit` says what they are measured in, `warning` what a caption has to say of the model.
+    """
+
+    title: str
+    shapes: tuple[Shape, ...]
+    unit: str = "log odds"
+    warning: str = ""
+
+    def get(self, feature: str) -> Shape | None:
+        """Return the function of a feature, or None."""
+        return next((shape for shape in self.shapes if shape.name == feature), None)
+
+
+def column_of(title: str, model: AdditiveModel, warning: str = "") -> ModelShapes:
+    """Return the functions of a fitted or loaded model."""
+    from dprepro.additive.shapes import shapes_of
+    from dprepro.estimators.contract import classes_of
+
+    unit = "target" if classes_of(model) is None else "log odds"
+    return ModelShapes(title, tuple(shapes_of(model)), unit, warning)
+
+
+def select_features(
+    columns: Sequence[ModelShapes], wanted: Sequence[str] = (), numeric: bool = False
+) -> list[str]:
+    """Return the names of the features to draw, in the models' order or as wanted.
+
+    Raises
+    ------
+    DpreproError
+        If a wanted feature is in none of the models, or none is left.
+    """
+    shapes = [shape for column in columns for shape in column.shapes]
+    known = list(dict.fromkeys(shape.name for shape in shapes))
+    there = [shortened(name, _LONGEST_NAME) for name in known[:_MOST_NAMED]]
+    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+    for name in wanted:
+        if name not in known:
+            raise DpreproError(
+                f"no feature {name!r}{nearest(name, known) or '.'} "
+                f"There are: {', '.join(there)}{more}"
+            )
+    numbers = {shape.name for shape in shapes if shape.edges is not None}
+    chosen = [name for name in dict.fromkeys(wanted or known) if not numeric or name in numbers]
+    if not chosen:
+        raise DpreproError("none of these features is numeric")
+    return chosen
+
+
+def most_important(
+    columns: Sequence[ModelShapes], features: Sequence[str], most: int = MOST_FEATURES
+) -> list[str]:
+    """Return the features as they are or, of more than `most`, those that say most, in that order.
+
+    A feature says as much as the largest standard deviation of its functions over the rows.
+    """
+    if len(features) <= most:
+        return list(features)
+    said = dict.fromkeys(features, 0.0)
+    for shape in (shape for column in columns for shape in column.shapes):
+        if shape.name in said:
+            said[shape.name] = max(said[shape.name], variation(shape))
+    return sorted(features, key=lambda name: -said[name])[:most]
+
+
+def left_out(drawn: int, there: int) -> str:
+    """Say that not all features are drawn; empty where they are."""
+    if drawn == there:
+        return ""
+    return (
+        f"{drawn} of {there} features are drawn, those whose functions vary most over the rows; "
+        "dprepro plot shapes --feature NAME draws any other"
+    )
+
+
+def require_room(models: int) -> None:
+    """Raise `DpreproError` where a figure cannot hold so many models side by side."""
+    if models > MOST_MODELS:
+        raise DpreproError(
+            f"{models} models side by side, but at most {MOST_MODELS} fit into a picture; choose "
+            "with --method and --epsilon, or name fewer with --model"
+        )
+
+
+def write_shapes(
+    columns: Sequence[ModelShapes],
+    features: Sequence[str],
+    name: str,
+    folder: Path,
+    formats: Iterable[str],
+    same_scale: bool = False,
+) -> list[Path]:
+    """Write a picture a feature, ``NAME-FEATURE``, and one of all, ``NAME``; return the paths.
+
+    The picture of all holds the most important `MOST_FEATURES`. A feature whose name is no safe,
+    short and distinct name of a file has what is left of it there, with a digest.
+    """
+    figures = {
+        f"{name}-{own}": draw_shapes(columns, [feature], same_scale)
+        for feature, own in zip(features, file_names(features), strict=True)
+    }
+    if len(features) > 1:
+        figures[name] = draw_shapes(columns, most_important(columns, features), same_scale)
+    return save_figures(figures, folder, formats)
+
+
+def draw_shapes(
+    columns: Sequence[ModelShapes], features: Sequence[str], same_scale: bool = False
+) -> Figure:
+    """Return a figure with a row a feature and a column a model.
+
+    Lines are the functions, dashed ones what was released where somebody edited it, bands two
+    standard deviations of the noise of boosting, grey bars the density of the rows. `same_scale`
+    gives the panels of a row one vertical scale: sizes can be compared, but where one model
+    shrinks its functions their form is hard to see.
+    """
+    require_room(len(columns))
+    n_rows, n_columns = len(features), len(columns)
+    size = (max(4.8, 3.1 * n_columns + 0.5), 2.35 * n_rows + 0.9)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(n_rows, n_columns, squeeze=False)
+    for axes_row, feature in zip(grid, features, strict=True):
+        _draw_row(axes_row, columns, feature, same_scale)
+    for axes, column in zip(grid[0], columns, strict=True):
+        axes.set_title(plain(shortened(column.title, _LONGEST_NAME)), fontsize=10)
+    keys = _keys([shape for column in columns for shape in column.shapes if shape.name in features])
+    figure.legend(
+        handles=keys, loc="outside lower center",
+        ncols=min(len(keys), 2 * n_columns if n_columns > 1 else 1), frameon=False, fontsize=8,
+    )  # fmt: skip
+    return figure
+
+
+def _draw_row(
+    axes_row: Sequence[Axes], columns: Sequence[ModelShapes], feature: str, same_scale: bool
+) -> None:
+    shapes, unit = in_range([column.get(feature) for column in columns])
+    limits = _limits([shape for shape in shapes if shape is not None]) if same_scale else None
+    for axes, shape in zip(axes_row, shapes, strict=True):
+        if shape is None:
+            axes.set_axis_off()
+            continue
+        draw_shape(axes, shape, limits)
+        axes.set_xlabel(plain(shortened(feature, _LONGEST_NAME)), fontsize=9)
+    measure = columns[0].unit if unit == 1 else f"{columns[0].unit} / {unit:g}"
+    axes_row[0].set_ylabel(plain(measure), fontsize=9)
+
+
+def draw_shape(axes: Axes, shape: Shape, limits: tuple[float, float] | None = None) -> None:
+    """Draw one function; `limits` are the lowest and highest value to make room for."""
+    lowest, highest = limits or _limits([shape])
+    margin = 0.06 * (highest - lowest or 1.0)
+    height = (highest - lowest + 2 * margin) / (1 - _STRIP)
+    axes.set_ylim(highest + margin - height, highest + margin)
+    axes.axhline(0.0, color="0.6", linewidth=0.6)
+    if shape.edges is None:
+        _draw_categories(axes, shape)
+    else:
+        _draw_numbers(axes, shape, shape.edges)
+    axes.tick_params(labelsize=8)
+    open_frame(axes)
+
+
+def _draw_numbers(axes: Axes, shape: Shape, edges: np.ndarray) -> None:
+    ordinary = edges.size - 1
+    if not has_room(edges):
+        shape, places, names = equally_wide(shape, edges)
+        edges = np.arange(edges.size, dtype=float)
+        axes.set_xticks(places, names)
+    axes.bar(
+        edges[:-1], 0.9 * _STRIP * heights(shape, ordinary), np.diff(edges), align="edge",
+        color=ROWS, transform=axes.get_xaxis_transform(), linewidth=0,
+    )  # fmt: skip
+    if shape.noise is not None:
+        lower, upper = (bound[:ordinary] for bound in _band(shape))
+        axes.stairs(upper, edges, baseline=lower, fill=True, color=FUNCTION, alpha=0.22, lw=0)
+    if shape.is_edited:
+        axes.stairs(shape.released[:ordinary], edges, baseline=None, color=RELEASED, ls=(0, (3, 2)))
+    axes.stairs(shape.values[:ordinary], edges, baseline=None, color=FUNCTION, linewidth=1.4)
+    if shape.values.size > ordinary:
+        _draw_missing(axes, shape, edges)
+
+
+def _draw_missing(axes: Axes, shape: Shape, edges: np.ndarray) -> None:
+    """Draw the bin of missing values as a point to the right of all numbers."""
+    place = edges[-1] + 0.08 * (edges[-1] - edges[0])
+    noise = 0.0 if shape.noise is None else _DEVIATIONS * shape.noise[-1]
+    axes.errorbar(place, shape.values[-1], yerr=noise, fmt="o", color=FUNCTION, markersize=4)
+    axes.annotate("missing", (place, 1.0), xycoords=("data", "axes fraction"),
+                  ha="center", va="top", fontsize=7, color="0.3")  # fmt: skip
+
+
+def _draw_categories(axes: Axes, shape: Shape) -> None:
+    places = np.arange(shape.values.size)
+    axes.bar(
+        places, 0.9 * _STRIP * heights(shape, places.size), 0.9, color=ROWS,
+        transform=axes.get_xaxis_transform(), linewidth=0,
+    )  # fmt: skip
+    axes.bar(places, shape.values, 0.55, color=FUNCTION)
+    if shape.noise is not None:
+        axes.errorbar(
+            places, shape.released, yerr=_DEVIATIONS * shape.noise, fmt="none",
+            ecolor="black", elinewidth=0.9, capsize=2,
+        )  # fmt: skip
+    if shape.is_edited:
+        axes.hlines(shape.released, places - 0.4, places + 0.4, color=RELEASED, ls=(0, (3, 2)))
+    names = [plain(shortened(label, _LONGEST_LABEL)) for label in shape.labels]
+    many = len(names) > 12
+    axes.set_xticks(places, names, rotation=90, fontsize=5 if many else 7)
+    axes.set_xlim(-0.7, places[-1] + 0.7)
+
+
+def _band(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bounds of the noise around what was released; the function itself without."""
+    noise = 0.0 if shape.noise is None else _DEVIATIONS * shape.noise
+    return shape.released - noise, shape.released + noise
+
+
+def _limits(shapes: Sequence[Shape]) -> tuple[float, float]:
+    """Return the range of functions and bands, cut where a band dwarfs every function."""
+    values = np.concatenate([np.append(shape.values, shape.released) for shape in shapes])
+    bands = np.concatenate([np.concatenate(_band(shape)) for shape in shapes])
+    room = 0.75 * float(np.ptp(values))
+    lowest = max(float(bands.min()), float(values.min()) - room)
+    highest = min(float(bands.max()), float(values.max()) + room)
+    return min(lowest, float(values.min())), max(highest, float(values.max()))
+
+
+def _keys(shapes: Sequence[Shape]) -> list[Line2D | Patch]:
+    keys: list[Line2D | Patch] = [Line2D([], [], color=FUNCTION, label="shape function")]
+    if any(shape.is_edited for shape in shapes):
+        keys.append(Line2D([], [], color=RELEASED, linestyle=(0, (3, 2)), label="before editing"))
+    if any(shape.noise is not None for shape in shapes):
+        label = f"band or whisker: ± {_DEVIATIONS} sd of the noise of boosting"
+        keys.append(Patch(color=FUNCTION, alpha=0.22, linewidth=0, label=label))
+    return [*keys, Patch(color=ROWS, linewidth=0, label="density of the training rows")]

@@ -1,0 +1,128 @@
+"""Which result answers to a printed cell: decided here, for tables, verdicts and the page alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+from dprepro.published.document import Document, Protocol
+from dprepro.published.published import PublishedCell
+from dprepro.report.judge.clash import Clash
+from dprepro.report.read.results import ResultCell, Results
+
+Place = tuple[str, str, str, float]
+"""(table, dataset, method, epsilon) of a printed cell."""
+
+
+def answer(cell: PublishedCell, document: Document, results: Results) -> ResultCell | Clash | None:
+    """Return the result that answers to a printed cell; None if there is none.
+
+    A result answers if it `follows` the document and has the cell's metric, or has no metric yet
+    because its splits failed or were skipped. Of several, see `choose`.
+    """
+    found = [
+        result
+        for result in following(cell, document, results)
+        if cell.metric in result.values or not result.values
+    ]
+    return choose(found, (document.paper, cell.table))
+
+
+def following(cell: PublishedCell, document: Document, results: Results) -> list[ResultCell]:
+    """Return the results at a printed cell's dataset, method and epsilon that follow `document`."""
+    protocol = document.protocol_of(cell.table, cell.dataset)
+    candidates = results.all(cell.dataset, cell.method, cell.epsilon)
+    return [result for result in candidates if follows(result, document.paper, protocol)]
+
+
+def answer_or_other(
+    cell: PublishedCell | None,
+    document: Document,
+    table: str,
+    results: Results,
+    shown: Sequence[ResultCell],
+) -> ResultCell | Clash | None:
+    """Return what a printed table shows in a field: the answer to its printed cell, else another.
+
+    Parameters
+    ----------
+    cell
+        What is printed in the field; None where the document prints nothing there.
+    shown
+        The results of the field's dataset, method and epsilon that stand in the table. Where
+        nothing answers, or nothing is printed, one of these is shown: one that follows the
+        document, if there is one.
+    """
+    found = answer(cell, document, results) if cell else None
+    if found is not None or not shown:
+        return found
+    protocol = document.protocol_of(table, shown[0].dataset)
+    alike = [r for r in shown if r.has_records and follows(r, document.paper, protocol)]
+    return choose(alike or shown, (document.paper, table))
+
+
+def choose(
+    cells: Sequence[ResultCell], place: tuple[str, str] | None = None
+) -> ResultCell | Clash | None:
+    """Return the only result; a `Clash` if there are several, None if there is none.
+
+    One that is planned and has no record yet counts only where there is no other.
+
+    Parameters
+    ----------
+    place
+        A document and its table: results whose config answers to these are preferred.
+    """
+    cells = [cell for cell in cells if cell.has_records] or cells[:1]
+    if place is not None and len(cells) > 1:
+        cells = [cell for cell in cells if place in cell.tables] or cells
+    if len(cells) > 1:
+        return Clash(tuple(cells))
+    return cells[0] if cells else None
+
+
+def follows(result: ResultCell, paper: str, protocol: Protocol) -> bool:
+    """Whether `result` follows a document: its config names it, and it ran by its protocol.
+
+    Results on synthetic data follow no document. A delta of 0 is the stronger promise and always
+    counts: non-private and purely epsilon-private methods are recorded with it.
+    """
+    if result.task.is_synthetic:
+        return False
+    if result.papers is not None and paper not in result.papers:
+        return False
+    task = result.task
+    same_delta = task.delta == 0 or math.isclose(task.delta, protocol.delta)
+    same_rows = task.evaluation == protocol.evaluation
+    return same_delta and same_rows and math.isclose(task.test_share, protocol.held_out)
+
+
+def printed_places(document: Document) -> set[Place]:
+    """Return the place of every printed cell."""
+    return {(c.table, c.dataset, c.method, c.epsilon) for c in document.cells()}
+
+
+def stands_in(
+    result: ResultCell, document: Document, table: str, places: Collection[Place]
+) -> bool:
+    """Whether a result stands in a printed table; `places` are the document's `printed_places`.
+
+    It does if the table prints its dataset and its config names the document, unless the config
+    names other tables that print the dataset. A cell that this table prints always stands in it.
+    """
+    if result.dataset not in document.tables[table].datasets:
+        return False
+    if result.papers is None:
+        return True
+    if document.paper not in result.papers:
+        return False
+    if (table, result.dataset, result.task.label, result.task.epsilon) in places:
+        return True
+    named = {
+        name
+        for paper, name in result.tables
+        if paper == document.paper
+        and name in document.tables
+        and result.dataset in document.tables[name].datasets
+    }
+    return not named or table in named

@@ -1,0 +1,175 @@
+"""All verdicts together, the deviations that are explained, and whether the check passes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dprepro.published.claims import load_claims
+from dprepro.published.deviations import ClaimDeviation, Deviation
+from dprepro.published.document import Document
+from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims
+from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells
+from dprepro.report.read.metrics import Tolerance
+from dprepro.report.read.results import Results
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A cell that an entry of the deviations file lists, but that does not deviate so any more."""
+
+    cell: CellVerdict
+    entry: Deviation
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The outcome of a check.
+
+    Attributes
+    ----------
+    verdicts
+        One for each printed cell.
+    tolerances
+        By metric, those that the verdicts rest on.
+    stale
+        Cells that the deviations file lists in vain.
+    claims
+        One verdict for each sentence that carries numbers.
+    stale_claims
+        Claims that the deviations file lists in vain: they hold.
+    notes
+        What the layouts say of the printed tables, slips above all, and of the pictures.
+    """
+
+    verdicts: Sequence[CellVerdict]
+    tolerances: Mapping[str, Tolerance]
+    stale: Sequence[Stale] = ()
+    claims: Sequence[ClaimVerdict] = ()
+    stale_claims: Sequence[ClaimVerdict] = ()
+    notes: Sequence[str] = ()
+
+    def of_paper(self, paper: str) -> CheckReport:
+        """Return the part on one document."""
+        return replace(
+            self,
+            verdicts=[cell for cell in self.verdicts if cell.published.paper == paper],
+            stale=[stale for stale in self.stale if stale.cell.published.paper == paper],
+            claims=[claim for claim in self.claims if claim.paper == paper],
+            stale_claims=[claim for claim in self.stale_claims if claim.paper == paper],
+        )
+
+    def of_measured(self) -> CheckReport:
+        """Return the part on cells that were run, without claims and stale explanations.
+
+        For a slice of the tasks: those cannot tell that a deviation has gone, or what is best.
+        """
+        measured = [cell for cell in self.verdicts if cell.measured is not None]
+        return CheckReport(measured, self.tolerances)
+
+    @property
+    def papers(self) -> list[str]:
+        """The documents judged, in order."""
+        return list(dict.fromkeys(cell.published.paper for cell in self.verdicts))
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """Number of cells by verdict, every verdict named."""
+        found = Counter(cell.verdict for cell in self.verdicts)
+        return {verdict: found[verdict] for verdict in Verdict}
+
+    @property
+    def explained(self) -> list[CellVerdict]:
+        """Deviations with a reviewed reason."""
+        return [cell for cell in self.verdicts if cell.explanation is not None]
+
+    @property
+    def unexplained(self) -> list[CellVerdict]:
+        """Deviations without one."""
+        return [cell for cell in self.verdicts if cell.is_unexplained]
+
+    @property
+    def unverified(self) -> list[CellVerdict]:
+        """Cells whose method keeps no ledger of its releases: nothing says what they spend."""
+        return [cell for cell in self.verdicts if cell.result and cell.result.is_unverified]
+
+    @property
+    def tuned(self) -> list[CellVerdict]:
+        """Cells whose parameters `dprepro tune` chose."""
+        return [cell for cell in self.verdicts if cell.result and cell.result.is_tuned]
+
+    @property
+    def unexplained_claims(self) -> list[ClaimVerdict]:
+        """Claims that do not hold, without a reviewed reason."""
+        return [claim for claim in self.claims if claim.is_unexplained]
+
+    def passes(self, require_all: bool = False) -> bool:
+        """Whether every deviation and every claim that does not hold is explained.
+
+        With `require_all`, also whether every cell ran.
+        """
+        missing = self.counts[Verdict.NOT_RUN] + self.counts[Verdict.INCOMPLETE]
+        unexplained = self.unexplained or self.unexplained_claims
+        return not unexplained and not (require_all and missing)
+
+    @property
+    def measured(self) -> int:
+        """The number of cells with a measurement, finished or not."""
+        return len(self.verdicts) - self.counts[Verdict.NOT_RUN] - self.counts[Verdict.IMPOSSIBLE]
+
+
+def check_documents(
+    documents: Iterable[Document],
+    results: Results,
+    deviations: Sequence[Deviation],
+    tolerances: Mapping[str, Tolerance],
+    min_splits: int | None = None,
+    claim_deviations: Sequence[ClaimDeviation] = (),
+) -> CheckReport:
+    """Judge every printed cell and claim of `documents`; match deviations with explanations.
+
+    Parameters are those of `dprepro.report.judge.verdicts.judge`.
+    """
+    verdicts: list[CellVerdict] = []
+    stale: list[Stale] = []
+    claims: list[ClaimVerdict] = []
+    notes: list[str] = []
+    for document in documents:
+        notes += document.notes
+        judged = judge_cells(document, results, tolerances, min_splits=min_splits)
+        claimed = load_claims().get(document.paper, [])
+        claims += judge_claims(document.paper, claimed, judged, tolerances)
+        for cell in judged:
+            entries = [d for d in deviations if d.paper == document.paper]
+            explained, idle = _explain(cell, entries)
+            verdicts.append(explained)
+            stale.extend(idle)
+    reasons = {(d.paper, d.claim): d.reason for d in claim_deviations}
+    metrics = dict.fromkeys(cell.published.metric for cell in verdicts)
+    return CheckReport(
+        verdicts,
+        {metric: tolerances[metric] for metric in metrics},
+        stale,
+        [_explain_claim(claim, reasons) for claim in claims],
+        [c for c in claims if c.outcome is Outcome.HOLDS and (c.paper, c.claim.name) in reasons],
+        notes,
+    )
+
+
+def _explain_claim(claim: ClaimVerdict, reasons: Mapping[tuple[str, str], str]) -> ClaimVerdict:
+    if claim.outcome is not Outcome.FAILS:
+        return claim
+    return replace(claim, explanation=reasons.get((claim.paper, claim.claim.name)))
+
+
+def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdict, list[Stale]]:
+    stale = []
+    for entry in entries:
+        if not entry.matches(cell.published):
+            continue
+        if entry.expected == cell.verdict.value:
+            cell = replace(cell, explanation=entry.reason)
+        elif cell.verdict.is_final:
+            stale.append(Stale(cell, entry))
+    return cell, stale

@@ -1,0 +1,212 @@
+"""What means say about a claim: one rule for each kind of claim."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+from dprepro.published.claims import (
+    AheadInMost,
+    Average,
+    BestInAll,
+    Claim,
+    Figure,
+    LossAtMost,
+    NoticeableUpTo,
+    half_unit,
+)
+from dprepro.published.published import PublishedCell
+from dprepro.report.levels import level
+from dprepro.report.read.metrics import METRICS, Tolerance
+
+
+@dataclass(frozen=True)
+class Means:
+    """The means of the cells that a claim speaks of, measured or as printed.
+
+    `is_whole` says that no cell of the claim is left out.
+    """
+
+    values: Mapping[PublishedCell, float]
+    is_whole: bool
+    _index: dict[tuple[str, str, float], float] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for cell, value in self.values.items():
+            self._index[cell.dataset, cell.method, cell.epsilon] = value
+
+    def get(self, dataset: str, method: str, epsilon: float) -> float | None:
+        """Return the mean of one cell, or None."""
+        return self._index.get((dataset, method, epsilon))
+
+    def settings(self) -> list[PublishedCell]:
+        """Return one cell for each dataset and epsilon."""
+        return list({(cell.dataset, cell.epsilon): cell for cell in self.values}.values())
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What some means say about a claim: whether it holds, its figures, and both in words."""
+
+    holds: bool
+    figures: Mapping[str, float]
+    text: str
+
+
+@singledispatch
+def assess(
+    claim: Claim, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+) -> Finding | None:
+    """Return what `means` say about `claim`; None where too few are there to say anything.
+
+    Parameters
+    ----------
+    printed
+        The printed means of the same cells.
+    tolerances
+        By metric, how far two means may lie apart that count as the same.
+    """
+    raise TypeError(f"no rule for claims of the kind {type(claim).__name__}")
+
+
+@assess.register
+def _average(
+    claim: Average, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+) -> Finding | None:
+    """Hold each average against the sentence, or against the printed cells where some are out."""
+    averages, holds, words = {}, [], []
+    for title, figure in claim.figures.items():
+        cells = [c for c in means.values if c.method in figure.methods]
+        if not cells:
+            continue
+        averages[title] = statistics.fmean(means.values[c] for c in cells)
+        expected = statistics.fmean(printed.values[c] for c in cells)
+        if means.is_whole:
+            expected = float(figure.value)
+        width = _average_width(figure, cells, tolerances)
+        holds.append(abs(averages[title] - expected) <= width)
+        words.append(f"{title} {averages[title]:.3f}")
+    return Finding(all(holds), averages, ", ".join(words)) if holds else None
+
+
+def _average_width(
+    figure: Figure, cells: Sequence[PublishedCell], tolerances: Mapping[str, Tolerance]
+) -> float:
+    """Return how far an average may lie from the printed one.
+
+    The tolerance of a cell, with the standard deviation of the average in place of the cell's:
+    datasets are independent, two methods on the same splits are not.
+    """
+    tolerance = tolerances[cells[0].metric]
+    by_dataset: dict[str, list[float]] = {}
+    for cell in cells:
+        by_dataset.setdefault(cell.dataset, []).append(cell.std or 0.0)
+    spread = math.hypot(*map(statistics.fmean, by_dataset.values())) / len(by_dataset)
+    mean = statistics.fmean(cell.mean for cell in cells)
+    return max(
+        tolerance.absolute,
+        tolerance.relative * abs(mean),
+        tolerance.sds * spread,
+        half_unit(figure.value),
+    )
+
+
+@assess.register
+def _loss(
+    claim: LossAtMost, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+) -> Finding | None:
+    """Hold the largest loss against the bound, up to the rounding of its last digit."""
+    losses = _leads(means, (claim.nonprivate, math.inf), (claim.method, claim.epsilon))
+    if not losses:
+        return None
+    worst = max(losses, key=lambda dataset: losses[dataset])
+    bound = float(claim.bound) + half_unit(claim.bound)
+    return Finding(losses[worst] <= bound, losses, f"largest loss {losses[worst]:.3f} ({worst})")
+
+
+@assess.register
+def _best(
+    claim: BestInAll, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+) -> Finding | None:
+    """Count the settings in which the best of the methods is ahead of every rival."""
+    won, lost = 0, []
+    for cell in means.settings():
+        ours, rivals = (
+            [m for m in found if m is not None]
+            for found in (
+                [means.get(cell.dataset, name, cell.epsilon) for name in names]
+                for names in (claim.methods, claim.rivals)
+            )
+        )
+        if not (ours and rivals):
+            continue
+        if max(min(_lead(cell.metric, own, other) for other in rivals) for own in ours) > 0:
+            won += 1
+        else:
+            lost.append(f"{cell.dataset} at ε={level(cell.epsilon)}")
+    behind = f"; behind on {', '.join(lost)}" if lost else ""
+    total = won + len(lost)
+    holds = not lost and (total == claim.settings or not means.is_whole)
+    text = f"best in {won} of {total} settings{behind}"
+    return Finding(holds, {"won": won, "settings": total}, text) if total else None
+
+
+@assess.register
+def _noticeable(
+    claim: NoticeableUpTo, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+) -> Finding | None:
+    """Compare the share of settings with a noticeable difference below and above the epsilon."""
+    noticed: dict[bool, list[bool]] = {True: [], False: []}
+    first, second = claim.methods
+    for cell in means.values:
+        other = means.get(cell.dataset, second, cell.epsilon)
+        if cell.method == first and other is not None:
+            width = tolerances[cell.metric].width(cell, None)
+            noticed[cell.epsilon <= claim.epsilon].append(abs(means.values[cell] - other) > width)
+    if not (noticed[True] and noticed[False]):
+        return None
+    shares = {up_to: statistics.fmean(found) for up_to, found in noticed.items()}
+    return Finding(
+        shares[False] < 0.5 and shares[True] > shares[False],
+        {"share_up_to": shares[True], "share_above": shares[False]},
+        f"noticeable in {sum(noticed[True])} of {len(noticed[True])} settings up to "
+        f"ε={level(claim.epsilon)}, in {sum(noticed[False])} of {len(noticed[False])} above",
+    )
+
+
+@assess.register
+def _ahead(
+    claim: AheadInMost, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+) -> Finding | None:
+    """Count the datasets on which the method is ahead without privacy."""
+    leads = _leads(means, (claim.method, math.inf), (claim.rival, math.inf))
+    if not leads:
+        return None
+    ahead = [dataset for dataset, lead in leads.items() if lead > 0]
+    names = f" ({', '.join(ahead)})" if ahead else ""
+    return Finding(
+        2 * len(ahead) > len(leads),
+        {"ahead": len(ahead), "datasets": len(leads)},
+        f"ahead on {len(ahead)} of {len(leads)} datasets{names}",
+    )
+
+
+def _leads(means: Means, own: tuple[str, float], other: tuple[str, float]) -> dict[str, float]:
+    """Return by dataset how far one (method, epsilon) is ahead of another.
+
+    Datasets for which one of the two has no mean are left out.
+    """
+    leads = {}
+    for cell in means.settings():
+        first, second = means.get(cell.dataset, *own), means.get(cell.dataset, *other)
+        if first is not None and second is not None:
+            leads[cell.dataset] = _lead(cell.metric, first, second)
+    return leads
+
+
+def _lead(metric: str, own: float, other: float) -> float:
+    """Return how far `own` is ahead of `other`, in units of the metric."""
+    return own - other if METRICS[metric].higher_is_better else other - own

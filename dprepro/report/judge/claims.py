@@ -1,0 +1,105 @@
+"""A verdict on each sentence that carries numbers: a pure function of the verdicts on the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from dprepro.published.claims import Claim
+from dprepro.published.published import PublishedCell
+from dprepro.report.judge.claim_rules import Finding, Means, assess
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.read.metrics import Tolerance
+
+
+class Outcome(str, Enum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    NOT_RUN = "not run"
+    IMPOSSIBLE = "impossible"
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """The verdict on one claim.
+
+    Attributes
+    ----------
+    measured
+        What our results say, as far as they go; None where there are none.
+    published
+        What the printed cells say that answer to those measured: the fair comparison where
+        cells are left out.
+    whole
+        What all printed cells say: whether the document bears out its own sentence.
+    missing
+        Cells that were not run, or not in full.
+    impossible
+        Cells left out because nobody outside can run them.
+    explanation
+        The reviewed reason why the claim does not hold, or None.
+    """
+
+    paper: str
+    claim: Claim
+    outcome: Outcome
+    whole: Finding | None
+    published: Finding | None = None
+    measured: Finding | None = None
+    missing: tuple[PublishedCell, ...] = ()
+    impossible: tuple[CellVerdict, ...] = ()
+    explanation: str | None = None
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether this claim does not hold, without a reviewed reason."""
+        return self.outcome is Outcome.FAILS and self.explanation is None
+
+
+def judge_claims(
+    paper: str,
+    claims: Iterable[Claim],
+    verdicts: Sequence[CellVerdict],
+    tolerances: Mapping[str, Tolerance],
+) -> list[ClaimVerdict]:
+    """Return a verdict on each claim from those on the cells of its document."""
+    return [_judge(paper, claim, verdicts, tolerances) for claim in claims]
+
+
+def _judge(
+    paper: str,
+    claim: Claim,
+    verdicts: Sequence[CellVerdict],
+    tolerances: Mapping[str, Tolerance],
+) -> ClaimVerdict:
+    wanted = set(claim.cells([v.published for v in verdicts]))
+    cells = [v for v in verdicts if v.published in wanted]
+    possible = [v for v in cells if v.verdict is not Verdict.IMPOSSIBLE]
+    done = {v.published: v.measured for v in possible if v.verdict.is_final}
+    measured = {cell: value for cell, value in done.items() if value is not None}
+    missing = tuple(v.published for v in possible if v.published not in measured)
+    is_whole = len(measured) == len(cells)
+    everything = Means({v.published: v.published.mean for v in cells}, True)
+    same = Means({cell: cell.mean for cell in measured}, is_whole)
+    ours = assess(claim, Means(measured, is_whole), same, tolerances)
+    return ClaimVerdict(
+        paper,
+        claim,
+        _outcome(ours, bool(possible), bool(missing)),
+        whole=assess(claim, everything, everything, tolerances),
+        published=assess(claim, same, same, tolerances),
+        measured=ours,
+        missing=missing,
+        impossible=tuple(v for v in cells if v.verdict is Verdict.IMPOSSIBLE),
+    )
+
+
+def _outcome(measured: Finding | None, is_possible: bool, is_missing: bool) -> Outcome:
+    if not is_possible:
+        return Outcome.IMPOSSIBLE
+    if measured is None or is_missing:
+        return Outcome.NOT_RUN
+    return Outcome.HOLDS if measured.holds else Outcome.FAILS

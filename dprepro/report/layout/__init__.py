@@ -1,0 +1,1 @@
+"""Tables as data: what stands in which row and column, and how a field reads."""

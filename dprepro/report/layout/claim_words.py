@@ -1,0 +1,30 @@
+"""How the verdict on a claim reads in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dprepro.report.judge.claims import ClaimVerdict, Finding
+
+
+def claim_notes(found: ClaimVerdict) -> list[str]:
+    """Return sentences on what is missing, left out, or not as the document has it."""
+    lines = []
+    if found.missing:
+        places = Counter(cell.dataset for cell in found.missing)
+        datasets = ", ".join(f"{dataset} {count}" for dataset, count in places.items())
+        lines.append(f"Cells missing: {datasets}.")
+    for reason, count in Counter(cell.note for cell in found.impossible).items():
+        lines.append(f"{count} cells left out: {reason}.")
+    if found.whole is not None and not found.whole.holds:
+        lines.append(f"Its own printed cells do not bear it out: {found.whole.text}.")
+    if found.claim.note:
+        lines.append(found.claim.note)
+    if found.explanation:
+        lines.append(f"Explained: {found.explanation}")
+    return lines
+
+
+def said(finding: Finding | None) -> str:
+    """Return what some means say about a claim; empty where there are none."""
+    return "" if finding is None else finding.text

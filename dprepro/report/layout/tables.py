@@ -1,0 +1,182 @@
+"""Results as tables: those that documents print, then what answers to no printed one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dprepro.errors import DpreproError, nearest
+from dprepro.published.document import Column, Document, TableLayout
+from dprepro.report.judge.answers import printed_places, stands_in
+from dprepro.report.judge.clash import clash_notes
+from dprepro.report.judge.verdicts import judge_cells
+from dprepro.report.layout.unprinted import unprinted_tables
+from dprepro.report.layout.view import Entry, Group, ResultTable, View
+from dprepro.report.read.metrics import METRICS, Tolerance, find_metric
+from dprepro.report.read.results import ResultCell, Results
+
+__all__ = ["Entry", "Group", "ResultTable", "build_tables"]
+
+
+def build_tables(
+    results: Results,
+    documents: Sequence[Document],
+    metric: str | None = None,
+    datasets: Sequence[str] = (),
+    compare: bool = False,
+    tolerances: Mapping[str, Tolerance] | None = None,
+    unprinted: bool = True,
+    titles: Mapping[str, str] | None = None,
+    tables: Collection[tuple[str, str]] | None = None,
+) -> list[ResultTable]:
+    """Return a table for each printed one that we have results of, then one a metric for the rest.
+
+    A printed table holds the results whose config answers to it. Results of a config that is not
+    known stand in the first of `documents` that prints their dataset. What answers to nothing
+    printed gets tables of its own, each method under its own name.
+
+    Parameters
+    ----------
+    metric
+        Show this metric; default that of the printed table, else the config's, else AUROC, RMSE or
+        accuracy.
+    datasets
+        Only these; default all measured ones.
+    compare
+        Judge each entry, and keep columns and rows that are printed but not measured.
+    unprinted
+        Show also what answers to no printed table.
+    titles
+        Headings of methods that no layout names, by name; default the names themselves.
+    tables
+        Only these printed ones, as (document, table); default all.
+
+    Raises
+    ------
+    DpreproError
+        If a dataset or the metric is not among the results, or nothing is left to show.
+    """
+    chosen_data = results.of_datasets(datasets) if datasets else results
+    cells = [*chosen_data.cells, *chosen_data.planned]
+    names = titles or {}
+    widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
+    builder = _Builder(results, cells, names, widths if compare else None)
+    found = [
+        table
+        for document in documents
+        for table in builder.printed_tables(document, metric, tables)
+    ]
+    if unprinted and tables is None:
+        found += unprinted_tables(builder.rest, metric, names)
+    if not found:
+        wanted = [d.paper for d in documents] if tables is None else _numbered(tables)
+        is_limited = tables is not None or not unprinted
+        raise DpreproError(
+            _nothing_printed(cells, wanted, metric)
+            if is_limited
+            else _nothing_to_show(cells, metric)
+        )
+    return found
+
+
+@dataclass
+class _Builder:
+    """Builds the printed tables one after the other, and knows which results they showed.
+
+    `widths` are the tolerances of verdicts; None where no verdict is wanted.
+    """
+
+    results: Results
+    cells: Sequence[ResultCell]
+    names: Mapping[str, str]
+    widths: Mapping[str, Tolerance] | None
+    shown: set[int] = field(default_factory=set)
+
+    @property
+    def rest(self) -> list[ResultCell]:
+        """The results that no table has shown so far."""
+        return [cell for cell in self.cells if id(cell) not in self.shown]
+
+    def printed_tables(
+        self, document: Document, metric: str | None, tables: Collection[tuple[str, str]] | None
+    ) -> Iterator[ResultTable]:
+        """Yield the tables of a document of which there are results."""
+        unclaimed = [cell for cell in self.rest if cell.papers is None]
+        claimed = [cell for cell in self.cells if cell.papers]
+        places = printed_places(document)
+        for name, printed, layout in document.printed_in(metric):
+            if tables is not None and (document.paper, name) not in tables:
+                continue
+            chosen = [
+                cell
+                for cell in (*unclaimed, *claimed)
+                if stands_in(cell, document, name, places)
+                and (printed in cell.values or not cell.values)
+            ]
+            if chosen:
+                self.shown |= {id(cell) for cell in chosen}
+                yield self._printed_table(document, name, printed, layout, chosen)
+
+    def _printed_table(
+        self,
+        document: Document,
+        name: str,
+        printed: str,
+        layout: TableLayout,
+        cells: Sequence[ResultCell],
+    ) -> ResultTable:
+        datasets = {cell.dataset for cell in cells}
+        of_table = [
+            c
+            for c in document.cells()
+            if (c.table, c.metric) == (name, printed) and c.dataset in datasets
+        ]
+        verdicts = judge_cells(document, self.results, self.widths, of_table) if self.widths else []
+        view = View(
+            find_metric(printed), self.names, of_table, verdicts, document, name, self.results
+        )
+        columns = view.columns(cells, layout.columns)
+        groups = tuple(
+            view.group(dataset, title, [c for c in cells if c.dataset == dataset], columns)
+            for dataset, title in layout.datasets.items()
+            if dataset in datasets
+        )
+        notes = _notes(document.paper, name, layout, columns, groups)
+        return ResultTable(
+            layout.title, view.metric, tuple(columns), groups, document.paper, name, notes
+        )
+
+
+def _notes(
+    paper: str, name: str, layout: TableLayout, columns: Sequence[Column], groups: Sequence[Group]
+) -> tuple[str, ...]:
+    headed = [column.title for column in columns if column not in layout.columns]
+    ours = f"{paper} does not have in its Table {name}: {', '.join(headed)}."
+    clashes = [clash for group in groups for clash in group.clashes]
+    return (*layout.notes, *([ours] if headed else []), *clash_notes(clashes))
+
+
+def _numbered(tables: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"Table {name} of {paper}" for paper, name in tables]
+
+
+def _nothing_to_show(cells: Sequence[ResultCell], metric: str | None) -> str:
+    available = sorted({name for cell in cells for name in cell.values})
+    if not available:
+        reasons = dict.fromkeys(m for cell in cells for m in cell.messages)
+        return f"no task has finished yet. {'; '.join(reasons) or '`dprepro run` runs them'}"
+    return (
+        f"no result has the metric {metric!r}{nearest(str(metric), available) or '.'} "
+        f"The results have: {', '.join(available)}"
+    )
+
+
+def _nothing_printed(cells: Sequence[ResultCell], wanted: Sequence[str], metric: str | None) -> str:
+    if not any(cell.values for cell in cells):
+        return _nothing_to_show(cells, metric)
+    datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
+    in_metric = f" in {metric}" if metric else ""
+    return (
+        f"no results of what {' or '.join(wanted)} prints{in_metric}; there are results of "
+        f"{datasets}. `dprepro table` lists what can be shown."
+    )

@@ -1,0 +1,113 @@
+"""Tables of the results that answer to no printed table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dprepro.report.judge.clash import apart_notes
+from dprepro.report.layout.view import ResultTable, View
+from dprepro.report.read.metrics import METRICS
+from dprepro.report.read.results import ResultCell
+
+# The metric shown where neither a document nor a config names one: the first of these there is.
+_PREFERRED = ("auc", "rmse", "accuracy")
+_OWN = "results that answer to no printed table"
+
+
+_Key = tuple[str, tuple[str, ...]]
+"""(metric, documents that the configs name): one table each."""
+
+
+def unprinted_tables(
+    cells: Iterable[ResultCell], metric: str | None, names: Mapping[str, str]
+) -> list[ResultTable]:
+    """Lay out what answers to no printed table: a table for each metric and document named.
+
+    Parameters
+    ----------
+    metric
+        Show this metric; default the config's, else AUROC, RMSE or accuracy.
+    names
+        Headings of methods, by name.
+    """
+    parts: dict[_Key, list[ResultCell]] = {}
+    unfinished = []
+    for cell in cells:
+        shown = _shown_metric(cell, metric)
+        if shown:
+            parts.setdefault((shown, _named(cell)), []).append(cell)
+        elif not cell.values:
+            unfinished.append(cell)
+    _place_unfinished(parts, unfinished, metric)
+    return [_table(found, shown, papers, names) for (shown, papers), found in parts.items()]
+
+
+def _shown_metric(cell: ResultCell, metric: str | None) -> str | None:
+    wanted = [metric] if metric else [cell.metric, *_PREFERRED, *METRICS]
+    return next((name for name in wanted if name in cell.values), None)
+
+
+def _named(cell: ResultCell) -> tuple[str, ...]:
+    return tuple(sorted(cell.papers or ()))
+
+
+def _place_unfinished(
+    parts: dict[_Key, list[ResultCell]], unfinished: Iterable[ResultCell], metric: str | None
+) -> None:
+    """Add cells without a number to the tables where finished ones of their dataset stand.
+
+    Where there is no such table, a cell gets one of its config's metric.
+    """
+    measured = dict(parts)
+    for cell in unfinished:
+        beside = [
+            key
+            for key, found in measured.items()
+            if key[1] == _named(cell) and cell.dataset in {other.dataset for other in found}
+        ]
+        beside.sort(key=lambda key: key[0] != cell.metric)
+        if beside:
+            parts[beside[0]].append(cell)
+        elif measured and not metric and cell.metric in METRICS:
+            parts.setdefault((cell.metric, _named(cell)), []).append(cell)
+
+
+def _table(
+    cells: Sequence[ResultCell], metric: str, papers: Sequence[str], names: Mapping[str, str]
+) -> ResultTable:
+    view = View(METRICS[metric], names)
+    columns = view.columns(cells, ())
+    of_dataset: dict[str, list[ResultCell]] = {}
+    for cell in cells:
+        of_dataset.setdefault(cell.dataset, []).append(cell)
+    groups = [
+        view.group(dataset, title, shown, columns)
+        for dataset, found in of_dataset.items()
+        for title, shown in _groups(dataset, found)
+    ]
+    of = f"the configs of {', '.join(papers)}, not printed there" if papers else _OWN
+    return ResultTable(
+        f"{METRICS[metric].title} of {of}",
+        view.metric,
+        tuple(columns),
+        tuple(groups),
+        notes=tuple(note for found in of_dataset.values() for note in apart_notes(found)),
+    )
+
+
+def _groups(dataset: str, cells: Sequence[ResultCell]) -> list[tuple[str, list[ResultCell]]]:
+    """Return a dataset's cells under its name; apart by config where two of them clash.
+
+    Under a config's name stand the records that it asks for, not those it shares with others.
+    """
+    places = [(cell.task.label, cell.task.epsilon) for cell in cells]
+    if len(set(places)) == len(places):
+        return [(dataset, list(cells))]
+    journals = dict.fromkeys(name for cell in cells for name in cell.journals)
+    return [
+        (
+            f"{dataset} ({journal})",
+            [cell.part(journal) for cell in cells if journal in cell.journals],
+        )
+        for journal in journals
+    ]

@@ -1,0 +1,148 @@
+"""How the fields of a table, and what stands around them, read in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dprepro.privacy.unverified import NO_LEDGER
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.layout.view import Entry, Group, ResultTable
+from dprepro.report.read.cell import TUNED_NOTE, ResultCell
+
+
+@dataclass(frozen=True)
+class Style:
+    """What to show: published values and verdicts beside the measured, the epsilon really spent."""
+
+    compare: bool = False
+    true_epsilon: bool = False
+
+
+@dataclass(frozen=True)
+class Words:
+    """An entry in words: the measured number, a mark on it, the published number, its verdict."""
+
+    measured: str
+    mark: str
+    published: str
+    verdict: Verdict | None
+    is_best: bool
+
+
+def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
+    """Put an entry into words; numbers get the group's digits after the point."""
+    result, verdict = entry.result, entry.verdict if style.compare else None
+    measured = published = ""
+    if result and result.splits(metric):
+        measured = number(result.mean(metric), result.sd(metric), group.decimals)
+    if verdict:
+        printed = verdict.published
+        published = number(printed.mean, printed.std, printed.decimals)
+    marks = [_progress(entry, metric, verdict), *_standing(result, style)]
+    mark = "; ".join(filter(None, marks))
+    return Words(
+        measured,
+        f"[{mark}]" if mark else "",
+        published,
+        verdict.verdict if verdict else None,
+        entry.is_best,
+    )
+
+
+def _progress(entry: Entry, metric: str, verdict: CellVerdict | None) -> str:
+    """Say what keeps an entry from being one complete result; empty where nothing does."""
+    result = entry.result
+    if entry.clash:
+        return entry.clash.mark
+    if result is None:
+        return ""
+    if not result.is_complete(metric, entry.planned):
+        if result.skipped and not result.splits(metric) and not result.failed:
+            return "skipped"
+        failed = f", {result.failed} failed" if result.failed else ""
+        return f"{result.splits(metric)}/{entry.planned}{failed}"
+    return verdict.note if verdict and verdict.tolerance is not None else ""
+
+
+def _standing(result: ResultCell | None, style: Style) -> Iterator[str]:
+    """Yield what a reader must know of the privacy and the parameters of a result."""
+    if result is None:
+        return
+    if result.is_unverified:
+        yield "unverified"
+    if result.is_tuned:
+        yield "tuned"
+    if style.true_epsilon and result.true_epsilon is not None:
+        yield f"ε {result.true_epsilon:.3g}"
+
+
+def number(mean: float, sd: float | None, decimals: int) -> str:
+    """Return ``mean ± sd`` with `decimals` digits after the point."""
+    spread = "" if sd is None else f" ± {sd:.{decimals}f}"
+    return f"{mean:.{decimals}f}{spread}"
+
+
+def verdict_figures(cell: CellVerdict) -> list[str]:
+    """Return published, measured, difference, interval, tolerance and p-value of a verdict.
+
+    All but the published get a digit more than printed: rounding hides it.
+    """
+    printed, result, comparison = cell.published, cell.result, cell.comparison
+    digits = printed.decimals + 1
+    measured, difference, interval, p_value = "", "", "", ""
+    if result is not None and cell.measured is not None:
+        measured = number(cell.measured, result.sd(printed.metric), digits)
+        difference = f"{cell.difference:+.{digits}f}"
+    if comparison is not None:
+        interval = f"{comparison.low:+.{digits}f} to {comparison.high:+.{digits}f}"
+        p_value = f"{comparison.p_equivalence:.2g}"
+    width = "" if cell.tolerance is None else f"{cell.tolerance:.{digits}f}"
+    published = number(printed.mean, printed.std, printed.decimals)
+    return [published, measured, difference, interval, width, p_value]
+
+
+def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
+    """Return the sentences below a table: what its marks mean, and why entries are missing."""
+    entries = [(entry, table.metric.name) for table in tables for _, entry in table.entries]
+    results = [entry.result for entry, _ in entries if entry.result]
+    lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
+    if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):
+        lines.append("[n/m]: n of the m splits that make it complete have finished.")
+    if any(entry.clash for entry, _ in entries):
+        lines.append("[n results]: configs differ in its settings, see the notes.")
+    lines += _standing_legend(results, style)
+    judged = {e.verdict.verdict for e, _ in entries if style.compare and e.verdict}
+    if judged:
+        symbols = ", ".join(f"{v.symbol} {v.value}" for v in Verdict if v in judged)
+        lines.append(f"In brackets the published value and the verdict: {symbols}.")
+    notes = [f"Note: {note}" for table in tables for note in table.notes]
+    reasons = [
+        f"{entry.label}: {message}"
+        for entry, _ in entries
+        if entry.result
+        for message in entry.result.messages
+    ]
+    return [*lines, *dict.fromkeys(notes), *dict.fromkeys(reasons)]
+
+
+def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[str]:
+    if style.true_epsilon and any(result.true_epsilon is not None for result in results):
+        yield "[ε]: what the guarantee really spends, recomposed from the ledger."
+    if any(result.is_unverified for result in results):
+        yield (
+            f"[unverified]: the method {NO_LEDGER}; nothing says what was really spent, and it is "
+            "never the best of a row."
+        )
+    if any(result.is_tuned for result in results):
+        yield f"[tuned]: {TUNED_NOTE}."
+
+
+def heading(table: ResultTable) -> str:
+    """Return the table's title, with the document's table number where it has one."""
+    return f"{table.paper}, Table {table.table}: {table.title}" if table.paper else table.title
+
+
+def column_headings(table: ResultTable) -> list[str]:
+    """Return the headings of all columns, those of the dataset and the level first."""
+    return ["Dataset", "ε", *(column.title for column in table.columns)]

@@ -1,0 +1,106 @@
+"""A cell: what was measured of one method on one dataset at one privacy level."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dprepro.experiment.record import Task
+from dprepro.report.read.datasets import dataset_of
+
+TUNED_NOTE = "parameters were chosen by `dprepro tune` on rows of this dataset"
+
+
+@dataclass(frozen=True)
+class ResultCell:
+    """The finished splits of one cell.
+
+    Attributes
+    ----------
+    task
+        Any one of the cell's tasks; all of them agree in everything but the split.
+    journals
+        Names of the journals that hold it.
+    values
+        By metric, one value a finished split, in the order of the splits.
+    failed, skipped
+        Number of splits that ended so.
+    planned
+        Number of splits that make the cell complete.
+    papers
+        The documents that its configs answer to; None where the configs are unknown.
+    tables
+        The tables of those documents, as (document, table); empty where unknown.
+    messages
+        The distinct errors and reasons of failed and skipped splits.
+    true_epsilon
+        The epsilon really spent, as the ledger recomposes it (the largest over the splits), or
+        None where the records hold none.
+    keeps_ledger
+        Whether every finished split has a ledger of its releases; without privacy there is none
+        to keep.
+    metric
+        The metric that its config names; empty where unknown.
+    data
+        The name that it stands under where that is not the dataset's; see `dataset`.
+    parts
+        Of a cell that several journals hold, what each one's config asks for, by journal.
+    """
+
+    task: Task
+    journals: tuple[str, ...]
+    values: Mapping[str, tuple[float, ...]]
+    failed: int = 0
+    skipped: int = 0
+    planned: int = 1
+    papers: frozenset[str] | None = None
+    tables: frozenset[tuple[str, str]] = frozenset()
+    messages: tuple[str, ...] = ()
+    true_epsilon: float | None = None
+    keeps_ledger: bool = True
+    metric: str = ""
+    data: str = ""
+    parts: Mapping[str, ResultCell] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether any split has a record; if none, only label and epsilon of `task` are known."""
+        return bool(self.values or self.failed or self.skipped)
+
+    def part(self, journal: str) -> ResultCell:
+        """Return what one of `journals` holds: exactly the records that its config asks for."""
+        return self.parts.get(journal, self)
+
+    @property
+    def is_unverified(self) -> bool:
+        """Whether it stands at a privacy level that no ledger backs."""
+        return math.isfinite(self.task.epsilon) and not self.keeps_ledger
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether `dprepro tune` chose its parameters."""
+        return self.task.tuned
+
+    @property
+    def dataset(self) -> str:
+        """The name of its data: that of the card, told apart from others of the same name."""
+        return self.data or dataset_of(self.task)
+
+    def splits(self, metric: str) -> int:
+        """Return the number of finished splits that have this metric."""
+        return len(self.values.get(metric, ()))
+
+    def is_complete(self, metric: str, planned: int | None = None) -> bool:
+        """Whether all planned splits finished; `planned` overrides the cell's own number."""
+        return self.splits(metric) >= (planned or self.planned)
+
+    def mean(self, metric: str) -> float:
+        """Return the mean over the finished splits."""
+        return statistics.fmean(self.values[metric])
+
+    def sd(self, metric: str) -> float | None:
+        """Return the sample standard deviation (ddof 1) over splits; None for a single one."""
+        values = self.values[metric]
+        return statistics.stdev(values) if len(values) > 1 else None

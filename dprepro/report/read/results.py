@@ -1,0 +1,159 @@
+"""From a folder of journals to cells: one method on one dataset at one privacy level."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dprepro.errors import DpreproError, nearest
+from dprepro.experiment.journal import read_journal
+from dprepro.report.read.cell import ResultCell
+from dprepro.report.read.merging import HeldJournal, HeldRecord, merge, told_apart
+from dprepro.report.read.plans import JournalPlan, current, planned_splits, settings
+
+__all__ = ["JournalPlan", "ResultCell", "Results", "journal_paths", "read_results"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All cells of some journals.
+
+    Attributes
+    ----------
+    cells
+        What there are records of.
+    plans
+        What is known of each journal's config, by name.
+    planned
+        What a config asks for and none of its journal's records answers. A journal without any
+        record that counts does not tell its dataset, and has none of these.
+    """
+
+    cells: tuple[ResultCell, ...]
+    plans: Mapping[str, JournalPlan] = field(default_factory=dict)
+    planned: tuple[ResultCell, ...] = ()
+    _read: tuple[HeldJournal, ...] = field(default=(), repr=False, compare=False)
+    _index: dict[tuple[str, str, float], list[ResultCell]] = field(
+        default_factory=lambda: defaultdict(list), repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        for cell in self.cells:
+            self._index[cell.dataset, cell.task.label, cell.task.epsilon].append(cell)
+
+    @property
+    def journals(self) -> tuple[str, ...]:
+        """The names of all journals that were read, those without a record included."""
+        held = (name for cell in self.cells for name in cell.journals)
+        return tuple(dict.fromkeys([*(journal.name for journal in self._read), *held]))
+
+    @property
+    def datasets(self) -> frozenset[str]:
+        """The names of all data, those of their cards included."""
+        return frozenset(n for cell in self.cells for n in (cell.dataset, cell.task.dataset))
+
+    def all(self, dataset: str, label: str, epsilon: float) -> list[ResultCell]:
+        """Return every cell at these coordinates, whatever its other settings."""
+        return self._index.get((dataset, label, epsilon), [])
+
+    def of(self, journal: str) -> Results:
+        """Return the results of one of `journals` alone, as if no other had been read."""
+        return _assemble([found for found in self._read if found.name == journal])
+
+    def of_datasets(self, names: Sequence[str]) -> Results:
+        """Return the results of the data of these names, as the card has them or as told apart.
+
+        Raises
+        ------
+        DpreproError
+            If there are none of one of them.
+        """
+        measured = list(dict.fromkeys(cell.dataset for cell in self.cells))
+        for name in names:
+            if name not in self.datasets:
+                raise DpreproError(
+                    f"no results of dataset {name!r}{nearest(name, measured) or '.'} "
+                    f"There are: {', '.join(measured)}"
+                )
+        cells, planned = (
+            tuple(cell for cell in found if {cell.dataset, cell.task.dataset} & set(names))
+            for found in (self.cells, self.planned)
+        )
+        return Results(cells, self.plans, planned, self._read)
+
+
+def read_results(
+    folder: Path,
+    configs: Sequence[str] = (),
+    plans: Mapping[str, JournalPlan] | None = None,
+) -> Results:
+    """Read the journals of `folder`, all or those of the configs named: what their plans ask for.
+
+    Parameters
+    ----------
+    plans
+        What the configs of journals that state no plan ask for, by journal, as far as is known.
+        Otherwise the last of several settings under a label counts, and a complete cell has as
+        many splits as the fullest of the same dataset in the same journal.
+
+    Raises
+    ------
+    DpreproError
+        If the folder, its journals or a named one is missing.
+
+    Examples
+    --------
+    >>> results = read_results(Path("results"), ["telco"])  # in a clone
+    >>> {cell.task.dataset for cell in results.cells}
+    {'telco'}
+    """
+    journals = []
+    for path in journal_paths(folder, configs):
+        records, plan = current(read_journal(path), (plans or {}).get(path.stem))
+        planned = planned_splits(plan, records)
+        entries = [
+            HeldRecord(record, path.stem, planned[record.task.key], plan) for record in records
+        ]
+        journals.append(HeldJournal(path.stem, plan, entries))
+    return _assemble(journals)
+
+
+def _assemble(journals: Sequence[HeldJournal]) -> Results:
+    merged: dict[str, list[HeldRecord]] = defaultdict(list)
+    for journal in journals:
+        for entry in journal.entries:
+            merged[settings(entry.record.task)].append(entry)
+    cells = [merge(entries) for entries in merged.values()]
+    planned = [cell for journal in journals for cell in journal.planned()]
+    named = told_apart([*cells, *planned])
+    return Results(
+        named[: len(cells)],
+        {journal.name: journal.plan for journal in journals if journal.plan is not None},
+        named[len(cells) :],
+        tuple(journals),
+    )
+
+
+def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
+    """Return the journals of `folder`, sorted, or those of the configs named.
+
+    Raises
+    ------
+    DpreproError
+        If the folder has no journals, or not the one of a named config.
+    """
+    paths = {path.stem: path for path in sorted(folder.glob("*.jsonl"))}
+    if not paths:
+        raise DpreproError(
+            f"no journals (*.jsonl) in {folder}: `dprepro run CONFIG` writes them, "
+            "--results DIR names another folder"
+        )
+    for name in configs:
+        if name not in paths:
+            raise DpreproError(
+                f"no journal of config {name!r} in {folder}{nearest(name, list(paths)) or '.'} "
+                f"There are: {', '.join(paths)}. `dprepro run {name}` writes it."
+            )
+    return [paths[name] for name in dict.fromkeys(configs)] if configs else list(paths.values())

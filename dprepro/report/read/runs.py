@@ -1,0 +1,248 @@
+"""What journals say beside the results: machines and versions, time taken, budgets spent."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.journal import read_journal
+from dprepro.experiment.record import Record
+from dprepro.report.read.datasets import dataset_of
+from dprepro.report.read.plans import JournalPlan, current
+from dprepro.report.read.results import journal_paths
+
+_FIXED_SEED = "fixed seed"
+
+
+class LedgerSummary(BaseModel):
+    """What a record keeps of a ledger; see `dprepro.privacy.ledger.Ledger.summary`.
+
+    An epsilon is None where it is infinite.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    adjacency: str = ""
+    true_epsilon: float | None = None
+    replace_one_epsilon: float | None = None
+    unpaid: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Level:
+    """Epsilons at one privacy level: stated, spent, and spent under replace-one neighbours."""
+
+    stated: float
+    spent: float
+    replace_one: float
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a method really spends on a dataset, the largest over the splits.
+
+    Attributes
+    ----------
+    levels
+        In order of the stated epsilon.
+    unpaid, gaps
+        Distinct reads without paying and holes in the proof, the fixed seed left out.
+    is_seeded
+        Whether a fixed seed was used, as reproductions do: repeatable, never for release.
+    unverified
+        The stated epsilons at which the method kept no ledger of its releases; then there are no
+        `levels`.
+    """
+
+    dataset: str
+    method: str
+    adjacency: str
+    delta: float
+    levels: tuple[Level, ...]
+    unpaid: tuple[str, ...]
+    gaps: tuple[str, ...]
+    is_seeded: bool
+    unverified: tuple[float, ...] = ()
+
+    @property
+    def largest_share(self) -> float:
+        """The largest spent epsilon in units of the stated one; 0 without a ledger."""
+        return max((level.spent / level.stated for level in self.levels), default=0.0)
+
+    @property
+    def replace_one_share(self) -> float:
+        """The same under replace-one neighbours."""
+        return max((level.replace_one / level.stated for level in self.levels), default=0.0)
+
+    @property
+    def is_overspent(self) -> bool:
+        """Whether more was spent than stated; the accountant is right to a part in a million."""
+        return self.largest_share > 1 + 1e-6
+
+    @property
+    def stands(self) -> bool:
+        """Whether the stated guarantee holds, but for a fixed seed."""
+        return not (self.unpaid or self.gaps or self.is_overspent or self.unverified)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Tasks of a method on a dataset: how they ended, and wall seconds of the finished ones."""
+
+    dataset: str
+    method: str
+    finished: int
+    failed: int
+    skipped: int
+    fit_mean: float
+    fit_longest: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a config: its journal's name and the environment line as written."""
+
+    journal: str
+    environment: Mapping[str, Any]
+
+    @property
+    def taken_from(self) -> str:
+        """The journal whose records of this run were taken over; empty for a run of its own."""
+        return str(self.environment.get("taken_from", ""))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What the journals of a folder say beside the results."""
+
+    runs: tuple[Run, ...]
+    spendings: tuple[Spending, ...]
+    timings: tuple[Timing, ...]
+
+
+def read_runs(
+    folder: Path, configs: Sequence[str] = (), plans: Mapping[str, JournalPlan] | None = None
+) -> Runs:
+    """Read the journals of `folder`: all, or those of the configs named.
+
+    Records count that the configs asked for at their last run, as in `read_results`, whose
+    parameters these are. One that another journal took over counts once.
+
+    Raises
+    ------
+    DpreproError
+        If the folder, its journals or a named one is missing, or a ledger is malformed.
+    """
+    runs = []
+    distinct: dict[object, tuple[str, Record]] = {}
+    for path in journal_paths(folder, configs):
+        contents = read_journal(path)
+        runs += [Run(path.stem, environment) for environment in contents.environments]
+        records, plan = current(contents, (plans or {}).get(path.stem))
+        for record in records:
+            dataset = dataset_of(record.task, plan is not None and plan.has_own_card)
+            distinct.setdefault(_computation(record), (dataset, record))
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for dataset, record in distinct.values():
+        groups.setdefault((dataset, record.task.label), []).append(record)
+    return Runs(tuple(runs), tuple(_spendings(groups)), tuple(_timings(groups)))
+
+
+def _computation(record: Record) -> object:
+    """Return what two records share if one was taken over: no two runs take the same time."""
+    return record.task.key, record.status, tuple(sorted(record.seconds.items()))
+
+
+def _timings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Timing]:
+    for (dataset, method), found in groups.items():
+        ended = Counter(record.status for record in found)
+        done = [record.seconds for record in found if record.status == "ok"]
+        fits = [float(seconds.get("fit", 0.0)) for seconds in done]
+        yield Timing(
+            dataset,
+            method,
+            ended["ok"],
+            ended["failed"],
+            ended["skipped"],
+            fit_mean=statistics.fmean(fits) if fits else 0.0,
+            fit_longest=max(fits, default=0.0),
+            total=math.fsum(value for seconds in done for value in seconds.values()),
+        )
+
+
+def _spendings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Spending]:
+    for (dataset, method), found in groups.items():
+        ledgers = [_ledger(r) for r in found if r.ledger is not None and not r.is_unverified]
+        by_delta: dict[float, list[LedgerSummary]] = {}
+        for ledger in ledgers:
+            if ledger.epsilon is not None and ledger.epsilon > 0:
+                by_delta.setdefault(ledger.delta, []).append(ledger)
+        for delta, same in by_delta.items():
+            yield _spending(dataset, method, delta, same)
+        yield from _unverified(dataset, method, found)
+
+
+def _unverified(dataset: str, method: str, records: Iterable[Record]) -> Iterable[Spending]:
+    by_delta: dict[float, set[float]] = {}
+    for record in records:
+        if record.is_unverified:
+            by_delta.setdefault(record.task.delta, set()).add(record.task.epsilon)
+    for delta, stated in by_delta.items():
+        levels = tuple(sorted(stated))
+        yield Spending(dataset, method, "", delta, (), (), (), False, unverified=levels)
+
+
+def _spending(
+    dataset: str, method: str, delta: float, ledgers: Sequence[LedgerSummary]
+) -> Spending:
+    unpaid = dict.fromkeys(text for ledger in ledgers for text in ledger.unpaid)
+    reads = tuple(text for text in unpaid if not text.startswith(_FIXED_SEED))
+    return Spending(
+        dataset,
+        method,
+        ", ".join(dict.fromkeys(ledger.adjacency for ledger in ledgers)),
+        delta,
+        tuple(_levels(ledgers)),
+        reads,
+        tuple(dict.fromkeys(text for ledger in ledgers for text in ledger.gaps)),
+        is_seeded=len(reads) < len(unpaid),
+    )
+
+
+def _levels(ledgers: Iterable[LedgerSummary]) -> Iterable[Level]:
+    by_level: dict[float, list[LedgerSummary]] = {}
+    for ledger in ledgers:
+        by_level.setdefault(ledger.epsilon or 0.0, []).append(ledger)
+    for stated, same in sorted(by_level.items()):
+        spent = max(_finite_or_inf(ledger.true_epsilon) for ledger in same)
+        exchanged = max(_finite_or_inf(ledger.replace_one_epsilon) for ledger in same)
+        yield Level(stated, spent, exchanged)
+
+
+def _finite_or_inf(epsilon: float | None) -> float:
+    return math.inf if epsilon is None else epsilon
+
+
+def _ledger(record: Record) -> LedgerSummary:
+    try:
+        return LedgerSummary.model_validate(record.ledger)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        raise DpreproError(
+            f"the record {record.task.key} ({record.task.dataset}, {record.task.label}) has a "
+            f"malformed ledger: {place}: {problem['msg']}; take its line out of the journal, or "
+            "run it again with --fresh"
+        ) from error

@@ -1,0 +1,1 @@
+"""Write tables, checks, ledgers and models for terminals and files."""

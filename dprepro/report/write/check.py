@@ -1,0 +1,214 @@
+"""Render a check for terminals: verdicts, counts, claims, and every deviation with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+
+from dprepro.privacy.unverified import NO_LEDGER
+from dprepro.report.judge.check import CheckReport, Stale
+from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.rerun import RerunReport
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.layout.words import verdict_figures
+from dprepro.report.levels import level
+from dprepro.report.read.cell import TUNED_NOTE
+from dprepro.report.read.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.write.claims import render_claims
+from dprepro.report.write.tables import STYLES
+from dprepro.stacked import StackedColumn
+from dprepro.terminal import Renderable, below, stacked_table
+
+# A note is a sentence: it is not read a word a line.
+_NOTE_WIDTH = 24
+
+
+def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
+    """Return the whole check: a map of verdicts, the counts, the deviations, the outcome."""
+    symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
+    parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _tolerances(report)]
+    parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
+    if report.explained:
+        parts.append(_deviations("Explained deviations", report.explained))
+        parts += _reasons(report.explained)
+    if report.unexplained:
+        parts.append(_deviations("Deviations without an explanation", report.unexplained))
+    parts += [_stale(stale) for stale in report.stale]
+    if report.unverified:
+        parts.append(_unverified(report.unverified))
+    if report.tuned:
+        parts.append(_tuned(report.tuned))
+    if report.claims:
+        parts.append(render_claims(report.claims))
+    parts += [_stale_claim(claim) for claim in report.stale_claims]
+    parts += [Text(f"Note on {note}", style="dim") for note in report.notes]
+    parts.append(_outcome(report, require_all))
+    return below(*parts)
+
+
+def render_cells(cells: Sequence[CellVerdict]) -> Renderable:
+    """Return every verdict with its numbers, one line each."""
+    return _deviations("All cells", cells)
+
+
+def render_rerun(report: RerunReport) -> Renderable:
+    """Return what a fresh run gave beside the committed records."""
+    allowed = [f"{value:g} ({name})" for name, value in report.tolerances.items()]
+    lines = [
+        f"Rerun: {report.matched} tasks have a committed record; largest relative difference "
+        f"{report.largest:.2g}, allowed {', '.join(allowed) or 'none'}."
+    ]
+    lines += [f"  differs: {mismatch}" for mismatch in report.mismatches]
+    if report.missing:
+        tasks = dict.fromkeys(f"{r.task.dataset}, {r.task.label}" for r in report.missing)
+        lines.append(
+            f"  {len(report.missing)} tasks have no finished committed record "
+            f"({'; '.join(tasks)}): settings, data or a method's version changed since; "
+            "run the configs again in full and commit the journals"
+        )
+    return Text("\n".join(lines), style="green" if report.passes else "bold red")
+
+
+def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[Renderable]:
+    """Lay out one symbol a cell, a map for each printed table."""
+    tables: dict[tuple[str, str], list[CellVerdict]] = {}
+    for cell in verdicts:
+        tables.setdefault((cell.published.paper, cell.published.table), []).append(cell)
+    return [_verdict_map(f"{paper}, Table {n}", cells) for (paper, n), cells in tables.items()]
+
+
+def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Renderable:
+    """Lay out the cells of one table: rows dataset and method, columns epsilon.
+
+    Of several metrics the verdict is shown that needs most attention.
+    """
+    epsilons = sorted({cell.published.epsilon for cell in verdicts})
+    rows: dict[tuple[str, str], dict[float, CellVerdict]] = {}
+    for cell in verdicts:
+        printed = cell.published
+        row = rows.setdefault((printed.dataset, printed.method), {})
+        row[printed.epsilon] = max(row.get(printed.epsilon, cell), cell, key=_urgency)
+    datasets = [dataset for dataset, _ in rows]
+    above = ["", *datasets]
+    columns = [
+        StackedColumn(
+            "Dataset", ["" if n == m else n for n, m in zip(datasets, above, strict=False)]
+        ),
+        StackedColumn("Method", [method for _, method in rows]),
+    ]
+    for epsilon in epsilons:
+        symbols = [(_symbol(cells.get(epsilon)),) for cells in rows.values()]
+        columns.append(StackedColumn(level(epsilon), symbols))
+    return stacked_table(title, columns, 2)
+
+
+def _urgency(cell: CellVerdict) -> tuple[bool, bool, bool]:
+    unfinished = cell.verdict in (Verdict.INCOMPLETE, Verdict.NOT_RUN)
+    return cell.verdict.is_deviation, unfinished, cell.verdict is Verdict.REPRODUCED
+
+
+def _symbol(cell: CellVerdict | None) -> Text:
+    return Text(cell.verdict.symbol, style=STYLES[cell.verdict]) if cell else Text("")
+
+
+def _tolerances(report: CheckReport) -> Text:
+    widths = "; ".join(
+        f"{METRICS[metric].title} {width}" for metric, width in report.tolerances.items()
+    )
+    return Text(
+        f"Tolerance: {widths}; sd is the published standard deviation over splits. Where none is "
+        f"published, {SINGLE_RUN_FACTOR:g} times the rest and our own sd. "
+        "Never less than half a unit of the last printed digit.",
+        style="dim",
+    )
+
+
+def _counts(paper: str, report: CheckReport) -> Text:
+    parts = [Text(f"{paper}, {len(report.verdicts)} cells: ", style="bold")]
+    parts += [
+        Text(f"{count} {verdict.value}", style=STYLES[verdict])
+        for verdict, count in report.counts.items()
+        if count
+    ]
+    line = parts[0] + Text(", ").join(parts[1:])
+    compared = [cell.comparison for cell in report.verdicts if cell.comparison is not None]
+    if compared:
+        line.append(
+            f"\n  within the tolerance with 95 % confidence: "
+            f"{sum(comparison.is_equivalent for comparison in compared)} of {len(compared)} "
+            "measured cells (two one-sided tests, overlapping splits corrected for)",
+            style="dim",
+        )
+    return line
+
+
+def _deviations(title: str, cells: Sequence[CellVerdict]) -> Renderable:
+    printed = [cell.published for cell in cells]
+    columns = [
+        StackedColumn("Dataset", [p.dataset for p in printed]),
+        StackedColumn("Method", [p.method for p in printed]),
+        StackedColumn("ε", [level(p.epsilon) for p in printed]),
+    ]
+    headings = ("Published", "Measured", "Difference", "95 % interval", "Tolerance")
+    numbers = [verdict_figures(cell) for cell in cells]
+    for position, heading in enumerate((*headings, "p (equivalent)")):
+        columns.append(StackedColumn(heading, [(Text(row[position]),) for row in numbers]))
+    verdicts = [(Text(cell.verdict.value, STYLES[cell.verdict]),) for cell in cells]
+    columns.append(StackedColumn("Verdict", verdicts))
+    columns.append(StackedColumn("Note", [cell.note for cell in cells], least=_NOTE_WIDTH))
+    return stacked_table(title, columns, 3)
+
+
+def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
+    """Return each reason once, after the cells that it explains."""
+    places: dict[str, list[str]] = {}
+    for cell in cells:
+        printed = cell.published
+        place = f"{printed.dataset} {printed.method} {level(printed.epsilon)}"
+        places.setdefault(str(cell.explanation), []).append(place)
+    return [Text(f"  {', '.join(found)}: {reason}") for reason, found in places.items()]
+
+
+def _unverified(cells: Iterable[CellVerdict]) -> Text:
+    places = ", ".join(str(cell.published) for cell in cells)
+    return Text(
+        f"Unverified, since the method {NO_LEDGER} and nothing says what it spends: {places}.",
+        style="yellow",
+    )
+
+
+def _tuned(cells: Iterable[CellVerdict]) -> Text:
+    places = ", ".join(str(cell.published) for cell in cells)
+    return Text(f"Tuned, that is, {TUNED_NOTE}: {places}.", style="yellow")
+
+
+def _stale(stale: Stale) -> Text:
+    return Text(
+        f"Stale explanation: {stale.cell.published} is listed as {stale.entry.expected} in the "
+        f"deviations file, but is {stale.cell.verdict.value}; take it out.",
+        style="yellow",
+    )
+
+
+def _stale_claim(claim: ClaimVerdict) -> Text:
+    return Text(
+        f"Stale explanation: the claim {claim.claim.name} of {claim.paper} is listed in the "
+        "deviations file, but holds; take it out.",
+        style="yellow",
+    )
+
+
+def _outcome(report: CheckReport, require_all: bool) -> Text:
+    if report.passes(require_all):
+        return Text("Check passed: every deviation is explained.", style="bold green")
+    if report.unexplained or report.unexplained_claims:
+        claims = len(report.unexplained_claims)
+        false_claims = f", claims that do not hold: {claims}" if claims else ""
+        return Text(
+            f"Check failed: deviations without an explanation: {len(report.unexplained)}"
+            f"{false_claims}. Suspect "
+            "our side first; once understood, add the reason to dprepro/published/deviations.yaml.",
+            style="bold red",
+        )
+    return Text("Check failed: not every cell was run in full (--require-all).", style="bold red")

@@ -1,0 +1,222 @@
+"""What results there are, on one screen: printed tables, configs and datasets, and how to ask."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dprepro.published.document import Document
+from dprepro.report.judge.answers import printed_places, stands_in
+from dprepro.report.layout.view import splits_needed
+from dprepro.report.read.results import ResultCell, Results
+
+# A folder of hundreds of configs still takes one screen: beyond so many only names are given.
+_MOST_OWN = 8
+_MOST_NAMES = 40
+_LONGEST_NAME = 16
+
+_Placed = Mapping[tuple[str, str], Sequence[ResultCell]]
+"""By (document, table), the cells that stand there."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A table or a config, and its cells: how many hold numbers, and how many of these in part."""
+
+    name: str
+    title: str
+    cells: int
+    partial: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Lines that one command shows, each by its name in the place of the capitals."""
+
+    heading: str
+    command: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Index:
+    """All there is. `datasets` are in the order of the `journals`, which are names."""
+
+    parts: tuple[Part, ...]
+    datasets: tuple[str, ...]
+    journals: tuple[str, ...]
+    cells: int
+    partial: int
+
+
+def build_index(results: Results, documents: Sequence[Document]) -> Index:
+    """Count the cells of each printed table, and of each config that answers to none.
+
+    Cells without a number count too, as in part; but not those that were skipped for a reason.
+    """
+    measured = [
+        cell
+        for cell in (*results.cells, *results.planned)
+        if cell.values or cell.failed or not cell.skipped
+    ]
+    known = [cell for cell in measured if not _is_unknown(cell, results)]
+    placed = _placed(known, documents)
+    printed = {id(cell) for found in placed.values() for cell in found}
+    own = [cell for cell in measured if id(cell) not in printed]
+    parts = [_printed(document, documents, placed) for document in documents]
+    parts.append(_unprinted(own, results))
+    return Index(
+        tuple(part for part in parts if part.lines),
+        tuple(dict.fromkeys(cell.dataset for cell in measured)),
+        results.journals,
+        len(measured),
+        _count_partial(own, placed, documents),
+    )
+
+
+def _placed(cells: Sequence[ResultCell], documents: Iterable[Document]) -> _Placed:
+    """Return the cells that stand in each printed table; tables without any are left out."""
+    placed = {}
+    for document in documents:
+        places = printed_places(document)
+        for name in document.tables:
+            found = [cell for cell in cells if stands_in(cell, document, name, places)]
+            if found:
+                placed[document.paper, name] = found
+    return placed
+
+
+def _unprinted(cells: Sequence[ResultCell], results: Results) -> Part:
+    """Return the part of configs that hold results of no printed table."""
+    journals = dict.fromkeys(name for cell in cells for name in cell.journals)
+    lines = tuple(
+        _line(name, _title(results, name), [c.part(name) for c in cells if name in c.journals])
+        for name in journals
+    )
+    return Part("Configs without a printed table", "dprepro table NAME", lines)
+
+
+def _count_partial(
+    own: Iterable[ResultCell], placed: _Placed, documents: Iterable[Document]
+) -> int:
+    """Count the cells that some table marks as partial, each once."""
+    by_name = {document.paper: document for document in documents}
+    partial = {id(cell) for cell in own if _is_partial(cell)}
+    for (paper, name), found in placed.items():
+        partial |= {id(cell) for cell in found if _is_partial(cell, by_name[paper], name)}
+    return len(partial)
+
+
+def render_index(index: Index, folder: Path, width: int) -> str:
+    """Return the index as lines of at most `width` characters."""
+    return "\n".join(_lines(index, folder, width))
+
+
+def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
+    in_part = f", {index.partial} of them in part" if index.partial else ""
+    configs = _count(len(index.journals), "config")
+    yield f"{folder}: {_count(index.cells, 'cell')}{in_part}, from {configs}"
+    if not index.cells:
+        yield ""
+        yield from textwrap.wrap(
+            f"No task has finished yet; `dprepro run NAME` runs them: {_names(index.journals)}",
+            width,
+            break_on_hyphens=False,
+        )
+        return
+    for part in index.parts:
+        yield ""
+        yield from _part_lines(part, width)
+    yield ""
+    yield "Datasets: dprepro table NAME"
+    yield from _wrapped(_names(index.datasets), width)
+    yield ""
+    yield from textwrap.wrap(
+        "All that has a metric: dprepro table --metric auc. Published numbers and verdicts beside "
+        "ours: --compare. To a file: --format markdown, latex, csv or json.",
+        width,
+    )
+
+
+def _part_lines(part: Part, width: int) -> Iterator[str]:
+    yield f"{part.heading}: {part.command}"
+    shown = part.lines if part.command != "dprepro table NAME" else part.lines[:_MOST_OWN]
+    for line in shown:
+        count = _count(line.cells, "cell") + (f", {line.partial} in part" if line.partial else "")
+        text = f"  {line.name:<{_LONGEST_NAME}} {line.title} ({count})"
+        yield text if len(text) <= width else _cut(line, count, width)
+    if rest := [line.name for line in part.lines[len(shown) :]]:
+        yield from _wrapped(_names(rest), width)
+
+
+def _cut(line: Line, count: str, width: int) -> str:
+    room = max(10, width - max(_LONGEST_NAME, len(line.name)) - len(count) - 7)
+    return f"  {line.name:<{_LONGEST_NAME}} {line.title[:room].rstrip()}… ({count})"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _printed(
+    document: Document,
+    documents: Sequence[Document],
+    placed: _Placed,
+) -> Part:
+    lines = tuple(
+        _line(name, layout.title, placed[document.paper, name], document, name)
+        for name, layout in document.tables.items()
+        if (document.paper, name) in placed
+    )
+    command = f"dprepro table TABLE --paper {_beginning(document, documents)}"
+    return Part(document.paper, command, lines)
+
+
+def _beginning(document: Document, documents: Sequence[Document]) -> str:
+    """Return the words that begin this document's name and no other's."""
+    words = document.paper.split("-")
+    for count in range(1, len(words)):
+        short = "-".join(words[:count])
+        if sum(other.paper.startswith(short) for other in documents) == 1:
+            return short
+    return document.paper
+
+
+def _is_unknown(cell: ResultCell, results: Results) -> bool:
+    """Whether nothing is known of any config that holds it, hence not what it answers to."""
+    return cell.papers is None and not any(name in results.plans for name in cell.journals)
+
+
+def _title(results: Results, journal: str) -> str:
+    plan = results.plans.get(journal)
+    return plan.title if plan else "(config unknown)"
+
+
+def _line(
+    name: str,
+    title: str,
+    cells: Iterable[ResultCell],
+    document: Document | None = None,
+    table: str = "",
+) -> Line:
+    found = list(cells)
+    return Line(name, title, len(found), sum(_is_partial(c, document, table) for c in found))
+
+
+def _is_partial(cell: ResultCell, document: Document | None = None, table: str = "") -> bool:
+    """Whether the table marks it: splits are missing of the metric that has most of them."""
+    finished = max(map(len, cell.values.values()), default=0)
+    return finished < splits_needed(cell, cell.dataset, document, table)

@@ -1,0 +1,179 @@
+"""Ledgers as tables and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+
+from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Standing
+from dprepro.privacy.subsampling import moments_epsilon
+from dprepro.report.levels import level as heading_of
+from dprepro.terminal import Renderable, bare_table, below, indented
+
+if TYPE_CHECKING:
+    from dprepro.inspect.ledgers import PlannedLedger
+    from dprepro.privacy.ledger import Ledger
+
+
+def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
+    """Return one ledger in full, JSON-able; without one, that it is unverified, or the error."""
+    task, ledger = planned.task, planned.ledger
+    place = {"dataset": task.dataset, "method": task.label, "domain": task.domain}
+    if ledger is None:
+        why = {"error": planned.error} if planned.error else {"unverified": True}
+        return {**place, **why, "epsilon": task.epsilon, "delta": task.delta}
+    return {
+        **place,
+        **ledger.summary(),
+        "moments_epsilon": _by_moments(ledger),
+        "assumed_public": list(ledger.assumed_public),
+        "entries": [
+            {
+                "mechanism": entry.mechanism,
+                "releases": entry.releases,
+                "sensitivity": entry.sensitivity,
+                "norm": entry.norm,
+                "scale": entry.scale,
+                "uses": entry.uses,
+                "sampling": entry.sampling,
+                "budget": list(entry.budget),
+            }
+            for entry in ledger.entries
+        ],
+    }
+
+
+def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
+    """Return what each method really spends at each epsilon, and why a guarantee does not hold."""
+    levels = sorted({planned.task.epsilon for planned in ledgers})
+    title = "Epsilon really spent, at the stated delta"
+    headings = [heading_of(level) for level in levels]
+    table = bare_table(["method", "neighbours"], headings, title, is_flush=True)
+    reasons: list[str] = []
+    for label in dict.fromkeys(p.task.label for p in ledgers):
+        own = [p for p in ledgers if p.task.label == label]
+        found = {p.task.epsilon: p.ledger for p in own if p.ledger}
+        missing = {p.task.epsilon: p for p in own if not p.ledger}
+        reasons += dict.fromkeys(f"{label}: {escape(p.why_missing)}" for p in missing.values())
+        if missing:
+            table.add_row(label, "?", *(_state(missing.get(level)) for level in levels))
+        if not found:
+            continue
+        some = next(iter(found.values()))
+        spent = {level: ledger.spent_epsilon() for level, ledger in found.items()}
+        table.add_row(label, some.adjacency, *(_at(spent, level) for level in levels))
+        if some.adjacency != REPLACE_ONE:
+            spent = {level: ledger.spent_epsilon(REPLACE_ONE) for level, ledger in found.items()}
+            table.add_row("", REPLACE_ONE, *(_at(spent, level) for level in levels))
+        broken = next((ledger for ledger in found.values() if not ledger.holds), None)
+        promise = f"{Standing.FAILS}: {_why_not(broken)}" if broken else str(Standing.HOLDS)
+        reasons.append(f"{label}: the stated guarantee {escape(promise)}")
+    return below(table, "", *reasons)
+
+
+def _state(missing: PlannedLedger | None) -> str:
+    if missing is None:
+        return ""
+    return "failed" if missing.error else str(Standing.UNVERIFIED)
+
+
+def _at(spent: Mapping[float, float], level: float) -> str:
+    return _number(spent[level]) if level in spent else ""
+
+
+def detail(planned: PlannedLedger) -> Renderable:
+    """Return one planned ledger in full."""
+    task = planned.task
+    of = f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}"
+    if planned.ledger is None:
+        return below(f"{of}: {escape(planned.why_missing)}\n")
+    return ledger_in_full(planned.ledger, of)
+
+
+def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
+    """Return one ledger in full: releases, unpaid reads, assumptions, gaps, and the verdict.
+
+    `of` says in rich markup whose ledger it is.
+    """
+    parts: list[Renderable] = [
+        f"{of}: {ledger.budget}, {ledger.adjacency} neighbours",
+        indented(_entries(ledger)),
+    ]
+    for heading, lines in (
+        ("Taken as public", ledger.assumed_public),
+        ("Read without paying", ledger.unpaid),
+        ("Gaps in the proof", ledger.gaps),
+        ("Changed after the fit, at no cost", ledger.post_processing),
+    ):
+        parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
+    parts.append(
+        f"  Recomposed by dp_accounting: epsilon {_number(ledger.spent_epsilon())} of "
+        f"{ledger.epsilon:g}; under replace-one {_number(ledger.spent_epsilon(REPLACE_ONE))}"
+    )
+    by_moments = _by_moments(ledger)
+    if by_moments is not None:
+        parts.append(f"  Moments accountant (Abadi et al. 2016): epsilon {_number(by_moments)}")
+    holds = Standing.HOLDS if ledger.holds else f"{Standing.FAILS}: {escape(_why_not(ledger))}"
+    parts.append(f"  The stated guarantee {holds}\n")
+    return below(*parts)
+
+
+def verdict(ledger: Ledger) -> str:
+    """Return in a line what one ledger promises, and whether and why not that holds."""
+    promise = f"{ledger.budget}, {ledger.adjacency} neighbours"
+    if ledger.holds:
+        return f"{promise}: the ledger says that this guarantee {Standing.HOLDS}"
+    reasons = [*ledger.unpaid, *ledger.gaps]
+    if ledger.is_empty:
+        reasons.append("it names no release")
+    if not ledger.within_budget:
+        reasons.append(f"it spends epsilon {_number(ledger.spent_epsilon())}")
+    return f"{promise}: the ledger says that this guarantee {Standing.FAILS}: {'; '.join(reasons)}"
+
+
+def _by_moments(ledger: Ledger) -> float | None:
+    """Return what the moments accountant states; None unless there is one release, on samples."""
+    if len(ledger.entries) != 1 or ledger.entries[0].sampling == 1:
+        return None
+    (entry,) = ledger.entries
+    return moments_epsilon(entry.noise_multiplier, entry.sampling, entry.uses, ledger.delta)
+
+
+def _entries(ledger: Ledger) -> Renderable:
+    sampled = any(entry.sampling < 1 for entry in ledger.entries)
+    rate = ("sampled with",) if sampled else ()
+    figures = ("sensitivity", "scale", "uses", *rate, "alone keeps")
+    table = bare_table(["release", "noise"], figures, wraps=True, is_flush=True)
+    for entry in ledger.entries:
+        epsilon, delta = entry.budget
+        table.add_row(
+            escape(entry.releases),
+            entry.mechanism,
+            f"{entry.sensitivity:.4g} ({entry.norm})",
+            f"{entry.scale:.5g}" if entry.scale else "-",
+            f"{entry.uses:,}",
+            *([f"{entry.sampling:.4g}"] if sampled else []),
+            f"({epsilon:.4g}, {delta:.2g})",
+        )
+    return table
+
+
+def _why_not(ledger: Ledger) -> str:
+    reasons = []
+    if ledger.unpaid:
+        reasons.append(f"{len(ledger.unpaid)} unpaid")
+    if ledger.gaps:
+        reasons.append(f"{len(ledger.gaps)} gap{'s' if len(ledger.gaps) > 1 else ''}")
+    if ledger.is_empty:
+        reasons.append("no release named")
+    if not ledger.within_budget:
+        reasons.append("overspent")
+    return ", ".join(reasons)
+
+
+def _number(epsilon: float) -> str:
+    return f"{epsilon:.4g}" if math.isfinite(epsilon) else "inf"

@@ -1,0 +1,179 @@
+"""Tables and verdicts as flat rows of plain values, for CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.rerun import RerunReport
+from dprepro.report.judge.verdicts import CellVerdict
+from dprepro.report.layout.view import Entry, Group, ResultTable
+from dprepro.report.layout.words import Style
+from dprepro.report.read.results import ResultCell
+
+FlatRow = dict[str, Any]
+
+
+def table_rows(tables: Iterable[ResultTable], compare: bool) -> Iterator[FlatRow]:
+    """Yield one row for each measured or printed entry; an infinite epsilon becomes None.
+
+    An entry that stands in two columns (two private methods with one non-private twin) comes once.
+    Of several results with different settings each gets a row; `config` tells them apart.
+    """
+    for table in tables:
+        seen = set()
+        for group, entry in table.entries:
+            place = (id(group), entry.label, entry.epsilon)
+            results = entry.clash.cells if entry.clash else (entry.result,)
+            if place not in seen and (entry.result or entry.verdict or entry.clash):
+                seen.add(place)
+                for result in results:
+                    yield _entry_row(table, group, entry, result, compare)
+
+
+def _entry_row(
+    table: ResultTable, group: Group, entry: Entry, result: ResultCell | None, compare: bool
+) -> FlatRow:
+    planned = None if entry.clash else entry.planned
+    row: FlatRow = {"paper": table.paper, "table": table.table}
+    row |= {"dataset": group.dataset, "method": entry.label}
+    row |= {"epsilon": _finite(entry.epsilon), "metric": table.metric.name}
+    row |= {"is_best": entry.is_best}
+    row |= _measured(result, table.metric.name, planned)
+    row["config"] = list(result.journals) if result else []
+    return row | _judged(entry.verdict) if compare else row
+
+
+def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return one CSV row an entry; ``inf`` stands for non-private, as in the published files."""
+    rows = list(table_rows(tables, style.compare))
+    for row in rows:
+        row["config"] = "+".join(row["config"])
+        row["epsilon"] = "inf" if row["epsilon"] is None else row["epsilon"]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def json_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return a JSON list with one object an entry; epsilon is null for non-private ones."""
+    rows = list(table_rows(tables, style.compare))
+    return json.dumps(rows, indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def verdict_row(cell: CellVerdict) -> FlatRow:
+    """Return one verdict as a flat row."""
+    printed = cell.published
+    row: FlatRow = {"paper": printed.paper, "table": printed.table, "dataset": printed.dataset}
+    row |= {"method": printed.method, "epsilon": _finite(printed.epsilon)}
+    row |= {"metric": printed.metric}
+    measured = _measured(cell.result, printed.metric, None)
+    measured.pop("planned")
+    return row | measured | _judged(cell)
+
+
+def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]:
+    """Return a whole check as what strict JSON can hold."""
+    return {
+        "passes": report.passes(require_all),
+        "counts": {verdict.value: count for verdict, count in report.counts.items()},
+        "unexplained": len(report.unexplained),
+        "tolerances": {metric: asdict(width) for metric, width in report.tolerances.items()},
+        "cells": [verdict_row(cell) for cell in report.verdicts],
+        "unverified": [str(cell.published) for cell in report.unverified],
+        "tuned": [str(cell.published) for cell in report.tuned],
+        "unexplained_claims": len(report.unexplained_claims),
+        "claims": [claim_row(claim) for claim in report.claims],
+        "stale": [
+            {**verdict_row(stale.cell), "expected": stale.entry.expected} for stale in report.stale
+        ],
+        "stale_claims": [claim.claim.name for claim in report.stale_claims],
+        "notes": list(report.notes),
+    }
+
+
+def claim_row(verdict: ClaimVerdict) -> FlatRow:
+    """Return one claim; `published` is what the printed cells say that answer to ours."""
+    claim = verdict.claim
+    findings = {"measured": verdict.measured, "published": verdict.published}
+    return {
+        "paper": verdict.paper,
+        "claim": claim.name,
+        "section": claim.section,
+        "quote": claim.quote,
+        "note": claim.note,
+        "verdict": verdict.outcome.value,
+        **{
+            name: asdict(finding) if finding else None
+            for name, finding in {**findings, "published_whole": verdict.whole}.items()
+        },
+        "missing": [str(cell) for cell in verdict.missing],
+        "impossible": [str(cell.published) for cell in verdict.impossible],
+        "explanation": verdict.explanation,
+    }
+
+
+def rerun_json(report: RerunReport) -> dict[str, Any]:
+    """Return the comparison of a fresh run with committed records for strict JSON."""
+    return {
+        "passes": report.passes,
+        "matched": report.matched,
+        "missing": len(report.missing),
+        "largest": report.largest,
+        "tolerances": dict(report.tolerances),
+        "mismatches": [str(mismatch) for mismatch in report.mismatches],
+    }
+
+
+def _measured(result: ResultCell | None, metric: str, planned: int | None) -> FlatRow:
+    if result is None:
+        return dict.fromkeys(
+            (
+                "mean", "sd", "splits", "planned", "failed", "skipped", "delta", "true_epsilon",
+                "unverified", "tuned",
+            )
+        )  # fmt: skip
+    has_values = result.splits(metric) > 0
+    return {
+        "mean": result.mean(metric) if has_values else None,
+        "sd": result.sd(metric) if has_values else None,
+        "splits": result.splits(metric),
+        "planned": planned or result.planned,
+        "failed": result.failed,
+        "skipped": result.skipped,
+        "delta": result.task.delta if result.has_records else None,
+        "true_epsilon": result.true_epsilon,
+        "unverified": result.is_unverified,
+        "tuned": result.is_tuned,
+    }
+
+
+def _judged(cell: CellVerdict | None) -> FlatRow:
+    printed = cell.published if cell else None
+    comparison = cell.comparison if cell else None
+    return {
+        "published_mean": printed.mean if printed else None,
+        "published_sd": printed.std if printed else None,
+        "difference": cell.difference if cell else None,
+        "tolerance": cell.tolerance if cell else None,
+        "ci_low": comparison.low if comparison else None,
+        "ci_high": comparison.high if comparison else None,
+        "p_equivalence": comparison.p_equivalence if comparison else None,
+        "equivalent": comparison.is_equivalent if comparison else None,
+        "verdict": cell.verdict.value if cell else None,
+        "note": cell.note if cell else None,
+        "explanation": cell.explanation if cell else None,
+    }
+
+
+def _finite(epsilon: float) -> float | None:
+    return None if math.isinf(epsilon) else epsilon

@@ -1,0 +1,100 @@
+"""From Python what `dprepro run` and `dprepro table` do: run a config, read its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dprepro.experiment.summary import Summary
+
+
+def run(
+    config: str | Path,
+    *,
+    results: str | Path = "results",
+    splits: int | None = None,
+    methods: Sequence[str] = (),
+    epsilons: Sequence[float] = (),
+    jobs: int | None = None,
+    data_dir: str | Path | None = None,
+) -> Summary:
+    """Run the tasks of one config that its journal does not hold yet, as `dprepro run` does.
+
+    Parameters
+    ----------
+    config
+        Name of a built-in config, or the path of one.
+    results
+        Folder of the journals.
+    splits, methods, epsilons
+        Run only the first `splits` splits, only these methods, only these privacy levels.
+    jobs
+        Number of worker processes; None means one for each core.
+    data_dir
+        Folder of datasets; None means ``$DPREPRO_DATA``, then the cache.
+
+    Returns
+    -------
+    Summary
+        ``failed`` counts the tasks that failed; ``tally.mean((label, epsilon))`` is the mean of a
+        cell over its splits.
+
+    Raises
+    ------
+    DpreproError
+        If the config, the dataset or the journal cannot be used.
+    """
+    from rich.console import Console
+
+    from dprepro.config import load_config
+    from dprepro.experiment.display import display_for
+    from dprepro.experiment.run import Options
+    from dprepro.experiment.run import run as run_config
+
+    options = Options(
+        jobs=jobs,
+        splits=splits,
+        methods=tuple(methods),
+        epsilons=tuple(epsilons),
+        results=Path(results),
+        data_dir=None if data_dir is None else Path(data_dir),
+    )
+    experiment = load_config(config)
+    return run_config(experiment, options, display_for(experiment, Console(stderr=True)))
+
+
+def table(config: str, *, results: str | Path = "results", compare: bool = False) -> pd.DataFrame:
+    """Return the results of one config: a row for each method and privacy level.
+
+    The columns are those of `dprepro table --format csv`, among them ``method``, ``epsilon``
+    (missing for methods without privacy), ``metric``, ``mean`` and ``sd`` (the standard deviation
+    over splits).
+
+    Parameters
+    ----------
+    config
+        Name of a config whose journal is in the folder.
+    results
+        Folder of the journals.
+    compare
+        Add the published numbers and the verdicts.
+
+    Raises
+    ------
+    DpreproError
+        If the folder has no journal of that config, or the journal holds no result yet.
+    """
+    import pandas as pd
+
+    from dprepro.published.document import select_documents
+    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.read.results import read_results
+    from dprepro.report.write.rows import table_rows
+
+    found = read_results(Path(results), [config])
+    tables = build_tables(found, select_documents(None), compare=compare)
+    return pd.DataFrame(table_rows(tables, compare))

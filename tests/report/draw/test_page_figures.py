@@ -1,0 +1,122 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.additive.file import save_model
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm import DPEBMClassifier, EBMClassifier
+from dprepro.errors import DpreproError
+from dprepro.report.draw.page_figures import MODELS, figure_groups
+
+NUMBER, LETTER = NumericFeature("x & y", 0, 1), CategoricalFeature("c", ("a", "b"))
+
+
+def save(folder, name, features, origin, epsilon=1.0):
+    random = np.random.default_rng(0)
+    drawn = {"x & y": random.random(200), "c": random.choice(["a", "b"], 200)}
+    X = pd.DataFrame({feature.name: drawn[feature.name] for feature in features})
+    model = DPEBMClassifier(
+        epsilon=epsilon, delta=1e-6, domain=Domain(features, ("0", "1")), n_epochs=3
+    )
+    model.fit(X, random.choice(["0", "1"], 200))
+    save_model(model, folder / MODELS / f"{name}.json", origin)
+
+
+def groups(folder):
+    return figure_groups([], folder)
+
+
+def test_numeric_functions_of_saved_models_stand_side_by_side_by_dataset(tmp_path):
+    task = {"dataset": "adult", "label": "DP-EBM"}
+    save(tmp_path, "weak", (NUMBER, LETTER), {"task": task}, epsilon=4.0)
+    save(tmp_path, "strong", (NUMBER, LETTER), {"task": task}, epsilon=0.5)
+    (group,) = groups(tmp_path)
+    (figure,) = group.figures
+    assert figure.caption == "x & y on adult: DP-EBM, ε=4, DP-EBM, ε=0.5"
+    assert (figure.dataset, figure.is_wide) == ("adult", True)
+    assert figure.svg.count("x &amp; y</text>") == 2
+
+
+def test_a_model_of_all_rows_is_named_by_its_dataset_too(tmp_path):
+    origin = {"config": "mine", "dataset": "shop", "label": "ours", "rows": "all"}
+    save(tmp_path, "m", (NUMBER,), origin)
+    (group,) = groups(tmp_path)
+    assert group.figures[0].caption == "x & y on shop: ours, ε=1"
+
+
+def test_a_wide_model_gets_its_most_important_features_and_the_rest_is_counted(tmp_path):
+    bins = {"missing": False, "missing_bin": None, "labels": ["a", "b"], "counts": [1.0, 1.0]}
+    bins |= {"noise": None, "kind": "numeric", "lower": 0.0, "upper": 2.0, "cuts": [1.0]}
+    save(tmp_path, "m", (NUMBER,), {"task": {"dataset": "x" * 10**5, "label": "y" * 10**5}})
+    path = tmp_path / MODELS / "m.json"
+    file = json.loads(path.read_text())
+    features = [{**bins, "name": f"f{k}", "values": [-float(k), float(k)]} for k in range(500)]
+    path.write_text(json.dumps({**file, "features": features}))
+    (group,) = groups(tmp_path)
+    assert [figure.caption.split()[0] for figure in group.figures] == [
+        f"f{k}" for k in range(499, 487, -1)
+    ]
+    assert "12 of 500 features" in group.notes[0]
+    assert "--feature" in group.notes[0]
+    assert len(group.figures[0].caption) < 300
+
+
+def test_of_many_saved_models_the_most_private_are_drawn(tmp_path):
+    task = {"dataset": "adult", "label": "DP-EBM"}
+    for epsilon in range(1, 9):
+        save(tmp_path, f"m{epsilon}", (NUMBER,), {"task": task}, epsilon=float(epsilon))
+    (group,) = groups(tmp_path)
+    (figure,) = group.figures
+    assert figure.caption.count("DP-EBM") == 6
+    assert figure.caption.endswith("ε=1")
+    assert "6 most private of 8" in group.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (DPEBMClassifier, "PRIVATE rows, its ledger does not hold: not for release"),
+        (EBMClassifier, "PRIVATE rows, fitted without privacy: not for release"),
+    ],
+)
+def test_a_model_that_is_not_for_release_is_called_so(tmp_path, model, says):
+    X = pd.DataFrame({"x & y": np.linspace(0, 1, 60)})
+    fitted = model(n_epochs=2, random_state=0).fit(X, np.arange(60) % 2)
+    for name, origin in (("m", {"not_for_release": "-"}), ("n", {})):
+        save_model(fitted, tmp_path / MODELS / f"{name}.json", origin)
+    (group,) = groups(tmp_path)
+    marked, plain = (figure.caption for figure in group.figures)
+    assert marked.endswith(f"({says})")
+    assert says in group.figures[0].svg
+    assert "PRIVATE" not in plain
+
+
+@pytest.mark.parametrize("origin", [{}, {"task": None}, {"task": "<b>"}])
+def test_a_model_of_unknown_origin_goes_by_its_file(tmp_path, origin):
+    save(tmp_path, "mine", (LETTER,), origin)
+    (group,) = groups(tmp_path)
+    (figure,) = group.figures
+    assert figure.caption == "c on mine: mine, ε=1"
+    assert not figure.is_wide
+
+
+def test_a_file_that_is_no_model_is_named(tmp_path):
+    (tmp_path / MODELS).mkdir()
+    (tmp_path / MODELS / "broken.json").write_text("{}")
+    with pytest.raises(DpreproError, match=r"broken\.json"):
+        groups(tmp_path)
+
+
+def test_without_models_nothing_that_trains_is_loaded(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from dprepro.report.draw.page_figures import *;"
+        f"print(figure_groups([], Path({str(tmp_path)!r}))); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    groups, modules = done.stdout.splitlines()
+    assert groups == "[]"
+    assert not {"sklearn", "numba", "dprepro.ebm"} & set(modules.split())

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from dprepro.additive.shapes import Shape
+from dprepro.errors import DpreproError
+from dprepro.report.draw.shapes import (
+    MOST_FEATURES,
+    MOST_MODELS,
+    ModelShapes,
+    draw_shapes,
+    most_important,
+    select_features,
+    write_shapes,
+)
+
+AGE = Shape(
+    name="age",
+    labels=("[-inf, 30)", "[30, 50)", "[50, inf)", "(missing)"),
+    edges=np.array([0.0, 30.0, 50.0, 90.0]),
+    values=np.array([-0.5, 0.1, 0.4, 0.2]),
+    released=np.array([-0.5, 0.1, 0.4, 0.2]),
+    counts=np.array([30.0, 40.0, 20.0, 10.0]),
+    noise=np.array([0.01, 0.02, 0.03, 0.04]),
+)
+WORK = Shape(
+    name="work $/h",
+    labels=("Private", "Self-employed, not incorporated"),
+    edges=None,
+    values=np.array([-0.2, 0.3]),
+    released=np.array([-0.2, 0.3]),
+    counts=np.array([70.0, 30.0]),
+    noise=None,
+)
+PLAIN = ModelShapes("EBM", (replace(AGE, noise=None, values=3 * AGE.values), WORK))
+PRIVATE = ModelShapes("DP-EBM", (AGE, WORK))
+
+
+def drawn(*arguments, **options) -> Figure:
+    figure = draw_shapes(*arguments, **options)
+    figure.draw_without_rendering()
+    return figure
+
+
+def legend(figure: Figure) -> str:
+    return " ".join(text.get_text() for text in figure.legends[0].get_texts())
+
+
+def stairs(axes):
+    """The steps drawn as (values, edges, baseline)."""
+    return [patch.get_data() for patch in axes.patches if hasattr(patch, "get_data")]
+
+
+def test_numbers_are_steps_with_a_band_and_missing_ones_a_point():
+    (axes,) = drawn([PRIVATE], ["age"]).axes
+    band, steps = stairs(axes)
+    np.testing.assert_array_equal(steps.values, AGE.values[:3])
+    np.testing.assert_array_equal(steps.edges, AGE.edges)
+    np.testing.assert_allclose(band.values, AGE.values[:3] + 2 * AGE.noise[:3])
+    np.testing.assert_allclose(band.baseline, AGE.values[:3] - 2 * AGE.noise[:3])
+    (point,) = axes.containers[-1].lines[0].get_xydata()
+    assert point[0] > 90
+    assert point[1] == 0.2
+
+
+def test_density_is_rows_per_unit_in_the_lowest_part():
+    (axes,) = drawn([PRIVATE], ["age"]).axes
+    bars = axes.containers[0]
+    heights = np.array([bar.get_height() for bar in bars])
+    np.testing.assert_allclose(heights / heights.max(), [0.5, 1.0, 0.25])
+    lowest = axes.get_ylim()[0]
+    floor = axes.transData.inverted().transform(axes.transAxes.transform([0, heights.max()]))[1]
+    assert lowest < floor < min(AGE.values)
+
+
+def test_categories_are_bars_under_their_shortened_names():
+    figure = drawn([PRIVATE], ["work $/h"])
+    (axes,) = figure.axes
+    assert [bar.get_height() for bar in axes.containers[1]] == WORK.values.tolist()
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["Private", "Self-employed, …"]
+    assert axes.get_xlabel() == r"work \$/h"
+    assert "noise" not in legend(figure)
+
+
+def test_an_edited_function_is_drawn_over_what_was_released():
+    edited = replace(AGE, values=np.array([-0.5, 0.0, 0.4, 0.2]))
+    figure = drawn([PRIVATE, ModelShapes("edited", (edited, WORK))], ["age"])
+    before, after = figure.axes
+    assert len(stairs(after)) == len(stairs(before)) + 1
+    band, released, steps = stairs(after)
+    np.testing.assert_array_equal(released.values, AGE.values[:3])
+    np.testing.assert_array_equal(steps.values, edited.values[:3])
+    np.testing.assert_allclose((band.values + band.baseline) / 2, AGE.values[:3])
+    assert "before editing" in legend(figure)
+    assert "before editing" not in legend(drawn([PRIVATE], ["age"]))
+
+
+def test_models_stand_side_by_side_on_their_own_scales_or_on_one():
+    figure = drawn([PLAIN, PRIVATE], ["age", "work $/h"])
+    assert len(figure.axes) == 4
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["EBM", "DP-EBM"]
+    assert figure.axes[0].get_ylim()[1] > 2 * figure.axes[1].get_ylim()[1]
+    shared = drawn([PLAIN, PRIVATE], ["age"], same_scale=True)
+    assert shared.axes[0].get_ylim() == shared.axes[1].get_ylim()
+
+
+def test_a_wide_band_does_not_flatten_the_function():
+    wide = replace(AGE, noise=np.full(4, 50.0))
+    (axes,) = drawn([ModelShapes("much noise", (wide,))], ["age"]).axes
+    lowest, highest = axes.get_ylim()
+    assert highest - lowest < 4 * np.ptp(AGE.values)
+    flat = replace(AGE, values=np.zeros(4), released=np.zeros(4), noise=None)
+    (axes,) = drawn([ModelShapes("flat", (flat,))], ["age"]).axes
+    assert np.ptp(axes.get_ylim()) > 0
+
+
+def test_nothing_is_cut_off_and_panels_do_not_overlap():
+    figure = drawn([PLAIN, PRIVATE, PRIVATE], ["age", "work $/h"])
+    boxes = [axes.get_tightbbox() for axes in figure.axes]
+    for shown in (figure, drawn([PRIVATE], ["age"])):
+        legend = shown.legends[0].get_window_extent()
+        assert shown.bbox.x0 <= legend.x0 < legend.x1 <= shown.bbox.x1
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    assert not any(figure.legends[0].get_window_extent().overlaps(box) for box in boxes)
+
+
+def test_features_can_be_chosen():
+    columns = [PLAIN, PRIVATE]
+    assert select_features(columns) == ["age", "work $/h"]
+    assert select_features(columns, numeric=True) == ["age"]
+    assert select_features(columns, ["work $/h", "age"]) == ["work $/h", "age"]
+    with pytest.raises(DpreproError, match="did you mean 'age'"):
+        select_features(columns, ["agee"])
+    with pytest.raises(DpreproError, match="numeric"):
+        select_features(columns, ["work $/h"], numeric=True)
+
+
+def test_a_picture_a_feature_and_one_of_all_are_written_the_same_each_time(tmp_path):
+    features = ["age", "work $/h"]
+    first, second = (
+        write_shapes([PLAIN, PRIVATE], features, "shapes", tmp_path / name, ["svg", "png"])
+        for name in "ab"
+    )
+    names = ["shapes-age", "shapes-work___h-508e0cd9", "shapes"]
+    assert [path.name for path in first] == [f"{n}.{e}" for n in names for e in ("svg", "png")]
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert ElementTree.parse(first[0]).getroot().tag.endswith("svg")
+
+
+def test_names_that_look_alike_in_a_path_do_not_overwrite_each_other(tmp_path):
+    twins = tuple(replace(AGE, name=name) for name in ("a/b", "a:b", "../../a"))
+    paths = write_shapes([ModelShapes("m", twins)], [s.name for s in twins], "s", tmp_path, ["svg"])
+    assert len(set(paths)) == 4
+    assert {path.parent for path in paths} == {tmp_path}
+
+
+def wide(count: int) -> ModelShapes:
+    """Return a model of many features, of which the later ones matter more."""
+    shapes = (replace(AGE, name=f"f{k}", values=(k + 1.0) * AGE.values) for k in range(count))
+    return ModelShapes("wide", tuple(shapes))
+
+
+def test_of_many_features_those_that_vary_most_over_the_rows_come_first():
+    many = wide(MOST_FEATURES + 2)
+    names = [shape.name for shape in many.shapes]
+    assert most_important([many], names) == names[:1:-1]
+    assert most_important([many], names[:3]) == names[:3]
+    # High, but only where there are no rows.
+    empty = replace(AGE, name="f0", values=np.array([0.0, 0.0, 9.0, 0.0]),
+                    counts=np.array([9.0, 9.0, 0.0, 9.0]))  # fmt: skip
+    spread = replace(WORK, name="f1")
+    assert most_important([ModelShapes("m", (empty, spread))], ["f0", "f1"], 1) == ["f1"]
+
+
+def test_a_picture_of_many_features_keeps_its_size(tmp_path):
+    many = wide(MOST_FEATURES + 10)
+    names = [shape.name for shape in many.shapes]
+    *_, whole = write_shapes([many], names, "s", tmp_path, ["svg"])
+    height = float(ElementTree.parse(whole).getroot().attrib["height"].removesuffix("pt"))
+    assert height < 72 * (2.35 * MOST_FEATURES + 2)
+
+
+def test_too_many_models_side_by_side_are_refused():
+    with pytest.raises(DpreproError, match=f"at most {MOST_MODELS} fit .*--method"):
+        draw_shapes((MOST_MODELS + 1) * [PRIVATE], ["age"])
+
+
+def test_an_unknown_feature_of_a_wide_model_does_not_list_them_all():
+    with pytest.raises(DpreproError, match="and 980 more") as raised:
+        select_features([wide(1000)], ["age"])
+    assert len(str(raised.value)) < 400
+
+
+def test_a_long_name_leaves_the_picture_its_size():
+    long = replace(AGE, name="long\n\x1b" * 500)
+    figure = drawn([ModelShapes("model " * 500, (long,))], [long.name])
+    (axes,) = figure.axes
+    assert axes.get_tightbbox().width < figure.bbox.width
+    assert len(axes.get_xlabel()) < 50
+    assert "\n" not in axes.get_xlabel()
+
+
+BIG = 1.7e308
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"edges": np.array([-BIG, 0.0, 1.0, BIG])},
+        {"edges": np.array([0.0, 5e-324, 1e-323, 1.5e-323])},
+        {"edges": np.array([1e16, 1e16 + 2, 1e16 + 4, 1e16 + 6])},
+        {"edges": np.full(4, 1e300)},
+        {"edges": np.array([0.0, 5e-324, 1.0, 2.0])},
+        {"values": np.array([-BIG, 0.0, 1.0, BIG])},
+        {"values": AGE.values * 1e-300, "released": AGE.values * 1e-300},
+        {"noise": np.full(4, BIG)},
+        {"counts": np.full(4, BIG)},
+        {"counts": np.zeros(4)},
+        {"edges": None, "values": np.array([-BIG, 0.0, 1.0, BIG])},
+        {"edges": None, "noise": np.full(4, BIG)},
+    ],
+)
+def test_extreme_numbers_are_drawn(fields):
+    shape = replace(AGE, **{"released": fields.get("values", AGE.released), **fields})
+    (axes,) = drawn([ModelShapes("extreme", (shape,))], ["age"]).axes
+    lines = [line for line in stairs(axes) if line.baseline is None]
+    for values in (axes.get_xlim(), axes.get_ylim(), *(line.values for line in lines)):
+        assert np.isfinite(values).all()
+        assert np.ptp(values) > 0
+
+
+def test_a_range_that_no_axis_shows_has_equally_wide_bins_with_their_bounds():
+    shape = replace(AGE, edges=np.array([-1e300, 0.0, 1.0, 1e300]))
+    (axes,) = drawn([ModelShapes("m", (shape,))], ["age"]).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["-1e+300", "0", "1", "1e+300"]
+    assert np.diff(stairs(axes)[1].edges).tolist() == [1.0, 1.0, 1.0]
+    near = replace(AGE, edges=np.array([1e16, 1e16 + 2, 1e16 + 4, 1e16 + 6]))
+    (axes,) = drawn([ModelShapes("m", (near,))], ["age"]).axes
+    names = [text.get_text() for text in axes.get_xticklabels()]
+    assert names == ["1e+16", "1.0000000000000006e+16"]
+
+
+def test_values_that_no_axis_shows_are_drawn_in_a_unit():
+    shape = replace(AGE, values=AGE.values * 1e200, released=AGE.values * 1e200)
+    (axes,) = drawn([ModelShapes("m", (shape,), "target")], ["age"]).axes
+    assert axes.get_ylabel() == "target / 1e+199"
+    np.testing.assert_allclose(stairs(axes)[1].values, 10 * AGE.values[:3])
+
+
+def test_a_feature_that_one_model_lacks_leaves_its_panel_empty():
+    figure = drawn([PRIVATE, ModelShapes("less", (WORK,))], ["age"])
+    assert [axes.axison for axes in figure.axes] == [True, False]

@@ -1,0 +1,63 @@
+"""Sweeps find the cells that differ in one parameter, and nothing else."""
+
+import math
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
+from dprepro.report.read.metrics import METRICS
+from dprepro.report.read.results import Results
+from tests.report.journals import cell
+
+ACCURACY = METRICS["accuracy"]
+
+
+def maps(value, mean, label="", epsilon=2.0, **params):
+    given = {} if value == "default" else {"n_maps": value}
+    return cell(
+        [mean, mean + 0.01], "accuracy", method="dp-llm", label=label or f"dp-llm n_maps={value}",
+        epsilon=epsilon, dataset="mnist", params={**params, **given},
+    )  # fmt: skip
+
+
+def sweeps(*cells):
+    return build_sweeps(Results(cells), "n_maps", ACCURACY, {"dp-llm": "DP-LLM"})
+
+
+def test_points_are_in_order_and_the_default_joins_them():
+    found = sweeps(maps(60, 0.92), maps(3, 0.9), maps("default", 0.94))
+    (sweep,) = found["mnist"]
+    assert sweep.title == "DP-LLM, ε=2"
+    assert [value for value, _ in sweep.points] == [3, 30, 60]
+    assert [point.mean for _, point in sweep.points] == pytest.approx([0.905, 0.945, 0.925])
+
+
+def test_cells_that_differ_in_more_than_the_parameter_stay_out():
+    found = sweeps(maps(1, 0.8), maps(3, 0.9), maps("default", 0.94, accountant="moments"))
+    assert [value for value, _ in found["mnist"][0].points] == [1, 3]
+
+
+def test_each_privacy_level_is_a_curve_and_none_is_a_level():
+    found = sweeps(
+        maps(1, 0.8), maps(3, 0.9), maps(None, 0.7), maps(1, 0.9, epsilon=math.inf),
+        maps(9, 0.95, epsilon=math.inf), maps(9, 0.95, epsilon=0.5),
+    )["mnist"]  # fmt: skip
+    assert [sweep.title for sweep in found] == ["DP-LLM, ε=2", "DP-LLM"]
+    assert found[0].level is not None
+    assert found[0].level.mean == pytest.approx(0.705)
+    axes = draw_sweeps(found, "n_maps", ACCURACY, "mnist").axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "3", "9"]
+    assert axes.get_xscale() == "log"
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert sorted(labels) == ["DP-LLM", "DP-LLM, ε=2", "DP-LLM, ε=2, none"]
+
+
+def test_a_value_of_zero_is_a_point_like_any_other():
+    (sweep,) = sweeps(maps(0, 0.8), maps(3, 0.9))["mnist"]
+    assert [value for value, _ in sweep.points] == [0, 3]
+
+
+def test_without_a_sweep_there_is_nothing_to_draw():
+    with pytest.raises(DpreproError, match="no results over several values of 'n_maps'"):
+        sweeps(maps(1, 0.8), maps("default", 0.9, accountant="pld"))

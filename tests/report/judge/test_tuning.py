@@ -1,0 +1,105 @@
+import math
+import re
+
+import pytest
+import yaml
+
+from dprepro.config import TunedOn, load_config
+from dprepro.errors import DpreproError
+from dprepro.report.judge.tuning import check_tunable, choose_settings, tuned_config
+from dprepro.report.read.results import JournalPlan, read_results
+from tests.report.journals import records, spread, write
+
+CONFIG = """\
+title: tried
+dataset: adult
+metric: accuracy
+epsilons: [1, 4]
+splits: 2
+evaluation: folds
+methods:
+  - method: lazybb-1r
+    params: {density: 0.3}
+    by_epsilon: {4: {learning_rate: 0.2}}
+    grid: {rounds: [5, 9]}
+  - {method: boosted-1r, grid: {rounds: [3, 7]}}
+  - dp-one-rule
+"""
+MEANS = {("lazybb-1r", 5, 1.0): 0.8, ("lazybb-1r", 9, 1.0): 0.7, ("lazybb-1r", 5, 4.0): 0.6,
+         ("lazybb-1r", 9, 4.0): 0.9, ("boosted-1r", 3, math.inf): 0.5,
+         ("boosted-1r", 7, math.inf): 0.5}  # fmt: skip
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "tried.yaml"
+    path.write_text(CONFIG)
+    return load_config(path)
+
+
+def results(folder, means=MEANS, splits=2):
+    lines = [
+        record
+        for (method, rounds, epsilon), mean in means.items()
+        for record in records(
+            spread(mean, 0.01, splits), f"{method} rounds={rounds}", epsilon, "accuracy"
+        )
+    ]
+    write(folder, "tried", lines)
+    return read_results(folder, plans={"tried": JournalPlan(2, None)})
+
+
+def test_the_best_setting_wins_at_each_epsilon_and_the_first_of_equals(config, tmp_path):
+    found = choose_settings(config, results(tmp_path))
+    assert [(c.label, c.epsilon, c.params, c.tried) for c in found] == [
+        ("lazybb-1r", 1.0, {"rounds": 5}, 2),
+        ("lazybb-1r", 4.0, {"rounds": 9}, 2),
+        ("boosted-1r", math.inf, {"rounds": 3}, 2),
+    ]
+
+
+def test_the_tuned_config_runs_the_winners_and_says_what_is_not_paid(config, tmp_path):
+    text = tuned_config(config, choose_settings(config, results(tmp_path)), "adult")
+    assert "not paid for" in text.splitlines()[0]
+    path = tmp_path / "tuned.yaml"
+    path.write_text(text)
+    first, second, third = load_config(path).methods
+    assert first.by_epsilon == {1.0: {"rounds": 5}, 4.0: {"learning_rate": 0.2, "rounds": 9}}
+    assert (first.params, first.grid) == ({"density": 0.3}, {})
+    assert second.params == {"rounds": 3}
+    assert third.method == "dp-one-rule"
+    assert yaml.safe_load(text)["evaluation"] == "folds"
+
+
+@pytest.mark.parametrize(
+    ("keys", "test_share"),
+    [("evaluation: folds", None), ("", 0.2), ("test_share: 0.3\nseed: null", 0.3)],
+)
+def test_the_tuned_config_says_what_it_was_tuned_on(tmp_path, keys, test_share):
+    path = tmp_path / "tried.yaml"
+    path.write_text(CONFIG.replace("evaluation: folds", keys))
+    config = load_config(path)
+    path.write_text(tuned_config(config, choose_settings(config, results(tmp_path)), "adult"))
+    seed = None if "null" in keys else 0
+    evaluation = "folds" if "folds" in keys else "random"
+    assert load_config(path).tuned_on == TunedOn(
+        dataset="adult", evaluation=evaluation, seed=seed, splits=2, test_share=test_share
+    )
+
+
+def test_an_unfinished_setting_stops_the_choice(config, tmp_path):
+    with pytest.raises(DpreproError, match="rounds=5, epsilon 1, has not finished all 2 splits"):
+        choose_settings(config, results(tmp_path, splits=1))
+
+
+def test_what_cannot_be_tuned_is_refused(config, tmp_path):
+    path = tmp_path / "held.yaml"
+    path.write_text(CONFIG.replace("evaluation: folds", "evaluation: test-set"))
+    with pytest.raises(DpreproError, match="tune with `evaluation: folds`"):
+        check_tunable(load_config(path))
+    path.write_text(CONFIG + "tuned_on: {dataset: adult}\n")
+    with pytest.raises(DpreproError, match="tuned_on: this config is tuned already"):
+        check_tunable(load_config(path))
+    path.write_text(re.sub(r"(, |\n    )grid: {.*?}", "", CONFIG))
+    with pytest.raises(DpreproError, match="no method has a `grid`"):
+        check_tunable(load_config(path))

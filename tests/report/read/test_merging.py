@@ -1,0 +1,55 @@
+import math
+
+from dprepro.report.read.plans import JournalPlan
+from dprepro.report.read.results import read_results
+from tests.report.journals import records, write
+
+VALUES = [0.87, 0.88, 0.9, 0.86]
+
+
+def test_ones_own_test_set_beside_the_rows_is_no_other_dataset(tmp_path):
+    shop = {"dataset": "shop", "data_fingerprint": "rows"}
+    write(tmp_path, "rnd", records(VALUES, **shop))
+    both = {**shop, "data_fingerprint": "rows+test", "evaluation": "test-set"}
+    write(tmp_path, "donors", records(VALUES, **both))
+    assert {cell.dataset for cell in read_results(tmp_path).cells} == {"shop"}
+
+
+def plan_of(lines, **options):
+    cells = {}
+    for record in lines:
+        cells.setdefault((record.task.label, record.task.epsilon), []).append(record.task.key)
+    return JournalPlan(**{"splits": 4, "paper": None, "cells": cells, **options})
+
+
+def test_each_config_has_exactly_the_records_that_it_asks_for(tmp_path):
+    write(tmp_path, "a", records(VALUES[:2]))
+    write(tmp_path, "b", records(VALUES))
+    plans = {
+        "a": plan_of(records(VALUES[:2]), splits=2),
+        "b": plan_of(records(VALUES), metric="auc"),
+    }
+    results = read_results(tmp_path, plans=plans)
+    (merged,) = results.cells
+    assert (merged.journals, merged.splits("auc"), merged.planned) == (("a", "b"), 4, 4)
+    for name, count in (("a", 2), ("b", 4)):
+        part = merged.part(name)
+        assert (part.journals, part.planned) == ((name,), count)
+        assert part.values["auc"] == tuple(VALUES[:count])
+        assert results.of(name).cells == read_results(tmp_path, [name], plans).cells
+    assert results.journals == ("a", "b")
+
+
+def test_what_is_planned_and_has_no_record_is_named(tmp_path):
+    ebm = records(VALUES, label="ebm", epsilon=math.inf)
+    plan = plan_of([*records(VALUES), *records(VALUES, epsilon=1.0), *ebm], metric="auc")
+    write(tmp_path, "a", records(VALUES[:1]))
+    results = read_results(tmp_path, plans={"a": plan})
+    assert [(cell.task.epsilon, cell.splits("auc")) for cell in results.cells] == [(0.5, 1)]
+    found = {(c.dataset, c.task.label, c.task.epsilon): c for c in results.planned}
+    assert list(found) == [("adult", "dp-ebm-gdp", 1.0), ("adult", "ebm", math.inf)]
+    assert all((c.planned, c.journals, c.metric) == (4, ("a",), "auc") for c in found.values())
+    assert not any(c.has_records or c.is_unverified for c in found.values())
+    assert results.all("adult", "ebm", math.inf) == []
+    write(tmp_path, "a", [])
+    assert read_results(tmp_path, plans={"a": plan}).planned == ()

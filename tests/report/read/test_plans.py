@@ -1,0 +1,62 @@
+import math
+from dataclasses import replace
+
+from dprepro.experiment.journal import JournalContents
+from dprepro.experiment.stated import StatedCell, StatedPlan
+from dprepro.report.read.plans import JournalPlan, current, planned_splits
+from tests.report.journals import records
+
+
+def stated(*lines, splits=3, **changes):
+    """A plan line that asks for these records and nothing else."""
+    keys = {}
+    for line in lines:
+        keys.setdefault((line.task.label, line.task.epsilon), []).append(line.task.key)
+    cells = tuple(StatedCell(*place, tuple(found)) for place, found in keys.items())
+    plan = StatedPlan("mine", "", "auc", splits, None, None, False, True, cells)
+    return replace(plan, **changes)
+
+
+def contents(lines, plan=None):
+    return JournalContents([], list(lines), {}, plan)
+
+
+FIRST, SECOND = records([0.7, 0.8, 0.9]), records([0.1, 0.2, 0.3], params={"max_bins": 4})
+
+
+def test_the_plan_says_what_counts_not_the_order_of_the_journal():
+    found, plan = current(contents([*FIRST, *SECOND], stated(*FIRST)))
+    assert found == FIRST
+    assert (plan.splits, plan.paper, plan.metric) == (3, None, "auc")
+    assert current(contents([*FIRST, *SECOND], stated(*SECOND)))[0] == SECOND
+
+
+def test_records_come_in_the_order_of_the_plan():
+    ebm = records([0.9], label="ebm", epsilon=math.inf)
+    plan = stated(*ebm, *FIRST)
+    assert current(contents([*reversed(FIRST), *ebm], plan))[0] == [*ebm, *FIRST]
+
+
+def test_nothing_counts_that_the_plan_does_not_ask_for():
+    other = records([0.5], label="taken-out")
+    assert current(contents([*FIRST, *other], stated(*FIRST)))[0] == FIRST
+    assert current(contents(other, stated(*FIRST)))[0] == []
+
+
+def test_without_a_plan_the_last_setting_under_a_label_counts():
+    assert current(contents([*FIRST, *SECOND])) == (SECOND, None)
+
+
+def test_an_assumed_plan_counts_if_the_journal_knows_any_of_its_tasks():
+    assumed = JournalPlan.stated(stated(*FIRST))
+    assert current(contents([*FIRST, *SECOND]), assumed) == (FIRST, assumed)
+    assert current(contents(SECOND), assumed) == (SECOND, replace(assumed, cells=None))
+    assert current(contents(FIRST, stated(*FIRST, splits=9)), assumed)[1].splits == 9
+
+
+def test_a_cell_is_complete_with_all_its_keys_even_if_few_are_there():
+    plan = JournalPlan.stated(stated(*FIRST))
+    assert planned_splits(plan, FIRST[:1]) == {FIRST[0].task.key: 3}
+    assert planned_splits(JournalPlan(25, None), FIRST[:1]) == {FIRST[0].task.key: 25}
+    other = records([0.5], epsilon=4.0)
+    assert set(planned_splits(None, [*FIRST, *other]).values()) == {3}

@@ -1,0 +1,136 @@
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.report.read.runs import read_runs
+from tests.report.journals import records, task, write
+from tests.report.read.test_plans import stated
+
+SEED = "fixed seed: repeatable, never for release"
+
+
+def ledger(epsilon=1.0, spent=0.9, **fields):
+    given = {"epsilon": epsilon, "delta": 1e-6, "adjacency": "zero-out", "true_epsilon": spent}
+    return {**given, "replace_one_epsilon": 2 * spent, "unpaid": [SEED], "gaps": [], **fields}
+
+
+def only_spending(folder):
+    (spending,) = read_runs(folder).spendings
+    return spending
+
+
+def test_spending_is_the_largest_over_splits_at_each_level(tmp_path):
+    lines = [
+        *records([0.8], ledger=ledger(spent=0.8), epsilon=1.0),
+        *records([0.8], ledger=ledger(spent=0.9), epsilon=1.0, split=1),
+        *records([0.8], ledger=ledger(0.5, 0.4), epsilon=0.5),
+        *records([0.9], label="ebm", epsilon=math.inf),
+    ]
+    write(tmp_path, "one", lines)
+    spending = only_spending(tmp_path)
+    assert [(s.stated, s.spent, s.replace_one) for s in spending.levels] == [
+        (0.5, 0.4, 0.8),
+        (1.0, 0.9, 1.8),
+    ]
+    assert spending.largest_share == pytest.approx(0.9)
+    assert (spending.adjacency, spending.delta) == ("zero-out", 1e-6)
+
+
+def test_a_fixed_seed_alone_does_not_break_the_guarantee(tmp_path):
+    write(tmp_path, "one", records([0.8], ledger=ledger()))
+    spending = only_spending(tmp_path)
+    assert spending.stands
+    assert spending.is_seeded
+    assert spending.unpaid == ()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"unpaid": [SEED, "bounds of age"]},
+        {"gaps": ["a proof is missing"]},
+        {"true_epsilon": 1.01},
+        {"true_epsilon": None},
+    ],
+)
+def test_unpaid_reads_gaps_and_overspending_break_it(tmp_path, fault):
+    write(tmp_path, "one", records([0.8], ledger=ledger(**fault)))
+    assert not only_spending(tmp_path).stands
+
+
+def test_an_epsilon_beyond_all_bounds_is_infinite(tmp_path):
+    write(tmp_path, "one", records([0.8], ledger=ledger(true_epsilon=None)))
+    assert only_spending(tmp_path).levels[0].spent == math.inf
+
+
+def test_two_deltas_are_told_apart(tmp_path):
+    lines = records([0.8], ledger=ledger()) + records(
+        [0.8], ledger=ledger(delta=1e-5), split=1, delta=1e-5
+    )
+    write(tmp_path, "one", lines[:1])
+    write(tmp_path, "two", lines[1:])
+    assert {s.delta for s in read_runs(tmp_path).spendings} == {1e-6, 1e-5}
+
+
+def test_a_malformed_ledger_is_named(tmp_path):
+    write(tmp_path, "one", records([0.8], ledger=ledger(unpaid="all of it")))
+    with pytest.raises(DpreproError, match=r"adult, dp-ebm-gdp.*unpaid.*tuple.*--fresh"):
+        read_runs(tmp_path)
+
+
+def test_time_is_that_of_finished_tasks(tmp_path):
+    first, second, third = records([0.8, 0.8, 0.8])
+    lines = [
+        replace(first, seconds={"fit": 1.0, "predict": 0.5}),
+        replace(second, seconds={"fit": 3.0, "predict": 0.5}),
+        replace(third, status="failed", seconds={"fit": 99.0}),
+    ]
+    write(tmp_path, "one", lines)
+    (timing,) = read_runs(tmp_path).timings
+    assert (timing.dataset, timing.method) == (task().dataset, task().label)
+    assert (timing.finished, timing.failed, timing.skipped) == (2, 1, 0)
+    assert (timing.fit_mean, timing.fit_longest, timing.total) == (2.0, 3.0, 5.0)
+
+
+def test_replaced_records_are_left_out_and_every_run_is_named(tmp_path):
+    lines = [*records([0.9] * 3), *records([0.8], method_version=2)]
+    write(tmp_path, "one", lines, {"cpu": "abacus"})
+    found = read_runs(tmp_path)
+    assert found.timings[0].finished == 1
+    assert [(run.journal, run.environment["cpu"]) for run in found.runs] == [("one", "abacus")]
+
+
+def test_what_another_journal_took_over_counts_once(tmp_path):
+    first, second = records([0.8, 0.8], ledger=ledger())
+    first = replace(first, seconds={"fit": 3600.0})
+    write(tmp_path, "one", [first])
+    write(tmp_path, "two", [first, replace(second, seconds={"fit": 60.0})], {"taken_from": "one"})
+    found = read_runs(tmp_path)
+    (timing,) = found.timings
+    assert (timing.finished, timing.total) == (2, 3660.0)
+    assert [run.taken_from for run in found.runs] == ["", "one"]
+
+
+def test_what_two_journals_computed_counts_twice(tmp_path):
+    (record,) = records([0.8])
+    write(tmp_path, "one", [replace(record, seconds={"fit": 1.5})])
+    write(tmp_path, "two", [replace(record, seconds={"fit": 1.25})])
+    (timing,) = read_runs(tmp_path).timings
+    assert timing.total == 2.75
+
+
+def test_what_the_plan_no_longer_asks_for_has_no_time_and_no_budget(tmp_path):
+    old, new = records([0.9] * 3, ledger=ledger()), records([0.8], seed=2, ledger=ledger())
+    path = write(tmp_path, "one", [*old, *new])
+    path.write_text(path.read_text() + json.dumps(stated(*old).to_json()) + "\n")
+    assert [timing.finished for timing in read_runs(tmp_path).timings] == [3]
+
+
+def test_data_of_ones_own_have_a_line_of_their_own(tmp_path):
+    write(tmp_path, "one", records([0.9], ledger=ledger()))
+    write(tmp_path, "two", records([0.9], ledger=ledger(), data_fingerprint="private-1"))
+    names = [timing.dataset for timing in read_runs(tmp_path).timings]
+    assert names == ["adult", "adult (your card, not the built-in one)"]

@@ -1,0 +1,128 @@
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from dprepro.published.deviations import Deviation
+from dprepro.published.document import load_documents
+from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.rerun import compare_records
+from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.results import Results
+from dprepro.report.write.check import render_cells, render_check, render_rerun
+from tests.report.journals import cell, records, spread
+
+PAPER = load_documents()["dp-ebm-2021"]
+
+
+def shown(renderable, width=300):
+    console = Console(width=width, file=io.StringIO(), record=True)
+    console.print(renderable)
+    return console.export_text()
+
+
+def report(*means, explained=(), splits=25):
+    cells = [
+        cell(spread(mean, 0.005, splits), epsilon=epsilon)
+        for mean, epsilon in zip(means, (0.5, 1.0, 2.0), strict=False)
+    ]
+    entries = [
+        Deviation(
+            paper="dp-ebm-2021",
+            tables="2",
+            datasets="adult",
+            methods="dp-ebm-gdp",
+            epsilons=epsilon,
+            expected="worse",
+            reason="the formula asks for more noise",
+        )
+        for epsilon in explained
+    ]
+    return check_documents([PAPER], Results(tuple(cells)), entries, tolerances())
+
+
+def test_the_map_has_a_row_for_each_dataset_and_method_and_the_counts_add_up():
+    text = shown(render_check(report(0.875, 0.95)))
+    assert "dp-ebm-2021, Table 2" in text
+    assert "dp-ebm-2021, Table 3" in text
+    line = next(line for line in text.splitlines() if "dp-ebm-gdp" in line)
+    assert line.split()[1:] == ["=", "↑", "·", "·", "·"]
+    assert "184 cells: 1 reproduced, 1 better, 159 not run, 23 impossible" in text
+    assert "Tolerance: AUROC max(0.01, 2 sd); RMSE max(5 %, 2 sd)" in text
+
+
+def test_of_two_metrics_the_deviation_is_on_the_map():
+    paper = load_documents()["lazybb-2022"]
+    printed = [c for c in paper.cells() if (c.table, c.epsilon) == ("5", 1.0)]
+    values = {c.metric: (c.mean + (20 if c.metric == "n_features" else 0),) * 5 for c in printed}
+    ran = cell(
+        [0.0] * 5, label="lazybb-1r", epsilon=1.0, evaluation="test-set", test_share=0.0, delta=0.0
+    )
+    found = check_documents([paper], Results((replace(ran, values=values),)), [], tolerances())
+    line = next(x for x in shown(render_check(found)).splitlines() if "lazybb-1r" in x)
+    assert "↓" in line
+    assert "=" not in line
+
+
+def test_equivalent_cells_are_counted():
+    text = shown(render_check(report(0.875, 0.95)))
+    assert "within the tolerance with 95 % confidence: 1 of 2 measured cells" in text
+    assert "with 95 % confidence" not in shown(render_check(report()))
+
+
+def test_an_unexplained_deviation_is_shown_with_its_numbers():
+    text = shown(render_check(report(0.8)))
+    line = next(line for line in text.splitlines() if "-0.0750" in line)
+    assert "0.875 ± 0.005" in line
+    assert "0.8000 ± 0.0050" in line
+    assert "0.0100" in line
+    assert "worse" in line
+    assert "deviations without an explanation: 1" in text
+
+
+def test_explained_deviations_come_with_one_reason_for_all_their_cells():
+    text = shown(render_check(report(0.8, 0.8, explained=[0.5, 1.0])))
+    assert "adult dp-ebm-gdp 0.5, adult dp-ebm-gdp 1: the formula asks for more noise" in text
+    assert "Check passed" in text
+
+
+def test_stale_explanations_are_named():
+    text = shown(render_check(report(0.875, explained=[0.5])))
+    assert "Stale explanation: dp-ebm-2021 table 2: adult, dp-ebm-gdp, epsilon 0.5" in text
+
+
+def test_requiring_all_says_so():
+    text = shown(render_check(report(0.875), require_all=True))
+    assert "not every cell was run in full" in text
+
+
+def test_every_cell_can_be_shown_with_its_note():
+    found = report(0.875, splits=4)
+    text = shown(render_cells(found.verdicts))
+    assert text.count("never released") == found.counts[Verdict.IMPOSSIBLE]
+    assert "4 of 25 splits" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_console_cuts_no_number(width):
+    found = report(0.8)
+    text = shown(render_check(found), width)
+    for number in ("0.875 ± 0.005", "0.8000 ± 0.0050", "-0.0750", "0.0100", "worse"):
+        assert f" {number} " in text
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("…") == 1  # the sign of an incomplete cell, in the legend
+    assert "…" not in shown(render_cells(found.verdicts), width)
+
+
+def test_no_cells_are_a_table_without_rows():
+    assert "All cells" in shown(render_cells([]))
+
+
+def test_a_rerun_shows_what_differs_and_what_is_missing():
+    text = shown(render_rerun(compare_records(records([0.5, 0.6]), records([0.5001]))))
+    assert "1 tasks have a committed record" in text
+    assert "allowed 1e-06 (dp-ebm-gdp)." in text
+    assert "split 0: auc 0.5, committed 0.5001" in text
+    assert "1 tasks have no finished committed record (adult, dp-ebm-gdp)" in text

@@ -1,0 +1,111 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dprepro.published.document import load_documents
+from dprepro.report.layout.tables import build_tables
+from dprepro.report.read.plans import JournalPlan
+from dprepro.report.read.results import Results
+from dprepro.report.write.index import build_index, render_index
+from tests.report.journals import cell
+
+DOCUMENTS = list(load_documents().values())
+PAPER = "dp-ebm-2021"
+TABLE_2 = {"papers": frozenset({PAPER}), "tables": frozenset({(PAPER, "2")})}
+
+
+def own(name, **fields):
+    found = cell([0.8, 0.9], **{"dataset": "shop", **fields})
+    return replace(found, journals=(name,), papers=frozenset())
+
+
+def index(*cells, plans=None):
+    return build_index(Results(cells, plans or {}), DOCUMENTS)
+
+
+def test_tables_configs_and_datasets_are_counted_with_what_is_there_in_part():
+    printed = [replace(cell([0.8] * 25, label=name), **TABLE_2) for name in ("dpboost", "mine")]
+    part = replace(cell([0.8, 0.9], epsilon=1.0), **TABLE_2, planned=25)
+    failed = replace(cell([], label="bad"), **TABLE_2, values={}, failed=2, planned=2)
+    skipped = replace(cell([], label="no"), **TABLE_2, values={}, skipped=2, planned=2)
+    found = index(
+        *(*printed, part, failed, skipped, own("shopping")),
+        plans={"shopping": JournalPlan(2, None, title="Shops")},
+    )
+    first, second = found.parts
+    assert (first.heading, first.command) == (PAPER, "dprepro table TABLE --paper dp-ebm")
+    assert [(line.name, line.cells, line.partial) for line in first.lines] == [("2", 4, 2)]
+    assert [(line.name, line.title, line.cells) for line in second.lines] == [
+        ("shopping", "Shops", 1)
+    ]
+    assert found.datasets == ("adult", "shop")
+    assert (found.cells, found.partial) == (5, 2)
+
+
+def test_each_command_begins_one_document_only():
+    everything = [
+        replace(
+            cell([0.8], dataset=dataset),
+            papers=frozenset({d.paper}),
+            tables=frozenset({(d.paper, name)}),
+        )
+        for d in DOCUMENTS
+        for name, layout in d.tables.items()
+        for dataset in layout.datasets
+    ]
+    commands = [part.command for part in index(*everything).parts]
+    assert len(commands) == len(DOCUMENTS)
+    for document, command in zip(DOCUMENTS, commands, strict=True):
+        short = command.split()[-1]
+        assert [d for d in DOCUMENTS if d.paper.startswith(short)] == [document]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_thousand_configs_still_fit_a_screen(width):
+    cells = [own(f"config-{k}", label=f"m{k}", dataset=f"data-{k}") for k in range(1000)]
+    text = render_index(index(*cells), Path("results"), width)
+    lines = text.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= width
+    assert "results: 1000 cells, from 1000 configs" in text
+    assert "and 960 more" in text
+
+
+def test_long_titles_are_cut_and_keep_their_count():
+    plans = {"mine": JournalPlan(2, None, title="very " * 40)}
+    text = render_index(index(own("mine"), plans=plans), Path("results"), 80)
+    (line,) = [line for line in text.splitlines() if line.startswith("  mine")]
+    assert len(line) <= 80
+    assert line.endswith("… (1 cell)")
+    assert math.isclose(line.count("very"), 9, abs_tol=3)
+
+
+def test_a_printed_table_wants_the_splits_that_its_verdict_takes():
+    few = replace(cell([0.8, 0.9]), **TABLE_2)  # complete as its config has it
+    found = index(few)
+    assert [(line.cells, line.partial) for line in found.parts[0].lines] == [(1, 1)]
+    assert (found.cells, found.partial) == (1, 1)
+    ((entry,),) = build_tables(Results((few,)), DOCUMENTS)[0].groups[0].rows
+    assert not entry.result.is_complete("auc", entry.planned)
+
+
+def test_results_of_an_unknown_config_are_listed_once():
+    found = index(cell([0.8, 0.9]))
+    (part,) = found.parts
+    assert part.command == "dprepro table NAME"
+    assert [(line.name, line.title) for line in part.lines] == [("test", "(config unknown)")]
+
+
+def test_one_of_a_kind_is_one():
+    text = render_index(index(own("mine")), Path("results"), 80)
+    assert text.startswith("results: 1 cell, from 1 config\n")
+
+
+def test_where_nothing_has_finished_that_is_said():
+    found = replace(index(), journals=("mine",))
+    text = render_index(found, Path("results"), 80)
+    assert text.startswith("results: 0 cells, from 1 config\n")
+    assert "No task has finished yet; `dprepro run NAME` runs them: mine" in text
+    assert "Datasets" not in text
