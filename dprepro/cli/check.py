@@ -1,4 +1,4 @@
-"""`dprepro check`: a verdict on every published number and claim, and on our committed ones."""
+"""`dprepro check`: a verdict on every published number and claim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dprepro.report.judge.rerun import RerunReport
     from dprepro.report.read.results import Results
 
-# The slice that --fast runs again: a config whose tasks are among those of the full configs.
+# What --fast runs again: a config whose tasks are among those of the full configs.
 FAST_CONFIG = "fast"
 
 
@@ -49,7 +49,10 @@ def check(
         Path | None, typer.Option(help="File of explained deviations; default: the reviewed one.")
     ] = None,
     min_splits: Annotated[
-        int | None, typer.Option(min=1, help="Judge cells from this many splits on; default: all.")
+        int | None,
+        typer.Option(
+            min=1, help="Judge a cell once this many of its splits have finished; default: all."
+        ),
     ] = None,
     require_all: Annotated[
         bool, typer.Option("--require-all", help="Fail also when a cell was not run in full.")
@@ -57,7 +60,8 @@ def check(
     fast: Annotated[
         bool,
         typer.Option(
-            "--fast", help="Run a small slice again; compare with published and committed results."
+            "--fast",
+            help="Run a few tasks again and compare them with published and committed results.",
         ),
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets, for --fast.")] = None,
@@ -69,8 +73,9 @@ def check(
 ) -> None:
     """Judge results against every published number; exit code 1 on an unexplained deviation.
 
-    Sentences that carry numbers are judged as well. Prints the tolerances it uses. Exit code: 0
-    all well, 1 a deviation without an explanation, 2 a mistake to mend.
+    Claims of the documents that state numbers are judged as well. The tolerances are printed.
+    Exit code: 0 if every deviation is explained, 1 if one is not, 2 if the command is wrong or a
+    file cannot be read.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """

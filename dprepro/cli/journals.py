@@ -50,7 +50,7 @@ def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan
 
 
 def _assumed(name: str) -> JournalPlan:
-    """Return the plan of a built-in config; without its tasks where only the data tell them."""
+    """Return the plan of a built-in config; without its tasks where these depend on absent data."""
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan

@@ -1,4 +1,4 @@
-"""`dprepro report`: everything on one page."""
+"""`dprepro report`: all results on one HTML page."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def report(
 ) -> None:
     """Write one HTML page with everything: tables, verdicts, figures, ledgers, audits, reasons.
 
-    The page needs no network and nothing beside it, sorts and filters in any browser, and prints.
-    With our results it stays below 3 MB. The same journals give the same bytes; nothing is run.
-    Audits are read from audit*.json, saved models, for their shape functions, from models/*.json,
-    both in the results' folder.
+    The page is a single file and needs no network. Any browser can sort, filter and print it. With
+    our results it is smaller than 3 MB. The same journals give the same bytes; nothing is trained.
+    The folder of results may also hold audits (audit*.json), and saved models (models/*.json),
+    whose shape functions are drawn.
 
     Example: dprepro report --output report.html
     """

@@ -38,13 +38,17 @@ class TableFormat(str, Enum):
     JSON = "json"
 
 
-# An index is read, not counted: no wider than this.
+# The list of what there is holds sentences: longer lines are hard to read.
 _INDEX_WIDTH = 100
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What one name stands for; `tables` are (document, table), None for all of them."""
+    """What one name stands for.
+
+    `tables` are pairs (document, table), None for all tables. With `unprinted`, results that
+    answer to no printed table are shown too.
+    """
 
     results: Results
     documents: list[Document]
@@ -87,9 +91,9 @@ def table(
 ) -> None:
     """Show results: rows epsilon, columns methods, mean and standard deviation over splits.
 
-    Without arguments it lists what there is. Printed tables are laid out as in the document; the
-    best of each row is bold, the non-private row last. Shown is what each config
-    asked for at its last run.
+    Without arguments the command lists what can be shown. Printed tables are laid out as in the
+    document. The best of each row is bold, and the non-private row is the last. Results are those
+    that each config asked for at its last run.
 
     Example: dprepro table --metric auc --compare --format markdown
     """
@@ -157,8 +161,8 @@ def _print_index(found: Results, documents: list[Document], folder: Path) -> Non
 
 
 def _of_datasets(parts: list[_Part], found: Results, datasets: list[str]) -> list[_Part]:
-    """Keep of each part what is of these datasets; an error if that is nothing."""
-    found.of_datasets(datasets)  # they exist
+    """Keep the results of these datasets in each part; an error if none is left."""
+    found.of_datasets(datasets)  # an error if there are none of one of them
     left = []
     for part in parts:
         known = [name for name in datasets if name in part.results.datasets]
@@ -166,8 +170,8 @@ def _of_datasets(parts: list[_Part], found: Results, datasets: list[str]) -> lis
             left.append(replace(part, results=part.results.of_datasets(known)))
     if not left:
         raise DpreproError(
-            f"nothing of what the names stand for is of dataset {' or '.join(datasets)}: leave the "
-            "names or --dataset out"
+            f"the names given hold no results of dataset {' or '.join(datasets)}: leave out the "
+            "names or --dataset"
         )
     return left
 
@@ -205,7 +209,7 @@ def _unknown(name: str, whole: _Part) -> str:
     if any(_printed(name, select_documents(None))):
         papers = " and ".join(document.paper for document in whole.documents)
         return (
-            f"{name!r} is not part of {papers}, and --paper shows nothing else: leave --paper out"
+            f"{name!r} is not part of {papers}, and --paper shows nothing else: leave out --paper"
         )
     tables = [table for document in whole.documents for table in document.tables]
     known = [*sorted(whole.results.datasets), *whole.results.journals, *tables]
