@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 StackedCell = str | tuple[Text, ...]
-"""Words, which wrap at spaces and hyphens; or pieces, beside one another if there is room."""
+"""Words, which wrap at spaces and hyphens; or pieces, which stand side by side if there is room."""
 
 # Wide enough to measure a table as if there were no edge.
 _NO_EDGE = 1_000_000
-# Names are not folded to fewer characters, whatever the width.
+# No column of names is made narrower than so many characters.
 _SHORTEST_NAME = 4
 
 
@@ -34,7 +34,7 @@ class StackedColumn:
         One a row. Pieces are never broken: those that do not fit side by side stand one below the
         other, and each may hold several lines.
     least
-        Characters that a column of words keeps where they need fewer.
+        A column of words is not made narrower than so many characters, unless it needs fewer.
     """
 
     title: str
@@ -101,9 +101,10 @@ class Stacked:
     def _widened(
         self, part: list[tuple[StackedColumn, int]], console: Console, options: ConsoleOptions
     ) -> list[tuple[StackedColumn, int]]:
-        """Hand out the room that is left to the columns that can use it, the modest ones first.
+        """Return the columns with their widths, made wider where there is room.
 
-        Where there is too little, the first columns give theirs: names may be folded.
+        Columns that need little more are widened first. Where there is too little room, the first
+        columns become narrower, so that names are folded.
         """
         spare = self._spare(part, console, options)
         widths = [width for _, width in part]

@@ -23,9 +23,9 @@ _FILE_WIDTH = 180
 
 
 def console() -> Console:
-    """Return a console of the terminal's width; wide for a file or a pipe, unless COLUMNS says.
+    """Return a console of the terminal's width, or a wide one for a file or a pipe.
 
-    A COLUMNS that is no positive number says nothing.
+    The environment variable COLUMNS sets the width instead, if it is a positive number.
     """
     return Console(width=shutil.get_terminal_size((_FILE_WIDTH, 0)).columns)
 

@@ -74,7 +74,23 @@ def test_parts_stand_below_one_another():
     assert lines[4].strip() == "T"
 
 
-@pytest.mark.parametrize(("columns", "width"), [("77", 77), ("none", 180), ("-3", 180)])
-def test_columns_set_the_width_of_a_file_if_they_are_a_positive_number(columns, width, monkeypatch):
+@pytest.mark.parametrize("terminal", [True, False])
+def test_columns_sets_the_width_of_terminals_files_and_pipes(monkeypatch, terminal):
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")
+    if not terminal:
+        monkeypatch.delenv("FORCE_COLOR", raising=False)
+    assert console().width == 70
+
+
+def test_without_columns_a_file_is_wide(monkeypatch):
+    for name in ("COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert console().width == 180
+
+
+@pytest.mark.parametrize("columns", ["0", "-5", "wide", "", "²"])
+def test_columns_that_are_no_width_are_not_heard(monkeypatch, columns):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("COLUMNS", columns)
-    assert console().width == width
+    assert console().width == 180

@@ -1,4 +1,4 @@
-"""`dprepro check`: a verdict on every published number and claim, and on our committed results."""
+"""`dprepro check`: a verdict on every published number and claim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dprepro.report.judge.rerun import RerunReport
     from dprepro.report.read.results import Results
 
-# The part that --fast runs again: a config whose tasks are among those of the full configs.
+# What --fast runs again: a config whose tasks are among those of the full configs.
 FAST_CONFIG = "fast"
 
 
@@ -51,8 +51,7 @@ def check(
     min_splits: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            help="Judge cells with at least this many splits; default: those that were printed.",
+            min=1, help="Judge a cell once this many of its splits have finished; default: all."
         ),
     ] = None,
     require_all: Annotated[
@@ -62,7 +61,7 @@ def check(
         bool,
         typer.Option(
             "--fast",
-            help="Run a small part again; compare it with published and committed results.",
+            help="Run a few tasks again and compare them with published and committed results.",
         ),
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets, for --fast.")] = None,
@@ -74,8 +73,9 @@ def check(
 ) -> None:
     """Compare results with every published number, and give a verdict on each.
 
-    Claims, which are sentences with numbers, are judged as well. The tolerances are printed. Exit
-    code: 0 all well, 1 a deviation that is not explained, 2 a mistake that you can correct.
+    Claims of the documents that state numbers are judged as well. The tolerances are printed.
+    Exit code: 0 if every deviation is explained, 1 if one is not, 2 if the command is wrong or a
+    file cannot be read.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """

@@ -52,7 +52,7 @@ def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan
 
 
 def _assumed(name: str) -> JournalPlan:
-    """Return the plan of a built-in config; without tasks where they depend on data not here."""
+    """Return the plan of a built-in config; without its tasks where these depend on absent data."""
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan

@@ -1,4 +1,4 @@
-"""`dprepro report`: all results on one page."""
+"""`dprepro report`: all results on one HTML page."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def report(
 ) -> None:
     """Write one HTML page: tables, verdicts, figures, ledgers, audits, reasons of deviations.
 
-    The page is one file that needs no network. It sorts and filters in any browser, and can be
-    printed. With our results it is smaller than 3 MB. Nothing is run, and the same journals give
-    the same bytes. Audits are read from audit*.json and saved models from models/*.json, both in
-    the folder of the results.
+    The page is a single file and needs no network. Any browser can sort, filter and print it. With
+    our results it is smaller than 3 MB. The same journals give the same bytes; nothing is trained.
+    The folder of results may also hold audits (audit*.json), and saved models (models/*.json),
+    whose shape functions are drawn.
 
     Example: dprepro report --output report.html
     """

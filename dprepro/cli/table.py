@@ -38,13 +38,17 @@ class TableFormat(str, Enum):
     JSON = "json"
 
 
-# A list that people read is no wider than this.
+# The list of what there is holds sentences: longer lines are hard to read.
 _INDEX_WIDTH = 100
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What one name stands for. `tables` are (document, table); None means all of them."""
+    """What one name stands for.
+
+    `tables` are pairs (document, table), None for all tables. With `unprinted`, results that
+    answer to no printed table are shown too.
+    """
 
     results: Results
     documents: list[Document]
@@ -89,9 +93,9 @@ def table(
 ) -> None:
     """Show results: mean and standard deviation over splits, by epsilon and method.
 
-    Without arguments all results are listed, with the name that shows each. A printed table has the
-    layout of its document. The best value of each row is bold, and the last row is the one without
-    privacy. Each config is shown as it was at its last run.
+    Without arguments the command lists what can be shown. Printed tables are laid out as in the
+    document. The best of each row is bold, and the non-private row is the last. Results are those
+    that each config asked for at its last run.
 
     Example: dprepro table --metric auc --compare --format markdown
     """
@@ -159,8 +163,8 @@ def _print_index(found: Results, documents: list[Document], folder: Path) -> Non
 
 
 def _of_datasets(parts: list[_Part], found: Results, datasets: list[str]) -> list[_Part]:
-    """Keep only these datasets of each part; an error if nothing is left."""
-    found.of_datasets(datasets)  # they exist
+    """Keep the results of these datasets in each part; an error if none is left."""
+    found.of_datasets(datasets)  # an error if there are none of one of them
     left = []
     for part in parts:
         known = [name for name in datasets if name in part.results.datasets]
@@ -168,8 +172,8 @@ def _of_datasets(parts: list[_Part], found: Results, datasets: list[str]) -> lis
             left.append(replace(part, results=part.results.of_datasets(known)))
     if not left:
         raise DpreproError(
-            f"none of the names has results on dataset {' or '.join(datasets)}: leave out the "
-            "names, or --dataset"
+            f"the names given hold no results of dataset {' or '.join(datasets)}: leave out the "
+            "names or --dataset"
         )
     return left
 

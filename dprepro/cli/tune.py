@@ -43,7 +43,12 @@ def tune(
     from dprepro.config import load_config
     from dprepro.data.card import load_card
     from dprepro.experiment.run import Options
-    from dprepro.report.judge.tuning import NOT_PAID, check_tunable, choose_settings, tuned_config
+    from dprepro.report.judge.tuning import (
+        NOT_COVERED,
+        check_tunable,
+        choose_settings,
+        tuned_config,
+    )
     from dprepro.report.read.results import read_results
     from dprepro.terminal import console
 
@@ -62,4 +67,4 @@ def tune(
     terminal.print(table)
     dataset = load_card(experiment.card).name
     output.write_text(tuned_config(experiment, choices, dataset))
-    typer.echo(f"{NOT_PAID}\n{output}")
+    typer.echo(f"{NOT_COVERED}\n{output}")

@@ -1,8 +1,6 @@
 from dataclasses import replace
 
-import pytest
-
-from dprepro.cli.journals import console, method_titles, read
+from dprepro.cli.journals import method_titles, read
 from dprepro.config import load_config
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
@@ -50,28 +48,6 @@ def test_a_plan_that_only_the_data_tell_is_left_to_the_records(tmp_path, monkeyp
     write(tmp_path, "adult", records(spread(0.9, 0.01, 3)))
     (cell,) = read(tmp_path).cells
     assert (cell.planned, cell.papers) == (25, {"dp-ebm-2021"})
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_columns_sets_the_width_of_terminals_files_and_pipes(monkeypatch, terminal):
-    monkeypatch.setenv("COLUMNS", "70")
-    monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")
-    if not terminal:
-        monkeypatch.delenv("FORCE_COLOR", raising=False)
-    assert console().width == 70
-
-
-def test_without_columns_a_file_is_wide(monkeypatch):
-    for name in ("COLUMNS", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    assert console().width == 180
-
-
-@pytest.mark.parametrize("columns", ["0", "-5", "wide", "", "²"])
-def test_columns_that_are_no_width_are_not_heard(monkeypatch, columns):
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setenv("COLUMNS", columns)
-    assert console().width == 180
 
 
 def test_methods_have_titles():

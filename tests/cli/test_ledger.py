@@ -19,7 +19,10 @@ def test_the_overview_shows_what_is_really_spent_under_both_relations():
     (stated,) = [line for line in output.splitlines() if line.startswith("dp-ebm-classic ")]
     assert stated.split() == ["dp-ebm-classic", "zero-out", "0.1622", "0.3313", "0.6783", "1.397",
                               "2.916"]  # fmt: skip
-    assert "dp-logistic: the stated guarantee does not hold: 5 unpaid, 1 gap" in output
+    assert (
+        "dp-logistic: the stated guarantee does not hold: 5 reads not covered by epsilon, 1 gap"
+        in output
+    )
 
 
 def test_one_method_at_one_epsilon_is_shown_in_full():

@@ -50,7 +50,7 @@ def test_everything_stands_on_it(page):
         "not published",
         "4321.0 ± 9.0",
         "1\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}0.876",
-        "Read without paying: bounds of age",
+        "Read, but not covered by epsilon: bounds of age",
         "a row more or less; 2,000 runs, bound by GDP",
         "abacus",
         "2025-01-02 03:04:05 UTC",

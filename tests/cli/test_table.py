@@ -184,7 +184,7 @@ def test_metric_config_and_true_epsilon_choose_what_is_shown(results):
         (["--paper", "dp-ebm-2020"], "did you mean 'dp-ebm-2021'"),
         (["--tolerance", "auc"], "METRIC=TERMS"),
         (["prizes"], "nothing is called 'prizes'; did you mean 'prices'"),
-        (["adult", "--dataset", "prices"], "none of the names has results on dataset prices"),
+        (["adult", "--dataset", "prices"], "the names given hold no results of dataset"),
         (["dp-ebm-2021", "--paper", "lazybb"], "not part of lazybb-2022, and --paper shows"),
         (["figure-2"], "no results of what Table figure-2 of lazybb-2022 prints"),
     ],

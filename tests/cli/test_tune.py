@@ -18,7 +18,7 @@ def test_a_tuned_config_can_be_run(lab: Lab) -> None:
     options = ["--output", str(tuned), "--results", str(lab.folder / "out"), "--jobs", "1"]
     outcome = CliRunner().invoke(app, ["tune", str(config), *options])
     assert outcome.exit_code == 0, outcome.output
-    assert "not paid for" in outcome.output
+    assert "not covered by epsilon" in outcome.output
     (entry,) = load_config(tuned).methods
     assert entry.by_epsilon[8.0]["rounds"] in (1, 3)
     assert load_config(tuned).tuned_on == TunedOn(

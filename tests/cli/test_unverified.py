@@ -164,8 +164,9 @@ def test_ledger_marks_it_among_others(folder):
     (row,) = [line.split() for line in shown.splitlines() if line.startswith("claims ")]
     assert row == ["claims", "?", "unverified", "unverified"]
     assert "claims: unverified: it keeps no ledger" in shown
-    assert "dp-logistic-fair: the stated guarantee does not hold: 1 unpaid" in " ".join(
-        shown.split()
+    assert (
+        "dp-logistic-fair: the stated guarantee does not hold: 1 read not covered by epsilon"
+        in " ".join(shown.split())
     )
     found = json.loads(run("ledger", folder / "mine.yaml", "--json"))
     assert [entry.get("unverified", False) for entry in found] == [True, True, False, False]

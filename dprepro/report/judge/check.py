@@ -17,7 +17,7 @@ from dprepro.report.read.results import Results
 
 @dataclass(frozen=True)
 class Stale:
-    """A cell that an entry of the deviations file lists, but that does not deviate so any more."""
+    """A cell that the deviations file lists with a verdict that it no longer has."""
 
     cell: CellVerdict
     entry: Deviation
@@ -34,11 +34,11 @@ class CheckReport:
     tolerances
         By metric, those that the verdicts rest on.
     stale
-        Cells that the deviations file lists in vain.
+        Cells that the deviations file lists, but that deviate no longer.
     claims
-        One verdict for each sentence that carries numbers.
+        One verdict for each sentence that states numbers.
     stale_claims
-        Claims that the deviations file lists in vain: they hold.
+        Claims that the deviations file lists, but that hold.
     notes
         What the layouts say of the printed tables, slips above all, and of the pictures.
     """
@@ -63,7 +63,7 @@ class CheckReport:
     def of_measured(self) -> CheckReport:
         """Return the part on cells that were run, without claims and stale explanations.
 
-        For a slice of the tasks: those cannot tell that a deviation has gone, or what is best.
+        For a run of few tasks: it cannot show that a deviation has gone, or which method is best.
         """
         measured = [cell for cell in self.verdicts if cell.measured is not None]
         return CheckReport(measured, self.tolerances)

@@ -1,4 +1,4 @@
-"""A verdict on each sentence that carries numbers: a pure function of the verdicts on the cells."""
+"""A verdict on each sentence that states numbers, from the verdicts on its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results with different settings that stand for one and the same cell."""
+"""Several results with different settings for one cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Clash:
 
     @property
     def mark(self) -> str:
-        """What stands in the place of a number."""
+        """What a table shows instead of a number."""
         return f"{len(self.cells)} results"
 
     @property
@@ -42,9 +42,9 @@ class Clash:
 
 
 def clash_notes(clashes: Iterable[Clash]) -> list[str]:
-    """Say once for each dataset, label and choice of configs, in what its results differ.
+    """Say once for each dataset, label and set of configs how their results differ.
 
-    The first privacy level stands for the others, which are named.
+    The settings are those at the first privacy level; all levels are named.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Clash]] = {}
     for clash in clashes:
@@ -54,7 +54,7 @@ def clash_notes(clashes: Iterable[Clash]) -> list[str]:
 
 
 def apart_notes(cells: Iterable[ResultCell]) -> list[str]:
-    """Say once for each label and choice of configs why their results of a dataset stand apart."""
+    """Say once for each label and set of configs why their results stand apart."""
     places: dict[tuple[str, float], list[ResultCell]] = {}
     for cell in cells:
         if cell.has_records:

@@ -1,6 +1,6 @@
 """Choose, among the settings of a grid, the best at each privacy level: a config with the winners.
 
-The choice reads the results of every setting and is not paid for.
+The choice reads the results of every setting, and is not covered by epsilon.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results
 
-NOT_PAID = (
-    "Chosen by results on the rows themselves. That is not paid for: the guarantees hold for "
-    "parameters that are fixed before the rows are read."
+NOT_COVERED = (
+    "Chosen by results on the rows themselves. This choice is not covered by epsilon: the "
+    "guarantees hold for parameters that are fixed before the rows are read."
 )
 
 
@@ -72,7 +72,7 @@ def choose_settings(config: ExperimentConfig, results: Results) -> list[Choice]:
     Raises
     ------
     DpreproError
-        If a setting lacks results: the least finished would win by luck.
+        If a setting has not finished all splits: few splits can win by luck.
     """
     return [
         _best(config, entry, epsilon, results)
@@ -97,7 +97,7 @@ def tuned_config(config: ExperimentConfig, choices: Sequence[Choice], dataset: s
     }
     values["methods"] = [_entry(entry, choices) for entry in config.methods]
     text = yaml.safe_dump(values, sort_keys=False, width=100, allow_unicode=True)
-    return f"# {NOT_PAID}\n{text}"
+    return f"# {NOT_COVERED}\n{text}"
 
 
 def _epsilons(config: ExperimentConfig, entry: MethodEntry, results: Results) -> list[float]:

@@ -1,4 +1,4 @@
-"""A verdict on every printed cell: a pure function of results, document and tolerances."""
+"""A verdict on every printed cell, from the results, the document and the tolerances."""
 
 from __future__ import annotations
 
@@ -63,9 +63,8 @@ class CellVerdict:
         Difference (measured minus published), interval and equivalence test; None where fewer
         than two splits finished.
     note
-        Why there is no better verdict: the missing splits, the reason of an impossible cell,
-        several results that answer to it. Or
-        "3 of 10 splits" where the protocol is judged on fewer than were printed.
+        Why the verdict is not final: missing splits, several results, or the reason why the cell is
+        impossible. Or "3 of 10 splits" where fewer splits are judged than were printed.
     explanation
         The reviewed reason of a deviation, or None.
     """
@@ -173,7 +172,7 @@ def _compare(
         measured = Sample(
             result.mean(cell.metric), sd, result.splits(cell.metric), result.task.test_share
         )
-        # A figure without a standard deviation enters as exact: nothing is known of its spread.
+        # A mean printed without a standard deviation counts as exact: its spread is not known.
         splits = protocol.splits if cell.std is not None else 1
         published = Sample(cell.mean, cell.std or 0.0, splits, protocol.held_out, cell.half_unit)
         comparison = compare(measured, published, width)

@@ -110,7 +110,7 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
     if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):
         lines.append("[n/m]: n of the m splits that make it complete have finished.")
     if any(entry.clash for entry, _ in entries):
-        lines.append("[n results]: configs differ in its settings, see the notes.")
+        lines.append("[n results]: results of configs with different settings, see the notes.")
     lines += _standing_legend(results, style)
     judged = {e.verdict.verdict for e, _ in entries if style.compare and e.verdict}
     if judged:

@@ -49,7 +49,7 @@ _AUDIT_HEADS = (
 def claim_sheet(claims: Iterable[ClaimVerdict]) -> Sheet:
     """Return the verdict on each sentence that carries numbers."""
     rows = tuple(_claim(found) for found in claims)
-    return Sheet("claim-verdicts", "Sentences that carry numbers", _CLAIM_HEADS, rows)
+    return Sheet("claim-verdicts", "Sentences that state numbers", _CLAIM_HEADS, rows)
 
 
 def _claim(found: ClaimVerdict) -> Row:
@@ -97,12 +97,12 @@ def _spent(spending: Spending) -> Row:
 def _why_not(spending: Spending) -> Cell:
     reasons = {
         "more spent than stated": spending.is_overspent,
-        "unpaid reads": spending.unpaid,
+        "reads not covered by epsilon": spending.unpaid,
         "gaps in the proof": spending.gaps,
         f"{NO_LEDGER}: nothing says what it spends": spending.unverified,
     }
     said = [name for name, found in reasons.items() if found]
-    lines = [f"Read without paying: {text}" for text in spending.unpaid]
+    lines = [f"Read, but not covered by epsilon: {text}" for text in spending.unpaid]
     lines += [f"Gap: {text}" for text in spending.gaps]
     return Cell(", ".join(said), more=tuple(lines))
 

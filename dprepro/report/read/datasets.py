@@ -1,4 +1,4 @@
-"""What tells datasets apart: what their card makes of the data, not the card's name."""
+"""Names of datasets: data of a user's own card differ from built-in data of the same name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOT_BUILTIN = "your card, not the built-in one"
 def dataset_of(task: Task, has_own_card: bool = False) -> str:
     """Return the name that results of a task stand under: the dataset's, told apart if need be.
 
-    Data of a user's card that has the name of a built-in card are other data, and are named so.
+    A user's card may have the name of a built-in card. Its data are then named as the user's.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def builtin_names() -> frozenset[str]:
 
 @cache
 def _fingerprints(name: str) -> frozenset[str]:
-    """Return the fingerprints of a built-in card's data; none if only the data can tell."""
+    """Return the fingerprints of a built-in card's data; none if the card has no checksum."""
     from dprepro.data.card import Card  # loads pandas: only when asked
 
     card = read_model(builtin("datasets") / f"{name}.yaml", Card)  # a file of that name would win

@@ -48,8 +48,8 @@ class HeldJournal:
     def planned(self) -> list[ResultCell]:
         """Return the cells of the plan that no record answers to.
 
-        A plan has keys, not tasks: dataset and the like are those of another record, of the same
-        label if there is one.
+        A plan has keys and no tasks. The other fields of a task are copied from another record, one
+        of the same label if there is one.
         """
         if self.plan is None or not self.entries:
             return []
@@ -128,7 +128,7 @@ def _true_epsilon(records: Iterable[Record]) -> float | None:
 
 
 def told_apart(cells: Sequence[ResultCell]) -> tuple[ResultCell, ...]:
-    """Name several data of one name, none of them built in, by the configs that hold them."""
+    """Name different data of one name by their configs; built-in data keep their name."""
     fingerprints: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for cell in cells:
         if cell.data not in builtin_names():

@@ -67,9 +67,9 @@ def current(
     Parameters
     ----------
     assumed
-        What the config asks for, as far as is known, where the journal states no plan. Its keys do
-        not count, and are left out, if the journal holds none of them: it is then another
-        config's, or older.
+        What the config asks for, as far as is known, where the journal states no plan. If the
+        journal holds none of its keys, the journal is older or another config's, and the keys are
+        left out.
     """
     plan = JournalPlan.stated(contents.plan) if contents.plan else assumed
     if plan is not None and plan.cells is not None:
@@ -82,7 +82,7 @@ def current(
 
 
 def settings(task: Task) -> str:
-    """Return a string that the tasks of one cell share, and only they: all but the split."""
+    """Return all fields of a task but the split, as a string: tasks of one cell share it."""
     fields = {k: v for k, v in task.to_json().items() if k != "split"}
     return json.dumps(fields, sort_keys=True)
 

@@ -1,4 +1,4 @@
-"""From a folder of journals to cells: one method on one dataset at one privacy level."""
+"""Read a folder of journals as cells: one method on one dataset at one privacy level."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Results:
     plans
         What is known of each journal's config, by name.
     planned
-        What a config asks for and none of its journal's records answers. A journal without any
-        record that counts does not tell its dataset, and has none of these.
+        What a config asks for and its journal has no record of. The dataset is that of the
+        journal's other records; a journal without any has no planned cells.
     """
 
     cells: tuple[ResultCell, ...]

@@ -57,9 +57,9 @@ class Spending:
     levels
         In order of the stated epsilon.
     unpaid, gaps
-        Distinct reads without paying and holes in the proof, the fixed seed left out.
+        Distinct reads that epsilon does not cover, and gaps in the proof; without the fixed seed.
     is_seeded
-        Whether a fixed seed was used, as reproductions do: repeatable, never for release.
+        Whether a fixed seed was used, as reproductions do. Such a model must not be released.
     unverified
         The stated epsilons at which the method kept no ledger of its releases; then there are no
         `levels`.
@@ -87,12 +87,12 @@ class Spending:
 
     @property
     def is_overspent(self) -> bool:
-        """Whether more was spent than stated; the accountant is right to a part in a million."""
+        """Whether more was spent than stated, beyond the accountant's relative error of 1e-6."""
         return self.largest_share > 1 + 1e-6
 
     @property
     def stands(self) -> bool:
-        """Whether the stated guarantee holds, but for a fixed seed."""
+        """Whether the stated guarantee holds, apart from a fixed seed."""
         return not (self.unpaid or self.gaps or self.is_overspent or self.unverified)
 
 
@@ -138,7 +138,7 @@ def read_runs(
     """Read the journals of `folder`: all, or those of the configs named.
 
     Records count that the configs asked for at their last run, as in `read_results`, whose
-    parameters these are. One that another journal took over counts once.
+    parameters these are. A record that another journal took over counts once.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def read_runs(
 
 
 def _computation(record: Record) -> object:
-    """Return what two records share if one was taken over: no two runs take the same time."""
+    """Return what identifies a computation: only a record that was taken over has equal times."""
     return record.task.key, record.status, tuple(sorted(record.seconds.items()))
 
 

@@ -95,7 +95,7 @@ def detail(planned: PlannedLedger) -> Renderable:
 
 
 def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
-    """Return one ledger in full: releases, unpaid reads, assumptions, gaps, and the verdict.
+    """Return one ledger in full: releases, assumptions, uncovered reads, gaps, and the verdict.
 
     `of` says in rich markup whose ledger it is.
     """
@@ -105,7 +105,7 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
     ]
     for heading, lines in (
         ("Taken as public", ledger.assumed_public),
-        ("Read without paying", ledger.unpaid),
+        ("Read, but not covered by epsilon", ledger.unpaid),
         ("Gaps in the proof", ledger.gaps),
         ("Changed after the fit, at no cost", ledger.post_processing),
     ):
@@ -165,7 +165,8 @@ def _entries(ledger: Ledger) -> Renderable:
 def _why_not(ledger: Ledger) -> str:
     reasons = []
     if ledger.unpaid:
-        reasons.append(f"{len(ledger.unpaid)} unpaid")
+        reads = len(ledger.unpaid)
+        reasons.append(f"{reads} read{'s' if reads > 1 else ''} not covered by epsilon")
     if ledger.gaps:
         reasons.append(f"{len(ledger.gaps)} gap{'s' if len(ledger.gaps) > 1 else ''}")
     if ledger.is_empty:

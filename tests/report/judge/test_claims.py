@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.published.claims import Claim, load_claims
+from dprepro.published.claims import load_claims
 from dprepro.published.document import load_documents
-from dprepro.report.judge.claims import Outcome, assess, judge_claims
+from dprepro.report.judge.claims import Outcome, judge_claims
 from dprepro.report.judge.verdicts import Verdict, judge_cells
 from dprepro.report.read.metrics import tolerances
 from dprepro.report.read.results import Results
@@ -185,10 +185,3 @@ def test_only_an_unexplained_failure_counts():
     assert found.is_unexplained
     assert not replace(found, explanation="known").is_unexplained
     assert not claim_verdict("best-in-all", measured()).is_unexplained
-
-
-def test_every_kind_of_claim_has_a_rule():
-    for kind in Claim.__subclasses__():
-        assert assess.dispatch(kind) is not assess.dispatch(Claim)
-    with pytest.raises(TypeError, match="no rule"):
-        assess(object(), None, None, {})

@@ -60,7 +60,7 @@ def test_the_best_setting_wins_at_each_epsilon_and_the_first_of_equals(config, t
 
 def test_the_tuned_config_runs_the_winners_and_says_what_is_not_paid(config, tmp_path):
     text = tuned_config(config, choose_settings(config, results(tmp_path)), "adult")
-    assert "not paid for" in text.splitlines()[0]
+    assert "not covered by epsilon" in text.splitlines()[0]
     path = tmp_path / "tuned.yaml"
     path.write_text(text)
     first, second, third = load_config(path).methods

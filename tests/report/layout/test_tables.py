@@ -122,18 +122,6 @@ def test_every_printed_cell_of_a_dataset_stands_in_the_compared_table():
     assert all(shown[c.method, c.epsilon] == c for c in printed)
 
 
-def test_what_answers_to_nothing_printed_gets_tables_of_its_own_by_metric():
-    mine = [
-        measured(0.9, dataset="mine"),
-        measured(0.95, "ebm", math.inf, dataset="mine"),
-        measured(4321.0, metric="rmse", dataset="prices"),
-    ]
-    paper, auc, rmse = tables(*ADULT, *mine)
-    assert paper.paper == "dp-ebm-2021"
-    assert (auc.paper, auc.title) == (None, "AUROC of results that answer to no printed table")
-    assert (rmse.metric.name, rmse.groups[0].dataset) == ("rmse", "prices")
-
-
 @pytest.mark.parametrize(
     ("dataset", "metric", "mean", "decimals"),
     [
@@ -216,28 +204,6 @@ def test_a_config_of_ones_own_stands_apart_from_the_papers_and_under_its_own_nam
     assert [e.label for e in plain] == ["dp-ebm-gdp", "ebm"]
     assert (plain[0].result, private[1].result) == (None, None)
     assert plain[1].result.mean("auc") == pytest.approx(0.9)
-
-
-def test_configs_of_ones_own_that_clash_are_shown_apart():
-    first = own(0.8, "dp-ebm-gdp", 1.0, "a", dataset="shop")
-    second = own(0.9, "dp-ebm-gdp", 1.0, "b", dataset="shop", params={"max_bins": 8})
-    shared = replace(own(0.7, "dpboost", 1.0, dataset="shop"), journals=("a", "b"))
-    table = only_table(first, second, shared)
-    assert [group.title for group in table.groups] == ["shop (a)", "shop (b)"]
-    shown = [[e.result for e in group.rows[0]] for group in table.groups]
-    assert shown == [[first, shared], [second, shared]]
-    assert table.notes == (
-        "shop, dp-ebm-gdp at epsilon 1: a and b differ in their settings "
-        "(max_bins default or 8), and stand apart",
-    )
-
-
-def test_the_metric_is_the_configs_where_nothing_is_printed():
-    both = replace(
-        own(0.9, "mine", 1.0, dataset="shop"), values={"auc": (0.9,), "accuracy": (0.7,)}
-    )
-    assert only_table(replace(both, metric="accuracy")).metric.name == "accuracy"
-    assert only_table(both).metric.name == "auc"
 
 
 def test_printed_tables_can_be_chosen():

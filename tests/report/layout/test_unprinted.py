@@ -1,0 +1,52 @@
+import math
+from dataclasses import replace
+
+from dprepro.report.layout.unprinted import unprinted_tables
+from dprepro.report.read.results import ResultCell
+from tests.report.journals import task
+from tests.report.layout.test_tables import ADULT, measured, only_table, own, tables
+
+
+def test_what_answers_to_nothing_printed_gets_tables_of_its_own_by_metric():
+    mine = [
+        measured(0.9, dataset="mine"),
+        measured(0.95, "ebm", math.inf, dataset="mine"),
+        measured(4321.0, metric="rmse", dataset="prices"),
+    ]
+    paper, auc, rmse = tables(*ADULT, *mine)
+    assert paper.paper == "dp-ebm-2021"
+    assert (auc.paper, auc.title) == (None, "AUROC of results that answer to no printed table")
+    assert (rmse.metric.name, rmse.groups[0].dataset) == ("rmse", "prices")
+
+
+def test_configs_of_ones_own_that_clash_are_shown_apart():
+    first = own(0.8, "dp-ebm-gdp", 1.0, "a", dataset="shop")
+    second = own(0.9, "dp-ebm-gdp", 1.0, "b", dataset="shop", params={"max_bins": 8})
+    shared = replace(own(0.7, "dpboost", 1.0, dataset="shop"), journals=("a", "b"))
+    table = only_table(first, second, shared)
+    assert [group.title for group in table.groups] == ["shop (a)", "shop (b)"]
+    shown = [[e.result for e in group.rows[0]] for group in table.groups]
+    assert shown == [[first, shared], [second, shared]]
+    assert table.notes == (
+        "shop, dp-ebm-gdp at epsilon 1: a and b differ in their settings "
+        "(max_bins default or 8), and stand apart",
+    )
+
+
+def test_the_metric_is_the_configs_where_nothing_is_printed():
+    both = replace(
+        own(0.9, "mine", 1.0, dataset="shop"), values={"auc": (0.9,), "accuracy": (0.7,)}
+    )
+    assert only_table(replace(both, metric="accuracy")).metric.name == "accuracy"
+    assert only_table(both).metric.name == "auc"
+
+
+def test_a_result_without_a_number_stands_beside_the_finished_ones_of_its_dataset():
+    finished = own(0.9, "mine", 1.0, dataset="shop")
+    failed = replace(
+        ResultCell(task("broken", 1.0, dataset="shop"), ("mine",), {}, failed=3, planned=3),
+        papers=frozenset(),
+    )
+    (table,) = unprinted_tables([finished, failed], None, {})
+    assert [column.method for column in table.columns] == ["mine", "broken"]
+    assert unprinted_tables([failed], None, {}) == []
