@@ -10,7 +10,10 @@ from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.report.results import read_results
 from dprepro.report.runs import read_runs
+from tests.in_process import in_process
 from tests.report.journals import records, spread, write
+
+__all__ = ["in_process"]
 
 PLUGIN = """
 from sklearn.linear_model import LogisticRegression
@@ -191,6 +194,7 @@ def test_audit_goes_on_with_the_others(folder):
     assert [line.split()[0] for line in shown.splitlines() if " within" in line] == ["gaussian"]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_run_and_table_end_in_the_mark(folder):
     config = folder / "mine.yaml"
     config.write_text(CONFIG.replace("[claims, dp-logistic-fair]", "[claims]"))
@@ -198,6 +202,7 @@ def test_run_and_table_end_in_the_mark(folder):
     assert "[unverified]" in run("table", "--results", folder / "results", "--format", "markdown")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_the_fitted_estimator_decides_and_an_empty_ledger_is_none(folder):
     """Whatever its entry in METHODS says: the run, tables, the check of ledgers and the page."""
     config, results = folder / "mine.yaml", folder / "results"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, Outlook, look_ahead, run
 from dprepro.experiment.summary import Summary
 from dprepro.methods import registry
+from tests.in_process import InProcess, in_process
 from tests.lab import Lab
+
+__all__ = ["in_process"]
 
 
 class Watch:
@@ -37,27 +40,6 @@ class Watch:
 
     def end(self) -> None:
         self.ended += 1
-
-
-class InProcess:
-    """An executor that runs calls here and now."""
-
-    def __init__(self, jobs: int, time_limit: float | None, warm_up: Any) -> None:
-        self.jobs = jobs
-
-    def submit(self, fn: Any, /, *args: Any, affinity: Any = None) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(fn(*args))
-        return future
-
-    def close(self) -> None: ...
-
-    def kill(self) -> None: ...
-
-
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "LocalExecutor", InProcess)
 
 
 def _run(lab: Lab, config: ExperimentConfig, **options: Any) -> tuple[Summary, Watch]:
