@@ -38,10 +38,10 @@ def loss_grain(noise_multiplier: float) -> float:
     return GRAIN * max(1.0, 1 / noise_multiplier**2)
 
 
-# What the search for the noise tried last is what the ledger then asks for.
+# The ledger asks for a loss that the search for the noise made among its last ones.
 @lru_cache(maxsize=4)
 def sampled_loss(
-    noise_multiplier: float, rate: float, grain: float, exchanged: bool = False
+    noise_multiplier: float, rate: float, grain: float, exchanged: bool
 ) -> pld.PrivacyLossDistribution:
     """Return the privacy loss of one release on a sample of the rows.
 
@@ -70,7 +70,7 @@ def pld_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) 
     """
     if noise_multiplier < LITTLE_NOISE:
         return epsilon_of(math.sqrt(steps) / noise_multiplier, delta)
-    loss = sampled_loss(noise_multiplier, rate, loss_grain(noise_multiplier))
+    loss = sampled_loss(noise_multiplier, rate, loss_grain(noise_multiplier), False)
     return float(loss.self_compose(steps).get_epsilon_for_delta(delta))
 
 
