@@ -111,8 +111,8 @@ def edit(
 
     Example: dprepro edit model.json --feature age --monotone increasing
     """
-    from dprepro.additive.file import load_model, save_model
     from dprepro.additive import editing
+    from dprepro.additive.file import load_model, save_model
     from dprepro.errors import DpreproError
 
     loaded = load_model(model)

@@ -36,9 +36,7 @@ def test_the_network_takes_layers_as_a_list():
 
 
 def test_the_ledger_of_images_is_planned_for_their_number_of_rows():
-    found = {
-        p.task.label: p.ledger for p in planned_ledgers(load_config("mnist"), epsilons=(2.0,))
-    }
+    found = {p.task.label: p.ledger for p in planned_ledgers(load_config("mnist"), epsilons=(2.0,))}
     printed = found["dp-llm"]
     (entry,) = printed.entries
     assert (entry.uses, entry.sampling) == (2400, pytest.approx(500 / 60_000))
