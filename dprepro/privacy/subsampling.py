@@ -74,6 +74,7 @@ def pld_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) 
     return float(loss.self_compose(steps).get_epsilon_for_delta(delta))
 
 
+@lru_cache(maxsize=1024)  # each fit of a case or a grid states the same
 def moments_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
     """Return the epsilon that the moments accountant of Abadi et al. 2016 states at `delta`.
 

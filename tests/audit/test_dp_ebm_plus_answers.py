@@ -100,7 +100,7 @@ def test_the_last_group_of_a_number_counted_without_noise(task, monkeypatch):
         return np.append(noise[:-1], 0.0) if releases.startswith("rows per cell") else noise
 
     monkeypatch.setattr(NoiseSource, "gaussian", changed)
-    assert verdict(task, 1200) is Verdict.EXCEEDED
+    assert verdict(task, 600) is Verdict.EXCEEDED
 
 
 def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
@@ -120,7 +120,7 @@ def test_the_exact_number_of_rows_beside_the_noisy_one(task, monkeypatch):
         return (float(targets.size), *release(self, source, targets, logistic)[1:])
 
     monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_release_totals", exact)
-    assert verdict(task, 1200) is Verdict.EXCEEDED
+    assert verdict(task, 600) is Verdict.EXCEEDED
 
 
 @TASKS
@@ -140,7 +140,7 @@ def test_composition_over_features_forgotten(monkeypatch):
     monkeypatch.setattr(
         BatchBooster, "_feature_shares", lambda self: [self.shares[0]] * len(self.functions)
     )
-    assert verdict("binary", 1200) is Verdict.EXCEEDED
+    assert verdict("binary", 600) is Verdict.EXCEEDED
 
 
 def test_a_sensitivity_of_half_the_truth(monkeypatch):
