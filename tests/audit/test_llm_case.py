@@ -29,4 +29,6 @@ def test_noise_divided_by_the_batch_size_once_too_often(monkeypatch):
         return source, (draw / np.float32(self.batch_size) for draw in noise)
 
     monkeypatch.setattr(DPLLMClassifier, "_draw_noise", thin)
-    assert audit(find_case("dp-llm/sampled", epsilon=EPSILON), 400, seed=2).verdict is Verdict.EXCEEDED
+    assert (
+        audit(find_case("dp-llm/sampled", epsilon=EPSILON), 400, seed=2).verdict is Verdict.EXCEEDED
+    )

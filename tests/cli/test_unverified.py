@@ -11,6 +11,7 @@ from dprepro.methods import registry
 from dprepro.report.results import read_results
 from dprepro.report.runs import read_runs
 from tests.in_process import in_process
+from tests.lab import CARD
 from tests.report.journals import records, spread, write
 
 __all__ = ["in_process"]
@@ -49,15 +50,6 @@ METHODS = [
     method("fails", Fails, keeps_ledger=True),
 ]
 """
-CARD = """
-name: tiny
-task: binary
-file: tiny.csv
-target: y
-positive: "yes"
-features:
-  a: {numeric: [-5, 5]}
-"""
 CONFIG = """
 dataset: tiny.yaml
 metric: auc
@@ -83,8 +75,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "methods" / "mine.py").write_text(PLUGIN)
     (tmp_path / "tiny.yaml").write_text(CARD)
     (tmp_path / "mine.yaml").write_text(CONFIG)
-    rows = "".join(f"{i / 10 - 3},{'yes' if i % 3 else 'no'}\n" for i in range(60))
-    (tmp_path / "tiny.csv").write_text("a,y\n" + rows)
+    rows = "".join(f"{i / 10 - 3},{'uv'[i % 2]},{'yes' if i % 3 else 'no'}\n" for i in range(60))
+    (tmp_path / "tiny.csv").write_text("a,b,y\n" + rows)
     monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(tmp_path / "methods"))
     registry.all_methods.cache_clear()
     yield tmp_path

@@ -265,8 +265,10 @@ def test_the_datasets_folder_may_be_given(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_jobs_order_and_bad_neighbours_do_not_change_results(lab: Lab) -> None:
-    """One worker against two with methods that take their workers down."""
-    _run(lab, _load(lab, name="calm", methods=["noisy", "plain"]), jobs=1)
+    """This process against two workers with methods that take their workers down."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_module, "LocalExecutor", InProcess)
+        _run(lab, _load(lab, name="calm", methods=["noisy", "plain"]), jobs=1)
     calm = lab.records("calm")
     (lab.results / "calm.jsonl").unlink()  # or its results would be taken over
     bad = ["raises", "exits", "sleeps"]
@@ -285,9 +287,9 @@ def test_jobs_order_and_bad_neighbours_do_not_change_results(lab: Lab) -> None:
     assert good == calm
 
 
-def test_a_real_dataset_through_real_workers(lab: Lab) -> None:
+def test_a_real_dataset_through_a_real_worker(lab: Lab) -> None:
     config = _load(lab, dataset="breast-cancer", methods=["logistic-fair"], splits=2)
-    summary, _ = _run(lab, config)
+    summary, _ = _run(lab, config, jobs=1)
     assert summary.failed == 0
     assert summary.tally.mean(("logistic-fair", float("inf"))) > 0.97
 
