@@ -98,7 +98,7 @@ def test_after_an_interrupted_fresh_run_the_command_without_it_goes_on(
 @pytest.mark.usefixtures("in_process")
 def test_nothing_finished_is_lost_to_kills(lab: Lab) -> None:
     config = lab.config(**SLOW)
-    process = lab.start(config, "--jobs", 2)
+    process = lab.start(config, "--jobs", 1)
     _wait(lambda: _written(lab) >= 1)
     second = _invoke(config, "--results", lab.results)
     assert "another run is writing" in str(second.exception)
