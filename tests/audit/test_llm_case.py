@@ -1,14 +1,12 @@
 """The sampled pair of locally linear maps: sound noise passes, and noise divided twice does not."""
 
 import numpy as np
-import pytest
 
 from dprepro.audit import Verdict, audit, find_case
 from dprepro.llm import DPLLMClassifier
 
-# Both look for the same noise, which takes seconds, once a process. At a larger epsilon so few runs
-# could not show an excess.
-pytestmark = pytest.mark.xdist_group("sampled pair")
+# Both look for the same noise, which takes seconds, once. At a larger epsilon so few runs could not
+# show an excess.
 EPSILON = 1.0
 
 

@@ -25,7 +25,6 @@ from dprepro.report.results import Results
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 PAPERS = sorted(load_documents())
-pytestmark = pytest.mark.xdist_group("committed")
 
 
 @cache

@@ -12,10 +12,6 @@ from tests.report.page.pages import hostile_journals, journals, write_page
 __all__ = ["in_process"]
 
 
-# One process: the page is written once.
-pytestmark = pytest.mark.xdist_group("report")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return journals(tmp_path_factory.mktemp("results"))

@@ -54,7 +54,6 @@ def said(tmp_path_factory):
     return dict(zip(commands, json.loads(done.stdout), strict=True))
 
 
-@pytest.mark.xdist_group("without-numba")
 @pytest.mark.parametrize(
     ("arguments", "codes"),
     COMMANDS,

@@ -28,8 +28,6 @@ DELTA = 1e-6
 SPLITS = 5
 COMPOSITIONS = ("gdp", "classic")
 EPSILONS = (0.5, 4.0)
-# One process: each fit of Adult serves all that ask for it.
-ON_ADULT = pytest.mark.xdist_group("Adult beside interpret")
 
 
 def interpret_settings(domain: Domain) -> dict:
@@ -87,7 +85,6 @@ def adult(data_dir):
     return scores
 
 
-@ON_ADULT
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 def test_adult_agrees(adult, composition, epsilon):
@@ -97,7 +94,6 @@ def test_adult_agrees(adult, composition, epsilon):
     assert min(ours) > 0.8
 
 
-@ON_ADULT
 def test_adult_agrees_closely_when_noise_is_small(adult):
     # What is left is the random cuts.
     apart = np.subtract(adult("dprepro", "gdp", 1e5), adult("interpret", "gdp", 1e5))
@@ -105,7 +101,6 @@ def test_adult_agrees_closely_when_noise_is_small(adult):
     assert np.abs(apart).max() < 0.003
 
 
-@ON_ADULT
 def test_criterion_tells_compositions_apart(adult):
     # 2.5 times the noise at the same nominal epsilon: nothing that the criterion should let pass.
     with pytest.raises(AssertionError, match="beside"):
