@@ -1,0 +1,3 @@
+from tests.lab import lab
+
+__all__ = ["lab"]
