@@ -32,8 +32,10 @@ quickstart: install ## Run a small experiment on data that needs no download and
 	$(BIN)/dprepro run quickstart --results out/quickstart
 	$(BIN)/dprepro table --config quickstart --results out/quickstart --compare
 
+# A file stays in one process: what its tests share is made once. In the order of the folders, so
+# that the long files do not come last.
 test: install-dev ## Run the tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 kernels-test: install-dev ## Test how kernels are compiled and kept: they are compiled a dozen times
 	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled

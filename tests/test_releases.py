@@ -23,9 +23,10 @@ from dprepro.experiment.run import Options, look_ahead
 from dprepro.privacy import mechanisms
 from dprepro.privacy.ledger import Ledger
 from tests.data.conftest import Reply, Server, server
+from tests.in_process import in_process
 from tests.private_table import ROWS, SEED, Row, csv_of, rows_of, write_table
 
-__all__ = ["server"]
+__all__ = ["in_process", "server"]
 
 METHODS = ("dp-ebm-gdp", "dp-ebm-joint", "dp-ebm-sound", "dp-ebm-plus")
 TASKS = ("binary", "regression")
@@ -163,6 +164,7 @@ def matches(text: str, candidates: list[set[str]]) -> list[int]:
     return [k for k, digests in enumerate(candidates) if any(digest in text for digest in digests)]
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("checksum", [False, True])
 def test_who_knows_all_rows_but_one_finds_nothing_to_match(tmp_path: Path, checksum: bool) -> None:
     """A table with a checksum in its card is public: there the attack finds the row."""
@@ -186,6 +188,7 @@ def test_who_knows_all_rows_but_one_finds_nothing_to_match(tmp_path: Path, check
         assert matches(notes, candidates) == []
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_journal_of_private_rows_names_what_no_epsilon_covers(tmp_path: Path) -> None:
     config = write_table(tmp_path, "binary", rows_of("binary"), splits=1, methods=[
         "dp-ebm-plus", "ebm", {"method": "dp-ebm-plus", "label": "bad", "params": {"n_epochs": 1}},
@@ -200,6 +203,7 @@ def test_a_journal_of_private_rows_names_what_no_epsilon_covers(tmp_path: Path) 
         assert ROWS not in set(leaves(record))
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_run_on_downloaded_rows_goes_on_while_they_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> None:
@@ -258,6 +262,7 @@ def test_only_what_is_gone_on_with_needs_the_register(
     assert "dp-ebm-plus" in dprepro("ledger", config)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_run_on_private_rows_goes_on_while_rows_and_register_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

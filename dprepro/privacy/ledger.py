@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from dp_accounting import NeighboringRelation, dp_event, rdp
+from dp_accounting import dp_event, rdp
 from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.sensitivity import Adjacency
-from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain
+from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain, sampled_loss
 
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
@@ -313,15 +313,7 @@ def _loss(entry: LedgerEntry, grain: float) -> pld.PrivacyLossDistribution:
             entry.noise_multiplier, value_discretization_interval=grain
         )
     elif entry.mechanism == "gaussian":
-        relation = NeighboringRelation
-        loss = pld.from_gaussian_mechanism(
-            entry.noise_multiplier,
-            sampling_prob=entry.sampling,
-            value_discretization_interval=grain,
-            neighboring_relation=relation.REPLACE_ONE
-            if entry.exchanged
-            else relation.ADD_OR_REMOVE_ONE,
-        )
+        loss = sampled_loss(entry.noise_multiplier, entry.sampling, grain, entry.exchanged)
     else:
         epsilon, delta = entry.budget
         if entry.mechanism == "exponential":

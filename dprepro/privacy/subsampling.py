@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
@@ -37,6 +38,31 @@ def loss_grain(noise_multiplier: float) -> float:
     return GRAIN * max(1.0, 1 / noise_multiplier**2)
 
 
+# The ledger asks for a loss that the search for the noise made among its last ones.
+@lru_cache(maxsize=4)
+def sampled_loss(
+    noise_multiplier: float, rate: float, grain: float, exchanged: bool
+) -> pld.PrivacyLossDistribution:
+    """Return the privacy loss of one release on a sample of the rows.
+
+    Parameters
+    ----------
+    grain
+        Width of the cells that the losses are sorted into.
+    exchanged
+        Whether neighbours exchange a row for another; else one has a row more.
+    """
+    relation = NeighboringRelation
+    return pld.from_gaussian_mechanism(
+        noise_multiplier,
+        sampling_prob=rate,
+        value_discretization_interval=grain,
+        neighboring_relation=relation.REPLACE_ONE if exchanged else relation.ADD_OR_REMOVE_ONE,
+    )
+
+
+# The search for the noise comes back to the same multipliers.
+@lru_cache(maxsize=1024)
 def pld_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
     """Return the epsilon spent at `delta`, by `dp_accounting`'s privacy loss distributions.
 
@@ -44,14 +70,11 @@ def pld_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) 
     """
     if noise_multiplier < LITTLE_NOISE:
         return epsilon_of(math.sqrt(steps) / noise_multiplier, delta)
-    loss = pld.from_gaussian_mechanism(
-        noise_multiplier,
-        sampling_prob=rate,
-        value_discretization_interval=loss_grain(noise_multiplier),
-    )
+    loss = sampled_loss(noise_multiplier, rate, loss_grain(noise_multiplier), False)
     return float(loss.self_compose(steps).get_epsilon_for_delta(delta))
 
 
+@lru_cache(maxsize=1024)  # each fit of a case or a grid states the same
 def moments_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
     """Return the epsilon that the moments accountant of Abadi et al. 2016 states at `delta`.
 

@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
@@ -83,9 +84,10 @@ def load_published(paper: str | None = None, folder: Path = FOLDER) -> list[Publ
     return [cell for cell in cells if cell.paper == paper]
 
 
-def _read(path: Path) -> list[PublishedCell]:
+@cache  # every table and every document asks for all cells
+def _read(path: Path) -> tuple[PublishedCell, ...]:
     if path.name.endswith(_NOT_CELLS):
-        return []
+        return ()
     with path.open(newline="", encoding="utf-8") as lines:
         reader = csv.DictReader(lines)
         if reader.fieldnames != HEADER:
@@ -94,7 +96,7 @@ def _read(path: Path) -> list[PublishedCell]:
             )
         cells = [_cell(row, f"{path}:{reader.line_num}") for row in reader]
     _refuse_repeats(cells, path)
-    return _with_decimals(cells)
+    return tuple(_with_decimals(cells))
 
 
 def _cell(row: dict[str, str | None], where: str) -> PublishedCell:

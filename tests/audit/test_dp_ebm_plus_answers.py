@@ -99,7 +99,7 @@ def test_no_noise_in_totals_or_histograms(task, query, monkeypatch):
 @TASKS
 def test_the_last_group_of_a_number_counted_without_noise(task, monkeypatch):
     spoil(monkeypatch, Histogram, where=-1)
-    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
+    assert verdict(task, 600) is AuditVerdict.EXCEEDED
 
 
 def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
@@ -113,7 +113,7 @@ def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
 @TASKS
 def test_the_exact_number_of_rows_beside_the_noisy_one(task, monkeypatch):
     spoil(monkeypatch, Totals, where=0)
-    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
+    assert verdict(task, 600) is AuditVerdict.EXCEEDED
 
 
 @TASKS

@@ -6,6 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app, main
+from dprepro.config import load_config
+
+METHODS = {entry.method for entry in load_config("quickstart").methods}
 
 
 def run(*arguments):
@@ -15,7 +18,7 @@ def run(*arguments):
 
 
 def test_the_overview_shows_what_is_really_spent_under_both_relations():
-    output = run("adult")
+    output = run("adult", "--method", "dp-ebm-classic", "--method", "dp-logistic")
     (stated,) = [line for line in output.splitlines() if line.startswith("dp-ebm-classic ")]
     assert stated.split() == ["dp-ebm-classic", "zero-out", "0.1622", "0.3313", "0.6783", "1.397",
                               "2.916"]  # fmt: skip
@@ -23,6 +26,11 @@ def test_the_overview_shows_what_is_really_spent_under_both_relations():
         "dp-logistic: the stated guarantee does not hold: 5 reads not covered by epsilon, 1 gap"
         in output
     )
+
+
+def test_the_overview_is_of_every_private_method_of_the_config():
+    starts = [line.split(" ")[0] for line in run("quickstart").splitlines()]
+    assert [start for start in starts if start in METHODS] == ["dp-ebm-gdp", "dp-logistic-fair"]
 
 
 def test_one_method_at_one_epsilon_is_shown_in_full():

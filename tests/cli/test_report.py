@@ -5,8 +5,11 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.errors import DpreproError
+from tests.in_process import in_process
 from tests.private_table import rows_of, write_table
 from tests.report.page.pages import hostile_journals, journals, write_page
+
+__all__ = ["in_process"]
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +102,7 @@ def test_mistakes_are_said(folder, tmp_path):
     assert "cannot be written" in refused("--results", folder, "--output", blocked)
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", ["m.json", "m.local.json"])
 def test_notes_beside_the_model_of_a_private_split_are_not_taken_for_a_model(tmp_path, name):
     methods = [{"method": "dp-ebm-gdp", "params": {"n_epochs": 2}}]

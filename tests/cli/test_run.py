@@ -18,9 +18,10 @@ from dprepro.config import load_config
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
 from dprepro.experiment.worker import DataRef, run_task
+from tests.in_process import in_process
 from tests.lab import Lab, lab
 
-__all__ = ["lab"]
+__all__ = ["in_process", "lab"]
 
 # On five splits: 5 quick tasks and 10 that take half a second in the processes that a lab starts.
 SLOW = {
@@ -54,6 +55,7 @@ def _workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return [c for c in children if "resource_tracker" not in " ".join(c.cmdline())]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_ctrl_c_keeps_what_was_finished_and_the_same_command_goes_on(lab: Lab) -> None:
     config = lab.config(**SLOW)
     process = lab.start(config, "--jobs", 2)
@@ -69,9 +71,9 @@ def test_ctrl_c_keeps_what_was_finished_and_the_same_command_goes_on(lab: Lab) -
     finished = lab.records()
     assert 2 <= len(finished) < 15
 
-    code, output = lab.run(config)
-    assert code == 0
-    assert f"{len(finished)} done before, 0 skipped, {15 - len(finished)} to run" in output
+    again = _invoke(config, "--results", lab.results)
+    assert again.exit_code == 0
+    assert f"{len(finished)} done before, 0 skipped, {15 - len(finished)} to run" in again.output
     assert lab.records() == _uninterrupted(config)
     assert len([line for line in lab.lines() if line["kind"] == "record"]) == 15
 
@@ -93,9 +95,10 @@ def test_after_an_interrupted_fresh_run_the_command_without_it_goes_on(
     assert f"lab: interrupted; {said} from here" in outcome.output
 
 
+@pytest.mark.usefixtures("in_process")
 def test_nothing_finished_is_lost_to_kills(lab: Lab) -> None:
     config = lab.config(**SLOW)
-    process = lab.start(config, "--jobs", 2)
+    process = lab.start(config, "--jobs", 1)
     _wait(lambda: _written(lab) >= 1)
     second = _invoke(config, "--results", lab.results)
     assert "another run is writing" in str(second.exception)
@@ -120,25 +123,26 @@ def test_nothing_finished_is_lost_to_kills(lab: Lab) -> None:
     assert all(records[key] == expected[key] for key in expected.keys() - set(lost))
     assert all(records[key] == record for key, record in finished.items())
 
-    code, _ = lab.run(config, "--retry-failed")
-    assert code == 0
+    assert _invoke(config, "--results", lab.results, "--retry-failed").exit_code == 0
     assert lab.records() == expected
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_full_disk_stops_the_run_and_room_resumes_it(lab: Lab) -> None:
     config = lab.config(methods=["noisy", "plain"])
     limit = 3000  # bytes a file: the environment line and a few records
     code, output = lab.run(
         config,
+        *("--jobs", 1),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
     assert code == 2
     assert "make room, then give the same command again" in output
     assert 0 < len(lab.records()) < 9  # every line parses
 
-    code, output = lab.run(config, "--profile")
-    assert code == 0
-    assert "where the time went" in output
+    again = _invoke(config, "--results", lab.results, "--profile")
+    assert again.exit_code == 0
+    assert "where the time went" in again.output
     assert lab.records() == _uninterrupted(config)
 
 

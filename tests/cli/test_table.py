@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.errors import DpreproError
 from dprepro.experiment.journal import read_journal
+from tests.in_process import in_process
 from tests.lab import lab
 from tests.report.journals import records, spread, write
 
-__all__ = ["lab"]
+__all__ = ["in_process", "lab"]
 
 
 @pytest.fixture
@@ -127,15 +128,17 @@ def test_no_journal_is_read_twice(results, monkeypatch):
     assert sorted(paths) == ["one", "two"]
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("command", ["table", "run"])
 def test_a_torn_line_is_one_line_on_the_screen(lab, command):
     if command == "run":
-        assert lab.run(lab.config())[0] == 0
+        given = ["run", str(lab.config()), "--results", str(lab.results)]
+        assert CliRunner().invoke(app, given).exit_code == 0
     else:
         write(lab.results, "lab", records([0.8, 0.9]))
     path = lab.results / "lab.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    given = ["table"] if command == "table" else ["run", lab.folder / "lab.yaml"]
+    given = ["table"] if command == "table" else ["run", lab.folder / "lab.yaml", "--jobs", 1]
     outcome = subprocess.run(
         [sys.executable, "-m", "dprepro", *map(str, given), "--results", str(lab.results)],
         env=lab.environment, capture_output=True, text=True, check=True,

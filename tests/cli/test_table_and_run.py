@@ -18,7 +18,8 @@ from dprepro.config import load_config
 from dprepro.experiment.run import Options, run
 from dprepro.experiment.summary import Tally
 from dprepro.methods import registry
-from tests.experiment.test_run import Watch, in_process
+from tests.experiment.test_run import Watch
+from tests.in_process import in_process
 from tests.lab import Lab, lab
 
 __all__ = ["in_process", "lab"]

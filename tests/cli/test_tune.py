@@ -6,11 +6,13 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.config import TunedOn, load_config
 from dprepro.errors import DpreproError
+from tests.in_process import in_process
 from tests.lab import Lab, lab
 
-__all__ = ["lab"]
+__all__ = ["in_process", "lab"]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_tuned_config_can_be_run(lab: Lab) -> None:
     methods = [{"method": "lazybb-1r", "grid": {"rounds": [1, 3]}}]
     config = lab.config(methods=methods, epsilons=[8], evaluation="folds")
@@ -26,6 +28,7 @@ def test_a_tuned_config_can_be_run(lab: Lab) -> None:
     )
 
 
+@pytest.mark.usefixtures("in_process")
 def test_the_splits_that_chose_score_nothing_unless_told(lab: Lab) -> None:
     tuned_on = {"dataset": "tiny", "evaluation": "folds", "seed": 7, "splits": 3}
     config = lab.config(methods=["plain"], tuned_on=tuned_on)

@@ -10,7 +10,11 @@ from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.report.read.results import read_results
 from dprepro.report.read.runs import read_runs
+from tests.in_process import in_process
+from tests.lab import CARD
 from tests.report.journals import records, spread, write
+
+__all__ = ["in_process"]
 
 PLUGIN = """
 from sklearn.linear_model import LogisticRegression
@@ -46,15 +50,6 @@ METHODS = [
     method("fails", Fails, keeps_ledger=True),
 ]
 """
-CARD = """
-name: tiny
-task: binary
-file: tiny.csv
-target: y
-positive: "yes"
-features:
-  a: {numeric: [-5, 5]}
-"""
 CONFIG = """
 dataset: tiny.yaml
 metric: auc
@@ -80,8 +75,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "methods" / "mine.py").write_text(PLUGIN)
     (tmp_path / "tiny.yaml").write_text(CARD)
     (tmp_path / "mine.yaml").write_text(CONFIG)
-    rows = "".join(f"{i / 10 - 3},{'yes' if i % 3 else 'no'}\n" for i in range(60))
-    (tmp_path / "tiny.csv").write_text("a,y\n" + rows)
+    rows = "".join(f"{i / 10 - 3},{'uv'[i % 2]},{'yes' if i % 3 else 'no'}\n" for i in range(60))
+    (tmp_path / "tiny.csv").write_text("a,b,y\n" + rows)
     monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(tmp_path / "methods"))
     registry.all_methods.cache_clear()
     yield tmp_path
@@ -192,6 +187,7 @@ def test_audit_goes_on_with_the_others(folder):
     assert [line.split()[0] for line in shown.splitlines() if " within" in line] == ["gaussian"]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_run_and_table_end_in_the_mark(folder):
     config = folder / "mine.yaml"
     config.write_text(CONFIG.replace("[claims, dp-logistic-fair]", "[claims]"))
@@ -199,6 +195,7 @@ def test_run_and_table_end_in_the_mark(folder):
     assert "[unverified]" in run("table", "--results", folder / "results", "--format", "markdown")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_the_fitted_estimator_decides_and_an_empty_ledger_is_none(folder):
     """Whatever its entry in METHODS says: the run, tables, the check of ledgers and the page."""
     config, results = folder / "mine.yaml", folder / "results"

@@ -1,5 +1,7 @@
 """What only reads must work where numba cannot even be imported."""
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,37 +9,58 @@ from pathlib import Path
 import pytest
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
+# One process for all commands: each would spend a second on starting.
 WITHOUT = """
-import sys
+import contextlib, io, json, sys
 sys.modules["numba"] = sys.modules["llvmlite"] = None
 from dprepro.cli import main
-sys.argv[0] = "dprepro"
-main()
+said = []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["dprepro", *arguments]
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    said.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(said))
 """
+COMMANDS = [
+    (("--help",), {0}),
+    (("methods",), {0}),
+    (("methods", "dp-ebm-gdp"), {0}),
+    (("data", "list"), {0}),
+    (("table", "--config", "adult", "--results", "results"), {0}),
+    (("check", "--results", "results"), {0, 1}),
+    (("run", "quickstart", "--dry-run"), {0}),
+]
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """Exit code, output and errors by command."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "results").mkdir()
+    shutil.copy(RESULTS / "adult.jsonl", folder / "results")
+    commands = [arguments for arguments, _ in COMMANDS]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, json.dumps(commands)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+    )
+    return dict(zip(commands, json.loads(done.stdout), strict=True))
 
 
 @pytest.mark.parametrize(
     ("arguments", "codes"),
-    [
-        (("--help",), {0}),
-        (("methods",), {0}),
-        (("methods", "dp-ebm-gdp"), {0}),
-        (("data", "list"), {0}),
-        (("table", "--config", "adult", "--results", RESULTS), {0}),
-        (("check", "--results", RESULTS), {0, 1}),
-        (("run", "quickstart", "--dry-run"), {0}),
-    ],
-    ids=lambda given: " ".join(map(str, given)) if isinstance(given, tuple) else None,
+    COMMANDS,
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else None,
 )
-def test_commands_that_fit_nothing_need_no_numba(arguments, codes, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=None,
-    )
-    assert done.returncode in codes, done.stdout + done.stderr
-    assert "internal error" not in done.stderr
-    assert len(done.stdout) > 200
+def test_commands_that_fit_nothing_need_no_numba(said, arguments, codes):
+    code, out, err = said[arguments]
+    assert code in codes, out + err
+    assert "internal error" not in err
+    assert len(out) > 200

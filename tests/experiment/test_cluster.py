@@ -29,8 +29,6 @@ from tests.experiment import calls
 from tests.experiment.cluster import Cluster
 from tests.lab import Lab
 
-pytestmark = pytest.mark.xdist_group("cluster")
-
 
 @pytest.fixture(scope="module")
 def shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, Outlook, look_ahead, run
 from dprepro.experiment.summary import Summary
 from dprepro.methods import registry
+from tests.in_process import InProcess, in_process
 from tests.lab import Lab
+
+__all__ = ["in_process"]
 
 
 class Watch:
@@ -37,27 +40,6 @@ class Watch:
 
     def end(self) -> None:
         self.ended += 1
-
-
-class InProcess:
-    """An executor that runs calls here and now."""
-
-    def __init__(self, jobs: int, time_limit: float | None, warm_up: Any) -> None:
-        self.jobs = jobs
-
-    def submit(self, fn: Any, /, *args: Any, affinity: Any = None) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(fn(*args))
-        return future
-
-    def close(self) -> None: ...
-
-    def kill(self) -> None: ...
-
-
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "LocalExecutor", InProcess)
 
 
 def _run(lab: Lab, config: ExperimentConfig, **options: Any) -> tuple[Summary, Watch]:
@@ -283,8 +265,10 @@ def test_the_datasets_folder_may_be_given(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_jobs_order_and_bad_neighbours_do_not_change_results(lab: Lab) -> None:
-    """One worker against two with methods that take their workers down."""
-    _run(lab, _load(lab, name="calm", methods=["noisy", "plain"]), jobs=1)
+    """This process against two workers with methods that take their workers down."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_module, "LocalExecutor", InProcess)
+        _run(lab, _load(lab, name="calm", methods=["noisy", "plain"]), jobs=1)
     calm = lab.records("calm")
     (lab.results / "calm.jsonl").unlink()  # or its results would be taken over
     bad = ["raises", "exits", "sleeps"]
@@ -303,9 +287,9 @@ def test_jobs_order_and_bad_neighbours_do_not_change_results(lab: Lab) -> None:
     assert good == calm
 
 
-def test_a_real_dataset_through_real_workers(lab: Lab) -> None:
+def test_a_real_dataset_through_a_real_worker(lab: Lab) -> None:
     config = _load(lab, dataset="breast-cancer", methods=["logistic-fair"], splits=2)
-    summary, _ = _run(lab, config)
+    summary, _ = _run(lab, config, jobs=1)
     assert summary.failed == 0
     assert summary.tally.mean(("logistic-fair", float("inf"))) > 0.97
 

@@ -59,7 +59,8 @@ def test_the_same_task_gives_the_same_record_whatever_ran_before(lab: Lab) -> No
 
 def test_a_null_seed_gives_new_noise_on_the_same_split(lab: Lab) -> None:
     task, data = _task(lab, seed=None)
-    assert run_task(task, data).metrics != run_task(task, data).metrics
+    first = run_task(task, data).metrics  # ranks of 16 rows may agree by chance, not five times
+    assert any(run_task(task, data).metrics != first for _ in range(5))
     plain, data = _task(lab, "plain", seed=None)
     assert run_task(plain, data).metrics == run_task(plain, data).metrics
     assert math.isinf(plain.epsilon)

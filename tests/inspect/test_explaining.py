@@ -20,8 +20,9 @@ delta: 1e-5
 splits: 1
 seed: 1
 methods:
-  - {method: dp-llm, params: &small {n_maps: 3, n_projected: null, epochs: 3, batch_size: 64}}
-  - {method: llm, params: *small}
+  - method: dp-llm
+    params: {n_maps: 3, n_projected: null, epochs: 3, batch_size: 64, accountant: moments}
+  - {method: llm, params: {n_maps: 3, n_projected: null, epochs: 3, batch_size: 64}}
   - {method: mlp, params: {hidden_layer_sizes: [5], max_iter: 3}}
   - ebm
 """

@@ -36,15 +36,13 @@ def test_the_network_takes_layers_as_a_list():
 
 
 def test_the_ledger_of_images_is_planned_for_their_number_of_rows():
-    found = {
-        (p.task.label, p.task.epsilon): p.ledger for p in planned_ledgers(load_config("mnist"))
-    }
-    printed = found["dp-llm", 2.0]
+    found = {p.task.label: p.ledger for p in planned_ledgers(load_config("mnist"), epsilons=(2.0,))}
+    printed = found["dp-llm"]
     (entry,) = printed.entries
     assert (entry.uses, entry.sampling) == (2400, pytest.approx(500 / 60_000))
     assert entry.noise_multiplier == pytest.approx(1.3)
     assert printed.spent_epsilon() == pytest.approx(pld_epsilon(1.3, 500 / 60_000, 2400, 1e-5))
-    assert found["dp-llm-pld", 2.0].spent_epsilon() == pytest.approx(2.0, abs=0.002)
+    assert found["dp-llm-pld"].spent_epsilon() == pytest.approx(2.0, abs=0.002)
     # The random split of a table leaves four fifths of its rows.
     telco = planned_ledgers(load_config("telco"), ("dp-llm",), (1.0,))[0].ledger
     assert telco.entries[0].sampling == pytest.approx(256 / round(0.8 * 7043))

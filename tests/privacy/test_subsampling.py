@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.rdp import RdpAccountant
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -133,6 +134,19 @@ def test_the_noise_is_the_least_that_keeps_the_budget(accountant, epsilon, rate,
 def test_the_tight_accountant_needs_less_noise():
     sigmas = [sampled_sigma(a, 2.0, 1e-5, rate=0.01, steps=400) for a in ("pld", "moments")]
     assert sigmas[0] < 0.95 * sigmas[1]
+
+
+def test_the_search_and_the_ledger_compute_no_loss_twice(monkeypatch):
+    made, make = [], pld.from_gaussian_mechanism
+
+    def note(multiplier, **given):
+        made.append((multiplier, *given.values()))
+        return make(multiplier, **given)
+
+    monkeypatch.setattr(pld, "from_gaussian_mechanism", note)
+    sigma = sampled_sigma("pld", 0.5, 1e-5, rate=0.02, steps=50)
+    assert of_steps(0.02, 50, sigma, 1e-5).spent_epsilon() == pytest.approx(0.5, rel=1e-3)
+    assert len(made) == len(set(made)) > 3
 
 
 def ledger(sampling, uses, sigma=1.1):

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from dprepro.experiment.record import Task
 from dprepro.report.read.datasets import dataset_of
@@ -102,5 +103,9 @@ class ResultCell:
 
     def sd(self, metric: str) -> float | None:
         """Return the sample standard deviation (ddof 1) over splits; None for a single one."""
-        values = self.values[metric]
-        return statistics.stdev(values) if len(values) > 1 else None
+        return _sd(tuple(self.values[metric]))
+
+
+@lru_cache(maxsize=1 << 14)  # exact fractions take long, and a table asks again and again
+def _sd(values: tuple[float, ...]) -> float | None:
+    return statistics.stdev(values) if len(values) > 1 else None

@@ -14,9 +14,6 @@ from selenium.webdriver.support.ui import Select
 
 from tests.report.page.pages import hostile_journals, journals, write_page
 
-# One browser for all: it starts once, on one worker.
-pytestmark = pytest.mark.xdist_group("browser")
-
 OPTIONS = (
     "--headless",
     "--no-sandbox",
