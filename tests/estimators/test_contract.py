@@ -46,6 +46,7 @@ PACKAGE = Path(dprepro.__file__).parent
 CONTRACT = Path("estimators/contract.py")
 
 ELSEWHERE = {
+    "__init__.py": {"importlib.import_module(_MODULES[name])": "the public names, on first use"},
     "audit/cases/__init__.py": {"module": "a module of cases need not have both kinds"},
     "cli/__init__.py": {"module": "a module of the command line need not be a command"},
     "data/card.py": {"source": "fields of a card, by name"},

@@ -333,9 +333,9 @@ def test_workers_are_told_by_a_seal_of_this_run_which_data_are_meant(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Any] = []
-    make = run_module._data_ref
+    make = run_module._data_of
     monkeypatch.setattr(
-        run_module, "_data_ref", lambda *given: told.append(make(*given)) or told[-1]
+        run_module, "_data_of", lambda *given: told.append(make(*given)) or told[-1]
     )
     for name in ("one", "two"):
         config = load_config(lab.config(name, methods=["plain"]))
