@@ -48,7 +48,7 @@ class GradientQuery(Query):
     @property
     def enforced(self) -> float:
         """C: under zero-out a row that leaves takes its own clipped gradient along."""
-        return self.clip
+        return abs(self.clip)  # a negative bound would turn gradients round, at that length
 
 
 @dataclass(frozen=True, eq=False)
