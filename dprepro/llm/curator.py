@@ -37,7 +37,8 @@ class GradientQuery(Query):
     Attributes
     ----------
     theta
-        Where gradients are taken: float32 (M, K, D' + 1), the offset last. The answer is alike.
+        Where gradients are taken: float32 (M, K, D' + 1), the offset last. The answer has the same
+        shape.
     clip
         C: a longer gradient of a row is scaled to this norm, taken over all of theta.
     """
@@ -48,7 +49,7 @@ class GradientQuery(Query):
     @property
     def enforced(self) -> float:
         """C: under zero-out a row that leaves takes its own clipped gradient along."""
-        return abs(self.clip)  # a negative bound would turn gradients round, at that length
+        return abs(self.clip)  # a negative bound reverses gradients and leaves them this norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Noise:
         sigma: the standard deviation of the noise over the clip norm.
     accountant
         A key of `ACCOUNTANTS`, by which all sums must keep the ledger's budget. None checks
-        nothing: the multiplier is somebody's claim, and the ledger shows what it spends.
+        nothing: the user chose the multiplier, and the ledger shows what it spends.
     """
 
     multiplier: float
@@ -77,7 +78,7 @@ class Noise:
     def check(self, plan: Plan, rows: int, ledger: Ledger) -> None:
         """Raise BudgetError if the accountant says that a fit spends more than the ledger states.
 
-        "shuffle" is counted as if batches were Poisson samples, which is a gap of its own.
+        Shuffled batches are counted as Poisson samples here: the gap `SHUFFLED` says so.
         """
         if self.accountant is None:
             return
@@ -139,7 +140,7 @@ class LLMCurator(Curator):
         self._exact = Private(ExactGradients(opened, plan, self._source.generator))
 
     def answer(self, query: GradientQuery) -> Release:
-        """Return the noisy sum over the next batch, float32 like theta.
+        """Return the noisy sum over the next batch, float32 (M, K, D' + 1).
 
         How many rows the batch has stays secret.
 
@@ -158,7 +159,7 @@ class LLMCurator(Curator):
 
 
 def enter_planned(plan: Plan, rows: int, noise: Noise, ledger: Ledger, seed: int | None) -> None:
-    """Write into a ledger what the curator of so many rows would write; there are none here."""
+    """Write into a ledger the entry that the curator of so many rows would write, without rows."""
     _enter(NoiseSource(ledger, seed), (), plan, noise, rows)
 
 
@@ -167,8 +168,8 @@ def _enter(
 ) -> SampledGaussianUses:
     """Enter the sums of all steps.
 
-    A Poisson sample takes a row with probability q at each step. Shuffling takes it once an epoch
-    for certain, or as good as that for the accountant.
+    A Poisson sample takes a row with probability q at each step. Shuffling takes every row once an
+    epoch, which the ledger counts without amplification by sampling.
     """
     steps = plan.steps(rows)
     return SampledGaussianUses(

@@ -215,7 +215,7 @@ class DPLLMClassifier(LocallyLinearMaps):
 
     @property
     def _noise(self) -> Noise:
-        """The calibrated noise; a multiplier that was given is a claim about what it spends."""
+        """The noise to draw. A multiplier that the user gave is not held to the budget."""
         return Noise(
             self.noise_multiplier_, self.accountant if self.noise_multiplier is None else None
         )

@@ -64,7 +64,8 @@ class ExactGradients:
         Parameters
         ----------
         theta
-            Where gradients are taken: float32 (M, K, D' + 1), the offset last. The sum is alike.
+            Where gradients are taken: float32 (M, K, D' + 1), the offset last. The sum has the same
+            shape.
         clip
             Largest norm of a row's gradient; it may be infinite.
         """

@@ -15,7 +15,7 @@ from dprepro.llm.gradients import ExactGradients
 from dprepro.llm.plan import Plan
 
 MeanGradient = Callable[[np.ndarray], np.ndarray]
-"""Takes theta, float32 (M, K, D' + 1); returns the mean gradient of the next batch, alike."""
+"""Takes theta; returns the mean gradient of the next batch there. Both: float32 (M, K, D' + 1)."""
 
 
 class Adam:
@@ -61,10 +61,10 @@ def train(theta: np.ndarray, plan: Plan, rows: int, mean_gradient: MeanGradient)
 
 
 def released_mean(curator: LLMCurator, plan: Plan) -> MeanGradient:
-    """Return what asks a curator for each noisy sum and divides it by the expected batch size L."""
+    """Return a function that asks a curator for a noisy sum and divides it by L, `batch_size`."""
 
     def mean(theta: np.ndarray) -> np.ndarray:
-        # A copy: who hears of a query may keep it, and theta moves on.
+        # A copy: a listener may keep the query, and training changes theta in place.
         query = GradientQuery(plan.clip, 1.0, theta.copy(), plan.clip)
         # Samples differ in size, which is secret: the divisor does not follow it.
         return curator.answer(query).value / np.float32(plan.batch_size)
@@ -73,7 +73,7 @@ def released_mean(curator: LLMCurator, plan: Plan) -> MeanGradient:
 
 
 def exact_mean(gradients: ExactGradients, plan: Plan) -> MeanGradient:
-    """Return what takes each sum without noise and divides it by the size of its batch."""
+    """Return a function that takes a sum without noise and divides it by the size of its batch."""
 
     def mean(theta: np.ndarray) -> np.ndarray:
         total, size = gradients.next_sum(theta, plan.clip)

@@ -78,7 +78,7 @@ def test_no_row_moves_a_sum_by_more_than_the_clip(projected, clip):
 
 
 @pytest.mark.usefixtures("without_noise")
-@pytest.mark.parametrize("fault", ["not clipped", "clipped map by map"])
+@pytest.mark.parametrize("fault", ["not clipped", "clipped to sqrt(M) times as much"])
 def test_planted_faults_of_clipping_are_caught(fault, monkeypatch):
     clipped = maps.score_gradients
 
@@ -260,7 +260,7 @@ def test_training_that_asks_once_more_is_caught(monkeypatch):
 
 
 def test_a_curator_keeps_nothing_of_the_rows_in_the_open():
-    """All that it holds beside private values is as large whether there are 10 rows or 1,000."""
+    """What it holds outside `Private` has the same size for 10 rows and for 1,000."""
     sizes = []
     for n in (10, 1000):
         made = curator(rows(n))

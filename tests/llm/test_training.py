@@ -83,7 +83,7 @@ def test_an_empty_batch_moves_nothing():
     assert not exact_mean(exact, PLAN)(theta()).any()
 
 
-def test_who_hears_of_a_query_may_keep_where_it_was_asked():
+def test_a_query_that_a_listener_keeps_does_not_change_with_training():
     heard = Heard()
     with listening(heard):
         mean = released_mean(curator(), PLAN)
