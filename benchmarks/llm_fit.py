@@ -18,12 +18,11 @@ from machine import describe
 from threadpoolctl import threadpool_limits
 
 from dprepro.llm import DPLLMClassifier
-from dprepro.llm.maps import draw_parameters, draw_projections, squared_norms
-from dprepro.llm.training import Adam, Plan, _gradient
+from dprepro.llm.maps import clipped_sum, draw_parameters, draw_projections, squared_norms
+from dprepro.llm.training import Adam
 
 ROWS, FEATURES, CLASSES, MAPS, PROJECTED, BATCH = 60_000, 784, 10, 30, 300, 500
 CLIP, SIGMA, BETA = 0.5, 1.3, 1 / 30
-PLAN = Plan(1, BATCH, 0.001, 0.8, 5, BETA, CLIP, "poisson")
 # What a step has to multiply out: inputs by filters, twice, and filters by projections, twice.
 STEP_FLOP = 2 * 2 * MAPS * CLASSES * FEATURES * (BATCH + PROJECTED)
 NORMS_FLOP = 2 * ROWS * MAPS * FEATURES * PROJECTED
@@ -85,7 +84,7 @@ def our_step(X: np.ndarray, y: np.ndarray) -> Callable[[], None]:
 
     def step() -> None:
         rows = np.sort(rng.choice(BATCH, BATCH, replace=False))
-        gradient = _gradient(X[rows], y[rows], norms[rows], theta, R, PLAN)
+        gradient = clipped_sum(X[rows], y[rows], norms[rows], theta, R, BETA, CLIP)
         gradient += np.float32(SIGMA * CLIP) * rng.standard_normal(theta.shape, dtype=np.float32)
         gradient /= np.float32(BATCH)
         adam.step(theta, gradient, 0.001)

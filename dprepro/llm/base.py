@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dprepro.estimators.inputs import checked, forget_fit
 from dprepro.estimators.validation import check_integer, check_number, check_share
 from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
+from dprepro.llm.gradients import NumericRows
 from dprepro.llm.maps import (
     INNER_SD,
     LARGEST_INPUT,
@@ -24,7 +25,7 @@ from dprepro.llm.maps import (
     filters_of,
     scores_of,
 )
-from dprepro.llm.training import Plan
+from dprepro.llm.plan import Plan
 
 _ROWS = 4096
 
@@ -65,10 +66,8 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         self.spread = spread
         self.random_state = random_state
 
-    def _read(
-        self, X: Any, y: Any, known: Sequence[Any] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return normalised X, float32 (n, D), and codes, int64 (n,); set ``classes_``.
+    def _read(self, X: Any, y: Any, known: Sequence[Any] | None = None) -> NumericRows:
+        """Return the rows, normalised; set ``classes_``.
 
         `known` are the labels of a domain; None takes those that occur in y.
         """
@@ -80,7 +79,8 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__}: y must hold two classes or more, but it holds 1 class"
             )
-        return self._normalised(X), np.searchsorted(self.classes_, y).astype(np.int64)
+        labels = np.searchsorted(self.classes_, y).astype(np.int64)
+        return NumericRows(self._normalised(X), labels)
 
     def _normalised(self, X: np.ndarray) -> np.ndarray:
         if not (self.centre == 0 and self.spread == 1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,13 @@ from sklearn.base import clone
 from dprepro.data.domain import Domain
 from dprepro.estimators.validation import check_choice, check_number
 from dprepro.llm.base import LocallyLinearMaps
+from dprepro.llm.curator import SHUFFLED, LLMCurator, Noise, Project, enter_planned
+from dprepro.llm.gradients import ExactGradients, NumericRows
 from dprepro.llm.maps import INNER_SD
-from dprepro.llm.training import SAMPLINGS, Plan, train
+from dprepro.llm.plan import SAMPLINGS, Plan
+from dprepro.llm.training import exact_mean, released_mean, train
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import ACCOUNTANTS, moments_epsilon, sampled_sigma
 
@@ -61,12 +63,15 @@ class LLMClassifier(LocallyLinearMaps):
     """
 
     def fit(self, X: Any, y: Any) -> LLMClassifier:
-        """Fit to X, numbers (n, D), and labels y (n,)."""
-        X, labels = self._read(X, y)
+        """Fit to X, numeric (n, D), and labels y (n,)."""
+        rows = self._read(X, y)
         self.check_parameters()
+        plan = self._plan(math.inf, "shuffle")
         generator = np.random.default_rng(self.random_state)
-        theta, projections = self._start(generator, X.shape[1])
-        train(X, labels, theta, projections, self._plan(math.inf, "shuffle"), generator)
+        theta, projections = self._start(generator, self.n_features_in_)
+        gradients = ExactGradients(rows, plan, generator)
+        gradients.project(projections)
+        train(theta, plan, len(rows), exact_mean(gradients, plan))
         self._keep(theta, projections)
         return self
 
@@ -105,7 +110,7 @@ class DPLLMClassifier(LocallyLinearMaps):
     domain : Domain or None
         The labels, given in y themselves or as codes 0, 1, ..., whichever of them occur; and where
         the inputs' scale comes from: what it was read from ends up in the ledger. None takes the
-        labels that occur, which is an unpaid read.
+        labels that occur, which epsilon does not cover.
     n_maps, n_projected, inverse_temperature, epochs, batch_size, learning_rate, decay, decay_every,
     projection_sd, centre, spread
         See `LLMClassifier`. `batch_size` is the expected one, L.
@@ -181,14 +186,18 @@ class DPLLMClassifier(LocallyLinearMaps):
         self.domain = domain
 
     def fit(self, X: Any, y: Any) -> DPLLMClassifier:
-        """Fit to X, numbers (n, D), and labels y (n,)."""
-        X, labels = self._read(X, y, None if self.domain is None else self.domain.target)
+        """Fit to X, numeric (n, D), and labels y (n,)."""
+        rows = self._read(X, y, None if self.domain is None else self.domain.target)
         self.check_parameters()
-        theta_shape = (self.n_maps, len(self.classes_), (self.n_projected or X.shape[1]) + 1)
-        source, noise = self._draw_noise(theta_shape, len(X))
-        theta, projections = self._start(source.public_generator, X.shape[1])
-        plan = self._plan(float(self.clip_norm), self.sampling)
-        train(X, labels, theta, projections, plan, source.generator, noise)
+        return self._train(Private(rows), len(rows))  # the number of rows is public
+
+    def _train(self, private: Private[NumericRows], rows: int) -> DPLLMClassifier:
+        plan = self._calibrate(rows)
+        shape = (self.n_maps, len(self.classes_), (self.n_projected or self.n_features_in_) + 1)
+        curator = LLMCurator(private, shape, plan, self._noise, self.ledger_, self.random_state)
+        theta, projections = self._start(curator.public_generator, self.n_features_in_)
+        curator.tell(Project(projections))
+        train(theta, plan, rows, released_mean(curator, plan))
         self._keep(theta, projections)
         return self
 
@@ -200,31 +209,20 @@ class DPLLMClassifier(LocallyLinearMaps):
         """
         self.check_parameters()
         planned = clone(self)
-        planned._draw_noise((1,), rows)
+        plan = planned._calibrate(rows)
+        enter_planned(plan, rows, planned._noise, planned.ledger_, self.random_state)
         return planned.ledger_
 
-    def _draw_noise(
-        self, shape: tuple[int, ...], rows: int
-    ) -> tuple[NoiseSource, Iterator[np.ndarray]]:
-        """Calibrate; return what draws for this fit, and the noise of its steps."""
-        plan = self._plan(float(self.clip_norm), self.sampling)
-        self._calibrate(plan, rows)
-        source = NoiseSource(self.ledger_, self.random_state)
-        poisson = self.sampling == "poisson"
-        noise = source.sampled_gaussian(
-            shape,
-            releases="sum of a batch's clipped gradients, each step",
-            noise_multiplier=self.noise_multiplier_,
-            sensitivity=float(self.clip_norm),
-            draws=plan.steps(rows),
-            uses=plan.steps(rows) if poisson else plan.epochs,
-            sampling=plan.rate(rows) if poisson else 1.0,
-            budget=self.ledger_.budget,
+    @property
+    def _noise(self) -> Noise:
+        """The noise to draw. A multiplier that the user gave is not held to the budget."""
+        return Noise(
+            self.noise_multiplier_, self.accountant if self.noise_multiplier is None else None
         )
-        return source, noise
 
-    def _calibrate(self, plan: Plan, rows: int) -> None:
+    def _calibrate(self, rows: int) -> Plan:
         """Set the noise multiplier, the figures, and the ledger with its stated epsilon."""
+        plan = self._plan(float(self.clip_norm), self.sampling)
         rate, steps = plan.rate(rows), plan.steps(rows)
         sigma, epsilon = self.noise_multiplier, self.epsilon
         if sigma is None:
@@ -240,24 +238,19 @@ class DPLLMClassifier(LocallyLinearMaps):
             "moments_epsilon": moments_epsilon(sigma, rate, steps, self.delta),
         }
         self.ledger_ = self._open_ledger(float(epsilon))
+        return plan
 
     def _open_ledger(self, epsilon: float) -> Ledger:
         observed = ("labels that occur",) if self.domain is None else self.domain.observed
         known = [] if self.domain is None else ["labels"]
         scale = ["bounds and categories"] if not observed else []
-        gaps = []
-        if self.sampling == "shuffle":
-            gaps.append(
-                "batches are dealt out by shuffling, but the accountant that set the noise takes "
-                "them for Poisson samples: it does not apply"
-            )
         return Ledger(
             epsilon=epsilon,
             delta=self.delta,
             adjacency=ZERO_OUT,
             unpaid=list(observed),
             assumed_public=["number of rows", "number of features", *known, *scale],
-            gaps=gaps,
+            gaps=[SHUFFLED] if self.sampling == "shuffle" else [],
         )
 
     def check_parameters(self) -> None:

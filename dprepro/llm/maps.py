@@ -104,6 +104,43 @@ def squared_norms(X: np.ndarray, projections: np.ndarray | None) -> np.ndarray:
     return np.maximum(norms, least, out=norms)
 
 
+def clipped_sum(
+    X: np.ndarray,
+    labels: np.ndarray,
+    norms: np.ndarray,
+    theta: np.ndarray,
+    projections: np.ndarray | None,
+    beta: float,
+    clip: float,
+) -> np.ndarray:
+    """Return the sum of the rows' gradients, each clipped: float32 (M, K, D' + 1), the offset last.
+
+    Inputs are never projected: theta is carried to the features (w = theta R) and the gradient
+    back, which costs M K D D' instead of M D D' for each row.
+
+    Parameters
+    ----------
+    X, labels
+        Float32 (n, D) and codes, int64 (n,).
+    norms
+        Of the same rows; see `squared_norms`. Not used where `clip` is infinite.
+    theta
+        Float32 (M, K, D' + 1), the offset last.
+    projections
+        R, float32 (M, D', D), or None where D' = D.
+    clip
+        See `score_gradients`; it may be infinite.
+    """
+    filters = filters_of(theta, projections)
+    scores = scores_of(X, filters, theta[..., -1])
+    score_gradients(scores, labels, beta, norms, min(clip, NO_CLIP))
+    flat = scores.reshape(len(X), theta.shape[0] * theta.shape[1])  # a sample may be empty
+    gradient = np.empty_like(theta)
+    gradient[..., :-1] = inner_gradient((flat.T @ X).reshape(filters.shape), projections)
+    gradient[..., -1] = flat.sum(axis=0).reshape(theta.shape[:2])
+    return gradient
+
+
 @kernel("(float32[:, :, ::1], int64[::1], float64, float32[:, ::1], float64)", error_model="numpy")
 def score_gradients(
     scores: np.ndarray, labels: np.ndarray, beta: float, norms: np.ndarray, clip: float

@@ -134,9 +134,16 @@ class SampledGaussianUses:
         ------
         BudgetError
             If as many sums were answered as the mechanism has draws.
+        ValueError
+            If a sum has another shape than the draws: it would be answered several times over.
         """
         noise = next(self._noise, None)
         if noise is None:
             raise BudgetError(f"the mechanism was entered for {self._draws} sums: all are answered")
+        if np.shape(exact) != noise.shape:
+            raise ValueError(
+                f"a sum has the shape {np.shape(exact)}, but the mechanism was entered for sums of "
+                f"the shape {noise.shape}: ask for those"
+            )
         factor = query.charged / self._sensitivity
         return Release(exact + np.float32(factor) * noise, factor * self._scale)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dprepro.audit import AuditVerdict, audit, find_case
-from dprepro.llm import DPLLMClassifier
+from dprepro.privacy.mechanisms import NoiseSource
 
 # Both look for the same noise, which takes seconds, once. At a larger epsilon so few runs could not
 # show an excess.
@@ -20,13 +20,13 @@ def test_samples_maps_and_projections_pass():
 
 
 def test_noise_divided_by_the_batch_size_once_too_often(monkeypatch):
-    drawn = DPLLMClassifier._draw_noise
+    drawn = NoiseSource.sampled_gaussian
 
-    def thin(self, shape, rows):
-        source, noise = drawn(self, shape, rows)
-        return source, (draw / np.float32(self.batch_size) for draw in noise)
+    def thin(self, shape, **settings):
+        batch_size = np.float32(settings["sampling"] * 200)
+        return (draw / batch_size for draw in drawn(self, shape, **settings))
 
-    monkeypatch.setattr(DPLLMClassifier, "_draw_noise", thin)
+    monkeypatch.setattr(NoiseSource, "sampled_gaussian", thin)
     assert (
         audit(find_case("dp-llm/sampled", epsilon=EPSILON), 400, seed=2).verdict
         is AuditVerdict.EXCEEDED

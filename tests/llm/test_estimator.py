@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.llm import DPLLMClassifier, LLMClassifier
+from dprepro.privacy.release import listening
 from dprepro.privacy.subsampling import moments_epsilon, pld_epsilon, sampled_sigma
 
 SMALL = {"n_maps": 2, "n_projected": None, "inverse_temperature": 1.0, "learning_rate": 0.03}
@@ -67,23 +68,38 @@ def test_little_noise_and_no_clipping_come_close_to_no_privacy():
     assert abs(noisy - exact) < 0.03
 
 
+class Heard:
+    """Keeps all releases."""
+
+    def __init__(self):
+        self.releases = []
+
+    def asked(self, query, release):
+        self.releases.append(release)
+
+    def told(self, instruction):
+        pass
+
+
 @pytest.mark.parametrize("projected", [None, 20])
 def test_the_noise_of_a_fit_has_the_scale_that_the_ledger_states(projected, monkeypatch):
-    handed = {}
+    def nothing(X, labels, norms, theta, *_):
+        return np.zeros_like(theta)
 
-    def kept(X, labels, theta, projections, plan, generator, noise):
-        handed.update(theta=theta.shape, clip=plan.clip, draws=np.array([*noise]))
-
-    monkeypatch.setattr("dprepro.llm.estimator.train", kept)
+    monkeypatch.setattr("dprepro.llm.gradients.clipped_sum", nothing)
     X, y = digits()
     model = private(epsilon=None, noise_multiplier=3.0, clip_norm=0.2, n_projected=projected)
-    (entry,) = model.fit(X[:950], y[:950]).ledger_.entries
-    assert (entry.sensitivity, entry.scale) == (handed["clip"], pytest.approx(0.6))
-    assert handed["draws"].shape == (entry.uses, *handed["theta"])
+    heard = Heard()
+    with listening(heard):
+        (entry,) = model.fit(X[:950], y[:950]).ledger_.entries
+    assert (entry.sensitivity, entry.scale) == (0.2, pytest.approx(0.6))
+    assert {release.scale for release in heard.releases} == {entry.scale}
+    noise = np.array([release.value for release in heard.releases])
+    assert noise.shape == (entry.uses, 2, 10, (projected or X.shape[1]) + 1)
     assert entry.uses == 5 * 10
-    assert np.std(handed["draws"]) == pytest.approx(entry.scale, rel=0.02)
-    assert np.abs(np.mean(handed["draws"])) < 0.02
-    steps = np.corrcoef(handed["draws"].reshape(entry.uses, -1))
+    assert np.std(noise) == pytest.approx(entry.scale, rel=0.02)
+    assert np.abs(np.mean(noise)) < 0.02
+    steps = np.corrcoef(noise.reshape(entry.uses, -1))
     assert np.abs(steps - np.eye(entry.uses)).max() < 0.25  # each step has its own
 
 

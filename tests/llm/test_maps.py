@@ -5,6 +5,7 @@ import pytest
 
 from dprepro.llm.maps import (
     class_scores,
+    clipped_sum,
     draw_parameters,
     draw_projections,
     filters_of,
@@ -13,7 +14,6 @@ from dprepro.llm.maps import (
     scores_of,
     squared_norms,
 )
-from dprepro.llm.training import Plan, _gradient
 from tests.llm import naive
 
 ROWS, FEATURES, MAPS, CLASSES = 12, 5, 3, 4
@@ -27,16 +27,12 @@ def problem(projected, seed=0):
     return X, rng.integers(0, CLASSES, ROWS), theta, R
 
 
-def plan(beta, clip):
-    return Plan(1, ROWS, 0.1, 1.0, 1, beta, clip, "poisson")
-
-
 @pytest.mark.parametrize("projected", [True, False])
 @pytest.mark.parametrize("beta", [0.0, 0.3, 2.0])
 @pytest.mark.parametrize("clip", [np.inf, 2.0, 0.1])
 def test_the_gradient_is_the_sum_of_clipped_finite_differences(projected, beta, clip):
     X, labels, theta, R = problem(projected)
-    fast = _gradient(X, labels, squared_norms(X, R), theta, R, plan(beta, clip))
+    fast = clipped_sum(X, labels, squared_norms(X, R), theta, R, beta, clip)
     wide = None if R is None else R.astype(float)
     slow, norms = naive.clipped_sum(X, labels, theta.astype(float), wide, beta, clip)
     np.testing.assert_allclose(fast, slow, atol=5e-4 * np.abs(slow).max())
@@ -52,7 +48,7 @@ def test_no_row_moves_the_sum_by_more_than_the_clip_norm(projected):
         norms = squared_norms(X, R)
         for row in range(ROWS):
             one = slice(row, row + 1)
-            alone = _gradient(X[one], labels[one], norms[one], theta, R, plan(0.3, clip))
+            alone = clipped_sum(X[one], labels[one], norms[one], theta, R, 0.3, clip)
             largest = max(largest, float(np.linalg.norm(alone.astype(float))))
     assert 0.999 * clip < largest <= clip
 
@@ -65,7 +61,7 @@ def test_a_row_too_large_for_float32_adds_at_most_the_clip_norm(projected, size)
     one = slice(3, 4)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = squared_norms(X, R)
-    alone = _gradient(np.nan_to_num(X[one]), labels[one], norms[one], theta, R, plan(0.3, 0.2))
+    alone = clipped_sum(np.nan_to_num(X[one]), labels[one], norms[one], theta, R, 0.3, 0.2)
     assert np.linalg.norm(alone.astype(float)) <= 0.2  # and so it is no NaN
 
 
@@ -95,22 +91,22 @@ def test_a_row_in_the_null_space_of_the_projections_leaves_rounding_within_the_c
     X = (100 * X / np.abs(X).max()).astype(np.float32)
     for row in range(4):
         one, norms = X[row : row + 1], squared_norms(X[row : row + 1], R)
-        alone = _gradient(one, np.array([row]), norms, theta, R, plan(0.3, 1e-3))
+        alone = clipped_sum(one, np.array([row]), norms, theta, R, 0.3, 1e-3)
         assert np.linalg.norm(alone.astype(float)) <= 1e-3
 
 
 def test_leaving_out_a_row_leaves_out_its_gradient_alone():
     X, labels, theta, R = problem(True)
     norms, kept = squared_norms(X, R), np.arange(ROWS) != 3
-    whole = _gradient(X, labels, norms, theta, R, plan(0.3, 0.2))
-    without = _gradient(X[kept], labels[kept], norms[kept], theta, R, plan(0.3, 0.2))
+    whole = clipped_sum(X, labels, norms, theta, R, 0.3, 0.2)
+    without = clipped_sum(X[kept], labels[kept], norms[kept], theta, R, 0.3, 0.2)
     assert np.linalg.norm(whole - without) <= 0.2
 
 
 @pytest.mark.parametrize("projected", [True, False])
 def test_an_empty_sample_adds_nothing(projected):
     X, labels, theta, R = problem(projected)
-    empty = _gradient(X[:0], labels[:0], squared_norms(X, R)[:0], theta, R, plan(0.3, 0.5))
+    empty = clipped_sum(X[:0], labels[:0], squared_norms(X, R)[:0], theta, R, 0.3, 0.5)
     assert empty.shape == theta.shape
     assert not empty.any()
 

@@ -72,3 +72,10 @@ def test_sampled_sums_are_answered_as_often_as_there_are_draws() -> None:
     assert not np.isin(one.value, two.value).any()
     with pytest.raises(BudgetError, match="entered for 2 sums"):
         uses.answer(np.zeros(900, np.float32), Sum(1.5, 1.0))
+
+
+def test_a_sampled_sum_has_the_shape_of_its_noise() -> None:
+    """Else one number would be released again and again, each time with noise of its own."""
+    uses = SampledGaussianUses(source(), (4, 2), draws=2, releases="x", sensitivity=1.5, **SAMPLED)
+    with pytest.raises(ValueError, match=r"the shape \(1, 2\), .* the shape \(4, 2\)"):
+        uses.answer(np.zeros((1, 2), np.float32), Sum(1.5, 1.0))
