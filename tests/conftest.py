@@ -12,7 +12,7 @@ import typer.main
 import typer.testing
 
 from dprepro.compiled.bundle import FOLDER_VARIABLE
-from dprepro.data.places import cache_dir
+from dprepro.cache import cache_dir
 
 ROOT = Path(__file__).resolve().parent.parent
 
