@@ -11,8 +11,8 @@ import pytest
 import typer.main
 import typer.testing
 
+from dprepro.cache import cache_dir
 from dprepro.compiled.bundle import FOLDER_VARIABLE
-from dprepro.data.places import cache_dir
 
 ROOT = Path(__file__).resolve().parent.parent
 

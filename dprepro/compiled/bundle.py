@@ -70,7 +70,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _folder() -> Path:
-    from dprepro.data.places import cache_dir
+    from dprepro.cache import cache_dir
 
     named = os.environ.get(FOLDER_VARIABLE)
     return Path(named).expanduser() if named else cache_dir() / "kernels"

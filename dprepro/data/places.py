@@ -5,18 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import platformdirs
-
+from dprepro.cache import cache_dir
 from dprepro.errors import DpreproError
 
 DATA_VARIABLE = "DPREPRO_DATA"
-CACHE_VARIABLE = "DPREPRO_CACHE"
-
-
-def cache_dir() -> Path:
-    """Return the folder for downloads: ``$DPREPRO_CACHE``, or the user's cache. May not exist."""
-    given = os.environ.get(CACHE_VARIABLE)
-    return Path(given).expanduser() if given else platformdirs.user_cache_path("dprepro")
 
 
 def data_folder(data_dir: Path | None = None) -> Path:

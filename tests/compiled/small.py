@@ -61,8 +61,7 @@ class SmallPackage:
         self.cache = folder / "cache"
         self.package = folder / "source" / "dprepro"
         shutil.copytree(PACKAGE / "compiled", self.package / "compiled")
-        for name in ("__init__.py", "errors.py", "data/places.py"):
-            (self.package / name).parent.mkdir(exist_ok=True)
+        for name in ("__init__.py", "errors.py", "cache.py"):
             shutil.copy(PACKAGE / name, self.package / name)
         for name, text in (("first/callee.py", CALLEE), ("second/caller.py", CALLER)):
             (self.package / name).parent.mkdir()

@@ -5,7 +5,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from dprepro.data.places import cache_dir, data_folder, file_candidates, find_file
+from dprepro.cache import cache_dir
+from dprepro.data.places import data_folder, file_candidates, find_file
 from dprepro.errors import DpreproError
 
 

@@ -1,0 +1,165 @@
+"""Random bits from ChaCha20 (RFC 8439): nobody predicts them who does not know the key.
+
+The state is a uint32 array (33,): the 16 words of the next block's input, the 16 words of the last
+block, and how many of these have been used.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dprepro.compiled import kernel
+from dprepro.exact.wide import product
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_CONSTANTS = (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574)
+"""The first four words of every block's input: "expand 32-byte k", little-endian."""
+
+KEY_BYTES = 32
+
+_BLOCK = 16
+_USED = 2 * _BLOCK
+
+
+class Bits:
+    """A stream of random bits, for the kernels that sample.
+
+    Parameters
+    ----------
+    seed
+        None takes the key from the operating system. A fixed seed makes the stream repeatable, and
+        predictable for whoever knows it.
+
+    Attributes
+    ----------
+    state : uint32 (33,)
+        Kernels draw from it and move it on. Secret: it tells past and future draws.
+
+    Examples
+    --------
+    >>> bits = Bits(seed=1)
+    >>> bits.words(2) == Bits(seed=1).words(2)
+    array([ True,  True])
+    """
+
+    def __init__(self, seed: int | np.random.SeedSequence | None = None) -> None:
+        self.state = start_state(_key(seed))
+
+    def words(self, size: int) -> np.ndarray:
+        """Return uniform words, uint64 (size,)."""
+        drawn = np.empty(size, np.uint64)
+        fill(self.state, drawn)
+        return drawn
+
+    def __repr__(self) -> str:
+        return "Bits(...)"
+
+
+def start_state(key: Sequence[int] | np.ndarray, counter: int = 0, nonce: int = 0) -> np.ndarray:
+    """Return the state before the first draw.
+
+    Parameters
+    ----------
+    key : 8 words of 32 bits
+    counter
+        Of the first block: 64 bits, in words 12 and 13. RFC 8439 has 32 bits there, which would
+        repeat after 256 GiB.
+    nonce
+        64 bits, in words 14 and 15.
+    """
+    state = np.zeros(_USED + 1, np.uint32)
+    low = 2**32 - 1
+    tail = (counter & low, counter >> 32, nonce & low, nonce >> 32)
+    state[:_BLOCK] = (*_CONSTANTS, *(int(word) for word in key), *tail)
+    state[_USED] = _BLOCK
+    return state
+
+
+def _key(seed: int | np.random.SeedSequence | None) -> np.ndarray:
+    if seed is None:
+        return np.frombuffer(os.urandom(KEY_BYTES), dtype="<u4")
+    if not isinstance(seed, np.random.SeedSequence):
+        seed = np.random.SeedSequence(seed)
+    return seed.generate_state(KEY_BYTES // 4)
+
+
+@kernel(inline="always")
+def _rotated(word, by):  # type: ignore[no-untyped-def]
+    return np.uint32((word << np.uint32(by)) | (word >> np.uint32(32 - by)))
+
+
+@kernel(inline="always")
+def _quarter_round(a, b, c, d):  # type: ignore[no-untyped-def]
+    a = np.uint32(a + b)
+    d = _rotated(np.uint32(d ^ a), 16)
+    c = np.uint32(c + d)
+    b = _rotated(np.uint32(b ^ c), 12)
+    a = np.uint32(a + b)
+    d = _rotated(np.uint32(d ^ a), 8)
+    c = np.uint32(c + d)
+    b = _rotated(np.uint32(b ^ c), 7)
+    return a, b, c, d
+
+
+@kernel()
+def _next_block(state):  # type: ignore[no-untyped-def]
+    """Write the next block and step the counter: RFC 8439, section 2.3."""
+    a0, a1, a2, a3 = state[0], state[1], state[2], state[3]
+    b0, b1, b2, b3 = state[4], state[5], state[6], state[7]
+    c0, c1, c2, c3 = state[8], state[9], state[10], state[11]
+    d0, d1, d2, d3 = state[12], state[13], state[14], state[15]
+    for _ in range(10):
+        a0, b0, c0, d0 = _quarter_round(a0, b0, c0, d0)
+        a1, b1, c1, d1 = _quarter_round(a1, b1, c1, d1)
+        a2, b2, c2, d2 = _quarter_round(a2, b2, c2, d2)
+        a3, b3, c3, d3 = _quarter_round(a3, b3, c3, d3)
+        a0, b1, c2, d3 = _quarter_round(a0, b1, c2, d3)
+        a1, b2, c3, d0 = _quarter_round(a1, b2, c3, d0)
+        a2, b3, c0, d1 = _quarter_round(a2, b3, c0, d1)
+        a3, b0, c1, d2 = _quarter_round(a3, b0, c1, d2)
+    words = (a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)
+    for i in range(_BLOCK):
+        state[_BLOCK + i] = np.uint32(words[i] + state[i])
+    state[12] = np.uint32(state[12] + np.uint32(1))
+    if state[12] == 0:
+        state[13] = np.uint32(state[13] + np.uint32(1))
+    state[_USED] = 0
+
+
+@kernel("(uint32[::1],)")
+def next_word(state):  # type: ignore[no-untyped-def]
+    """Return the next uniform word, uint64."""
+    if state[_USED] == _BLOCK:
+        _next_block(state)
+    at = np.int64(state[_USED])
+    state[_USED] = np.uint32(at + 2)
+    low, high = state[_BLOCK + at], state[_BLOCK + at + 1]
+    return np.uint64(low) | (np.uint64(high) << np.uint64(32))
+
+
+@kernel("(uint32[::1], uint64[::1])")
+def fill(state, out):  # type: ignore[no-untyped-def]
+    """Fill with uniform words."""
+    for i in range(out.size):
+        out[i] = next_word(state)
+
+
+@kernel("(uint32[::1], uint64)")
+def below(state, limit):  # type: ignore[no-untyped-def]
+    """Return a uniform uint64 below `limit`, which is at least 1; exactly uniform (Lemire 2019).
+
+    The high word of a uniform word times the limit; words whose low word falls short of 2^64 modulo
+    the limit are drawn again.
+    """
+    limit = np.uint64(limit)
+    high, low = product(next_word(state), limit)
+    if low < limit:
+        rest = (np.uint64(0) - limit) % limit  # 2^64 modulo the limit
+        while low < rest:
+            high, low = product(next_word(state), limit)
+    return high

@@ -1,0 +1,131 @@
+"""The algorithms' probabilities, by going through all bits that they may draw.
+
+`tests.exact.reference` is run with words of one bit, for every string of bits up to a length. What
+has ended has an exact probability, a multiple of a power of 1/2. The rest is not decided yet. The
+stated probability of a value has to lie between what has ended with it and that plus the rest.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.exact import reference
+
+
+class UndecidedError(Exception):
+    """The bits are used up."""
+
+
+def probabilities(draw, length):
+    """Return the values of `draw(words)` with their probabilities, and what is undecided."""
+    found, undecided, waiting = {}, 0.0, [()]
+    while waiting:
+        bits = waiting.pop()
+        try:
+            value = draw(Given(bits))
+        except UndecidedError:
+            undecided += _branch(waiting, bits, length)
+        else:
+            found[value] = found.get(value, 0.0) + 2.0 ** -len(bits)
+    return found, undecided
+
+
+def _branch(waiting, bits, length):
+    if len(bits) == length:
+        return 2.0**-length
+    waiting.extend([(*bits, 0), (*bits, 1)])
+    return 0.0
+
+
+class Given:
+    """An iterator over some bits that raises `UndecidedError` after the last."""
+
+    def __init__(self, bits):
+        self.rest = iter(bits)
+
+    def __next__(self):
+        for bit in self.rest:
+            return bit
+        raise UndecidedError
+
+
+def below(words, limit):
+    """Stand in for `reference.below`, which needs words of more values than the limit."""
+    while True:
+        value = 0
+        for _ in range((limit - 1).bit_length()):
+            value = 2 * value + next(words)
+        if value < limit:
+            return value
+
+
+@pytest.fixture(autouse=True)
+def bits_for_words(monkeypatch):
+    monkeypatch.setattr(reference, "WORD", 2)
+    monkeypatch.setattr(reference, "below", below)
+
+
+def check(found, undecided, stated, at_most):
+    assert sum(found.values()) + undecided == pytest.approx(1, abs=1e-12)
+    assert undecided < at_most
+    for value, probability in stated.items():
+        assert found.get(value, 0.0) <= probability + 1e-12
+        assert probability <= found.get(value, 0.0) + undecided + 1e-12
+
+
+def interval(distribution, value):
+    return float(distribution.cdf(value + 0.5) - distribution.cdf(value - 0.5))
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.0, 1.7])
+def test_rounded_laplace(scale):
+    found, undecided = probabilities(lambda words: reference.rounded_laplace(words, scale), 17)
+    stated = {k: interval(stats.laplace(scale=scale), k) for k in range(-5, 6)}
+    check(found, undecided, stated, 0.2)
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.7])
+def test_rounded_gaussian(scale):
+    borders = reference.cumulative(20)
+    found, undecided = probabilities(
+        lambda words: reference.rounded_gaussian(words, scale, borders), 14
+    )
+    stated = {k: interval(stats.norm(scale=scale), k) for k in range(-5, 6)}
+    check(found, undecided, stated, 0.45)
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_choice(scale):
+    utilities = [0, 2, 1]
+    found, undecided = probabilities(lambda words: reference.choice(words, utilities, scale), 16)
+    weights = np.exp((np.array(utilities) - 2) / scale)
+    check(found, undecided, dict(enumerate(weights / weights.sum())), 0.5)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 16])
+def test_numbers_below_a_limit_from_all_words_of_four_bits(limit, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(reference, "WORD", 16)
+    found = [accepted(word, limit) for word in range(16)]
+    assert len({found.count(value) for value in range(limit)}) == 1
+    assert found.count(None) < limit
+
+
+def accepted(word, limit):
+    try:
+        return reference.below(Given([word]), limit)
+    except UndecidedError:
+        return None
+
+
+def test_exponential_numbers():
+    found, undecided = probabilities(lambda words: reference.exponential(words)[0], 14)
+    check(found, undecided, {k: math.exp(-k) * (1 - math.exp(-1)) for k in range(5)}, 0.25)
+
+
+def test_a_wrong_probability_is_not_between():
+    found, undecided = probabilities(lambda words: reference.exponential(words)[0], 14)
+    with pytest.raises(AssertionError):
+        check(found, undecided, {0: 0.9}, 1.0)

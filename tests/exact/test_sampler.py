@@ -1,0 +1,129 @@
+"""The samplers: against plain Python, against the exact probabilities, against OpenDP."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dprepro.exact import Bits, ExactSampler
+from dprepro.exact.kernels import _CUMULATIVE
+from tests.exact import reference
+
+SCALES = pytest.mark.parametrize("scale", [2.0**-10, 0.3, 1.0, 3.7, 1e6, 2.0**40, 2.0**53 * 0.9])
+ALPHA = 1e-4
+
+
+def pair(seed):
+    """Return a sampler, and the words that it will use."""
+    bits = Bits(seed)
+    key = [int(word) for word in bits.state[4:12]]
+    return ExactSampler(bits), reference.chacha20(key)
+
+
+def borders():
+    return reference.cumulative(len(_CUMULATIVE))
+
+
+@SCALES
+def test_gaussian_noise_is_that_of_the_reference_to_the_last_bit(scale):
+    sampler, words = pair(1)
+    expected = [reference.rounded_gaussian(words, scale, borders()) for _ in range(300)]
+    assert sampler.gaussian(scale, (300,)).tolist() == expected
+
+
+@SCALES
+def test_laplace_noise_is_that_of_the_reference_to_the_last_bit(scale):
+    sampler, words = pair(2)
+    expected = [reference.rounded_laplace(words, scale) for _ in range(300)]
+    assert sampler.laplace(scale, (300,)).tolist() == expected
+
+
+@SCALES
+def test_choices_are_those_of_the_reference(scale):
+    sampler, words = pair(3)
+    utilities = [0, 3, -2, 3, 1]
+    expected = [reference.choice(words, utilities, scale) for _ in range(100)]
+    assert [sampler.choice(np.array(utilities), scale) for _ in range(100)] == expected
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.8, 2.0, 9.5])
+def test_gaussian_noise_has_the_probabilities_of_a_rounded_normal_number(scale):
+    most = math.ceil(4 * scale)
+    edges = np.arange(-most, most + 2) - 0.5
+    probabilities = np.diff(stats.norm.cdf(edges / scale))
+    check(ExactSampler(Bits(4)).gaussian(scale, (10**6,)), most, probabilities)
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.8, 2.0, 9.5])
+def test_laplace_noise_has_the_probabilities_of_a_rounded_laplace_number(scale):
+    most = math.ceil(8 * scale)
+    edges = np.arange(-most, most + 2) - 0.5
+    probabilities = np.diff(stats.laplace.cdf(edges / scale))
+    check(ExactSampler(Bits(5)).laplace(scale, (10**6,)), most, probabilities)
+
+
+def check(draws, most, probabilities):
+    """Compare counts of -most .. most with their probabilities; rare ones count as one."""
+    counts = np.bincount(np.clip(draws, -most - 1, most + 1) + most + 1, minlength=2 * most + 3)
+    expected = np.append(probabilities, 1 - probabilities.sum()) * draws.size
+    found = np.append(counts[1:-1], counts[0] + counts[-1])
+    common = expected >= 10
+    expected = np.append(expected[common], max(expected[~common].sum(), 1e-9))
+    found = np.append(found[common], found[~common].sum())
+    kept = expected > 1
+    assert found[~kept].sum() <= 3
+    assert (
+        stats.chisquare(
+            found[kept], expected[kept] * found[kept].sum() / expected[kept].sum()
+        ).pvalue
+        > ALPHA
+    )
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0, 1e5])
+def test_choices_have_the_probabilities_of_the_exponential_mechanism(scale):
+    sampler = ExactSampler(Bits(6))
+    utilities = (np.array([0, 1, 2, 2, 5]) * max(scale, 1) / 3).astype(np.int64)
+    counts = np.bincount([sampler.choice(utilities, scale) for _ in range(50_000)], minlength=5)
+    weights = np.exp((utilities - utilities.max()) / scale)
+    assert stats.chisquare(counts, weights / weights.sum() * 50_000).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+@pytest.mark.parametrize("scale", [40.0, 3000.0])
+def test_opendp_draws_the_same(mechanism, scale, request):
+    """Theirs are discrete, not rounded; at these scales that differs by less than 1e-4."""
+    theirs = opendp_noise(mechanism, scale, 40_000)
+    ours = getattr(ExactSampler(Bits(7)), mechanism)(scale, (10**6,))
+    edges = np.unique(np.quantile(ours, np.linspace(0, 1, 41)[1:-1]))
+    table = [np.bincount(np.searchsorted(edges, draws), minlength=40) for draws in (ours, theirs)]
+    assert stats.chi2_contingency(table).pvalue > ALPHA
+
+
+def opendp_noise(mechanism, scale, size):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int))
+    if mechanism == "gaussian":
+        measurement = dp.m.make_gaussian(space, dp.l2_distance(T=float), scale=scale)
+    else:
+        measurement = dp.m.make_laplace(space, dp.l1_distance(T=int), scale=scale)
+    return np.array(measurement([0] * size))
+
+
+def test_a_sampler_with_a_wrong_scale_does_not_pass():
+    """The comparison with exact probabilities has power: 1 % too little noise is seen."""
+    most = 40
+    probabilities = np.diff(stats.norm.cdf((np.arange(-most, most + 2) - 0.5) / 10.0))
+    with pytest.raises(AssertionError):
+        check(ExactSampler(Bits(8)).gaussian(9.9, (10**6,)), most, probabilities)
+
+
+@pytest.mark.parametrize("scale", [0.0, 2.0**-11, 2.0**53, math.inf, math.nan, -1.0])
+def test_a_scale_that_no_grid_suits_is_refused(scale):
+    sampler = ExactSampler(Bits(1))
+    for draw in (sampler.gaussian, sampler.laplace):
+        with pytest.raises(ValueError, match="choose a grid"):
+            draw(scale, (1,))
