@@ -6,34 +6,20 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from dprepro.additive.bins import FeatureBins
 from dprepro.additive.editing import check_directions, make_all_monotone
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus.booster import BatchBooster, Function
+from dprepro.data.domain import Domain
+from dprepro.ebm_plus.algorithm import learn
+from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
-from dprepro.ebm_plus.grid import cell_extents, merge_fine
-from dprepro.ebm_plus.groups import agreeing_counts, sum_deviations
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
-from dprepro.ebm_plus.queries import Histogram, Merge, Totals, totals_sensitivity
 from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
+from dprepro.privacy.gdp import check_epsilon_delta
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Release
 from dprepro.privacy.sensitivity import ADD_REMOVE
-
-START_SHARE = 0.01
-"""Share of mu^2 of the number of rows and the sum of targets; `Loss.binning_share` is that of the
-histograms, and the epochs have the rest."""
-
-_EXPECTED, _STANDING_OUT = 4.0, 0.5
-"""Rows of the rarer label that a numeric bin is to hold: at least four, and at least half the
-standard deviation of the noise in its sum of labels."""
 
 
 class _DPEBMPlus(AdditiveModel):
@@ -64,76 +50,14 @@ class _DPEBMPlus(AdditiveModel):
     def _train(
         self, rows: Private[Rows], domain: Domain, loss: Loss
     ) -> tuple[list[Function], float]:
-        """Return the functions and the intercept in the unit of the loss; set ``bins_``."""
+        """Return functions and intercept in the unit of the loss; set what describes the bins."""
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
         curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state)
-        n_rows, start, typical = self._release_totals(curator, loss)
-        share = 1 - START_SHARE - loss.binning_share
-        labels = max(_EXPECTED, _STANDING_OUT * math.sqrt(len(domain.features)) / self._mu(share))
-        histograms = self._release_histograms(curator, domain, loss)
-        functions = self._merge(
-            curator, domain, histograms, n_rows, loss.bin_deviations,
-            loss.fewest_rows(labels, start),
-        )  # fmt: skip
-        deviation = curator.open_epochs(self._mu(share), self.n_epochs, self._budget(share))
-        booster = BatchBooster(
-            curator, [function for function in functions if function.counts.size > 1], loss,
-            rows=n_rows, start=start, typical=typical, deviation=deviation,
-        )  # fmt: skip
-        booster.learn(self.n_epochs)
-        return functions, float(booster.intercept.values[0])
-
-    def _release_totals(self, curator: PlusCurator, loss: Loss) -> tuple[float, float, float]:
-        """Return about how many rows there are, where the intercept starts, and how targets spread.
-
-        The last is the standard deviation of the targets; see `Loss.start`.
-        """
-        curator.open_totals(self._mu(START_SHARE), self._budget(START_SHARE))
-        release = curator.answer(Totals(totals_sensitivity(loss.powers), 1.0, loss.powers))
-        rows = max(release.value[0], release.scale, 10.0)
-        return rows, *loss.start(release.value[1:], rows, release.scale)
-
-    def _release_histograms(
-        self, curator: PlusCurator, domain: Domain, loss: Loss
-    ) -> list[Release]:
-        """Return each feature's noisy `exact_answers`."""
-        share, n_features = loss.binning_share, len(domain.features)
-        curator.open_histograms(self._mu(share), n_features, self._budget(share))
-        return [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
-
-    def _merge(
-        self,
-        curator: PlusCurator,
-        domain: Domain,
-        histograms: list[Release],
-        rows: float,
-        seen: float,
-        fewest: float,
-    ) -> list[Function]:
-        """Set ``bins_`` and ``bin_counts_``; return a function of zeros for each feature."""
-        self.bins_: list[FeatureBins] = []
-        self.bin_counts_: list[np.ndarray] = []
-        functions = []
-        for k, (feature, answers) in enumerate(zip(domain.features, histograms, strict=True)):
-            counts, error = agreeing_counts(feature, answers.value, answers.scale)
-            bins, bin_counts, bin_of_cell = merge_fine(
-                feature, counts, error, rows, seen=seen, fewest=fewest
-            )
-            curator.tell(Merge(k, bin_of_cell, bins.n_bins))
-            self.bins_.append(bins)
-            self.bin_counts_.append(bin_counts)
-            uncertainty = sum_deviations(feature, bin_of_cell, bins.n_bins, error)
-            extents = np.bincount(bin_of_cell, cell_extents(feature), bins.n_bins)
-            ordered = isinstance(feature, NumericFeature)
-            functions.append(Function(k, bin_counts, uncertainty, extents, ordered=ordered))
-        return functions
-
-    def _mu(self, share: float) -> float:
-        return mu_of(self.epsilon, self.delta) * math.sqrt(share)
-
-    def _budget(self, share: float) -> PrivacyBudget:
-        return PrivacyBudget(epsilon_of(self._mu(share), self.delta), self.delta)
+        budget = PrivacyBudget(self.epsilon, self.delta)
+        self.bins_, functions, intercept = learn(curator, domain, loss, budget, self.n_epochs)
+        self.bin_counts_ = [function.counts for function in functions]
+        return functions, intercept
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(
