@@ -99,7 +99,7 @@ def gaussian(deviation, seed=0):
 
 
 def booster(codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noise=None):
-    """Return a booster of features with three bins each, for one epoch; its `Stub` is ``curator``."""
+    """Return a booster of features with three bins each, with its `Stub` as ``curator``."""
     codes = np.asarray(codes)
     functions = [
         Function(
