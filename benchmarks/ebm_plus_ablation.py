@@ -69,7 +69,7 @@ def unsmoothed(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Pri
 def without_jumps(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     models = priors(scales, centres, ordered=ordered)
     kept = models.kinds != JUMPS
-    return Priors(models.variances[kept], models.kinds[kept], models.centres[kept])
+    return Priors(models.squared_scales[kept], models.kinds[kept], models.centres[kept])
 
 
 def forgetful(function: Function, *args: Any) -> None:

@@ -96,26 +96,28 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     noise over sensitivity 1/mu_j, whatever was released before, and the mu_j^2 add up to mu^2, so
     the composition is mu-GDP (Theorems 4 and 5 of Nori et al. 2021, after Dong, Roth, Su 2019):
 
-    1. Number of rows and sum of centred targets, for numbers that of their squares too: a row adds
-       (1, t) or (1, t, t^2), |t| <= 1/2.
-    2. Counts per cell of a public grid for each feature (`fine_grid`), for numbers also per group
-       of neighbouring cells (`grouped_counts`): a row adds a vector of norm 1 to each of the K
+    1. Number of rows and sum of centred targets, for regression also that of their squares: a row
+       adds (1, t) or (1, t, t^2), |t| <= 1/2.
+    2. Counts per cell of a public grid for each feature (`grid`), for numeric features also per
+       group of neighbouring cells (`groups`): a row adds a vector of norm 1 to each of the K
        histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
        is clipped to [-c, c] and goes into one bin, so a query has sensitivity c, and c follows from
-       what is released. For labels it is the largest |y - sigmoid(F)| that F allows to any row when
-       the epoch begins. F then moves, and some residuals pass c: in the first epoch 12 % of the
-       rows of Phishing in an average query and 44 % in one, 4 % and 24 % of Adult, later none
-       (epsilon 0.5 to 8). The same query sums curvatures, |r| (1 - |r|) for a residual r, p (1 - p)
-       if it is not clipped: a part has the norm |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2)
-       <= 1, so that the second answer is nearly free. For numbers, c comes from a noisy histogram
-       of |y - F|, to which a row adds 1 in one cell, itself a query of the epoch. Query q has a
-       share s_q of the epoch's mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
-       shares are fixed when the epoch begins, from what is released, and add up to 1, so that every
-       epoch is mu_e-GDP. Features whose cells all merged into one bin are not asked.
+       what is released. For classification it is the largest |y - sigmoid(F)| that F allows to any
+       row when the epoch begins. F then moves, and some residuals exceed c: in the first epoch 12 %
+       of the rows of Phishing in an average query and 44 % in one, 4 % and 24 % of Adult, later
+       none (epsilon 0.5 to 8). The same query sums curvatures, |r| (1 - |r|) for a residual r,
+       which is p (1 - p) if it is not clipped: a part has the norm
+       |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2) <= 1, so that the second answer is nearly
+       free. For regression, c comes from a noisy histogram of |y - F|, to which a row adds 1 in one
+       cell, itself a query of the epoch. Query q has a share s_q of the epoch's mu_e^2: its noise
+       over its sensitivity is 1/(mu_e sqrt(s_q)). The shares are fixed when the epoch begins, from
+       what is released, and add up to 1, so that every epoch is mu_e-GDP. Features whose cells all
+       merged into one bin are not asked.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
-    the epochs, smoothing of functions by empirical Bayes (`batch_boosting`, `smoothing`).
+    the epochs, smoothing of functions by empirical Bayes. `dprepro.ebm_plus.algorithm` has all of
+    it in order, on one page.
 
     Parameters
     ----------
@@ -183,7 +185,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
 
 class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
-    """Differentially private additive model for numbers, more accurate than DP-EBM.
+    """Differentially private additive model for regression, more accurate than DP-EBM.
 
     Targets are clipped to the domain's target range, learned in units of it from its midpoint, and
     predictions are clipped to it. Residuals are clipped where the noise that this saves and the
@@ -192,7 +194,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
-        """Fit to X (n, K) and numbers y (n,)."""
+        """Fit to X (n, K) and numeric targets y (n,)."""
         rows = read_training_rows(self, X, y, self.domain, "regression")
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")
