@@ -109,6 +109,8 @@ class Function:
             Sums per bin of residuals, and for log loss of curvatures: float64 (1 or 2, B).
         expected : float64 (2, B)
             The target expected of a row in each bin, and its slope: see `lookup`.
+        weight
+            What the answer counts in the averages, relative to the others.
         """
         self._weight += weight
         self._variance += (weight * release.scale) ** 2
@@ -228,9 +230,11 @@ class Booster:
         """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""
         sizes, square = likely_sizes(magnitudes.value, magnitudes.scale, self.rows, self.typical)
         queries = len(self.functions)
-        step = self.deviation * math.sqrt(queries / self.shares.features) if queries else 0.0
-        whole = step * math.sqrt(queries * _AVERAGED / self.n_epochs)
-        self.bound = best_bound(sizes, whole)
+        # The noise of one query if all features get alike; that of all features and epochs.
+        one = self.deviation * math.sqrt(queries / self.shares.features) if queries else 0.0
+        together = one * math.sqrt(queries * _AVERAGED / self.n_epochs)
+        self.bound = best_bound(sizes, together)
+        # At least a tenth of what residuals that are uniform within the bound have.
         self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
 
     # --- in a step ------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class PlainCurator:
         self.bins = {INTERCEPT: (np.zeros(len(y), int), 1)}
         self.queries = []
 
-    # What is left of the budget: the standard deviation of noise for sensitivity 1, share 1.
+    # --- phases: `noise` is the standard deviation for sensitivity 1 and share 1 ------------------
 
     def open_totals(self, mu, budget):
         self.noise = 1 / mu
