@@ -101,6 +101,14 @@ def test_the_page_asks_in_the_order_of_its_docstring(loss):
 
 
 @BOTH
+def test_every_row_has_the_score_that_the_functions_say(loss):
+    plain, _, functions, intercept = page(loss)
+    bins = [plain.bins[k][0] for k in range(len(functions))]
+    parts = [function.values[codes] for function, codes in zip(functions, bins, strict=True)]
+    np.testing.assert_allclose(plain.scores, intercept + sum(parts), atol=1e-5)
+
+
+@BOTH
 def test_all_mu_is_spent_in_the_parts_that_the_docstring_names(loss):
     opened = []
 

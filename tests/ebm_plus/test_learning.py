@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
+from dprepro.ebm_plus import algorithm
 from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.clipping import MAGNITUDES, likely_sizes
@@ -73,6 +74,15 @@ def test_after_the_first_epoch_functions_of_labels_move_half_way(loss, monkeypat
     for before, after, goal in zip(values, values[1:], inferred[1:], strict=False):
         assert np.abs(goal - before).max() > 1e-3
         np.testing.assert_allclose(after, before + stride * (goal - before), atol=1e-9)
+
+
+def test_what_all_bins_share_is_left_to_the_intercept():
+    """Bins of few rows would shrink it more than others, and then differ from them."""
+    codes = np.repeat([[0, 1, 2]], COUNTS.astype(int), axis=1)
+    learner = booster(codes, np.full(codes.size, 0.2), SQUARED, deviation=3.0)
+    (function,) = learner.functions
+    algorithm.step(learner.curator, learner, function, 0.5, 0)
+    np.testing.assert_allclose(function.values, 0, atol=1e-3)
 
 
 @pytest.mark.parametrize(("alike", "epochs", "within"), [(0.0, 16, 0.12), (0.6, 24, 0.25)])
