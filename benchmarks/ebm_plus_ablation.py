@@ -22,11 +22,10 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
-from dprepro.ebm_plus import booster as batch_boosting
-from dprepro.ebm_plus import curator, losses
-from dprepro.ebm_plus import estimator as dp_ebm_plus
+from dprepro.ebm_plus import algorithm, curator, losses
+from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus import grid as fine_grid
-from dprepro.ebm_plus.booster import BatchBooster, Function
+from dprepro.ebm_plus.booster import Booster, Function
 from dprepro.ebm_plus.queries import INTERCEPT, Move
 from dprepro.ebm_plus.smoothing import JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
@@ -70,7 +69,7 @@ def unsmoothed(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Pri
 def without_jumps(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     models = priors(scales, centres, ordered=ordered)
     kept = models.kinds != JUMPS
-    return Priors(models.variances[kept], models.kinds[kept], models.centres[kept])
+    return Priors(models.squared_scales[kept], models.kinds[kept], models.centres[kept])
 
 
 def forgetful(function: Function, *args: Any) -> None:
@@ -98,29 +97,26 @@ class Delaying:
             self.told.append(move)
 
 
-def all_at_once(self: BatchBooster, number: int) -> None:
+def all_at_once(curator: Any, booster: Booster, number: int) -> None:
     """Ask for all features before any moves, as one query of a batched epoch would."""
-    curator, step = self.curator, BatchBooster._step
-    delaying = Delaying(curator)
+    step, delaying = algorithm.step, Delaying(curator)
 
-    def damped(own: BatchBooster, function: Function, share: float, epoch: int) -> None:
+    def damped(asked: Any, own: Booster, function: Function, share: float, number: int) -> None:
         before = function.values
-        step(own, function, share, epoch)
+        step(asked, own, function, share, number)
         if function is not own.intercept:
             # Together the steps of K features overshoot where features go together.
             moved = before + (function.values - before) / np.sqrt(len(own.functions))
             function.values = before
             delaying.told[-1] = Move(function.feature, function.move(moved))
 
-    self.curator = delaying
-    with mock.patch.object(BatchBooster, "_step", damped):
-        whole_epoch(self, number)
-    self.curator = curator
+    with mock.patch.object(algorithm, "step", damped):
+        whole_epoch(delaying, booster, number)
     for move in delaying.told:
         curator.tell(move)
 
 
-whole_epoch = BatchBooster._epoch
+whole_epoch = algorithm.epoch
 
 
 def face_value(self: Function) -> None:
@@ -141,40 +137,40 @@ VARIANTS: dict[str, Variant] = {
     ),
     "cells without groups": lambda: setting(
         mock.patch.object(curator, "exact_answers", lambda _, counts: counts.astype(float)),
-        mock.patch.object(dp_ebm_plus, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
-        mock.patch.object(dp_ebm_plus, "sum_deviations", ungrouped_deviations),
+        mock.patch.object(algorithm, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
+        mock.patch.object(booster_module, "sum_deviations", ungrouped_deviations),
         mock.patch.object(fine_grid, "sum_deviations", ungrouped_deviations),
         mock.patch.object(fine_grid, "variance_steps", lambda cells: np.ones((cells, cells + 1))),
         mock.patch.object(fine_grid, "MISSING_DEVIATION", 1.0),
     ),
     "1.6 % of mu^2 for bins": lambda: setting(*of_both("binning_share", 0.016)),
     "bins whatever the labels": lambda: setting(
-        mock.patch.object(dp_ebm_plus, "_EXPECTED", 0.0),
-        mock.patch.object(dp_ebm_plus, "_STANDING_OUT", 0.0),
+        mock.patch.object(losses, "_EXPECTED", 0.0),
+        mock.patch.object(losses, "_STANDING_OUT", 0.0),
     ),
     "bins whatever their labels' noise": lambda: setting(
-        mock.patch.object(dp_ebm_plus, "_STANDING_OUT", 0.0)
+        mock.patch.object(losses, "_STANDING_OUT", 0.0)
     ),
-    "no jumps": lambda: setting(mock.patch.object(batch_boosting, "priors", without_jumps)),
+    "no jumps": lambda: setting(mock.patch.object(booster_module, "priors", without_jumps)),
     "hardly any smoothing": lambda: setting(
-        mock.patch.object(batch_boosting, "priors", unsmoothed)
+        mock.patch.object(booster_module, "priors", unsmoothed)
     ),
     "no averaging": lambda: setting(
         mock.patch.object(Function, "remember", forgetful),
         *of_both("stride", 1.0),
     ),
     "curvature as expected": lambda: setting(mock.patch.object(losses, "_CERTAIN", np.inf)),
-    "no rows astray": lambda: setting(mock.patch.object(batch_boosting, "_ASTRAY", 0.0)),
-    "even budget": lambda: setting(mock.patch.object(batch_boosting, "EVEN_SHARE", 1.0)),
+    "no rows astray": lambda: setting(mock.patch.object(booster_module, "_ASTRAY", 0.0)),
+    "even budget": lambda: setting(mock.patch.object(booster_module, "EVEN_SHARE", 1.0)),
     "counts at face value": lambda: setting(
         mock.patch.object(Function, "__post_init__", face_value)
     ),
     "sensitivity 1, clipping at R/2": lambda: setting(
-        mock.patch.object(BatchBooster, "_largest_residual", return_value=1.0),
-        mock.patch.object(batch_boosting, "best_bound", return_value=0.5),
+        mock.patch.object(Booster, "largest_residual", return_value=1.0),
+        mock.patch.object(booster_module, "best_bound", return_value=0.5),
     ),
     "labels in whole steps": lambda: setting(*of_both("stride", 1.0)),
-    "all features at once": lambda: setting(mock.patch.object(BatchBooster, "_epoch", all_at_once)),
+    "all features at once": lambda: setting(mock.patch.object(algorithm, "epoch", all_at_once)),
     "4 epochs": lambda: setting(),
     "64 epochs": lambda: setting(),
     "DP-EBM (GDP), public domain": lambda: setting(),

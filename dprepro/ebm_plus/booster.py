@@ -1,58 +1,52 @@
-"""Boosting in few, large steps: one noisy histogram of residuals for each feature and epoch.
+"""What the booster makes of releases: where to clip, what to ask how precisely, where functions go.
 
-A step asks the curator for the sums of clipped residuals in all bins of a feature, for log loss for
-those of their curvature too. The rest is post-processing of the answer. Adding what the released
-functions already explain, the answer of every epoch estimates the same: the sum of the targets in
-each bin. The average over the epochs is as good as one answer with the budget of all, and the
-function follows from it by `smooth`, which shrinks away what may be noise. So no step size has to
-suit epsilon or the number of rows.
+All of it is post-processing: the booster holds released values and never sees a row. The order in
+which things are asked and learned is in `dprepro.ebm_plus.algorithm`.
+
+Every epoch's answer, plus what the released functions already explain, estimates the same thing:
+the sum of the targets in each bin. So the average over the epochs is as good as one answer with
+the budget of all of them, and the function follows from it by `smooth`, which shrinks away what
+may be noise. No step size has to suit epsilon or the number of rows.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
+from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
+from dprepro.ebm_plus.grid import cell_extents
+from dprepro.ebm_plus.groups import sum_deviations
 from dprepro.ebm_plus.losses import Loss, weighted_mean
-from dprepro.ebm_plus.queries import INTERCEPT, Magnitudes, Move, Residuals, Start
-from dprepro.ebm_plus.smoothing import Priors, lookup, priors, smooth
-from dprepro.privacy.release import Instruction, Query, Release
+from dprepro.ebm_plus.queries import INTERCEPT, Residuals
+from dprepro.ebm_plus.smoothing import Priors, priors, smooth
+from dprepro.privacy.release import Release
 
 INTERCEPT_WEIGHT = 0.5
-"""mu^2 of the intercept's query, where that of the mean feature's is 1."""
+"""mu^2 of the intercept's query, where that of the mean feature's query is 1."""
 
 EVEN_SHARE = 0.25
-"""Share of the features' mu^2 that all get alike. The rest goes by the size of the functions."""
+"""Part of the features' mu^2 that is divided evenly. The rest goes by the size of the functions."""
 
 _AVERAGED = 4 / 3
-"""Variance of an average whose weights grow evenly, where that of the plain average is 1."""
+"""Variance of an average of n answers weighted 1, 2, ..., n over that of their plain average, for
+large n."""
 
 _SCALES = 3.0 ** np.arange(-4, 3)
-"""Sizes that a function may have, in the unit of `Loss.scales`."""
+"""Sizes that a function may have a priori, in the unit of `Loss.scales`."""
 
 _ASTRAY = 0.1
-"""Log loss: share of the rarer label's rows that may lie anywhere between the public bounds."""
+"""Log loss: rows of the rarer label that may lie anywhere between the public bounds, as a share of
+all rows with that label."""
 
 _CAUTION = 0.5
-"""Standard deviations of its noise by which a count is raised before a step divides by it: a step
-that is too small is made up for by later ones, and one that is too large may not be."""
-
-
-class Asks(Protocol):
-    """The curator, as a booster sees it."""
-
-    def answer(self, query: Query) -> Release:
-        """Answer a query."""
-        ...
-
-    def tell(self, instruction: Instruction) -> None:
-        """Do what an instruction says."""
-        ...
+"""Counts are raised by this many standard deviations of their noise before a step divides by them.
+Later steps make up for one that is too small; one that is too large may do lasting harm."""
 
 
 @dataclass
@@ -64,14 +58,15 @@ class Function:
     feature
         The number of the feature, or `INTERCEPT`.
     counts, uncertainty : float64 (B,)
-        Noisy rows a bin, positive, and the standard deviation of the noise in them.
+        Noisy number of rows in each bin, positive, and the standard deviation of its noise.
     extents : float64 (B,)
-        Shares of the public range: a bin's width over that of the bounds, or one over the number of
-        categories.
+        Each bin's share of the public range: its width over that of the bounds, or its categories
+        over all categories.
     ordered
-        Whether neighbouring bins are neighbours in value.
+        Whether bins next to each other are next to each other in value.
     values, deviations : float64 (B,)
-        f as it stands, mean zero under `counts`, and its standard deviation a posteriori.
+        The function as it stands, and its standard deviation a posteriori. The mean over the rows
+        is zero, except for the intercept.
     """
 
     feature: int
@@ -85,27 +80,53 @@ class Function:
         self._answers = np.zeros((4, self.counts.size))
         self._weight = self._variance = 0.0
 
-    def remember(
-        self, answers: np.ndarray, expected: np.ndarray, weight: float, deviation: float
-    ) -> None:
-        """Add to the averages an answer, and what was expected of one row in each bin.
+    @classmethod
+    def over_bins(
+        cls, k: int, feature: Feature, counts: np.ndarray, bin_of_cell: np.ndarray, noise: float
+    ) -> Function:
+        """Return a function of zeros over merged bins.
 
-        Both are float64 (2, B): residuals or targets, and curvatures; `deviation` is the standard
-        deviation of the noise in the answer.
+        Parameters
+        ----------
+        k
+            The number of the feature.
+        feature, counts, bin_of_cell
+            The feature; the rows of its bins, and each cell's bin, as `merge_fine` returns them.
+        noise
+            As `agreeing_counts` returns it.
+        """
+        uncertainty = sum_deviations(feature, bin_of_cell, counts.size, noise)
+        extents = np.bincount(bin_of_cell, cell_extents(feature), counts.size)
+        ordered = isinstance(feature, NumericFeature)
+        return cls(k, counts, uncertainty, extents, ordered=ordered)
+
+    def remember(self, release: Release, expected: np.ndarray, weight: float) -> None:
+        """Add an answer to the weighted averages, and what was expected of a row when it was asked.
+
+        Parameters
+        ----------
+        release
+            Sums per bin of residuals, and for log loss of curvatures: float64 (1 or 2, B).
+        expected : float64 (2, B)
+            The target expected of a row in each bin, and its slope: see `lookup`.
+        weight
+            What the answer counts in the averages, relative to the others.
         """
         self._weight += weight
-        self._variance += (weight * deviation) ** 2
-        self._answers += weight * np.concatenate([answers, expected])
+        self._variance += (weight * release.scale) ** 2
+        curvatures = np.zeros((2 - len(release.value), self.counts.size))
+        self._answers += weight * np.concatenate([release.value, curvatures, expected])
 
     def averages(self) -> tuple[np.ndarray, float]:
-        """Return residuals, curvatures and the two expectations (4, B), and the variance of noise.
+        """Return the averages of all answers so far, and the variance of the noise in them.
 
-        The variance is that of the first two.
+        The averages are float64 (4, B): sums of residuals, sums of curvatures (zeros where they are
+        not asked for), expected targets, expected slopes. Only the first two have noise.
         """
         return self._answers / self._weight, self._variance / self._weight**2
 
     def move(self, values: np.ndarray) -> np.ndarray:
-        """Set the values and return their change, float32 (B,)."""
+        """Set the values, float64 (B,), and return their change, float32 (B,)."""
         change = (values - self.values).astype(np.float32)
         self.values = values
         return change
@@ -116,169 +137,159 @@ class Function:
         return weighted_mean((self.values - mean) ** 2, self.counts)
 
 
-def query_shares(n_features: int, loss: Loss) -> tuple[float, float, float]:
-    """Return the shares of an epoch's mu^2: all features', the intercept's, the magnitudes'.
+class Shares(NamedTuple):
+    """How an epoch's mu^2 is divided: all features together, the intercept, the magnitudes."""
 
-    Gaussian queries of mu_1, mu_2, ... make one of mu^2 = mu_1^2 + mu_2^2 + ... together, whether
-    they are asked at once or one after another: an epoch is one mechanism in the ledger.
+    features: float
+    intercept: float
+    magnitudes: float
+
+
+def query_shares(n_features: int, loss: Loss) -> Shares:
+    """Return the shares of an epoch's mu^2; they add up to 1.
+
+    Gaussian queries of mu_1, mu_2, ... together have mu^2 = mu_1^2 + mu_2^2 + ..., whether they are
+    asked at once or one after another: so an epoch is one mechanism in the ledger.
     """
     total = n_features + INTERCEPT_WEIGHT + loss.sizes_weight
-    return n_features / total, INTERCEPT_WEIGHT / total, loss.sizes_weight / total
+    return Shares(n_features / total, INTERCEPT_WEIGHT / total, loss.sizes_weight / total)
 
 
-class BatchBooster:
-    """Learns an intercept and functions of the features from noisy sums. It never sees a row.
+@dataclass
+class Booster:
+    """The intercept and the functions of the features while they are learned.
 
-    Parameters
+    Attributes
     ----------
-    curator
-        Answers queries, with its epochs open.
     functions
-        One a feature with at least two bins, which the curator has been told.
+        One for each feature with at least two bins.
+    loss
+        What is minimised.
     rows
-        How many rows there are, about.
+        About how many rows there are.
     start
         First value of the intercept.
     typical
         About what standard deviation the targets have; log loss does not need it.
     deviation
-        Noise of an epoch as a whole: standard deviation of a query of sensitivity 1 that
-        has all of the epoch's mu^2.
+        Noise of an epoch as a whole: the standard deviation of a query of sensitivity 1 that gets
+        all of the epoch's mu^2.
+    n_epochs
+        How many epochs there are in all.
+    intercept
+        A function with a single bin.
+    shares
+        How every epoch's mu^2 is divided.
+    bound, mean_square
+        Where residuals are clipped in this epoch, and for squared error the mean of their squares.
     """
 
-    def __init__(
-        self,
-        curator: Asks,
-        functions: list[Function],
-        loss: Loss,
-        *,
-        rows: float,
-        start: float,
-        typical: float,
-        deviation: float,
-    ) -> None:
-        self.curator = curator
-        self.loss = loss
-        self.rows = rows
-        self.functions = functions
-        self.typical = typical
+    functions: list[Function]
+    loss: Loss
+    rows: float
+    start: float
+    typical: float
+    deviation: float
+    n_epochs: int
+
+    def __post_init__(self) -> None:
         self.intercept = Function(
-            INTERCEPT, np.array([rows]), np.zeros(1), np.ones(1), ordered=False
+            INTERCEPT, np.array([self.rows]), np.zeros(1), np.ones(1), ordered=False
         )  # fmt: skip
-        self.intercept.values[:] = start
-        curator.tell(Start(start))
-        self.shares = query_shares(len(functions), loss)
-        self._deviation = deviation
-        self.bound = 1.0
-        self._mean_square = 0.25
+        self.intercept.values[:] = self.start
+        self.shares = query_shares(len(self.functions), self.loss)
+        self.bound, self.mean_square = 1.0, 0.25
 
-    def learn(self, n_epochs: int) -> None:
-        """Ask every query once an epoch."""
-        self._epochs = n_epochs
-        for number in range(n_epochs):
-            self._epoch(number)
+    # --- before an epoch ------------------------------------------------------------------------
 
-    def _epoch(self, number: int) -> None:
-        if self.loss.sizes_weight:
-            self._ask_for_bound()
-        else:
-            self.bound = self._largest_residual()
-        shares = [self.shares[1], *self._feature_shares()]
-        for function, share in zip([self.intercept, *self.functions], shares, strict=True):
-            self._step(function, share, number)
-
-    def _feature_shares(self) -> list[float]:
+    def feature_shares(self) -> list[float]:
         """Return each feature's share of the epoch's mu^2: a part alike, the rest by size.
 
-        The size is the root mean square a posteriori of what has been released, so that the shares
-        are fixed before the epoch asks anything: they add up to the same in every epoch.
+        The size is the root mean square a posteriori of what has been released. The shares are
+        fixed before the epoch asks anything, so that they add up to the same in every epoch.
         """
-        sizes = np.array(
-            [
-                math.sqrt(f.spread() + weighted_mean(f.deviations**2, f.counts))
-                for f in self.functions
-            ]
-        )
+        squares = [f.spread() + weighted_mean(f.deviations**2, f.counts) for f in self.functions]
+        sizes = np.sqrt(squares)
         if not sizes.any():
             sizes[:] = 1.0
         even = EVEN_SHARE / max(sizes.size, 1)
         shares = even + (1 - EVEN_SHARE) * sizes / sizes.sum()
-        return list(self.shares[0] * shares)
+        return list(self.shares.features * shares)
 
-    # --- bounds ---------------------------------------------------------------------------------
+    def largest_residual(self) -> float:
+        """Return the bound that the released functions set to |y - sigmoid(F)| of every row.
 
-    def _largest_residual(self) -> float:
-        """Return the bound of |y - sigmoid(F)| that the released functions set to every row.
-
-        They move within the epoch that begins with it. What then passes it is clipped.
+        The functions move within the epoch that begins with it. What then exceeds it is clipped.
         """
         start = float(self.intercept.values[0])
         highest = start + sum(function.values.max() for function in self.functions)
         lowest = start + sum(function.values.min() for function in self.functions)
         return float(expit(max(highest, -lowest)))
 
-    def _ask_for_bound(self) -> None:
+    def choose_bound(self, magnitudes: Release) -> None:
         """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""
-        release = self.curator.answer(Magnitudes(1.0, self.shares[2]))
-        sizes, square = likely_sizes(release.value, release.scale, self.rows, self.typical)
+        sizes, square = likely_sizes(magnitudes.value, magnitudes.scale, self.rows, self.typical)
         queries = len(self.functions)
-        step = self._deviation * math.sqrt(queries / self.shares[0]) if queries else 0.0
-        whole = step * math.sqrt(queries * _AVERAGED / self._epochs)
-        self.bound = best_bound(sizes, whole)
-        self._mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
+        # The noise of one query if all features get alike; that of all features and epochs.
+        one = self.deviation * math.sqrt(queries / self.shares.features) if queries else 0.0
+        together = one * math.sqrt(queries * _AVERAGED / self.n_epochs)
+        self.bound = best_bound(sizes, together)
+        # At least a tenth of what residuals that are uniform within the bound have.
+        self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
 
-    # --- steps ----------------------------------------------------------------------------------
+    # --- in a step ------------------------------------------------------------------------------
 
-    def _step(self, function: Function, share: float, number: int) -> None:
-        """Ask for a function's residuals, and set it to what all answers so far say."""
-        table = self._table(function)
-        now = lookup(table, function.values)
-        release = self._ask(function, share)
-        # Later epochs count more: the other functions are closer to what they will be.
-        function.remember(_two(release.value), now, (number + 1) * share, release.scale)
-        totals, variances, counts = self._evidence(function, now)
+    def table(self, function: Function) -> np.ndarray:
+        """Tabulate what is expected of a row's target, given the function's value; see `lookup`."""
+        intercept = 0.0 if function is self.intercept else float(self.intercept.values[0])
+        others = sum(other.spread() for other in self.functions if other is not function)
+        return self.loss.table(intercept, others)
+
+    def residuals_of(self, function: Function, share: float) -> Residuals:
+        """Return the query for a function's residuals, charged for what its bound lets through."""
+        bound = self.bound
+        if function is self.intercept:
+            bound = self.loss.intercept_bound(bound, self.typical)
+        return Residuals(self.loss.part_norm(bound), share, function.feature, bound, self.loss)
+
+    def infer(
+        self, function: Function, table: np.ndarray, expected: np.ndarray, number: int
+    ) -> np.ndarray:
+        """Set a function's deviations, and return the values, float64 (B,), that it moves to.
+
+        Parameters
+        ----------
+        table, expected
+            See `table`, and `lookup` at the function's values.
+        number
+            Of the epoch, from 0.
+        """
+        totals, variances, counts = self._evidence(function, expected)
         values, spreads = smooth(
             totals, variances, counts, table, self._priors(function), function.values
         )
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
-        if function is not self.intercept:
-            inferred = values - weighted_mean(values, function.counts)
-            stride = self.loss.stride if number > 0 else 1.0
-            values = function.values + stride * (inferred - function.values)
-        self.curator.tell(Move(function.feature, function.move(values)))
-
-    def _ask(self, function: Function, share: float) -> Release:
-        """Return noisy sums, float64 (answers, B)."""
-        bound = self.bound
         if function is self.intercept:
-            bound = self.loss.intercept_bound(bound, self.typical)
-        charged = self.loss.part_norm(bound)
-        return self.curator.answer(Residuals(charged, share, function.feature, bound, self.loss))
+            return values
+        centred = values - weighted_mean(values, function.counts)
+        stride = self.loss.stride if number > 0 else 1.0
+        return function.values + stride * (centred - function.values)
 
     def _evidence(
-        self, function: Function, now: np.ndarray
+        self, function: Function, expected: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what the targets of each bin add up to, its variance, and rows, float64 (B,).
-
-        `now` is what is expected of one row, see `lookup`.
-        """
-        (residuals, curvatures, expected, slopes), variance = function.averages()
-        # A count too high makes steps too small, which later ones make up for.
+        """Return the sum of the targets in each bin, its variance, and rows, each float64 (B,)."""
+        (residuals, curvatures, targets, slopes), variance = function.averages()
         counts = function.counts + _CAUTION * function.uncertainty
         counts = self.loss.trusted_counts(counts, slopes, curvatures, math.sqrt(variance))
-        totals = residuals + counts * expected
-        curvature = counts * now[1]
-        variances = variance + curvature * self.loss.sampling_variance(self._mean_square)
+        totals = residuals + counts * targets
+        curvature = counts * expected[1]
+        variances = variance + curvature * self.loss.sampling_variance(self.mean_square)
         if function is not self.intercept:
-            # The level is the intercept's.
-            level = self.loss.level(totals, counts * now[0], curvature, variances)
+            # What all bins share is for the intercept to learn.
+            level = self.loss.level(totals, counts * expected[0], curvature, variances)
             totals = totals - curvature * level
         return totals, variances, counts
-
-    def _table(self, function: Function) -> np.ndarray:
-        intercept = 0.0 if function is self.intercept else float(self.intercept.values[0])
-        others = sum(other.spread() for other in self.functions if other is not function)
-        return self.loss.table(intercept, others)
 
     def _priors(self, function: Function) -> Priors:
         centres = np.zeros((1, function.counts.size))
@@ -290,21 +301,15 @@ class BatchBooster:
         return priors(scales, centres, ordered=function.ordered)
 
     def _odds_of_strays(self, function: Function) -> np.ndarray:
-        """Return a second guess of the function, float64 (B,): its rows are partly strays.
+        """Return a second guess of the function, float64 (B,): some of its rows are strays.
 
-        Some rows, half of them of either label, are taken to lie anywhere in the public range. In
-        a bin with hardly any row both labels are then equally likely, which is far from the mean
-        where one label is rare. The evidence decides between this guess and no effect. There are
-        twice `_ASTRAY` as many strays as rows of the rarer label.
+        Strays lie anywhere in the public range, and half of them have either label. In a bin with
+        hardly any other row, both labels are then equally likely, which is far from the mean where
+        one label is rare. There are 2 `_ASTRAY` n min(p, 1 - p) strays among n rows with the share
+        p of positive labels. The evidence decides between this guess and no effect.
         """
         p = float(np.clip(expit(self.intercept.values[0]), 1e-6, 1 - 1e-6))
         astray = 2 * _ASTRAY * min(p, 1 - p) * self.rows * function.extents
         rates = (function.counts * p + astray / 2) / (function.counts + astray)
         odds = np.log(rates / (1 - rates))
         return odds - weighted_mean(odds, function.counts)
-
-
-def _two(answers: np.ndarray) -> np.ndarray:
-    """Return answers as float64 (2, B), with zeros for curvatures that were not asked for."""
-    missing = np.zeros((2 - len(answers), answers.shape[1]))
-    return np.concatenate([answers, missing])

@@ -1,4 +1,4 @@
-"""Where to clip residuals of numbers, from noisy counts of their sizes. Pure post-processing."""
+"""Where to clip residuals of a regression, from noisy counts of their sizes: post-processing."""
 
 from __future__ import annotations
 

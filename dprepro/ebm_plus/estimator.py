@@ -6,34 +6,20 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from dprepro.additive.bins import FeatureBins
 from dprepro.additive.editing import check_directions, make_all_monotone
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus.booster import BatchBooster, Function
+from dprepro.data.domain import Domain
+from dprepro.ebm_plus.algorithm import learn
+from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
-from dprepro.ebm_plus.grid import cell_extents, merge_fine
-from dprepro.ebm_plus.groups import agreeing_counts, sum_deviations
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
-from dprepro.ebm_plus.queries import Histogram, Merge, Totals, totals_sensitivity
 from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of, mu_of
+from dprepro.privacy.gdp import check_epsilon_delta
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Release
 from dprepro.privacy.sensitivity import ADD_REMOVE
-
-START_SHARE = 0.01
-"""Share of mu^2 of the number of rows and the sum of targets; `Loss.binning_share` is that of the
-histograms, and the epochs have the rest."""
-
-_EXPECTED, _STANDING_OUT = 4.0, 0.5
-"""Rows of the rarer label that a numeric bin is to hold: at least four, and at least half the
-standard deviation of the noise in its sum of labels."""
 
 
 class _DPEBMPlus(AdditiveModel):
@@ -64,76 +50,14 @@ class _DPEBMPlus(AdditiveModel):
     def _train(
         self, rows: Private[Rows], domain: Domain, loss: Loss
     ) -> tuple[list[Function], float]:
-        """Return the functions and the intercept in the unit of the loss; set ``bins_``."""
+        """Return functions and intercept in the unit of the loss; set what describes the bins."""
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
         curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state)
-        n_rows, start, typical = self._release_totals(curator, loss)
-        share = 1 - START_SHARE - loss.binning_share
-        labels = max(_EXPECTED, _STANDING_OUT * math.sqrt(len(domain.features)) / self._mu(share))
-        histograms = self._release_histograms(curator, domain, loss)
-        functions = self._merge(
-            curator, domain, histograms, n_rows, loss.bin_deviations,
-            loss.fewest_rows(labels, start),
-        )  # fmt: skip
-        deviation = curator.open_epochs(self._mu(share), self.n_epochs, self._budget(share))
-        booster = BatchBooster(
-            curator, [function for function in functions if function.counts.size > 1], loss,
-            rows=n_rows, start=start, typical=typical, deviation=deviation,
-        )  # fmt: skip
-        booster.learn(self.n_epochs)
-        return functions, float(booster.intercept.values[0])
-
-    def _release_totals(self, curator: PlusCurator, loss: Loss) -> tuple[float, float, float]:
-        """Return about how many rows there are, where the intercept starts, and how targets spread.
-
-        The last is the standard deviation of the targets; see `Loss.start`.
-        """
-        curator.open_totals(self._mu(START_SHARE), self._budget(START_SHARE))
-        release = curator.answer(Totals(totals_sensitivity(loss.powers), 1.0, loss.powers))
-        rows = max(release.value[0], release.scale, 10.0)
-        return rows, *loss.start(release.value[1:], rows, release.scale)
-
-    def _release_histograms(
-        self, curator: PlusCurator, domain: Domain, loss: Loss
-    ) -> list[Release]:
-        """Return each feature's noisy `exact_answers`."""
-        share, n_features = loss.binning_share, len(domain.features)
-        curator.open_histograms(self._mu(share), n_features, self._budget(share))
-        return [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
-
-    def _merge(
-        self,
-        curator: PlusCurator,
-        domain: Domain,
-        histograms: list[Release],
-        rows: float,
-        seen: float,
-        fewest: float,
-    ) -> list[Function]:
-        """Set ``bins_`` and ``bin_counts_``; return a function of zeros for each feature."""
-        self.bins_: list[FeatureBins] = []
-        self.bin_counts_: list[np.ndarray] = []
-        functions = []
-        for k, (feature, answers) in enumerate(zip(domain.features, histograms, strict=True)):
-            counts, error = agreeing_counts(feature, answers.value, answers.scale)
-            bins, bin_counts, bin_of_cell = merge_fine(
-                feature, counts, error, rows, seen=seen, fewest=fewest
-            )
-            curator.tell(Merge(k, bin_of_cell, bins.n_bins))
-            self.bins_.append(bins)
-            self.bin_counts_.append(bin_counts)
-            uncertainty = sum_deviations(feature, bin_of_cell, bins.n_bins, error)
-            extents = np.bincount(bin_of_cell, cell_extents(feature), bins.n_bins)
-            ordered = isinstance(feature, NumericFeature)
-            functions.append(Function(k, bin_counts, uncertainty, extents, ordered=ordered))
-        return functions
-
-    def _mu(self, share: float) -> float:
-        return mu_of(self.epsilon, self.delta) * math.sqrt(share)
-
-    def _budget(self, share: float) -> PrivacyBudget:
-        return PrivacyBudget(epsilon_of(self._mu(share), self.delta), self.delta)
+        budget = PrivacyBudget(self.epsilon, self.delta)
+        self.bins_, functions, intercept = learn(curator, domain, loss, budget, self.n_epochs)
+        self.bin_counts_ = [function.counts for function in functions]
+        return functions, intercept
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(
@@ -172,26 +96,28 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     noise over sensitivity 1/mu_j, whatever was released before, and the mu_j^2 add up to mu^2, so
     the composition is mu-GDP (Theorems 4 and 5 of Nori et al. 2021, after Dong, Roth, Su 2019):
 
-    1. Number of rows and sum of centred targets, for numbers that of their squares too: a row adds
-       (1, t) or (1, t, t^2), |t| <= 1/2.
-    2. Counts per cell of a public grid for each feature (`fine_grid`), for numbers also per group
-       of neighbouring cells (`grouped_counts`): a row adds a vector of norm 1 to each of the K
+    1. Number of rows and sum of centred targets, for regression also that of their squares: a row
+       adds (1, t) or (1, t, t^2), |t| <= 1/2.
+    2. Counts per cell of a public grid for each feature (`grid`), for numeric features also per
+       group of neighbouring cells (`groups`): a row adds a vector of norm 1 to each of the K
        histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
        is clipped to [-c, c] and goes into one bin, so a query has sensitivity c, and c follows from
-       what is released. For labels it is the largest |y - sigmoid(F)| that F allows to any row when
-       the epoch begins. F then moves, and some residuals pass c: in the first epoch 12 % of the
-       rows of Phishing in an average query and 44 % in one, 4 % and 24 % of Adult, later none
-       (epsilon 0.5 to 8). The same query sums curvatures, |r| (1 - |r|) for a residual r, p (1 - p)
-       if it is not clipped: a part has the norm |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2)
-       <= 1, so that the second answer is nearly free. For numbers, c comes from a noisy histogram
-       of |y - F|, to which a row adds 1 in one cell, itself a query of the epoch. Query q has a
-       share s_q of the epoch's mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
-       shares are fixed when the epoch begins, from what is released, and add up to 1, so that every
-       epoch is mu_e-GDP. Features whose cells all merged into one bin are not asked.
+       what is released. For classification it is the largest |y - sigmoid(F)| that F allows to any
+       row when the epoch begins. F then moves, and some residuals exceed c: in the first epoch 12 %
+       of the rows of Phishing in an average query and 44 % in one, 4 % and 24 % of Adult, later
+       none (epsilon 0.5 to 8). The same query sums curvatures, |r| (1 - |r|) for a residual r,
+       which is p (1 - p) if it is not clipped: a part has the norm
+       |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2) <= 1, so that the second answer is nearly
+       free. For regression, c comes from a noisy histogram of |y - F|, to which a row adds 1 in one
+       cell, itself a query of the epoch. Query q has a share s_q of the epoch's mu_e^2: its noise
+       over its sensitivity is 1/(mu_e sqrt(s_q)). The shares are fixed when the epoch begins, from
+       what is released, and add up to 1, so that every epoch is mu_e-GDP. Features whose cells all
+       merged into one bin are not asked.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
-    the epochs, smoothing of functions by empirical Bayes (`batch_boosting`, `smoothing`).
+    the epochs, smoothing of functions by empirical Bayes. `dprepro.ebm_plus.algorithm` has all of
+    it in order, on one page.
 
     Parameters
     ----------
@@ -259,7 +185,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
 
 class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
-    """Differentially private additive model for numbers, more accurate than DP-EBM.
+    """Differentially private additive model for regression, more accurate than DP-EBM.
 
     Targets are clipped to the domain's target range, learned in units of it from its midpoint, and
     predictions are clipped to it. Residuals are clipped where the noise that this saves and the
@@ -268,7 +194,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
-        """Fit to X (n, K) and numbers y (n,)."""
+        """Fit to X (n, K) and numeric targets y (n,)."""
         rows = read_training_rows(self, X, y, self.domain, "regression")
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")

@@ -43,12 +43,12 @@ def _curvatures(residuals, out):  # type: ignore[no-untyped-def]
 def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place; sum residuals and curvatures per bin of `codes`.
 
-    A row adds its residual r, clipped to |r| <= c = `bound`, and for labels |r| (1 - |r|), which is
+    A row adds its residual r, clipped to |r| <= c = `bound`, and for log loss |r| (1 - |r|), or
     p (1 - p) where r is not clipped, to one bin; both truncated towards zero to multiples of 2^-24,
     the second after it was formed of the first. So r is such a multiple itself, the second is at
     most |r| (1 - |r|), and the part has at most the norm |r| sqrt(1 + (1 - |r|)^2), which rises
-    with |r|: for numbers the sums have L2 sensitivity c, for labels c sqrt(1 + (1 - c)^2), whatever
-    the scores are. They are exact up to 5 * 10^8 rows: see `exact_sums`.
+    with |r|: the sums have L2 sensitivity c for squared error and c sqrt(1 + (1 - c)^2) for log
+    loss, whatever the scores are. They are exact up to 5 * 10^8 rows: see `exact_sums`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
     Returns
     -------
     float64 (2, n_bins)
-        Sums of residuals, sums of curvatures; zeros instead of the latter for numbers.
+        Sums of residuals, sums of curvatures; zeros instead of the latter for squared error.
     """
     sums = np.zeros((2, _LANES, n_bins), np.int64)
     residuals, curvatures = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32)

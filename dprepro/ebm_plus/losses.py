@@ -28,6 +28,10 @@ _CERTAIN = 2.0
 """Standard deviations of noise by which the sum of curvatures has to exceed what is expected of it
 before the excess is believed."""
 
+_EXPECTED, _STANDING_OUT = 4.0, 0.5
+"""Rows of the rarer label that a numeric bin is to hold: at least four, and at least half the
+standard deviation of the noise in its sum of labels."""
+
 _LARGEST_SHIFT = 3.0
 """Largest change of a function's level in one step, in log odds."""
 
@@ -95,8 +99,12 @@ class Loss(ABC):
         """
 
     @abstractmethod
-    def fewest_rows(self, labels: float, start: float) -> float:
-        """Return how many rows a numeric bin must have to expect `labels` of the rarer label."""
+    def fewest_rows(self, deviation: float, start: float) -> float:
+        """Return how many rows a numeric bin is to hold at least.
+
+        `deviation` is that of the noise in a feature's sums of labels, from all epochs together;
+        `start` is the first intercept.
+        """
 
     @abstractmethod
     def intercept_bound(self, bound: float, typical: float) -> float:
@@ -165,9 +173,12 @@ class LogisticLoss(Loss):
         share = min(max(sums[0] / rows + 0.5, least), 1 - least)
         return math.log(share / (1 - share)), 0.5
 
-    def fewest_rows(self, labels: float, start: float) -> float:
-        """Return `labels` over the share of the rarer label."""
-        return labels / float(expit(-abs(start)))
+    def fewest_rows(self, deviation: float, start: float) -> float:
+        """Return max(4, deviation / 2) over the share of the rarer label.
+
+        So a bin can expect that many rows of the rarer label: see `_EXPECTED`.
+        """
+        return max(_EXPECTED, _STANDING_OUT * deviation) / float(expit(-abs(start)))
 
     def intercept_bound(self, bound: float, typical: float) -> float:
         """Return `bound`: no row's residual exceeds it when the epoch begins."""
@@ -237,7 +248,7 @@ class SquaredLoss(Loss):
         average = float(sums[0] / rows / (1 + (deviation / rows / _MEAN_PRIOR) ** 2))
         return average, typical_deviation(sums[1] / rows - average**2, deviation / rows)
 
-    def fewest_rows(self, labels: float, start: float) -> float:
+    def fewest_rows(self, deviation: float, start: float) -> float:
         """Return 0: there are no labels."""
         return 0.0
 

@@ -26,6 +26,11 @@ class Totals(Query):
 
     powers: int
 
+    @classmethod
+    def up_to(cls, powers: int) -> Totals:
+        """Return the query for all of its mechanism's mu^2, charged for what is enforced."""
+        return cls(totals_sensitivity(powers), 1.0, powers)
+
     @property
     def enforced(self) -> float:
         """See the class."""

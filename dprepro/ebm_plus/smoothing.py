@@ -1,6 +1,9 @@
-"""A function inferred from noisy sums by empirical Bayes: the noise is known, the roughness is not.
+"""Infer a function from noisy sums by empirical Bayes: the noise is known, the roughness is not.
 
-Pure post-processing: everything here works on what has been released.
+Bin b has n_b rows, whose targets add up to about n_b g(f_b) + N(0, v_b). Some dozens of priors are
+tried: values that are independent, and walks of several sizes from bin to bin. Each gives a
+posterior of f; `smooth` averages these, weighted by how well the prior explains the sums. All of it
+is post-processing of releases.
 """
 
 from __future__ import annotations
@@ -13,34 +16,39 @@ import numpy as np
 from dprepro.compiled import kernel
 
 INDEPENDENT, WALK, JUMPS = 0, 1, 2
-"""Kinds of models: values that do not depend on each other; a walk of normal steps from bin to bin;
-one of Cauchy steps, most of them small, few large."""
+"""Kinds of priors: independent values; a walk of normal steps from bin to bin; a walk of Cauchy
+steps, most of them small and few large."""
 
 _PULL = 0.3
-"""A walk also pulls every value to its centre, this much less than it ties its ends together."""
+"""A walk of scale s around the centre m has the log density, up to a constant,
+-((B - 1) sum_b (f_b - f_(b-1))^2 + `_PULL` sum_b (f_b - m_b)^2) / (2 s^2)."""
 
 _REACH, _STEP = 24.0, 0.2
 _GRID = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
-"""Log odds at which `expected_rates` tabulates."""
+"""Log odds f at which `expected_rates` tabulates g and g'."""
 
 LINEAR = np.empty((2, 0))
-"""Stands for g(f) = f where a table of g and g' is asked for."""
+"""The table of g(f) = f, g'(f) = 1: regression needs none."""
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+"""Gauss-Hermite quadrature: E h(Z) is about sum_j `_WEIGHTS`_j h(`_NODES`_j) for Z ~ N(0, 1)."""
 
 _ITERATIONS, _HALVINGS = 12, 6
+"""At most so many Newton steps for a mode, and so many halvings of each."""
+
 _SETTLED = 1e-3
-"""Of the log posterior: a thousandth is nothing beside what noise does to it."""
+"""The search for a mode ends where a step raises the log posterior by less: noise changes it by far
+more."""
 
 
 @dataclass(frozen=True)
 class Priors:
-    """M models of a function on B bins, alike before the data.
+    """M priors of a function on B bins, equally likely before any answer.
 
     Attributes
     ----------
-    variances : float64 (M,)
+    squared_scales : float64 (M,)
         s^2. Values are independent with this variance, or a walk of B - 1 steps whose squared
         scales add up to it.
     kinds : int64 (M,)
@@ -49,20 +57,21 @@ class Priors:
         What the function is expected to be.
     """
 
-    variances: np.ndarray
+    squared_scales: np.ndarray
     kinds: np.ndarray
     centres: np.ndarray
 
 
 def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
-    """Return models of every scale s around every centre: independent and, if `ordered`, walks.
+    """Return priors of every scale s around every centre: independent and, if `ordered`, walks.
 
-    `scales` is float64 (S,), positive and rising; `centres` float64 (C, B).
+    `scales` is float64 (S,), positive and rising; `centres` float64 (C, B). The scales of one kind
+    and centre are next to each other, smallest first: the search for modes makes use of it.
     """
-    chosen = (JUMPS, WALK, INDEPENDENT) if ordered and centres.shape[1] > 2 else (INDEPENDENT,)
-    found = [(s * s, kind, centre) for centre in centres for kind in chosen for s in scales]
-    variances, kinds, of_model = (list(part) for part in zip(*found, strict=True))
-    return Priors(np.array(variances), np.array(kinds), np.array(of_model))
+    kinds = (JUMPS, WALK, INDEPENDENT) if ordered and centres.shape[1] > 2 else (INDEPENDENT,)
+    combined = [(s * s, kind, centre) for centre in centres for kind in kinds for s in scales]
+    squared_scales, kind_of, centre_of = zip(*combined, strict=True)
+    return Priors(np.array(squared_scales), np.array(kind_of), np.array(centre_of))
 
 
 def smooth(
@@ -75,24 +84,26 @@ def smooth(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the posterior mean and variance of f, float64 (B,), given t_b ~ N(n_b g(f_b), v_b).
 
-    For each model the mode is found by Gauss and Newton's method, and the posterior taken as normal
-    around it, which is exact for g(f) = f and no jumps. Models are weighed by their marginal
-    likelihood (Laplace's method), and the answer is their average. A walk with jumps is taken for
-    one of normal steps, each with the variance that its Cauchy step is worth at the mode: a rule of
-    thumb, which favours it where bins are many, by up to 0.4 nats a step, and states deviations
-    that are too small. Its true evidence would hardly ever find a jump. A small s
-    shrinks, so that what is lost in the noise becomes the centre. Where g is nearly flat, as for
-    rare labels, a bin must stand out in t itself: noise that would be large log odds if g were a
-    line moves nothing.
+    For each prior, the Gauss-Newton method finds the mode of the posterior, which is then taken as
+    normal around its mode: exact for g(f) = f and no jumps. The answer is the average of the
+    posteriors, weighted by the marginal likelihood of each prior (Laplace's method). A prior with
+    a small s shrinks, so that what is lost in the noise becomes the centre. Where g is nearly
+    flat, as for rare labels, a bin must stand out in t itself: noise that would be large log odds
+    if g were a line moves nothing.
 
-    All matrices are tridiagonal: O(B) time for each model and iteration.
+    A walk with jumps is taken for one of normal steps, each with the variance that its Cauchy step
+    is worth at the mode. That is a rule of thumb. It favours jumps where bins are many, by up to
+    0.4 nats a step, and states standard deviations that are too small. The true evidence would
+    hardly ever find a jump.
+
+    All matrices are tridiagonal: O(B) time for each prior and iteration.
 
     Parameters
     ----------
     sums, variances : float64 (B,)
-        t and v; v is positive.
+        t and v: the sum of the targets in each bin, and its variance, positive.
     counts : float64 (B,)
-        n, positive.
+        n: rows in each bin, positive.
     table : float64 (2, G)
         g and g' as `expected_rates` returns them, or `LINEAR`.
     models
@@ -101,7 +112,7 @@ def smooth(
         Where the search begins.
     """
     return _average(
-        sums, variances, counts, table, models.variances, models.kinds, models.centres, start
+        sums, variances, counts, table, models.squared_scales, models.kinds, models.centres, start
     )  # fmt: skip
 
 
@@ -119,14 +130,15 @@ def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
 def expected_rates(intercept: float, deviation: float) -> np.ndarray:
     """Tabulate g(f) = E sigmoid(intercept + f + Z), Z ~ N(0, deviation^2), and g', float64 (2, G).
 
-    The share of positive labels that a bin of value f has if the other functions' sum is normal
-    there, as where features are independent, with the variance that it has over all rows.
+    g(f) is the share of positive labels in a bin of value f, if the sum of the other functions is
+    normal over the bin's rows, with the variance that it has over all rows: so it is about where
+    features are independent.
     """
     return np.asarray(_tabulate(intercept, deviation))
 
 
 def lookup(table: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return g and g' at `values`, float64 (2, B)."""
+    """Return g and g' at `values`, float64 (2, B), by interpolation in a table of `_GRID`."""
     expected, slope = np.empty(values.size), np.empty(values.size)
     _evaluate(values, np.ones(values.size), table, expected, slope)
     return np.stack([expected, slope])
@@ -137,7 +149,7 @@ def lookup(table: np.ndarray, values: np.ndarray) -> np.ndarray:
     error_model="numpy",
 )
 def _evaluate(values, counts, table, expected, slope):  # type: ignore[no-untyped-def]
-    """Fill in n g(f) and n g'(f)."""
+    """Fill in n g(f), `expected`, and n g'(f), `slope`, for f = `values` and n = `counts`."""
     last = table.shape[1] - 1
     for b in range(values.size):
         if last < 0:
@@ -155,17 +167,18 @@ def _evaluate(values, counts, table, expected, slope):  # type: ignore[no-untype
     "float64[:, ::1], float64[::1])",
     error_model="numpy",
 )
-def _average(t, v, counts, table, variances, kinds, centres, start):  # type: ignore[no-untyped-def]
+def _average(t, v, counts, table, squared_scales, kinds, centres, start):  # type: ignore[no-untyped-def]
+    """Do what `smooth` says."""
     models, n_bins = centres.shape
     means, spreads = np.empty((models, n_bins)), np.empty((models, n_bins))
     evidence = np.empty(models)
     f = start.copy()
     for k in range(models):
-        # A scale's mode is near that of the scale before it.
-        if k == 0 or variances[k] < variances[k - 1]:
+        # A scale's mode is near that of the scale before it. Other kinds and centres begin anew.
+        if k == 0 or squared_scales[k] < squared_scales[k - 1]:
             f = start - centres[k]
         evidence[k] = _mode(
-            t, v, counts, table, variances[k], kinds[k], centres[k], f, spreads[k]
+            t, v, counts, table, squared_scales[k], kinds[k], centres[k], f, spreads[k]
         )  # fmt: skip
         means[k] = f + centres[k]
     shares = np.exp(evidence - evidence.max())
@@ -178,40 +191,57 @@ def _average(t, v, counts, table, variances, kinds, centres, start):  # type: ig
 
 
 @kernel(error_model="numpy")
-def _mode(t, v, counts, table, variance, kind, centre, f, spread):  # type: ignore[no-untyped-def]
+def _mode(t, v, counts, table, squared_scale, kind, centre, f, spread):  # type: ignore[no-untyped-def]
     """Move f, measured from the centre, to the mode; fill in variances; return log p(t).
 
-    Every iteration is the posterior mean of g's tangent, seen at z = f + (t - n g) / n g' with
-    variance v / (n g')^2, and halves its step until the posterior is no smaller.
+    Every iteration goes to the posterior mean under g's tangent, which sees f as
+    z = f + (t - n g) / n g' with variance v / (n g')^2.
     """
     expected, slope, new = np.empty(f.size), np.empty(f.size), np.empty(f.size)
     _evaluate(f + centre, counts, table, expected, slope)
-    value = _misfit(t, v, expected, f, variance, kind)
-    own = (1.0 if kind == INDEPENDENT else _PULL) / variance
+    before = _misfit(t, v, expected, f, squared_scale, kind)
+    pull = _pull(squared_scale, kind)
     for _ in range(_ITERATIONS):
-        ties = _ties(f, variance, kind)
-        _posterior(f + (t - expected) / slope, v / slope**2, own, ties, new, spread)
-        for _ in range(_HALVINGS):
-            _evaluate(new + centre, counts, table, expected, slope)
-            after = _misfit(t, v, expected, new, variance, kind)
-            if after <= value:
-                break
-            new[:] = (f + new) / 2
-        if after > value:
-            _evaluate(f + centre, counts, table, expected, slope)
-            break
-        f[:] = new
-        gained, value = value - after, after
+        ties = _ties(f, squared_scale, kind)
+        _posterior(f + (t - expected) / slope, v / slope**2, pull, ties, new, spread)
+        after = _shorten(
+            t, v, counts, table, squared_scale, kind, centre, f, before, new, expected, slope
+        )  # fmt: skip
+        gained, before = before - after, after
         if gained < _SETTLED:
             break
-    # Seen at the mode itself, z = f: what `_posterior` says of z's fit goes out again.
+    # log p(t) needs the determinants at the mode only: the fit of z = f is subtracted again.
     precision = slope**2 / v
-    determinants = _posterior(f, 1 / precision, own, _ties(f, variance, kind), new, spread)
-    return determinants - 0.5 * (precision * new * f).sum() - value
+    ties = _ties(f, squared_scale, kind)
+    determinants = _posterior(f, 1 / precision, pull, ties, new, spread)
+    return determinants - 0.5 * (precision * new * f).sum() - before
 
 
 @kernel(error_model="numpy")
-def _ties(f, variance, kind):  # type: ignore[no-untyped-def]
+def _shorten(t, v, counts, table, squared_scale, kind, centre, f, before, new, expected, slope):  # type: ignore[no-untyped-def]
+    """Move f to `new`, or half the way, a quarter, ..., to where the posterior is no smaller.
+
+    Return the misfit there, at most `before`; `expected` and `slope` are those at f.
+    """
+    for _ in range(_HALVINGS):
+        _evaluate(new + centre, counts, table, expected, slope)
+        after = _misfit(t, v, expected, new, squared_scale, kind)
+        if after <= before:
+            f[:] = new
+            return after
+        new[:] = (f + new) / 2
+    _evaluate(f + centre, counts, table, expected, slope)
+    return before
+
+
+@kernel(error_model="numpy")
+def _pull(squared_scale, kind):  # type: ignore[no-untyped-def]
+    """Return the precision by which the prior pulls every value to its centre."""
+    return (1.0 if kind == INDEPENDENT else _PULL) / squared_scale
+
+
+@kernel(error_model="numpy")
+def _ties(f, squared_scale, kind):  # type: ignore[no-untyped-def]
     """Return the precision of each step, from bin 1 on, and zeros at both ends, (B + 1,).
 
     -log of a Cauchy density, log(1 + x^2), has the same slope at x as a square of weight
@@ -220,30 +250,30 @@ def _ties(f, variance, kind):  # type: ignore[no-untyped-def]
     ties = np.zeros(f.size + 1)
     if kind != INDEPENDENT:
         for b in range(1, f.size):
-            ties[b] = (f.size - 1) / variance
+            ties[b] = (f.size - 1) / squared_scale
             if kind == JUMPS:
                 ties[b] *= 2 / (1 + ties[b] * (f[b] - f[b - 1]) ** 2)
     return ties
 
 
 @kernel(error_model="numpy")
-def _misfit(t, v, expected, f, variance, kind):  # type: ignore[no-untyped-def]
+def _misfit(t, v, expected, f, squared_scale, kind):  # type: ignore[no-untyped-def]
     """Return minus the log of likelihood times prior, up to a constant."""
-    own = (1.0 if kind == INDEPENDENT else _PULL) / variance
+    pull = _pull(squared_scale, kind)
     total = 0.0
     for b in range(f.size):
-        total += (t[b] - expected[b]) ** 2 / v[b] + own * f[b] ** 2
+        total += (t[b] - expected[b]) ** 2 / v[b] + pull * f[b] ** 2
         if b > 0 and kind != INDEPENDENT:
-            step = (f.size - 1) / variance * (f[b] - f[b - 1]) ** 2
+            step = (f.size - 1) / squared_scale * (f[b] - f[b - 1]) ** 2
             total += step if kind == WALK else 2 * math.log(1 + step)
     return 0.5 * total
 
 
 @kernel(error_model="numpy")
-def _posterior(z, v, own, ties, mean, spread):  # type: ignore[no-untyped-def]
+def _posterior(z, v, pull, ties, mean, spread):  # type: ignore[no-untyped-def]
     """Fill in mean and variances given z ~ N(f, v); return log p(z) up to a constant.
 
-    The prior's precision Q has `own` on its diagonal, and `ties` between neighbours. With
+    The prior's precision Q has `pull` on its diagonal, and `ties` between neighbours. With
     A = Q + diag(1/v): mean = A^-1 z/v, and
     log p(z) = (log|Q| - log|A| + (z/v)' A^-1 (z/v)) / 2 + constant. Both determinants are products
     of pivots, from the first bin on (`down`); those from the last one on (`up`) give the diagonal
@@ -253,14 +283,14 @@ def _posterior(z, v, own, ties, mean, spread):  # type: ignore[no-untyped-def]
     down, up, pivot = np.empty(n_bins), np.empty(n_bins), 1.0
     evidence = 0.0
     for b in range(n_bins):
-        prior = own + ties[b] + ties[b + 1]
+        prior = pull + ties[b] + ties[b + 1]
         pivot = prior - ties[b] * ties[b] / pivot
         factor = ties[b] / down[b - 1] if b > 0 else 0.0
         down[b] = prior + 1 / v[b] - factor * ties[b]
         mean[b] = z[b] / v[b] + (factor * mean[b - 1] if b > 0 else 0.0)
         evidence += math.log(pivot / down[b]) + mean[b] * mean[b] / down[b]
     for b in range(n_bins - 1, -1, -1):
-        full = own + ties[b] + ties[b + 1] + 1 / v[b]
+        full = pull + ties[b] + ties[b + 1] + 1 / v[b]
         after = b < n_bins - 1
         mean[b] = (mean[b] + (ties[b + 1] * mean[b + 1] if after else 0.0)) / down[b]
         up[b] = full - (ties[b + 1] * ties[b + 1] / up[b + 1] if after else 0.0)

@@ -27,6 +27,16 @@ def gdp_sigma(queries: int, epsilon: float, delta: float) -> float:
     return math.sqrt(queries) / mu_of(epsilon, delta)
 
 
+def gdp_part(budget: PrivacyBudget, share: float) -> tuple[float, PrivacyBudget]:
+    """Return mu, and the budget, of queries that get a share of the whole budget's mu^2.
+
+    Parts of mu-GDP add up as mu^2 = mu_1^2 + mu_2^2 + ... (Theorem 4 of Nori et al. 2021): shares
+    that add up to 1 spend the budget, exactly. The delta is that of the whole budget.
+    """
+    mu = mu_of(*budget) * math.sqrt(share)
+    return mu, PrivacyBudget(epsilon_of(mu, budget.delta), budget.delta)
+
+
 @dataclass(frozen=True)
 class TwoPhaseNoise:
     """Noise of the two phases of DP-EBM in units of sensitivity, and the budget of each.

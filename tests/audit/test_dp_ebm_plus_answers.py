@@ -7,8 +7,8 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import MethodPair
-from dprepro.ebm_plus import curator
-from dprepro.ebm_plus.booster import BatchBooster
+from dprepro.ebm_plus import algorithm, curator
+from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.losses import LOGISTIC, LogisticLoss
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.privacy.gdp import mu_of
@@ -118,35 +118,29 @@ def test_the_exact_number_of_rows_beside_the_noisy_one(task, monkeypatch):
 
 @TASKS
 def test_one_answer_of_one_epoch_without_noise(task, monkeypatch):
-    epoch, ask = BatchBooster._epoch, BatchBooster._ask
-    now = {}
+    step = algorithm.step
 
-    def counted(self, number):
-        now["epoch"] = number
-        epoch(self, number)
-
-    def quiet(self, function, share):
+    def quiet(curator, booster, function, share, number):
         with pytest.MonkeyPatch.context() as patched:
-            if now["epoch"] == 2 and function is self.functions[1]:
+            if number == 2 and function is booster.functions[1]:
                 spoil(patched, Residuals, where=(-1, -1))
-            return ask(self, function, share)
+            step(curator, booster, function, share, number)
 
-    monkeypatch.setattr(BatchBooster, "_epoch", counted)
-    monkeypatch.setattr(BatchBooster, "_ask", quiet)
+    monkeypatch.setattr(algorithm, "step", quiet)
     assert verdict(task, 300) is AuditVerdict.EXCEEDED
 
 
 @TASKS
 def test_composition_over_features_forgotten_is_refused(task, monkeypatch):
     monkeypatch.setattr(
-        BatchBooster, "_feature_shares", lambda self: [self.shares[0]] * len(self.functions)
+        Booster, "feature_shares", lambda self: [self.shares.features] * len(self.functions)
     )
     with pytest.raises(BudgetError, match="uses where the ledger has 4"):
         find_case(NAME, task, epsilon=STRONG).fit(True, 0)
 
 
 def test_a_query_charged_for_half_of_what_is_enforced_is_refused(monkeypatch):
-    ask = BatchBooster._ask
+    residuals_of = Booster.residuals_of
 
     class Halved(LogisticLoss):
         def part_norm(self, bound):
@@ -154,9 +148,9 @@ def test_a_query_charged_for_half_of_what_is_enforced_is_refused(monkeypatch):
 
     def cheap(self, function, share):
         self.loss = Halved()
-        return ask(self, function, share)
+        return residuals_of(self, function, share)
 
-    monkeypatch.setattr(BatchBooster, "_ask", cheap)
+    monkeypatch.setattr(Booster, "residuals_of", cheap)
     monkeypatch.setattr(Residuals, "enforced", property(lambda q: LOGISTIC.part_norm(q.bound)))
     with pytest.raises(SensitivityError, match="charge at least what is enforced"):
         find_case(NAME, "binary", epsilon=STRONG).fit(True, 0)

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.domain import CategoricalFeature, Domain
-from dprepro.ebm_plus.booster import BatchBooster, Function
+from dprepro.ebm_plus import algorithm
+from dprepro.ebm_plus.booster import Booster, Function
 from dprepro.ebm_plus.curator import ExactAnswers
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import Merge
+from dprepro.ebm_plus.queries import Magnitudes, Merge, Start
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.release import Instruction, Release
 
@@ -98,7 +99,7 @@ def gaussian(deviation, seed=0):
 
 
 def booster(codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noise=None):
-    """Return a booster of features with three bins each, and its `Stub` as ``curator``."""
+    """Return a booster of features with three bins each, with its `Stub` as ``curator``."""
     codes = np.asarray(codes)
     functions = [
         Function(
@@ -111,7 +112,19 @@ def booster(codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noi
         for k, code in enumerate(codes)
     ]
     rows = float(max(len(targets), 1)) if counts is None else counts.sum()
-    curator = Stub(exact_answers(codes, targets, loss), noise, deviation)
-    return BatchBooster(
-        curator, functions, loss, rows=rows, start=start, typical=0.2, deviation=deviation
-    )
+    learner = Booster(functions, loss, rows, start, 0.2, deviation, n_epochs=1)
+    learner.curator = Stub(exact_answers(codes, targets, loss), noise, deviation)
+    learner.curator.tell(Start(start))
+    return learner
+
+
+def learn(learner, n_epochs):
+    """Let a `booster` ask and learn for so many epochs."""
+    learner.n_epochs = n_epochs
+    for number in range(n_epochs):
+        algorithm.epoch(learner.curator, learner, number)
+
+
+def ask_for_bound(learner):
+    """Let a `booster` ask how large residuals are, and choose its bound."""
+    learner.choose_bound(learner.curator.answer(Magnitudes(1.0, learner.shares.magnitudes)))

@@ -13,7 +13,14 @@ from dprepro.ebm_plus.booster import query_shares
 from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import INTERCEPT, Magnitudes, Move, Residuals
-from tests.ebm_plus.stub import LOSSES, booster, exact_answers, gaussian
+from tests.ebm_plus.stub import (
+    LOSSES,
+    ask_for_bound,
+    booster,
+    exact_answers,
+    gaussian,
+    learn,
+)
 
 BOTH = pytest.mark.parametrize("loss", LOSSES, ids=["classification", "regression"])
 COUNTS = np.array([700.0, 40.0, 5.0])
@@ -28,7 +35,7 @@ def in_state(codes, targets, state, loss):
         learner.curator.tell(Move(function.feature, function.move(f)))
         # The change is applied with the next query.
         learner.curator.answer(Residuals(1.0, 1.0, INTERCEPT, 1.0, loss))
-    learner.bound = learner._largest_residual() if loss is LOGISTIC else bound
+    learner.bound = learner.largest_residual() if loss is LOGISTIC else bound
     learner.curator.asked.clear()
     return learner
 
@@ -61,9 +68,11 @@ def test_the_shares_of_an_epoch_add_up_in_any_state(loss, sizes):
     for function, (first, second, deviation) in zip(learner.functions, sizes, strict=True):
         function.values[:] = first, second, 0.0
         function.deviations = np.full(3, deviation)
-    shares = learner._feature_shares()
+    shares = learner.feature_shares()
     assert len(shares) == len(sizes)
-    assert sum(shares) + learner.shares[1] + learner.shares[2] == pytest.approx(1, abs=1e-12)
+    assert sum(shares) + learner.shares.intercept + learner.shares.magnitudes == pytest.approx(
+        1, abs=1e-12
+    )
     assert all(share > 0 for share in shares)
 
 
@@ -73,7 +82,7 @@ def test_where_all_bins_are_merged_the_intercept_is_learned_alone(loss):
     learner = booster(np.zeros((1, 40), int), targets, loss)
     learner.functions.clear()
     learner.shares = query_shares(0, loss)
-    learner.learn(8)
+    learn(learner, 8)
     expected = math.log(10.5 / 30.5) if loss is LOGISTIC else -0.25
     assert learner.intercept.values[0] == pytest.approx(expected, abs=0.1)
 
@@ -85,13 +94,13 @@ def test_shares_follow_what_is_released_and_nothing_else(loss):
     shares = [
         in_state(
             rng.integers(0, 3, (2, rows)), rng.integers(0, 2, rows) - 0.5, state, loss
-        )._feature_shares()
+        ).feature_shares()
         for rows in (1, 7, 400)
     ]
     assert shares[0] == shares[1] == shares[2]
     larger = (state[0], state[1] * [[3.0], [1.0]], state[2], state[3])
     grown = in_state(np.zeros((2, 1), int), np.zeros(1), larger, loss)
-    assert grown._feature_shares()[0] > shares[0][0]
+    assert grown.feature_shares()[0] > shares[0][0]
 
 
 @BOTH
@@ -100,7 +109,7 @@ def test_every_epoch_spends_its_shares_though_functions_grow_within_it(loss):
     codes = rng.integers(0, 3, (2, 500))
     targets = (codes[0] == 1) * 1.0 - (loss is SQUARED) * 0.5
     learner = booster(codes, targets, loss, noise=gaussian(1e-3))
-    learner.learn(5)
+    learn(learner, 5)
     queries = [query for query, *_ in learner.curator.asked]
     spent = np.reshape([query.share for query in queries], (5, -1))
     np.testing.assert_allclose(spent.sum(axis=1), 1.0, rtol=1e-12)
@@ -111,11 +120,11 @@ def test_every_epoch_spends_its_shares_though_functions_grow_within_it(loss):
 
 def weighted_answers(learner):
     """Return all answers of an epoch, each over the noise that a draw of one adds to it."""
-    shares = [learner.shares[1], *learner._feature_shares()]
+    shares = [learner.shares.intercept, *learner.feature_shares()]
     for function, share in zip([learner.intercept, *learner.functions], shares, strict=True):
-        learner._ask(function, share)
+        learner.curator.answer(learner.residuals_of(function, share))
     if learner.loss is SQUARED:
-        learner.curator.answer(Magnitudes(1.0, learner.shares[2]))
+        learner.curator.answer(Magnitudes(1.0, learner.shares.magnitudes))
     return np.concatenate(
         [
             (exact * math.sqrt(query.share) / query.charged).ravel()
@@ -152,9 +161,9 @@ def test_residuals_of_labels_are_bounded_by_the_released_functions():
     learner = booster(np.array([[0, 1], [1, 2]]), np.array([0, 1]), LOGISTIC, start=0.3)
     learner.functions[0].values[:] = [-1.0, 0.5, 0.2]
     learner.functions[1].values[:] = [0.0, 2.0, -0.5]
-    assert learner._largest_residual() == pytest.approx(expit(0.3 + 0.5 + 2.0))
+    assert learner.largest_residual() == pytest.approx(expit(0.3 + 0.5 + 2.0))
     learner.functions[0].values[0] = -9.0
-    assert learner._largest_residual() == pytest.approx(expit(-0.3 + 9.0 + 0.5))
+    assert learner.largest_residual() == pytest.approx(expit(-0.3 + 9.0 + 0.5))
 
 
 # --- noise --------------------------------------------------------------------------------------
@@ -167,12 +176,11 @@ def test_nothing_but_the_noisy_histogram_says_how_large_residuals_are():
     for low, (spread, rows) in itertools.product(noisy, ((0.01, 40), (0.1, 7), (0.4, 900))):
         targets = np.random.default_rng(0).uniform(-spread, spread, rows)
         learner = booster(np.zeros((1, rows), int), targets, SQUARED, counts=COUNTS, deviation=10.0)
-        learner._epochs = 1
         counts = learner.curator.exact.answer(Magnitudes(1.0, 1.0))
-        root = math.sqrt(learner.shares[2])
+        root = math.sqrt(learner.shares.magnitudes)
         learner.curator.noise = lambda _, n=noisy[low], c=counts, r=root: (n - c) * r
-        learner._ask_for_bound()
-        found[low].append((learner.bound, learner._mean_square))
+        ask_for_bound(learner)
+        found[low].append((learner.bound, learner.mean_square))
     for answers in found.values():
         np.testing.assert_allclose(answers[1:], answers[:1] * 2)
     assert found[3][0][0] > found[9][0][0]

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from dprepro.ebm_plus import booster as batch_boosting
+from dprepro.ebm_plus import algorithm
+from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.clipping import MAGNITUDES, likely_sizes
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from tests.ebm_plus.stub import booster, gaussian
+from tests.ebm_plus.stub import ask_for_bound, booster, gaussian, learn
 from tests.ebm_plus.test_booster import BOTH, COUNTS
 
 
@@ -18,7 +19,7 @@ def test_it_learns_an_additive_function():
     f, g = np.array([-0.1, 0.0, 0.1]), np.array([0.1, -0.05, -0.05])
     targets = f[codes[0]] + g[codes[1]] + 0.02
     learner = booster(codes, targets, SQUARED, noise=gaussian(1e-3))
-    learner.learn(16)
+    learn(learner, 16)
     fitted = learner.intercept.values[0] + sum(
         function.values[code] for function, code in zip(learner.functions, codes, strict=True)
     )
@@ -40,7 +41,7 @@ def test_rows_are_taken_to_be_half_a_deviation_more_than_their_count_says():
         )
         learner.rows = 600.0
         learner.functions[0].uncertainty[:] = uncertainty
-        learner.learn(1)
+        learn(learner, 1)
         found.append(learner.functions[0].values)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4)
     assert np.abs(found[0] - found[2]).max() > 0.01
@@ -49,7 +50,7 @@ def test_rows_are_taken_to_be_half_a_deviation_more_than_their_count_says():
 @BOTH
 def test_after_the_first_epoch_functions_of_labels_move_half_way(loss, monkeypatch):
     inferred, values = [], []
-    smooth, move = batch_boosting.smooth, Function.move
+    smooth, move = booster_module.smooth, Function.move
 
     def inferring(*told):
         found = smooth(*told)
@@ -62,17 +63,26 @@ def test_after_the_first_epoch_functions_of_labels_move_half_way(loss, monkeypat
             values.append(new)
         return move(function, new)
 
-    monkeypatch.setattr(batch_boosting, "smooth", inferring)
+    monkeypatch.setattr(booster_module, "smooth", inferring)
     monkeypatch.setattr(Function, "move", moving)
     codes = np.repeat([[0, 1, 2]], 200, axis=1).reshape(1, -1)
     targets = np.tile([0.0, 0.0, 1.0, 0.0, 1.0, 1.0], 100)
     learner = booster(codes, targets - (loss is SQUARED) * 0.5, loss, noise=gaussian(3))
-    learner.learn(3)
+    learn(learner, 3)
     stride = 0.5 if loss is LOGISTIC else 1.0
     np.testing.assert_allclose(values[0], inferred[0], atol=1e-9)
     for before, after, goal in zip(values, values[1:], inferred[1:], strict=False):
         assert np.abs(goal - before).max() > 1e-3
         np.testing.assert_allclose(after, before + stride * (goal - before), atol=1e-9)
+
+
+def test_what_all_bins_share_is_left_to_the_intercept():
+    """Bins of few rows would shrink it more than others, and then differ from them."""
+    codes = np.repeat([[0, 1, 2]], COUNTS.astype(int), axis=1)
+    learner = booster(codes, np.full(codes.size, 0.2), SQUARED, deviation=3.0)
+    (function,) = learner.functions
+    algorithm.step(learner.curator, learner, function, 0.5, 0)
+    np.testing.assert_allclose(function.values, 0, atol=1e-3)
 
 
 @pytest.mark.parametrize(("alike", "epochs", "within"), [(0.0, 16, 0.12), (0.6, 24, 0.25)])
@@ -85,7 +95,7 @@ def test_it_learns_log_odds(alike, epochs, within):
     odds = f[codes[0]] + g[codes[1]] - 1
     targets = (rng.random(40_000) < expit(odds)).astype(float)
     learner = booster(codes, targets, LOGISTIC, noise=gaussian(1e-3))
-    learner.learn(epochs)
+    learn(learner, epochs)
     for function, truth in zip(learner.functions, (f, g), strict=True):
         np.testing.assert_allclose(function.values, truth - truth.mean(), atol=within)
     assert learner.intercept.values[0] == pytest.approx(-1, abs=0.1)
@@ -94,7 +104,7 @@ def test_it_learns_log_odds(alike, epochs, within):
 def test_the_intercept_of_two_peaks_is_their_mean_though_residuals_are_clipped():
     targets = np.repeat([-0.2, 0.25], [3500, 1500])
     learner = booster(np.zeros((1, 5000), int), targets, SQUARED, deviation=400.0)
-    learner.learn(16)
+    learn(learner, 16)
     assert learner.bound < 0.2
     assert learner.intercept.values[0] == pytest.approx(targets.mean(), abs=0.005)
 
@@ -105,8 +115,7 @@ def test_little_noise_clips_little_and_much_noise_clips_much():
     bounds = []
     for deviation in (1e-3, 1e2, 1e3):
         learner = booster(codes, targets, SQUARED, deviation=deviation)
-        learner._epochs = 1
-        learner._ask_for_bound()
+        ask_for_bound(learner)
         bounds.append(learner.bound)
     assert 0.5 >= bounds[0] > bounds[1] > bounds[2]
     assert bounds[0] > 0.12

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from dprepro.data.domain import Domain
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.ebm_plus import estimator as dp_ebm_plus
-from dprepro.ebm_plus.booster import BatchBooster
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm
+from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.clipping import typical_deviation
 from dprepro.ebm_plus.curator import ExactAnswers
 from dprepro.ebm_plus.grid import merge_fine
@@ -50,10 +49,10 @@ def exact(rows, loss):
 
 @BOTH
 def test_nothing_but_the_noisy_totals_says_how_many_rows_there_are(loss):
-    model, found = DPEBMPlusClassifier(domain=DOMAIN), []
+    found = []
     for rows in (2, 40, 3000):
         curator = Replacing(exact(rows, loss), np.array([200.0, 30.0, 9.0]))
-        found.append(model._release_totals(curator, loss))
+        found.append(algorithm.release_totals(curator, loss))
     np.testing.assert_allclose(found[1:], found[:1] * 2)
     assert found[0][0] == pytest.approx(200)
     ((query, _, _),) = curator.asked
@@ -141,15 +140,15 @@ def test_bins_and_booster_are_told_of_the_noise_that_is_there(estimator, domain,
         functions.append(sum_deviations(feature, bin_of_cell, bins.n_bins, error))
         return bins, bin_counts, bin_of_cell
 
-    class Watched(BatchBooster):
-        def __init__(self, curator, functions, *others, **parameters):
+    class Watched(Booster):
+        def __init__(self, functions, *others):
             self.uncertainties = [function.uncertainty for function in functions]
             boosters.append(self)
-            super().__init__(curator, functions, *others, **parameters)
+            super().__init__(functions, *others)
 
     boosters = []
-    monkeypatch.setattr(dp_ebm_plus, "merge_fine", merging)
-    monkeypatch.setattr(dp_ebm_plus, "BatchBooster", Watched)
+    monkeypatch.setattr(algorithm, "merge_fine", merging)
+    monkeypatch.setattr(algorithm, "Booster", Watched)
     X, labels, y = table()
     model = estimator(domain=domain).fit(X, labels if domain is DOMAIN else y)
     scale = model.ledger_.entries[1].scale
@@ -174,17 +173,17 @@ def test_a_bin_of_labels_holds_enough_to_stand_out_from_their_noise(
     epsilon, features, rows, monkeypatch
 ):
     told = []
-    merge = dp_ebm_plus._DPEBMPlus._merge
+    merge = algorithm.merge
 
-    def merging(self, curator, domain, histograms, total, seen, fewest):
+    def merging(*known, seen, fewest):
         told.append(fewest)
-        return merge(self, curator, domain, histograms, total, seen, fewest)
+        return merge(*known, seen=seen, fewest=fewest)
 
-    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_merge", merging)
+    monkeypatch.setattr(algorithm, "merge", merging)
     X, labels, y = table()
     X, known = X.iloc[:, :features], FEATURES[:features]
     released = (3000.0, math.log(0.2 / 0.8), 0.5)
-    monkeypatch.setattr(dp_ebm_plus._DPEBMPlus, "_release_totals", lambda *_: released)
+    monkeypatch.setattr(algorithm, "release_totals", lambda *_: released)
     DPEBMPlusClassifier(epsilon, domain=Domain(known, ("0", "1"))).fit(X, labels)
     DPEBMPlusRegressor(epsilon, domain=Domain(known, (-5.0, 5.0))).fit(X, y)
     assert told == [pytest.approx(rows, rel=0.01), 0.0]

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, curator
-from dprepro.ebm_plus import estimator as estimator_module
-from dprepro.ebm_plus.booster import BatchBooster
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm, curator
 from dprepro.ebm_plus.curator import ExactAnswers
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.estimators.inputs import Rows
@@ -87,40 +85,43 @@ def rows_of(asked):
 
 
 def exact_in_boosting(monkeypatch):
-    def exact(asked, functions, loss, *, rows, **others):
-        return BatchBooster(asked, functions, loss, rows=float(rows_of(asked)), **others)
+    epoch = algorithm.epoch
 
-    monkeypatch.setattr(estimator_module, "BatchBooster", exact)
+    def exact(asked, booster, number):
+        booster.rows = float(rows_of(asked))
+        booster.intercept.counts[:] = booster.rows
+        epoch(asked, booster, number)
+
+    monkeypatch.setattr(algorithm, "epoch", exact)
 
 
 def exact_in_merging(monkeypatch):
-    merge = estimator_module._DPEBMPlus._merge
+    merge = algorithm.merge
 
-    def exact(self, asked, domain, histograms, rows, *rest):
-        return merge(self, asked, domain, histograms, float(rows_of(asked)), *rest)
+    def exact(asked, domain, histograms, rows, **rule):
+        return merge(asked, domain, histograms, float(rows_of(asked)), **rule)
 
-    monkeypatch.setattr(estimator_module._DPEBMPlus, "_merge", exact)
+    monkeypatch.setattr(algorithm, "merge", exact)
 
 
 def exact_in_fewest(monkeypatch):
-    merge = estimator_module._DPEBMPlus._merge
+    merge = algorithm.merge
 
-    def exact(self, asked, *rest):
-        *rest, fewest = rest
-        return merge(self, asked, *rest, fewest * rows_of(asked) / MANY)
+    def exact(asked, *rest, seen, fewest):
+        return merge(asked, *rest, seen=seen, fewest=fewest * rows_of(asked) / MANY)
 
-    monkeypatch.setattr(estimator_module._DPEBMPlus, "_merge", exact)
+    monkeypatch.setattr(algorithm, "merge", exact)
 
 
 def exact_in_clipping(monkeypatch):
-    ask_for_bound = BatchBooster._ask_for_bound
+    step = algorithm.step
 
-    def exact(self):
-        ask_for_bound(self)
-        if rows_of(self.curator) > ROWS:
-            self.bound *= 0.9
+    def exact(asked, booster, function, *rest):
+        if function is booster.intercept and rows_of(asked) > ROWS:
+            booster.bound *= 0.9
+        step(asked, booster, function, *rest)
 
-    monkeypatch.setattr(BatchBooster, "_ask_for_bound", exact)
+    monkeypatch.setattr(algorithm, "step", exact)
 
 
 @pytest.mark.parametrize(

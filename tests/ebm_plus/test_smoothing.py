@@ -24,7 +24,7 @@ SCALES = 2.0 ** np.arange(-3, 3)
 
 def without_jumps(models):
     kept = models.kinds != JUMPS
-    return Priors(models.variances[kept], models.kinds[kept], models.centres[kept])
+    return Priors(models.squared_scales[kept], models.kinds[kept], models.centres[kept])
 
 
 def prior_precision(size, scale, kind):
@@ -151,7 +151,7 @@ def log_posterior(f, t, v, counts, table, model):
     """Return the log posterior of functions f (functions, B), up to a constant."""
     rates = lookup(table, f.ravel())[0].reshape(f.shape)
     gap = f - model.centres[0]
-    size, scale, kind = t.size, math.sqrt(model.variances[0]), model.kinds[0]
+    size, scale, kind = t.size, math.sqrt(model.squared_scales[0]), model.kinds[0]
     if kind == JUMPS:
         steps = (size - 1) * np.diff(gap, axis=1) ** 2 / scale**2
         prior = 2 * np.log1p(steps).sum(axis=1) + 0.3 * (gap**2).sum(axis=1) / scale**2

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from dprepro.privacy.composition import calibrate_two_phases, classic_sigma, gdp_sigma
-from dprepro.privacy.gdp import delta_of, epsilon_of
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.composition import calibrate_two_phases, classic_sigma, gdp_part, gdp_sigma
+from dprepro.privacy.gdp import delta_of, epsilon_of, mu_of
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 8.0]
 
@@ -15,6 +16,16 @@ EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 8.0]
 def test_gdp_noise_spends_epsilon_exactly(epsilon, queries):
     sigma = gdp_sigma(queries, epsilon, 1e-6)
     assert epsilon_of(math.sqrt(queries) / sigma, 1e-6) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_parts_whose_shares_add_up_to_one_spend_the_budget_exactly(epsilon):
+    budget = PrivacyBudget(epsilon, 1e-6)
+    parts = [gdp_part(budget, share) for share in (0.01, 0.12, 0.87)]
+    assert math.hypot(*(mu for mu, _ in parts)) == pytest.approx(mu_of(epsilon, 1e-6), rel=1e-12)
+    for mu, (part, delta) in parts:
+        assert delta == 1e-6
+        assert delta_of(part, mu) == pytest.approx(delta, rel=1e-6) or part == 0
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -1,0 +1,108 @@
+"""DP-EBM+ on one page: what is asked of the rows, in which order, and what is made of the answers.
+
+Only the curator sees rows. It adds independent Gaussian noise to every answer. Its answers are
+
+1. totals: the number n of rows and the sum of their centred targets, for regression also the sum of
+   the squares. They get 1 % of mu^2, which is what the budget (epsilon, delta) comes to.
+2. histograms: rows per cell of a public grid, for every feature. They get 12 % of mu^2 for
+   classification and 20 % for regression.
+3. sums of residuals. `n_epochs` epochs share the rest evenly. Row i has the score
+   F_i = intercept + sum_k f_k(x_ik) and the residual r_i = y_i - sigmoid(F_i), or y_i - F_i for
+   regression. For the intercept and one feature after another, the curator sums r_i, clipped to
+   [-bound, bound], per bin; for classification also the curvatures |r_i| (1 - |r_i|). For
+   regression, an epoch begins with counts of |r_i| by size, from which the bound follows.
+
+All else is post-processing of the answers: cells are merged until a bin stands out from its noise,
+bounds and the division of an epoch's mu^2 follow from the functions so far, and each function is
+inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`).
+"""
+
+from __future__ import annotations
+
+import math
+
+from dprepro.additive.bins import FeatureBins
+from dprepro.data.domain import Domain
+from dprepro.ebm_plus.booster import Booster, Function
+from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.grid import merge_fine
+from dprepro.ebm_plus.groups import agreeing_counts
+from dprepro.ebm_plus.losses import Loss
+from dprepro.ebm_plus.queries import Histogram, Magnitudes, Merge, Move, Start, Totals
+from dprepro.ebm_plus.smoothing import lookup
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.composition import gdp_part
+from dprepro.privacy.release import Release
+
+START_SHARE = 0.01
+"""Part of mu^2 for the totals. `Loss.binning_share` is that of the histograms."""
+
+
+def learn(
+    curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int
+) -> tuple[list[FeatureBins], list[Function], float]:
+    """Return each feature's bins and function, and the intercept, in the unit of the loss."""
+    n_features = len(domain.features)
+    curator.open_totals(*gdp_part(budget, START_SHARE))
+    rows, start, typical = release_totals(curator, loss)
+
+    mu, spent = gdp_part(budget, loss.binning_share)
+    curator.open_histograms(mu, n_features, spent)
+    histograms = [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
+    mu, rest = gdp_part(budget, 1 - START_SHARE - loss.binning_share)
+    fewest = loss.fewest_rows(math.sqrt(n_features) / mu, start)
+    bins, functions = merge(
+        curator, domain, histograms, rows, seen=loss.bin_deviations, fewest=fewest
+    )
+    deviation = curator.open_epochs(mu, n_epochs, rest)
+    learned = [function for function in functions if function.counts.size > 1]
+    booster = Booster(learned, loss, rows, start, typical, deviation, n_epochs)
+    curator.tell(Start(start))  # F_i = start for every row
+    for number in range(n_epochs):
+        epoch(curator, booster, number)
+    return bins, functions, float(booster.intercept.values[0])
+
+
+def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float]:
+    """Return estimates of n, of the intercept and of the targets' standard deviation."""
+    release = curator.answer(Totals.up_to(loss.powers))
+    rows = max(release.value[0], release.scale, 10.0)
+    return rows, *loss.start(release.value[1:], rows, release.scale)
+
+
+def merge(
+    curator: PlusCurator, domain: Domain, histograms: list[Release], rows: float, **rule: float
+) -> tuple[list[FeatureBins], list[Function]]:
+    """Return each feature's bins and function of zeros; `rule` is that of `merge_fine`."""
+    all_bins, functions = [], []
+    for k, (feature, histogram) in enumerate(zip(domain.features, histograms, strict=True)):
+        cells, noise = agreeing_counts(feature, histogram.value, histogram.scale)
+        bins, counts, bin_of_cell = merge_fine(feature, cells, noise, rows, **rule)
+        curator.tell(Merge(k, bin_of_cell, bins.n_bins))
+        all_bins.append(bins)
+        functions.append(Function.over_bins(k, feature, counts, bin_of_cell, noise))
+    return all_bins, functions
+
+
+def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
+    """Ask every query of an epoch. Their bound and shares are fixed before residuals are asked."""
+    if booster.loss.sizes_weight:
+        booster.choose_bound(curator.answer(Magnitudes(1.0, booster.shares.magnitudes)))
+    else:
+        booster.bound = booster.largest_residual()
+    shares = [booster.shares.intercept, *booster.feature_shares()]
+    for function, share in zip([booster.intercept, *booster.functions], shares, strict=True):
+        step(curator, booster, function, share, number)
+
+
+def step(
+    curator: PlusCurator, booster: Booster, function: Function, share: float, number: int
+) -> None:
+    """Ask for a function's residuals, and move it to what all answers so far say."""
+    table = booster.table(function)
+    expected = lookup(table, function.values)
+    release = curator.answer(booster.residuals_of(function, share))
+    # Later epochs count more: the other functions are closer to what they will be.
+    function.remember(release, expected, (number + 1) * share)
+    values = booster.infer(function, table, expected, number)
+    curator.tell(Move(function.feature, function.move(values)))

@@ -1,0 +1,102 @@
+"""The curator of DP-EBM+ in plain float64 NumPy: no kernel, no precision lost, to be read."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from dprepro.data.domain import NumericFeature
+from dprepro.ebm_plus.grid import grid_edges
+from dprepro.ebm_plus.losses import LOGISTIC
+from dprepro.ebm_plus.queries import (
+    INTERCEPT,
+    Histogram,
+    Magnitudes,
+    Merge,
+    Residuals,
+    Start,
+    Totals,
+)
+from dprepro.privacy.release import Release
+
+
+def public_cells(column, feature):
+    """Return each row's cell, and how many cells there are; the last is for missing values."""
+    missing = column.isna().to_numpy()
+    if isinstance(feature, NumericFeature):
+        edges = grid_edges(feature)
+        cells, last = np.searchsorted(edges, column.to_numpy(), side="right"), edges.size + 1
+    else:
+        cells, last = pd.Index(feature.categories).get_indexer(column), len(feature.categories)
+    return np.where(missing, last, cells), last + 1
+
+
+class PlainCurator:
+    """Answers as `PlusCurator` does, with noise drawn from a generator that is given."""
+
+    def __init__(self, X, y, domain, loss, generator):
+        self.features, self.loss, self.generator = domain.features, loss, generator
+        sorted_rows = [public_cells(X[feature.name], feature) for feature in domain.features]
+        self.cells, self.n_cells = zip(*sorted_rows, strict=True)
+        lower, upper = (0.0, 1.0) if loss is LOGISTIC else domain.target
+        self.centred = (np.clip(y, lower, upper) - (lower + upper) / 2) / (upper - lower)
+        self.targets = self.centred + 0.5 if loss is LOGISTIC else self.centred
+        self.bins = {INTERCEPT: (np.zeros(len(y), int), 1)}
+        self.queries = []
+
+    # --- phases: `noise` is the standard deviation for sensitivity 1 and share 1 ------------------
+
+    def open_totals(self, mu, budget):
+        self.noise = 1 / mu
+
+    def open_histograms(self, mu, n_features, budget):
+        self.noise = math.sqrt(n_features) / mu
+
+    def open_epochs(self, mu, n_epochs, budget):
+        self.noise = math.sqrt(n_epochs) / mu
+        return self.noise
+
+    def answer(self, query):
+        self.queries.append(query)
+        exact = {
+            Totals: self.totals, Histogram: self.histogram,
+            Magnitudes: self.magnitudes, Residuals: self.residual_sums,
+        }[type(query)](query)  # fmt: skip
+        scale = self.noise * query.charged / math.sqrt(query.share)
+        return Release(exact + scale * self.generator.normal(size=exact.shape), scale)
+
+    def tell(self, instruction):
+        if isinstance(instruction, Start):
+            self.scores = np.full(self.targets.size, instruction.score)
+        elif isinstance(instruction, Merge):
+            k = instruction.feature
+            self.bins[k] = instruction.bin_of_cell[self.cells[k]], instruction.n_bins
+        else:
+            self.scores += instruction.change[self.bins[instruction.feature][0]]
+
+    # --- exact answers --------------------------------------------------------------------------
+
+    def totals(self, query):
+        return np.array([(self.centred**power).sum() for power in range(query.powers + 1)])
+
+    def histogram(self, query):
+        counts = np.bincount(self.cells[query.feature], minlength=self.n_cells[query.feature])
+        if not isinstance(self.features[query.feature], NumericFeature):
+            return counts * 1.0
+        cells, missing = counts[:-1], counts[-1:]
+        groups = [cells[first : first + 16].sum() for first in range(0, cells.size, 16)]
+        return np.concatenate([cells / math.sqrt(2), missing, np.array(groups) / math.sqrt(2)])
+
+    def magnitudes(self, query):
+        cells = np.floor(-2 * np.log2(np.abs(self.residuals())))
+        return np.bincount(np.clip(cells, 0, 19).astype(int), minlength=20) * 1.0
+
+    def residual_sums(self, query):
+        codes, n_bins = self.bins[query.feature]
+        r = np.clip(self.residuals(), -query.bound, query.bound)
+        parts = [r, np.abs(r) * (1 - np.abs(r))] if self.loss is LOGISTIC else [r]
+        return np.array([np.bincount(codes, part, n_bins) for part in parts])
+
+    def residuals(self):
+        return self.targets - (expit(self.scores) if self.loss is LOGISTIC else self.scores)
