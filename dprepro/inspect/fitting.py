@@ -156,7 +156,7 @@ def score_held_out(
     split = trained.get("split")
     if isinstance(split, bool) or not isinstance(split, int):
         raise DpreproError(
-            "the model does not say which rows it was fitted to: nothing is held out"
+            "the model does not say which rows it was fitted to, so no test rows are known"
         )
     task = next(
         (p.task for p in plan(config, data_dir) if p.task.split == split and not p.skip), None
@@ -181,7 +181,7 @@ def _check_tuned(trained: Mapping[str, Any], config: ExperimentConfig) -> None:
     if trained.get("tuned") and config.tuned_on is None:
         raise DpreproError(
             f"the model's parameters were chosen by `dprepro tune`, and {config.name} does not say "
-            "by which rows: name the config that it was fitted with, or score it all the same "
+            "on which rows: name the config that it was fitted with, or score it anyway "
             "with --allow-tuned-splits"
         )
     check_tuned_splits(config)

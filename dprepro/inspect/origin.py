@@ -102,7 +102,7 @@ def trained_on(origin: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
         return dict(origin["task"])
     if origin.get("rows") == "all":
         raise DpreproError(
-            f"{path} was fitted to all rows: none is held out to score it by. "
+            f"{path} was fitted to all rows, so no test rows are left to score it on. "
             "`dprepro fit` with `--split 0` fits a model that can be scored"
         )
     if "rows" not in origin:

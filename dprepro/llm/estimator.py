@@ -61,7 +61,7 @@ class LLMClassifier(LocallyLinearMaps):
     """
 
     def fit(self, X: Any, y: Any) -> LLMClassifier:
-        """Fit to X, numbers (n, D), and labels y (n,)."""
+        """Fit to numeric X (n, D) and labels y (n,)."""
         X, labels = self._read(X, y)
         self.check_parameters()
         generator = np.random.default_rng(self.random_state)
@@ -97,26 +97,27 @@ class DPLLMClassifier(LocallyLinearMaps):
         C, on the gradient of a single row. (The authors' code clips after division by L: its 0.001
         is 0.5 at L = 500.)
     noise_multiplier : float or None
-        sigma; with an `epsilon`, that is taken as a claim, which the ledger verifies.
+        sigma. If `epsilon` is given as well, it is a claim, and the ledger checks it.
     accountant : {"pld", "moments"}
-        By which sigma is found: the tight one, or that of Abadi et al. 2016, as in the paper.
+        The accountant that finds sigma: the tight one, or that of Abadi et al. 2016, as in the
+        paper.
     sampling : {"poisson", "shuffle"}
         See above.
     domain : Domain or None
         The labels, given in y themselves or as codes 0, 1, ..., whichever of them occur; and where
         the inputs' scale comes from: what it was read from ends up in the ledger. None takes the
-        labels that occur, which is an unpaid read.
+        labels that occur, which epsilon does not cover.
     n_maps, n_projected, inverse_temperature, epochs, batch_size, learning_rate, decay, decay_every,
     projection_sd, centre, spread
         See `LLMClassifier`. `batch_size` is the expected one, L.
     random_state : int or None
-        None draws noise from the operating system. An integer makes the fit repeatable, for
-        experiments only: the ledger says so.
+        None seeds the noise from the operating system. An integer makes the fit repeatable: this
+        is for experiments only, and the ledger says so.
 
     Attributes
     ----------
     ledger_ : Ledger
-        The noisy releases, what was taken as public, and the epsilon really spent.
+        The noisy releases, what was taken as public, and the spent epsilon.
     noise_multiplier_ : float
         sigma.
     figures_ : dict
@@ -181,7 +182,7 @@ class DPLLMClassifier(LocallyLinearMaps):
         self.domain = domain
 
     def fit(self, X: Any, y: Any) -> DPLLMClassifier:
-        """Fit to X, numbers (n, D), and labels y (n,)."""
+        """Fit to numeric X (n, D) and labels y (n,)."""
         X, labels = self._read(X, y, None if self.domain is None else self.domain.target)
         self.check_parameters()
         theta_shape = (self.n_maps, len(self.classes_), (self.n_projected or X.shape[1]) + 1)

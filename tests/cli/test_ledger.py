@@ -53,7 +53,7 @@ def test_samples_and_the_moments_accountant_are_shown():
     assert "sampled with" in output
     assert row.split()[-5:] == ["0.65", "2,400", "0.008333", "(2,", "1e-05)"]
     assert "epsilon 1.474 of 2; under replace-one 2.65" in output
-    assert "Moments accountant (Abadi et al. 2016): epsilon 1.93" in output
+    assert "Spent epsilon, by the moments accountant: 1.93" in output
     found, *_ = json.loads(run("mnist", "--method", "dp-llm", "--epsilon", "2", "--json"))
     assert found["entries"][0]["sampling"] == pytest.approx(500 / 60_000)
     assert found["moments_epsilon"] == pytest.approx(1.93, abs=0.005)

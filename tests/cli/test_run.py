@@ -65,7 +65,7 @@ def test_ctrl_c_keeps_what_was_finished_and_the_same_command_goes_on(lab: Lab) -
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "lab: interrupted; the same command goes on from here" in output
+    assert "lab: interrupted; the same command continues it" in output
     assert "Traceback" not in output
     assert not any(worker.is_running() for worker in workers)
     finished = lab.records()

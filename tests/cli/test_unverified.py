@@ -230,7 +230,7 @@ def test_a_method_that_fails_hides_no_other_ledger(folder):
     config = folder / "mine.yaml"
     config.write_text(CONFIG.replace("claims", "fails, keeps"))
     shown = run("ledger", config)
-    said = "fails: its fit on made-up rows fails: TypeError: no [way] to fit this"
+    said = "fails: its fit on random rows fails: TypeError: no [way] to fit this"
     assert shown.count(said) == 1
     (row,) = [line.split() for line in shown.splitlines() if line.startswith("fails ")]
     assert row == ["fails", "?", "failed", "failed"]
@@ -248,5 +248,5 @@ def test_a_method_that_fails_alone_is_named(folder):
     config.write_text(CONFIG.replace("[claims, dp-logistic-fair]", "[fails]"))
     done = CliRunner().invoke(app, ["ledger", str(config)])
     assert isinstance(done.exception, DpreproError)
-    expected = "fails: its fit on made-up rows fails: TypeError: no [way] to fit this"
+    expected = "fails: its fit on random rows fails: TypeError: no [way] to fit this"
     assert str(done.exception) == expected
