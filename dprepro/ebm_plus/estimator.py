@@ -168,9 +168,9 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
     ``docs/dp-ebm-plus.md`` says by how much, and where it is not.
 
-    Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. The number
-    of rows is used as released only. With mu = mu(epsilon, delta), every release is Gaussian with
-    noise over sensitivity 1/mu_j, whatever was released before, and the mu_j^2 add up to mu^2, so
+    Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. Of the number
+    of rows only the noisy release is used. With mu = mu(epsilon, delta), every release is Gaussian
+    with noise over sensitivity 1/mu_j, whatever was released before. The mu_j^2 add up to mu^2, so
     the composition is mu-GDP (Theorems 4 and 5 of Nori et al. 2021, after Dong, Roth, Su 2019):
 
     1. Number of rows and sum of centred targets; for regression also the sum of their
