@@ -80,7 +80,7 @@ def test_ctrl_c_keeps_what_was_finished_and_the_same_command_goes_on(lab: Lab) -
 
 @pytest.mark.parametrize(
     ("fresh", "said"),
-    [(False, "the same command goes on"), (True, "the same command without --fresh goes on")],
+    [(False, "the same command continues"), (True, "the same command without --fresh continues")],
 )
 def test_after_an_interrupted_fresh_run_the_command_without_it_goes_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, fresh: bool, said: str

@@ -151,7 +151,7 @@ def test_the_page_lists_it_among_the_ledgers(tmp_path):
     run("report", "--results", tmp_path, "--output", output)
     page = output.read_text()
     assert ">unverified<" in page
-    assert "keeps no ledger of its releases: nothing says what it spends" in page
+    assert "keeps no ledger of its releases, so nothing says what it spends" in page
 
 
 def test_ledger_marks_it_among_others(folder):
