@@ -92,7 +92,7 @@ def test_after_an_interrupted_fresh_run_the_command_without_it_goes_on(
     given = ["run", str(lab.config()), "--results", str(lab.results), *["--fresh"] * fresh]
     outcome = CliRunner().invoke(app, given)
     assert outcome.exit_code == 130
-    assert f"lab: interrupted; {said} from here" in outcome.output
+    assert f"lab: interrupted; {said} it" in outcome.output
 
 
 @pytest.mark.usefixtures("in_process")
