@@ -80,7 +80,7 @@ def run(
         bool, typer.Option("--profile", help="Show how much time each method took.")
     ] = False,
 ) -> None:
-    """Run the tasks of experiments that are not finished yet.
+    """Run all tasks of one or more configs that have not finished yet.
 
     Every finished task is one line of results/CONFIG.jsonl. Ctrl-C stops the run; the same command
     continues it.
