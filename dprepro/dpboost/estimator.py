@@ -272,8 +272,8 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
         lower, upper = (float(bound) for bound in domain.target)
         if not upper > lower:
             raise ValueError(
-                "the target's range is empty or not finite: with more than n_samples=1 distinct "
-                "value or public target bounds there is something to learn"
+                "the target's range is empty or not finite, so there is nothing to learn: give "
+                "public target bounds, or more than n_samples=1 distinct value"
             )
         self._train(private, domain, (lower, upper))
         return self

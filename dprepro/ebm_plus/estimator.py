@@ -279,8 +279,8 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         width, middle = upper - lower, (lower + upper) / 2
         if not (0 < width < math.inf and math.isfinite(middle)):
             raise ValueError(
-                "the target's range is empty or not finite: with more than n_samples=1 distinct "
-                "value or public target bounds there is something to learn"
+                "the target's range is empty or not finite, so there is nothing to learn: give "
+                "public target bounds, or more than n_samples=1 distinct value"
             )
         functions, intercept = self._train(rows, domain, SQUARED)
         self.shape_noise_ = [width * function.deviations for function in functions]

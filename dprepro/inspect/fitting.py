@@ -72,7 +72,7 @@ def choose_one(
     exact = [task for task in tasks if task.label == method] or tasks
     if len(exact) > 1:
         raise DpreproError(
-            f"one model at a time, and these fit: {'; '.join(map(describe, exact))}. "
+            f"one model at a time, but several match: {'; '.join(map(describe, exact))}. "
             "Choose by --method with a label, and --epsilon"
         )
     return exact[0]
@@ -117,7 +117,7 @@ def fit_model(
     model = fit_one(task, data_of(config, data_dir), all_rows)
     if not isinstance(model, AdditiveModel):
         raise DpreproError(
-            f"{task.method} has no shape functions to keep or to draw: "
+            f"{task.method} has no shape functions to save or draw: "
             "choose a method of additive models, such as dp-ebm-gdp or ebm"
         )
     return model
@@ -166,7 +166,7 @@ def score_held_out(
     other = [name for name in _ROWS if here.get(name) != there.get(name)]
     if task is None or other:
         raise DpreproError(
-            f"{config.name} does not hold out the rows that the model has not seen "
+            f"the test rows of {config.name} are not those of the model "
             f"({', '.join(other)} differ): name the config that it was fitted with"
         )
     try:

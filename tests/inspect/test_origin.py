@@ -85,7 +85,7 @@ def test_a_model_of_private_rows_without_privacy_is_not_for_release(lab: Lab) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (None, "cannot be read .*put it there, or fit the model again"),
+        (None, "cannot be read .*put the file there, or fit the model again"),
         ("not JSON", "is damaged or belongs to another model"),
         ([], "is damaged"),
         ({"format": "other", "task": {}}, "is damaged"),
