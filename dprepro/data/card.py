@@ -157,7 +157,7 @@ class Card(Strict):
             return
         for name in set(self.fill) - set(features):
             raise ValueError(
-                f"`fill`: no feature is called {name!r}{nearest(name, list(features))}"
+                f"`fill` names {name!r}, which is not a feature{nearest(name, list(features))}"
             )
 
     @property

@@ -163,7 +163,7 @@ def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: Ma
         ),
         ({"drop": ["agee"]}, "did you mean 'age'?"),
         ({"drop": ["age", "colour"]}, "no column is left"),
-        ({"fill": {"aeg": "0"}}, "`fill`: no feature is called 'aeg'"),
+        ({"fill": {"aeg": "0"}}, "`fill` names 'aeg'"),
         ({"fill": {"age": "none"}}, "'none' is not a number"),
         ({"fill": {"colour": "pink"}}, "'pink' is not one of its categories"),
         ({"features": {"age": FEATURES["age"]}}, "column 'colour' is not in the card"),
