@@ -106,8 +106,8 @@ def as_codes(bins: np.ndarray) -> np.ndarray:
     """
     if bins.size and not 0 <= bins.min() <= bins.max() < MAX_BINS:
         raise ValueError(
-            f"bins {bins.min()} to {bins.max()} of a feature do not fit into a byte: it can have "
-            f"{MAX_BINS}, numbered from 0. Merge cells until it has"
+            f"bins {bins.min()} to {bins.max()} of a feature do not fit into a byte: a feature has "
+            f"at most {MAX_BINS} bins, numbered from 0. Merge cells into fewer bins"
         )
     return bins.astype(np.uint8)
 

@@ -65,7 +65,7 @@ class AuditResult:
     spent_epsilon
         What the ledger's entries add up to.
     gaps
-        What the ledger names as unpaid or unproved: why an excess may be expected.
+        What the ledger lists as not covered by epsilon, or as a gap: why an excess may be expected.
     bound
         "GDP" where all releases are Gaussian: the bound is mu's, converted at `delta`. Else
         "(epsilon, delta)".
@@ -175,7 +175,7 @@ def is_gaussian(ledger: Ledger) -> bool:
 
 
 def reasons(ledger: Ledger) -> tuple[str, ...]:
-    """Return what the ledger names as unpaid or unproved, but for the audit's own fixed seeds."""
+    """Return the gaps and the reads not covered by epsilon, but for the audit's fixed seeds."""
     return tuple(
         text for text in (*ledger.unpaid, *ledger.gaps) if not text.startswith("fixed seed")
     )

@@ -32,7 +32,8 @@ def audit(
     method: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Private methods, METHOD/CASE, or mechanisms such as gaussian. Default: all."
+            help="Private methods, cases of one (METHOD/CASE), or mechanisms such as gaussian. "
+            "Default: all."
         ),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The stated epsilon.")] = 1.0,

@@ -203,7 +203,7 @@ def _domain(description: Description) -> str:
         none = "none: run it with `domain: observed`"
         return f"{none}. {description.domain_note}" if description.domain_note else none
     return description.domain_note or (
-        "what the card says about the target and, below, about each feature; it gives no reasons "
+        "what the card says about the target, and below about each feature; it gives no reasons "
         "(`domain_note`)"
     )
 

@@ -99,7 +99,7 @@ def edit(
         typer.Option(metavar="FROM TO", help="Draw a line through this range."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="Set the bin of this number, category or label of a bin ...")
+        str | None, typer.Option(help="Set the bin with this number, category or bin label ...")
     ] = None,
     value: Annotated[float | None, typer.Option(help="... to this value.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
@@ -182,7 +182,7 @@ def score(
     data_dir: DataFolder = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
-    """Score a saved model on the test rows of its split; the model must be one of `fit --split`.
+    """Score a saved model on the test rows of its split; the model must come from `fit --split`.
 
     An edited model is scored with and without its edits. Scores are exact: on private rows they are
     not covered by epsilon.

@@ -80,7 +80,7 @@ def run(
         bool, typer.Option("--profile", help="Show how much time each method took.")
     ] = False,
 ) -> None:
-    """Run the tasks of experiments that are not finished yet.
+    """Run all tasks of one or more configs that have not finished yet.
 
     Every finished task is one line of results/CONFIG.jsonl. Ctrl-C stops the run; the same command
     continues it.
@@ -140,7 +140,7 @@ def run_one(
         summary = run_config(config, options, display.display_for(config, console))
     except KeyboardInterrupt:
         again = "the same command without --fresh" if options.fresh else "the same command"
-        console.print(f"{config.name}: interrupted; {again} goes on from here")
+        console.print(f"{config.name}: interrupted; {again} continues it")
         raise typer.Exit(INTERRUPTED) from None
     console.print(display.cells_table(config, summary.whole))
     if profile:

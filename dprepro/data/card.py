@@ -104,7 +104,7 @@ class Card(Strict):
         self._check_target()
         self._check_columns()
         if self.test and self.test.labels and len(self.test.labels) != len(self.labels or []):
-            raise ValueError("`labels` of the `test` set need the card's own `labels` beside them")
+            raise ValueError("if `test` has `labels`, the card itself needs `labels`, too")
         return self
 
     def _check_stand_in(self) -> None:
@@ -156,7 +156,9 @@ class Card(Strict):
         if self.features is None:
             return
         for name in set(self.fill) - set(features):
-            raise ValueError(f"`fill` names {name!r}, no feature{nearest(name, list(features))}")
+            raise ValueError(
+                f"`fill` names {name!r}, which is not a feature{nearest(name, list(features))}"
+            )
 
     @property
     def public_target(self) -> tuple[float, float] | tuple[str, ...] | None:

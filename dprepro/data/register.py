@@ -90,7 +90,7 @@ def _read(path: Path) -> dict[str, Any]:
     if not sound:
         raise DpreproError(
             f"the register of private data, {path}, is damaged. Put back a copy of it, or move it "
-            "away: a new one is begun, and tasks on private data that are in journals run again"
+            "away. Then a new register is begun, and all tasks on private data run again"
         )
     return dict(state)
 

@@ -198,7 +198,7 @@ def _check_sha256(data: bytes, source: Source, card: Card) -> str:
         seen = (
             f" ({len(data):,} bytes): sha256 expected {source.sha256}, found {found}"
             if card.is_public
-            else ": not the sha256 that the card expects, found another"
+            else ": the sha256 is not the one that the card expects"
         )
         raise DpreproError(f"wrong checksum{seen}; the file is damaged or another version")
     return found

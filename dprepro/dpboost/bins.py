@@ -99,7 +99,7 @@ def public_cuts(feature: Feature, max_bins: int) -> FeatureCuts:
 
 
 def observed_cuts(numbers: np.ndarray, feature: Feature, max_bins: int) -> FeatureCuts:
-    """Return LightGBM's cuts of about equal counts, read from the rows and not paid for.
+    """Return LightGBM's cuts of about equal counts, read from the rows: not covered by epsilon.
 
     Zero is always a bin of its own; the negative numbers get their share of the other bins, the
     positive ones the rest. Missing values take one bin, if there are any.

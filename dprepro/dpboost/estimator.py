@@ -145,23 +145,24 @@ class _DPBoost(BaseEstimator):
 class DPBoostClassifier(ClassifierMixin, _DPBoost):
     """DPBoost for binary labels: squared loss on labels -1 and +1, starting from 0.
 
-    This is how the authors' code was to be used for classification when it was first compared
-    with (its logistic loss came later and has no bounded sensitivity).
+    The authors recommended this for classification at the time of the first comparisons. The
+    logistic loss of their code came later; its sensitivity is not bounded.
 
     Formal guarantee of ``variant="sound"``: epsilon-DP under add/remove-one, given a public
     domain. Ensembles follow each other on all rows and share epsilon equally. Within an ensemble
-    each row draws the tree it trains for itself, so that a row more or less changes one tree at
-    most, whose budget goes to its leaves by one half and to the `max_depth` splits on the row's
-    path by the other. Gains move by at most 3 and leaf values by at most
+    each row draws at random which tree it trains, independently of the other rows. So one row more
+    or less changes at most one tree. Half of a tree's budget goes to its leaves, half to the
+    `max_depth` splits on the row's path. Gains move by at most 3, and leaf values by at most
     min(1 / (1 + lambda), 2 (1 - eta)^k), because rows with |gradient| > 1 wait for a later tree.
-    Cuts come from the domain, every node down to `max_depth` is split and every leaf noised,
-    whatever rows they hold.
+    Cuts come from the domain. Every node above `max_depth` is split and every leaf gets noise, even
+    if it holds no row.
 
     ``variant="as-published"`` does what the authors' code does, apart from its constant random
     seeds: LightGBM's bins read from the rows; trees that grow best-first to 31 leaves by exact
     gains, leave 20 rows on either side of a split and stay empty where that is impossible; rows
     drawn in fixed numbers; splits that spend a quarter of epsilon on a path, so that a quarter is
-    not spent at all. No guarantee: the ledger names what is unpaid and where the proof fails.
+    not spent at all. It has no guarantee: the ledger names what epsilon does not cover, and where
+    the proof fails.
 
     Parameters
     ----------
@@ -172,7 +173,8 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     n_trees, trees_per_ensemble : int
         T, and how many of them share the rows between them.
     learning_rate : float
-        eta, strictly between 0 and 1; also the rate at which trees' shares and leaves shrink.
+        eta, strictly between 0 and 1. The share of rows of successive trees, and their leaves,
+        shrink at this rate, too.
     max_depth : int
         D, at most 10.
     reg_lambda : float
@@ -180,15 +182,15 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     max_bins : int
         Bins a feature, at most 255. A category counts as its position in the domain.
     domain : Domain or None
-        The public domain. None reads it from the training rows and warns.
+        The public domain. None reads it from the training rows, with a warning.
     random_state : int or None
-        None draws noise from the operating system. An integer makes the fit repeatable, for
-        experiments only: the ledger says so.
+        None seeds the noise from the operating system. An integer makes the fit repeatable: this
+        is for experiments only, and the ledger says so.
 
     Attributes
     ----------
     ledger_ : Ledger
-        Every noisy release, what was taken as public, and the epsilon really spent.
+        Every noisy release, what was taken as public, and the spent epsilon.
     domain_ : Domain
         The domain used.
     bins_ : list of FeatureCuts
@@ -255,8 +257,9 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
 
     Targets are clipped to the domain's target range and scaled to [-1, 1]. With
     ``variant="as-published"`` boosting starts from their exact mean, as the authors' regression
-    does by LightGBM's default: the ledger lists it as unpaid. With ``variant="sound"`` it starts
-    from 0, the middle of the range, as the paper does, and predictions are clipped to the range.
+    does by LightGBM's default. The ledger lists it as not covered by epsilon. With
+    ``variant="sound"`` it starts from 0, the middle of the range, as the paper does, and
+    predictions are clipped to the range.
 
     Parameters, attributes, guarantee and errors are those of `DPBoostClassifier`.
     """
@@ -269,8 +272,8 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
         lower, upper = (float(bound) for bound in domain.target)
         if not upper > lower:
             raise ValueError(
-                "the target's range is empty or not finite: with more than n_samples=1 distinct "
-                "value or public target bounds there is something to learn"
+                "the target's range is empty or not finite, so there is nothing to learn: give "
+                "public target bounds, or more than n_samples=1 distinct value"
             )
         self._train(private, domain, (lower, upper))
         return self

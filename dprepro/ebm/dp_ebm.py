@@ -162,20 +162,23 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     """Differentially private explainable boosting for binary labels.
 
     Formal guarantee: (epsilon, delta)-DP under the stated adjacency, given a public domain. A row
-    lies in one cell of each histogram and adds a residual y - sigmoid(F(x)) in [-1, 1] to one leaf
-    of each step, so every one of the K + K E releases has L2 sensitivity 1 (times the learning
-    rate) under zero-out; `dprepro.privacy.sensitivity` has the other relations. With
-    ``sensitivity="sound"`` the noise of a step shrinks with the largest residual that the functions
-    released so far allow to any row: at every step, whatever was released before, noise over
-    sensitivity is the same, so the composition is the same.
+    lies in one cell of each histogram. It adds a residual y - sigmoid(F(x)) in [-1, 1] to one leaf
+    of each step. So each of the K + K E releases has L2 sensitivity 1 under zero-out, times the
+    learning rate for a step; `dprepro.privacy.sensitivity` has the other relations.
+
+    With ``sensitivity="sound"`` the sensitivity of a step is the largest residual that the
+    functions released so far allow to any row. The noise shrinks in the same proportion. So the
+    noise multiplier of every step is the same, whatever was released before, and the composition is
+    the same.
 
     Parameters
     ----------
     epsilon, delta : float
         The budget.
     composition : {"gdp", "classic", "classic-boosting", "joint"}
-        How the noise is calibrated: Theorem 5 or Theorem 2 of the paper for each phase, Theorem 5
-        for binning and 2 for boosting, or Theorem 5 once for both, which needs the least noise.
+        How the noise is calibrated: Theorem 5 ("gdp") or Theorem 2 ("classic") of the paper for
+        each phase; Theorem 5 for binning and Theorem 2 for boosting ("classic-boosting"); or
+        Theorem 5 once for both phases ("joint"), which needs the least noise.
     max_bins : int
         Numeric features start from ``2 * max_bins`` cells; bins aim at n / max_bins rows.
     learning_rate, n_epochs, max_leaves
@@ -183,23 +186,23 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     binning_share : float
         Share of epsilon that goes to the histograms; delta is halved.
     sensitivity : {"published", "sound"}
-        What scales the noise of the leaf sums: the paper's bound, or the one described above (for
-        regression see `DPEBMRegressor`).
+        The bound that scales the noise of the leaf sums: the paper's, or the one described above.
+        For regression see `DPEBMRegressor`.
     adjacency : {"zero-out", "add/remove-one", "replace-one"}
-        Who counts as a neighbour. Zero-out is add/remove-one with the number of rows public.
+        The neighbouring relation. Zero-out is add/remove-one with the number of rows public.
     monotone : dict of str or None
-        Features whose functions are made "increasing" or "decreasing" after the fit, for free; see
-        `dprepro.additive.editing`.
+        Features whose functions are made "increasing" or "decreasing" after the fit. This costs no
+        budget; see `dprepro.additive.editing`.
     domain : Domain or None
-        The public domain. None reads it from the training rows and warns.
+        The public domain. None reads it from the training rows, with a warning.
     random_state : int or None
-        None draws noise from the operating system. An integer makes the fit repeatable, for
-        experiments only: the ledger says so.
+        None seeds the noise from the operating system. An integer makes the fit repeatable: this
+        is for experiments only, and the ledger says so.
 
     Attributes
     ----------
     ledger_ : Ledger
-        Every noisy release, what was taken as public, and the epsilon really spent.
+        Every noisy release, what was taken as public, and the spent epsilon.
     domain_ : Domain
         The domain used.
     bins_, shape_functions_, shape_noise_, bin_counts_, intercept_

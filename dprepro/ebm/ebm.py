@@ -131,17 +131,18 @@ class EBMClassifier(_EBM, AdditiveClassifier):
     Parameters
     ----------
     max_bins : int
-        Most bins a numeric feature gets, about equally full; at most 256.
+        Largest number of bins of a numeric feature, at most 256. Bins have about equal counts.
     learning_rate, max_leaves, min_samples_leaf
-        eta, and the leaves of each step with the fewest rows one may hold. With early stopping a
-        smaller eta buys more epochs, not a better model (measured on Adult: 0.01 to 0.05).
+        eta, the number of leaves of each step, and the smallest number of rows in a leaf. With
+        early stopping a smaller eta needs more epochs and gives no better model (measured on
+        Adult: 0.01 to 0.05).
     ridge : float
-        Added to the curvature of each leaf: bounds the Newton step of a leaf whose rows are all but
-        certain. 0 gives plain averages for regression.
+        Added to the curvature of each leaf. It bounds the Newton step of a leaf whose rows are
+        predicted with near certainty. 0 gives plain averages for regression.
     n_epochs : int
-        Most passes over the features.
+        Largest number of passes over the features.
     outer_bags : int
-        Models, each with its own held-out rows, that are averaged.
+        Number of models that are averaged, each with its own held-out rows.
     held_out_share, patience, tolerance
         Each bag stops after `patience` epochs in which the loss on its held-out rows has not
         fallen by `tolerance` relatively, and keeps its best epoch. A share of 0 runs all epochs.
@@ -151,7 +152,7 @@ class EBMClassifier(_EBM, AdditiveClassifier):
     Attributes
     ----------
     n_epochs_ : list of int
-        Epochs kept, a bag each.
+        The number of epochs kept, for each bag.
     bins_, shape_functions_, bin_counts_, intercept_
         See `AdditiveModel`.
 

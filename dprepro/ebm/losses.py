@@ -164,7 +164,7 @@ def _target_bounds(domain: Domain) -> tuple[float, float]:
     lower, upper = (float(bound) for bound in domain.target)
     if not upper - lower > 0:
         raise ValueError(
-            "the target's range is empty or not finite: with more than n_samples=1 distinct "
-            "value or public target bounds there is something to learn"
+            "the target's range is empty or not finite, so there is nothing to learn: give "
+            "public target bounds, or more than n_samples=1 distinct value"
         )
     return lower, upper

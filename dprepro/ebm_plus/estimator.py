@@ -82,38 +82,39 @@ class _DPEBMPlus(AdditiveModel):
             raise ValueError(
                 f"{type(self).__name__} does not guess bounds: pass domain=Domain(...) with what "
                 "is public about the table (a card's `features`, or `domain: public` in a config). "
-                "observed=True reads it from the rows, unpaid for: to experiment only"
+                "observed=True reads it from the rows, which is not covered by epsilon: for "
+                "experiments only"
             )
 
 
 class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
-    """Differentially private additive model for binary labels, more accurate than DP-EBM.
+    """Differentially private additive model for binary labels, mostly more accurate than DP-EBM.
 
-    How much, and where not: ``docs/dp-ebm-plus.md``.
+    ``docs/dp-ebm-plus.md`` says by how much, and where it is not.
 
-    Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. The number
-    of rows is used as released only. With mu = mu(epsilon, delta), every release is Gaussian with
-    noise over sensitivity 1/mu_j, whatever was released before, and the mu_j^2 add up to mu^2, so
+    Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. Of the number
+    of rows only the noisy release is used. With mu = mu(epsilon, delta), every release is Gaussian
+    with noise over sensitivity 1/mu_j, whatever was released before. The mu_j^2 add up to mu^2, so
     the composition is mu-GDP (Theorems 4 and 5 of Nori et al. 2021, after Dong, Roth, Su 2019):
 
-    1. Number of rows and sum of centred targets, for regression also that of their squares: a row
-       adds (1, t) or (1, t, t^2), |t| <= 1/2.
-    2. Counts per cell of a public grid for each feature (`grid`), for numeric features also per
-       group of neighbouring cells (`groups`): a row adds a vector of norm 1 to each of the K
-       histograms.
+    1. Number of rows and sum of centred targets; for regression also the sum of their
+       squares. A row adds (1, t) or (1, t, t^2), |t| <= 1/2.
+    2. Counts per cell of a public grid for each feature (`fine_grid`); for numeric features also
+       per group of neighbouring cells (`grouped_counts`). A row adds a vector of norm 1 to each of
+       the K histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
-       is clipped to [-c, c] and goes into one bin, so a query has sensitivity c, and c follows from
-       what is released. For classification it is the largest |y - sigmoid(F)| that F allows to any
-       row when the epoch begins. F then moves, and some residuals exceed c: in the first epoch 12 %
-       of the rows of Phishing in an average query and 44 % in one, 4 % and 24 % of Adult, later
-       none (epsilon 0.5 to 8). The same query sums curvatures, |r| (1 - |r|) for a residual r,
-       which is p (1 - p) if it is not clipped: a part has the norm
-       |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2) <= 1, so that the second answer is nearly
-       free. For regression, c comes from a noisy histogram of |y - F|, to which a row adds 1 in one
-       cell, itself a query of the epoch. Query q has a share s_q of the epoch's mu_e^2: its noise
-       over its sensitivity is 1/(mu_e sqrt(s_q)). The shares are fixed when the epoch begins, from
-       what is released, and add up to 1, so that every epoch is mu_e-GDP. Features whose cells all
-       merged into one bin are not asked.
+       is clipped to [-c, c] and goes into one bin, so a query has sensitivity c. The bound c
+       follows from what is released. For classification it is the largest |y - sigmoid(F)| that F
+       allows to any row when the epoch begins. F then moves, and some residuals pass c: in the
+       first epoch 12 % of the rows of Phishing in an average query and 44 % in one, 4 % and 24 %
+       of Adult, later none (epsilon 0.5 to 8). The same query sums curvatures: |r| (1 - |r|) for a
+       residual r, which is p (1 - p) if r is not clipped. A row's part has the norm
+       |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2) <= 1, so the second answer costs almost
+       nothing. For regression c comes from a noisy histogram of |y - F|, to which a row adds 1 in
+       one cell; this histogram is a query of the epoch, too. Query q has a share s_q of the epoch's
+       mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The shares are fixed when the
+       epoch begins, from what is released, and add up to 1, so every epoch is mu_e-GDP. A feature
+       whose cells all merged into one bin has no query.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
     the epochs, smoothing of functions by empirical Bayes. `dprepro.ebm_plus.algorithm` has all of
@@ -122,29 +123,30 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     Parameters
     ----------
     epsilon, delta : float
-        The budget.
+        The privacy budget.
     n_epochs : int
-        E. The noise in their average is the same for any E; more tell features better apart.
+        E. The noise in their average is the same for any E. More epochs separate the effects of
+        correlated features better.
     monotone : dict of str or None
         As `DPEBMClassifier`: numeric features to make "increasing" or "decreasing" after the fit.
     domain : Domain
         The public domain. Bounds are never guessed.
     observed : bool
         True accepts a domain that was read from private rows, or reads it itself where `domain` is
-        None. That is not paid for, and the ledger says so: to experiment only.
+        None. Epsilon does not cover this, and the ledger says so: for experiments only.
     random_state : int or None
-        None draws noise from the operating system. An integer makes the fit repeatable, for
-        experiments only: the ledger says so.
+        None seeds the noise from the operating system. An integer makes the fit repeatable: this
+        is for experiments only, and the ledger says so.
 
     Attributes
     ----------
     ledger_ : Ledger
-        Every noisy release, what was taken as public, and the epsilon really spent.
+        Every noisy release, what was taken as public, and the spent epsilon.
     domain_ : Domain
         The domain used.
     shape_noise_
-        Here the standard deviation a posteriori: noise of privacy and of sampling, less what
-        smoothing takes out.
+        Here the posterior standard deviation: noise of privacy and of sampling, less what
+        smoothing removes.
     bins_, shape_functions_, bin_counts_, intercept_
         See `AdditiveModel`; the counts are noisy and may be published.
 
@@ -187,14 +189,14 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     """Differentially private additive model for regression, more accurate than DP-EBM.
 
-    Targets are clipped to the domain's target range, learned in units of it from its midpoint, and
-    predictions are clipped to it. Residuals are clipped where the noise that this saves and the
-    pull towards the middle that it brings are least together. Guarantee, parameters, attributes and
-    errors are those of `DPEBMPlusClassifier`.
+    Targets and predictions are clipped to the domain's target range. Inside, targets are centred at
+    its midpoint and divided by its width. Residuals are clipped at a bound: a smaller one saves
+    noise and adds bias, and the bound with the smallest expected sum of both is chosen. Guarantee,
+    parameters, attributes and errors are those of `DPEBMPlusClassifier`.
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
-        """Fit to X (n, K) and numeric targets y (n,)."""
+        """Fit to X (n, K) and targets y (n,)."""
         rows = read_training_rows(self, X, y, self.domain, "regression")
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")
@@ -202,8 +204,8 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         width, middle = upper - lower, (lower + upper) / 2
         if not (0 < width < math.inf and math.isfinite(middle)):
             raise ValueError(
-                "the target's range is empty or not finite: with more than n_samples=1 distinct "
-                "value or public target bounds there is something to learn"
+                "the target's range is empty or not finite, so there is nothing to learn: give "
+                "public target bounds, or more than n_samples=1 distinct value"
             )
         functions, intercept = self._train(rows, domain, SQUARED)
         self.shape_noise_ = [width * function.deviations for function in functions]

@@ -41,7 +41,7 @@ _HARMLESS = re.compile(r"Input \S.* contains (NaN|infinity)|Unknown label type: 
 
 
 class PrivacyWarning(UserWarning):
-    """Something was read from private rows without being paid for."""
+    """A fit read something from private rows that epsilon does not cover."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def _resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKi
     if model.domain is None:
         warnings.warn(
             f"{type(model).__name__} got no domain and reads bounds, categories and target "
-            "range from the training rows, unpaid for: the guarantee does not cover them. "
+            "range from the training rows. Epsilon does not cover what it reads. "
             "Pass domain=Domain(...).",
             PrivacyWarning,
             stacklevel=4,

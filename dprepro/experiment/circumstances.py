@@ -52,7 +52,7 @@ def check_tuned_splits(config: ExperimentConfig) -> None:
         raise DpreproError(
             f"{config.where('tuned_on')}: the parameters were chosen by their scores on splits of "
             f"seed {tuned.seed or 0}{null}, so scores on these splits are too good. Give the "
-            "config another `seed` (its splits still hold the same rows: only the donors' test "
-            "set is clean), or score it all the same with --allow-tuned-splits. If no row here is "
-            f"one of {tuned.dataset}, whose rows chose, take `tuned_on` out"
+            "config another `seed`, or use --allow-tuned-splits. Splits of another seed still hold "
+            "some of the rows that chose; only the donors' test set does not. If this dataset "
+            f"shares no row with {tuned.dataset}, remove `tuned_on`"
         )

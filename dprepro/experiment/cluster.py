@@ -39,7 +39,7 @@ END_LIMIT = 10.0
 
 MOST_LOST_WORKERS = 3
 
-_RESUME = "What had finished is in the journal, and the same command goes on from there"
+_RESUME = "Finished tasks are in the journal, and the same command continues the run"
 
 
 class DaskExecutor:

@@ -115,6 +115,6 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
     ]
     if other:
         raise DpreproError(
-            f"its software is not that of the machine that started the run: {', '.join(other)}. "
+            f"its versions are not those of the machine that started the run: {', '.join(other)}. "
             "Results could differ; install the same versions"
         )

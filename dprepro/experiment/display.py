@@ -175,7 +175,9 @@ def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
     """Return the plan, counted by method; below it, how many records are of other settings."""
     table = Table(title=f"{config.name}: the plan", title_style="bold")
     if outlook.stale:
-        table.caption = f"{outlook.stale} record(s) are of settings that are no longer asked for"
+        table.caption = (
+            f"{outlook.stale} record(s) have settings that the config no longer asks for"
+        )
     table.add_column("method")
     for heading in ("tasks", "done", "failed", "skipped", "to run"):
         table.add_column(heading, justify="right")
@@ -214,20 +216,21 @@ def notes(summary: Summary, journal: Path) -> Iterable[str]:
     """Yield the lines below the table: made-up data, failures, skips, times."""
     if summary.tally.is_synthetic:
         yield (
-            "SYNTHETIC DATA: the real ones were never released and are not on this machine; these "
-            "figures come from a random stand-in of their shape and answer to nothing printed"
+            "SYNTHETIC DATA: the real data were never released and are not on this machine. These "
+            "results come from a random stand-in of the same shape: do not compare them with "
+            "printed numbers"
         )
     for (status, label, message), count in summary.tally.problems.items():
         yield f"{status}: {label}, {count} task(s): {message}"
     if summary.failed:
-        yield "failed tasks stay so until you run again with --retry-failed"
+        yield "failed tasks are run again only with --retry-failed"
     for label, count in summary.tally.unverified.items():
         yield f"{label}, {count} task(s): {UNVERIFIED}"
     if summary.tally.is_private:
         yield (
-            "PRIVATE DATA: the journal holds exact scores of private rows, which no epsilon "
-            "covers: keep it to yourself. `dprepro fit` writes models to release, and says whether "
-            "their guarantee holds"
+            "PRIVATE DATA: the journal holds exact scores of private rows, which are not covered "
+            "by epsilon: keep it to yourself. `dprepro fit` writes models to release, and says "
+            "whether their guarantee holds"
         )
     kept = sum(summary.tally.statuses.values()) - summary.ran
     yield (

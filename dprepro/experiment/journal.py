@@ -248,8 +248,8 @@ def _plan(fields: dict[str, Any], path: Path, number: int) -> StatedPlan:
     except _MALFORMED as error:
         raise DpreproError(
             f"{path}, line {number}: not a plan that this version of dprepro can read "
-            f"({type(error).__name__}: {error}). The records are whole: take line {number} out; "
-            f"the next `dprepro run {path.stem}` states the plan again"
+            f"({type(error).__name__}: {error}). The records are intact: remove line {number}. "
+            f"The next `dprepro run {path.stem}` writes the plan again"
         ) from error
 
 

@@ -156,7 +156,7 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
         keys = ("methods", position, "domain") if entry.domain else ("domain",)
         raise DpreproError(
             f"{config.where(*keys)}: the card of {card.name} gives no public domain; add "
-            "`features` to the card, or use `domain: observed` (not private in full)"
+            "`features` to the card, or use `domain: observed` (not covered by epsilon)"
         )
     if method.guarantee is Guarantee.APPROXIMATE and _delta(config, entry) == 0:
         keys = ("delta",) if entry.delta is None else ("methods", position, "delta")

@@ -75,13 +75,13 @@ class Options:
     def __post_init__(self) -> None:
         if (self.executor == "dask") != (self.address is not None):
             raise DpreproError(
-                "--executor dask and --address HOST:PORT, which says where the cluster's scheduler "
-                "is, go together: give both or none"
+                "--executor dask and --address HOST:PORT go together: give both or none. HOST:PORT "
+                "is the address of the cluster's scheduler"
             )
         if self.executor == "dask" and self.jobs is not None:
             raise DpreproError(
-                "--jobs is for the workers of this machine; a Dask cluster runs as many tasks at a "
-                "time as its workers have threads: leave --jobs out"
+                "--jobs is for the workers of this machine: leave it out. A Dask cluster runs as "
+                "many tasks at a time as its workers have threads"
             )
 
 

@@ -72,7 +72,7 @@ def choose_one(
     exact = [task for task in tasks if task.label == method] or tasks
     if len(exact) > 1:
         raise DpreproError(
-            f"one model at a time, and these fit: {'; '.join(map(describe, exact))}. "
+            f"one model at a time, but several match: {'; '.join(map(describe, exact))}. "
             "Choose by --method with a label, and --epsilon"
         )
     return exact[0]
@@ -117,7 +117,7 @@ def fit_model(
     model = fit_one(task, data_of(config, data_dir), all_rows)
     if not isinstance(model, AdditiveModel):
         raise DpreproError(
-            f"{task.method} has no shape functions to keep or to draw: "
+            f"{task.method} has no shape functions to save or draw: "
             "choose a method of additive models, such as dp-ebm-gdp or ebm"
         )
     return model
@@ -156,7 +156,7 @@ def score_held_out(
     split = trained.get("split")
     if isinstance(split, bool) or not isinstance(split, int):
         raise DpreproError(
-            "the model does not say which rows it was fitted to: nothing is held out"
+            "the model does not say which rows it was fitted to, so no test rows are known"
         )
     task = next(
         (p.task for p in plan(config, data_dir) if p.task.split == split and not p.skip), None
@@ -166,7 +166,7 @@ def score_held_out(
     other = [name for name in _ROWS if here.get(name) != there.get(name)]
     if task is None or other:
         raise DpreproError(
-            f"{config.name} does not hold out the rows that the model has not seen "
+            f"the test rows of {config.name} are not those of the model "
             f"({', '.join(other)} differ): name the config that it was fitted with"
         )
     try:
@@ -181,7 +181,7 @@ def _check_tuned(trained: Mapping[str, Any], config: ExperimentConfig) -> None:
     if trained.get("tuned") and config.tuned_on is None:
         raise DpreproError(
             f"the model's parameters were chosen by `dprepro tune`, and {config.name} does not say "
-            "by which rows: name the config that it was fitted with, or score it all the same "
+            "on which rows: name the config that it was fitted with, or score it anyway "
             "with --allow-tuned-splits"
         )
     check_tuned_splits(config)

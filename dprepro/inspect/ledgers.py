@@ -103,7 +103,7 @@ def _no_domain(card: Card, config: str, data_dir: Path | None) -> DpreproError:
         )
         first = "put the file there and "
     return DpreproError(
-        f"the card of {card.name} gives no public domain, so no ledger can be had without its "
+        f"the card of {card.name} gives no public domain, so its ledger needs its "
         f"rows{reason}; add `features` (and `labels` for more than two classes) to the card, "
         f"or {first}run `dprepro run {config}`: the journal holds the ledgers"
     )
@@ -140,7 +140,7 @@ def _fit_all(
         except (Exception, SystemExit) as error:  # one method must not hide the others
             if os.environ.get(DEBUG_VARIABLE):
                 traceback.print_exception(error)
-            said = f"its fit on made-up rows fails: {type(error).__name__}: {error}"
+            said = f"its fit on random rows fails: {type(error).__name__}: {error}"
             planned = PlannedLedger(task, None, said)
         yield planned
 

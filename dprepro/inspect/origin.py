@@ -102,7 +102,7 @@ def trained_on(origin: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
         return dict(origin["task"])
     if origin.get("rows") == "all":
         raise DpreproError(
-            f"{path} was fitted to all rows: none is held out to score it by. "
+            f"{path} was fitted to all rows, so no test rows are left to score it on. "
             "`dprepro fit` with `--split 0` fits a model that can be scored"
         )
     if "rows" not in origin:
@@ -113,8 +113,8 @@ def trained_on(origin: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
         task = values["task"] if values["format"] == _FORMAT else None
     except OSError as error:
         raise DpreproError(
-            f"which rows trained {path} is kept beside it, in {notes}, which cannot be read "
-            f"({error.strerror or error}): put it there, or fit the model again"
+            f"{notes} says which rows trained {path}, and cannot be read "
+            f"({error.strerror or error}): put the file there, or fit the model again"
         ) from error
     except (ValueError, KeyError, TypeError):
         task = None

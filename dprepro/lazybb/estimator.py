@@ -32,12 +32,12 @@ CONSTANT = "(constant)"
 
 
 class LazyBBClassifier(ClassifierMixin, BaseEstimator):
-    """Smooth boosting of 1-Rules or small trees over Boolean columns: a private vote.
+    """Smooth boosting of 1-Rules or small trees over Boolean columns; the model is a vote.
 
     Formal guarantee: epsilon-DP with ``composition="pure"``, else (epsilon, delta)-DP, under
     replace-one, for a public number of rows and public columns; none with ``calibration="code"``.
     ``epsilon=math.inf`` is the exact learner, without a ledger. Parameters count as public:
-    choosing them by trying them on the same rows is not paid for.
+    epsilon does not cover a choice that was made by trying them on the same rows.
 
     Each of `rounds` rounds weighs the rows by exp(-lambda margin), projects to weights of at most
     1 / (kappa n), and asks for a hypothesis that does well on them. Since no row weighs more,
@@ -63,29 +63,31 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
     composition : {"pure", "advanced", "zcdp"}
         How rounds share the budget: see `privacy.rounds`.
     calibration : {"tight", "paper", "code"}
-        "paper" gives 1-Rules the eta of Theorem 7, which spends half of epsilon with "pure"
-        composition (with the others, less than "tight"; the ledger says how much); "tight" is meant
-        to spend all of it. The same for "topdown", where "code" does as the authors' code: it
-        divides the noise by zeta once too often and exceeds the budget, as the ledger says.
+        "tight" is meant to spend all of epsilon. "paper" gives 1-Rules the eta of Theorem 7, which
+        spends half of epsilon with "pure" composition, and less than "tight" with the others.
+        "code" is for "topdown" and does as the authors' code: it divides the noise by zeta once
+        too often and exceeds the budget. The ledger says what each spends.
     margin : {"signed", "agreements"}
-        "signed" weighs as the paper says; "agreements" as the authors' code does, where the same
-        `learning_rate` works like half of it. With the parameters of Tables 8-10, Tables 5-7 come
-        out with "agreements" and a "tight" calibration: 0.7, 2.5 and 0.4 features off on average on
-        Adult, Cod-RNA and Mushroom, where "signed" and "paper" are 1.5, 5.0 and 4.1 off.
+        "signed" weighs as the paper says, "agreements" as the authors' code does. With
+        "agreements" a `learning_rate` has the effect of half of it with "signed". The paper's
+        Tables 5-7 follow from the parameters of its Tables 8-10 with "agreements" and a "tight"
+        calibration: the mean difference is 0.7, 2.5 and 0.4 features on Adult, Cod-RNA and
+        Mushroom. With "signed" and "paper" it is 1.5, 5.0 and 4.1.
     diagnostics : bool
         Also set ``edges_``, ``margins_`` and, in ``figures_``, ``rademacher_bound`` (for "1r"; see
-        `lazybb.rademacher` for when it proves something). The ledger lists them as unpaid.
+        `lazybb.rademacher` for when it proves something). The ledger lists them as not
+        covered by epsilon.
     domain : Domain or None
-        What the columns were made from, and the labels; its observed parts are unpaid. None: the
-        columns are public.
+        What the columns were made from, and the labels. Epsilon does not cover its observed parts.
+        None: the columns are public.
     random_state : int or None
-        None draws noise from the operating system. An integer makes the fit repeatable, for
-        experiments only: the ledger says so.
+        None seeds the noise from the operating system. An integer makes the fit repeatable: this
+        is for experiments only, and the ledger says so.
 
     Attributes
     ----------
     hypotheses_ : list of Rule or Tree
-        The vote, one a round.
+        The hypotheses that vote, one for each round.
     votes_ : DataFrame
         For "1r": the model as the paper's Table 4 prints it. `votes` for ``classes_[1]`` where
         `feature` has that `value`, and as many against where not; a constant votes everywhere.
@@ -96,7 +98,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
     column_names_ : list of (str, str)
         Feature and value of each column, as `BooleanEncoder` labels them, else its name and "1".
     ledger_ : Ledger
-        Every noisy choice and the epsilon really spent; private fits only.
+        Every noisy choice and the spent epsilon; private fits only.
     edges_ : ndarray
         With `diagnostics`: the exact advantage of each round on its weights, float64 (rounds,).
         Not private.

@@ -63,7 +63,7 @@ class LLMClassifier(LocallyLinearMaps):
     """
 
     def fit(self, X: Any, y: Any) -> LLMClassifier:
-        """Fit to X, numeric (n, D), and labels y (n,)."""
+        """Fit to numeric X (n, D) and labels y (n,)."""
         rows = self._read(X, y)
         self.check_parameters()
         plan = self._plan(math.inf, "shuffle")
@@ -102,9 +102,10 @@ class DPLLMClassifier(LocallyLinearMaps):
         C, on the gradient of a single row. (The authors' code clips after division by L: its 0.001
         is 0.5 at L = 500.)
     noise_multiplier : float or None
-        sigma; with an `epsilon`, that is taken as a claim, which the ledger verifies.
+        sigma. If `epsilon` is given as well, it is a claim, and the ledger checks it.
     accountant : {"pld", "moments"}
-        By which sigma is found: the tight one, or that of Abadi et al. 2016, as in the paper.
+        The accountant that finds sigma: the tight one, or that of Abadi et al. 2016, as in the
+        paper.
     sampling : {"poisson", "shuffle"}
         See above.
     domain : Domain or None
@@ -115,13 +116,13 @@ class DPLLMClassifier(LocallyLinearMaps):
     projection_sd, centre, spread
         See `LLMClassifier`. `batch_size` is the expected one, L.
     random_state : int or None
-        None draws noise from the operating system. An integer makes the fit repeatable, for
-        experiments only: the ledger says so.
+        None seeds the noise from the operating system. An integer makes the fit repeatable: this
+        is for experiments only, and the ledger says so.
 
     Attributes
     ----------
     ledger_ : Ledger
-        The noisy releases, what was taken as public, and the epsilon really spent.
+        The noisy releases, what was taken as public, and the spent epsilon.
     noise_multiplier_ : float
         sigma.
     figures_ : dict
@@ -186,7 +187,7 @@ class DPLLMClassifier(LocallyLinearMaps):
         self.domain = domain
 
     def fit(self, X: Any, y: Any) -> DPLLMClassifier:
-        """Fit to X, numeric (n, D), and labels y (n,)."""
+        """Fit to numeric X (n, D) and labels y (n,)."""
         rows = self._read(X, y, None if self.domain is None else self.domain.target)
         self.check_parameters()
         return self._train(Private(rows), len(rows))  # the number of rows is public

@@ -42,7 +42,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
 METHODS = [
     _method(
         "dp-bag", "DP-Bag", Guarantee.NONE, "rows",
-        "reads unpaid: the features of half of the rows, which the student learns from",
+        "not covered by epsilon: the features of half of the rows, which the student learns from",
     ),
     _method(
         "dp-bag-sound", "DP-Bag (sound)", Guarantee.APPROXIMATE, "domain",

@@ -54,8 +54,8 @@ METHODS = [
         "as-published",
         Guarantee.NONE,
         (
-            "reads unpaid: bin edges, mean of the target (regression)",
-            "exact gains and counts steer the growth of trees: the promise does not hold",
+            "not covered by epsilon: bin edges, mean of the target (regression)",
+            "exact gains and counts decide how trees grow: no guarantee",
         ),
         "Li, Wu, Wen, He 2020, as the authors' code (squared loss on -1/+1 labels)",
     ),

@@ -29,8 +29,10 @@ METHODS = [
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
         adjacency=ADD_REMOVE,
-        assumes=("public: bounds, categories, target range or labels (refuses observed ones)",),
-        reference="ours: few, large, smoothed steps on noisy histograms of residuals",
+        assumes=(
+            "public: bounds, categories, target range or labels; an observed domain is refused",
+        ),
+        reference="ours, from no paper: few large, smoothed steps on noisy histograms of residuals",
         build=_build,
         takes_epsilon=True,
         keeps_ledger=True,

@@ -11,9 +11,9 @@ from dprepro.privacy.sensitivity import REPLACE_ONE
 
 _PUBLIC = (
     "public: bounds, categories, labels, number of rows",
-    "parameters: tuning them on the same rows is not paid for",
+    "parameters are taken as public: tuning them on the same rows is not covered by epsilon",
 )
-_NOISE = ("noise too small: the distance zeta is divided out twice",)
+_NOISE = ("the noise is too small, since the code divides by zeta twice: no guarantee",)
 _BOOSTING = {"rounds", "learning_rate", "density", "margin", "diagnostics"}
 _DEFAULTS = defaults_of(LazyBBClassifier)
 

@@ -65,7 +65,7 @@ METHODS = [
         adjacency=ZERO_OUT,
         assumes=(
             "public: bounds, categories, labels, number of rows",
-            'sampling="shuffle": what the authors\' code does; the accountant does not apply',
+            'with sampling="shuffle", as in the authors\' code: no guarantee',
         ),
         reference=f"{_PAPER}, Algorithm 1, on Poisson samples",
         build=_build_private,

@@ -52,7 +52,7 @@ class Guarantee(str, Enum):
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method is asked to fit under.
+    """What a method's `build` gets for one task.
 
     ``epsilon`` is ``inf`` and ``delta`` 0 for non-private methods; ``seed`` None draws from the
     operating system.
@@ -84,12 +84,12 @@ class Method:
     tasks
         The kinds of task it supports; on others its tasks are skipped with a reason.
     guarantee
-        What it promises when its assumptions hold.
+        What it promises if its assumptions hold.
     adjacency
         The neighbouring relation of the promise, a member of `Adjacency` or its text; None for
         non-private methods.
     assumes
-        What it takes as public or reads without paying, in words, for `dprepro methods`.
+        What it takes as public, and what it reads that epsilon does not cover, in words.
     reference
         Paper and section.
     build
@@ -100,7 +100,7 @@ class Method:
     encoding
         The representation of X its estimator wants: a key of `dprepro.data.encode.ENCODINGS`.
     version
-        Bumped whenever its results change, so that journals never mix two versions.
+        Raised whenever its results change, so that a table never mixes two versions.
     defaults
         The method's parameters and their default values, for validation and help.
     requires

@@ -23,8 +23,8 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=ZERO_OUT,
         assumes=(
-            f"reads unpaid: {'; '.join(UNPAID)}",
-            "noise of one release in every bin, feature and epoch: the promise does not hold",
+            f"not covered by epsilon: {'; '.join(UNPAID)}",
+            "every bin, feature and epoch uses the noise of a single release: no guarantee",
         ),
         reference="Chatziloizos, Zhang, Behaegel 2025, section 7",
         build=_build,

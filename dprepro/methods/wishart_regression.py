@@ -24,8 +24,8 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=REPLACE_ONE,
         assumes=(
-            "reads unpaid: bounds of all columns and of the target, largest row norm",
-            "Wishart noise, withdrawn by its library as not private: the promise does not hold",
+            "not covered by epsilon: bounds of all columns and of the target, largest row norm",
+            "Wishart noise is not private, and its library withdrew it: no guarantee",
         ),
         reference="Sheffet 2015; Imtiaz, Sarwate 2016; as diffprivlib 0.3 with its defaults",
         build=_build,

@@ -92,7 +92,7 @@ class LedgerEntry:
 
 @dataclass
 class Ledger:
-    """What one fit spent, what it took for granted, and what it promises.
+    """What one fit released and spent, what it took as public, and what it promises.
 
     Attributes
     ----------
@@ -101,7 +101,8 @@ class Ledger:
     entries
         The releases, in order.
     unpaid
-        In words, what was read from private rows without paying. Empty for a sound fit.
+        In words, what was read from private rows and is not covered by epsilon. Empty for a sound
+        fit.
     assumed_public
         In words, what the guarantee takes as public.
     gaps
@@ -143,7 +144,7 @@ class Ledger:
         self.entries.append(entry)
 
     def note_seed(self, seed: object) -> None:
-        """Record a fixed seed as unpaid: whoever knows it can subtract the noise."""
+        """List a fixed seed as not covered by epsilon: whoever knows it can subtract the noise."""
         if seed is not None:
             self.unpaid.append("fixed seed: repeatable, never for release")
 
@@ -154,26 +155,27 @@ class Ledger:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it states a finite epsilon and names no release: nothing says what was spent."""
+        """Whether it states a finite epsilon and lists no release."""
         return math.isfinite(self.epsilon) and not self.entries
 
     @property
     def holds(self) -> bool:
-        """Whether the stated guarantee holds: no unpaid reads, no gaps, budget not exceeded.
+        """Whether the stated guarantee holds.
 
-        That of an empty ledger does not: nothing backs it.
+        It holds if all reads are covered by epsilon, no gap is listed, there is a release, and the
+        spent epsilon is at most the stated one.
         """
         return not (self.unpaid or self.gaps or self.is_empty) and self.within_budget
 
     def spent_epsilon(self, adjacency: Adjacency | None = None) -> float:
-        """Return the epsilon that the entries really spend at the stated delta.
+        """Return the spent epsilon: what the entries add up to at the stated delta.
 
-        The entries are recomposed by `dp_accounting` as privacy loss distributions, independently
-        of the formulas that calibrated them; except sampled releases, whose noise may have been
-        found by the same distributions, and which tests hold against a simulation. Where there are
-        exponential choices it is the smallest of three valid figures: the sum of pure epsilons,
-        privacy loss distributions, and Renyi DP with the bounded range of such choices. Reads that
-        epsilon does not cover, and gaps, are outside its view.
+        `dp_accounting` composes the entries as privacy loss distributions, independently of the
+        formulas that calibrated them. There is one exception: the noise of sampled releases may
+        have been found by the same distributions, so tests compare it with a simulation. With
+        exponential choices the result is the smallest of three valid figures: the sum of pure
+        epsilons, privacy loss distributions, and Renyi DP with the bounded range of such choices.
+        The result does not include gaps, nor reads that epsilon does not cover.
 
         Parameters
         ----------

@@ -46,7 +46,7 @@ class Release:
     value
         The exact answer plus noise, or what was chosen.
     scale
-        Of the noise in each number of `value`: see `LedgerEntry.scale`.
+        Scale of the noise in each entry of `value`; see `LedgerEntry.scale`.
     """
 
     value: np.ndarray
@@ -55,7 +55,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Query(ABC):
-    """A sum over rows, or a choice by their sums, that a curator is asked for.
+    """What a curator is asked for: a sum over rows, or a choice by such sums.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class GaussianUses:
 
 
 class Curator(ABC):
-    """The holder of a fit's private rows. Every method derives its own, in a module ``curator``.
+    """The holder of a fit's private rows. Every method has a subclass, in a module ``curator``.
 
     Parameters
     ----------

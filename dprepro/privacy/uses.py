@@ -37,8 +37,8 @@ class NumberedUses:
         )
         if not inside or not self._left[use]:
             raise BudgetError(
-                f"use {use} of {shape} was answered before, or is none that the ledger has: ask "
-                "each once, and enter as many as are asked"
+                f"use {use} of {shape} was answered before, or is not in the ledger: ask for each "
+                "use once, and enter all uses in the ledger"
             )
         self._left[use] = False
 

@@ -128,9 +128,9 @@ class Document(Strict):
         ]
         for number, picture in self.pictures.items():
             reason = self._why_no_data(picture.dataset)
-            verdict = f"impossible, {reason}; the same of other data" if reason else "drawn"
+            verdict = f"impossible: {reason}. For other data, it" if reason else "it"
             found.append(
-                f"{self.paper}, Figure {number} ({picture.shows}): {verdict} by "
+                f"{self.paper}, Figure {number} ({picture.shows}): {verdict} is drawn by "
                 f"`{picture.drawn_by}`"
             )
         return found

@@ -90,8 +90,11 @@ def test_a_small_epsilon_gets_a_larger_crowd():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("dp-ebm-gpd",), "nothing private is called 'dp-ebm-gpd'; did you mean 'dp-ebm-gdp'"),
-        (("ebm",), "nothing private is called 'ebm'"),
+        (
+            ("dp-ebm-gpd",),
+            "no private method or mechanism is called 'dp-ebm-gpd'; did you mean 'dp-ebm-gdp'",
+        ),
+        (("ebm",), "no private method or mechanism is called 'ebm'"),
         (("dp-logistic", "regression"), "dp-logistic does not support regression; it supports bin"),
     ],
 )
@@ -101,7 +104,7 @@ def test_unknown_names_and_tasks_are_refused_with_what_is_allowed(arguments, mes
 
 
 def test_one_run_is_for_those_that_have_it():
-    with pytest.raises(DpreproError, match="nothing private is called 'ebm'"):
+    with pytest.raises(DpreproError, match="no private method or mechanism is called 'ebm'"):
         find_one_run_case("ebm")
     assert "dp-ebm-sound" in one_run_names()
     with pytest.raises(DpreproError, match="dpboost has no audit in one run; available for: dp-e"):

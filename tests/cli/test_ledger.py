@@ -37,7 +37,7 @@ def test_one_method_at_one_epsilon_is_shown_in_full():
     output = run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1")
     assert "rows per cell of each feature's histogram" in output
     assert "4,200" in output
-    assert "epsilon 0.876 of 1; under replace-one 1.848" in output
+    assert "by dp_accounting: 0.876 of the stated 1; under replace-one 1.848" in output
     assert "bounds of age" in output
 
 
@@ -52,8 +52,8 @@ def test_samples_and_the_moments_accountant_are_shown():
     row = next(line for line in output.splitlines() if "gaussian" in line)
     assert "sampled with" in output
     assert row.split()[-5:] == ["0.65", "2,400", "0.008333", "(2,", "1e-05)"]
-    assert "epsilon 1.474 of 2; under replace-one 2.65" in output
-    assert "Moments accountant (Abadi et al. 2016): epsilon 1.93" in output
+    assert "by dp_accounting: 1.474 of the stated 2; under replace-one 2.65" in output
+    assert "Spent epsilon, by the moments accountant: 1.93" in output
     found, *_ = json.loads(run("mnist", "--method", "dp-llm", "--epsilon", "2", "--json"))
     assert found["entries"][0]["sampling"] == pytest.approx(500 / 60_000)
     assert found["moments_epsilon"] == pytest.approx(1.93, abs=0.005)

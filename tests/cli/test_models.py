@@ -76,7 +76,7 @@ def test_fit_says_what_the_ledger_says(
 def test_a_model_of_all_rows_has_none_to_score_it(lab: Lab, config: Path) -> None:
     path = lab.folder / "m.json"
     dprepro("fit", config, "--method", "dp-ebm-gdp", "--epsilon", 8, "--output", path)
-    with pytest.raises(DpreproError, match="was fitted to all rows: none is held out") as caught:
+    with pytest.raises(DpreproError, match="to all rows, so no test rows are left") as caught:
         dprepro("score", path, config)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -108,8 +108,8 @@ def test_showing_a_model_changes_nothing_and_shows_ledger_and_edits(model: Path)
     dprepro("edit", model, "--feature", "b", "--at", "u", "--value", 0.125)
     before = model.read_text()
     overview = dprepro("edit", model)
-    assert "Changed after the fit, at no cost: b: set u to 0.125" in overview
-    assert "Recomposed by dp_accounting" in overview
+    assert "Edits after the fit, which cost no budget: b: set u to 0.125" in overview
+    assert "Spent epsilon, by dp_accounting" in overview
     assert "1. b: set u to 0.125" in overview
     assert "0.125" in dprepro("edit", model, "--feature", "b")
     assert model.read_text() == before

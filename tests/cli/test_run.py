@@ -65,7 +65,7 @@ def test_ctrl_c_keeps_what_was_finished_and_the_same_command_goes_on(lab: Lab) -
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "lab: interrupted; the same command goes on from here" in output
+    assert "lab: interrupted; the same command continues it" in output
     assert "Traceback" not in output
     assert not any(worker.is_running() for worker in workers)
     finished = lab.records()
@@ -80,7 +80,7 @@ def test_ctrl_c_keeps_what_was_finished_and_the_same_command_goes_on(lab: Lab) -
 
 @pytest.mark.parametrize(
     ("fresh", "said"),
-    [(False, "the same command goes on"), (True, "the same command without --fresh goes on")],
+    [(False, "the same command continues"), (True, "the same command without --fresh continues")],
 )
 def test_after_an_interrupted_fresh_run_the_command_without_it_goes_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, fresh: bool, said: str
@@ -92,7 +92,7 @@ def test_after_an_interrupted_fresh_run_the_command_without_it_goes_on(
     given = ["run", str(lab.config()), "--results", str(lab.results), *["--fresh"] * fresh]
     outcome = CliRunner().invoke(app, given)
     assert outcome.exit_code == 130
-    assert f"lab: interrupted; {said} from here" in outcome.output
+    assert f"lab: interrupted; {said} it" in outcome.output
 
 
 @pytest.mark.usefixtures("in_process")

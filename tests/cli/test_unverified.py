@@ -151,7 +151,7 @@ def test_the_page_lists_it_among_the_ledgers(tmp_path):
     run("report", "--results", tmp_path, "--output", output)
     page = output.read_text()
     assert ">unverified<" in page
-    assert "keeps no ledger of its releases: nothing says what it spends" in page
+    assert "keeps no ledger of its releases, so nothing says what it spends" in page
 
 
 def test_ledger_marks_it_among_others(folder):
@@ -230,7 +230,7 @@ def test_a_method_that_fails_hides_no_other_ledger(folder):
     config = folder / "mine.yaml"
     config.write_text(CONFIG.replace("claims", "fails, keeps"))
     shown = run("ledger", config)
-    said = "fails: its fit on made-up rows fails: TypeError: no [way] to fit this"
+    said = "fails: its fit on random rows fails: TypeError: no [way] to fit this"
     assert shown.count(said) == 1
     (row,) = [line.split() for line in shown.splitlines() if line.startswith("fails ")]
     assert row == ["fails", "?", "failed", "failed"]
@@ -248,5 +248,5 @@ def test_a_method_that_fails_alone_is_named(folder):
     config.write_text(CONFIG.replace("[claims, dp-logistic-fair]", "[fails]"))
     done = CliRunner().invoke(app, ["ledger", str(config)])
     assert isinstance(done.exception, DpreproError)
-    expected = "fails: its fit on made-up rows fails: TypeError: no [way] to fit this"
+    expected = "fails: its fit on random rows fails: TypeError: no [way] to fit this"
     assert str(done.exception) == expected

@@ -407,7 +407,7 @@ def test_the_test_set_is_a_card_of_its_own_with_labels_as_its_file_spells_them()
 
 def test_labels_of_a_test_set_must_pair_with_the_cards(write_card: Callable[..., Path]) -> None:
     changes = {"labels": ["no", "yes"], "test": {"sources": [{"file": "t.csv"}], "labels": ["no."]}}
-    assert "need the card's own `labels`" in problem(write_card, changes)
+    assert "the card itself needs `labels`" in problem(write_card, changes)
 
 
 def test_a_range_of_names_is_written_out_in_order(make_card: Callable[..., Card]) -> None:

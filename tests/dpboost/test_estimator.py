@@ -56,7 +56,7 @@ def test_the_published_variant_names_what_it_reads_and_where_its_proof_fails(mak
 @VARIANTS
 def test_an_observed_domain_and_a_fixed_seed_are_unpaid(variant):
     X, y, _ = table()
-    with pytest.warns(PrivacyWarning, match="unpaid for"):
+    with pytest.warns(PrivacyWarning, match="Epsilon does not cover"):
         ledger = classifier(variant=variant, domain=None).fit(X, y).ledger_
     assert {"bounds of x", "categories of c"} < set(ledger.unpaid)
     assert any("fixed seed" in read for read in ledger.unpaid)

@@ -60,7 +60,7 @@ def test_a_fixed_seed_is_named_in_the_ledger():
 
 def test_without_a_domain_every_read_is_warned_of_and_named():
     X, y, _ = table()
-    with pytest.warns(PrivacyWarning, match="unpaid for"):
+    with pytest.warns(PrivacyWarning, match="Epsilon does not cover"):
         model = classifier(domain=None, random_state=None).fit(X, y)
     assert model.ledger_.unpaid == [
         "bounds of x",

@@ -142,7 +142,7 @@ def test_equal_counts_do_not_make_more_bins_either():
 def test_a_bin_that_does_not_fit_into_a_byte_is_refused(wrong):
     codes = np.zeros(2, np.uint8)
     cells = np.arange(2, dtype=np.uint16)
-    with pytest.raises(ValueError, match=r"do not fit into a byte: it can have 256"):
+    with pytest.raises(ValueError, match=r"do not fit into a byte: a feature has at most 256 bins"):
         recode(cells, np.array([0, wrong]), np.arange(2), codes)
     recode(cells, np.array([7, 255]), np.arange(2), codes)
     np.testing.assert_array_equal(codes, [7, 255])

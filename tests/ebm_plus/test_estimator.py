@@ -46,7 +46,7 @@ def test_bounds_are_never_guessed_unless_told():
     model = DPEBMPlusClassifier(domain=observed, observed=True).fit(X, labels)
     assert "bounds of x, money" in model.ledger_.unpaid
     assert not model.ledger_.holds
-    with pytest.warns(PrivacyWarning, match="unpaid for"):
+    with pytest.warns(PrivacyWarning, match="Epsilon does not cover"):
         DPEBMPlusClassifier(observed=True).fit(X, labels)
 
 

@@ -94,7 +94,7 @@ def test_a_card_of_another_name_holds_the_same_rows(lab: Lab) -> None:
     card = lab.folder / "renamed.yaml"
     card.write_text((lab.folder / "tiny.yaml").read_text().replace("name: tiny", "name: renamed"))
     experiment = config(lab, dataset="./renamed.yaml", tuned_on=TUNED_ON)
-    with pytest.raises(DpreproError, match="one of tiny, whose rows chose, take `tuned_on` out"):
+    with pytest.raises(DpreproError, match="shares no row with tiny, remove `tuned_on`"):
         look_ahead(experiment, Options(results=lab.results))
     [planned] = planned_ledgers(experiment)
     assert TUNED in planned.ledger.unpaid
@@ -115,7 +115,7 @@ def test_splits_that_chose_the_parameters_do_not_score_them(lab: Lab, keys: dict
     options = Options(results=lab.results)
     with pytest.raises(
         DpreproError,
-        match=r"tuned_on: .*another `seed`.*same rows: only the donors'.*--allow-tuned",
+        match=r"tuned_on: .*another `seed`.*--allow-tuned.*the rows that chose; only the donors'",
     ):
         look_ahead(experiment, options)
     allowed = Options(results=lab.results, allow_tuned_splits=True)

@@ -220,7 +220,7 @@ class TestRuns:
             first = len(_records(shared_lab, "trouble"))
 
             cluster.add_workers(nanny=False)
-            with pytest.raises(DpreproError, match=r"was lost\. What had finished is in the"):
+            with pytest.raises(DpreproError, match=r"was lost\. Finished tasks are in the"):
                 _run(shared_lab, "trouble", cluster.address, cluster.scheduler.kill)
         assert 0 < first < len(_records(shared_lab, "trouble")) < len(local)
         kept = journal.read_bytes()

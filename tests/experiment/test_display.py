@@ -149,7 +149,7 @@ def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
 
 def test_the_plan_says_how_many_records_no_longer_count(config: ExperimentConfig) -> None:
     words = " ".join(_text(outlook_table(config, replace(_outlook(), stale=3))).split())
-    assert "3 record(s) are of settings that are no longer asked for" in words
+    assert "3 record(s) have settings that the config no longer asks for" in words
     assert "asked for" not in _text(outlook_table(config, _outlook()))
 
 

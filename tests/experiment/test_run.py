@@ -299,7 +299,7 @@ def test_a_real_dataset_through_a_real_worker(lab: Lab) -> None:
     [
         ({"executor": "dask"}, "go together"),
         ({"address": "127.0.0.1:8786"}, "go together"),
-        ({"executor": "dask", "address": "127.0.0.1:8786", "jobs": 2}, "leave --jobs out"),
+        ({"executor": "dask", "address": "127.0.0.1:8786", "jobs": 2}, "machine: leave it out"),
     ],
 )
 def test_options_that_contradict_each_other(given: dict[str, Any], message: str) -> None:

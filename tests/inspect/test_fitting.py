@@ -71,7 +71,7 @@ def test_a_tuned_model_is_not_scored_by_the_rows_that_chose_its_parameters(lab: 
         score_held_out(model, trained, experiment)
     assert "auc" in score_held_out(model, trained, experiment, allow_tuned_splits=True)
     # The config that was tuned holds out the same rows, and does not know whether these chose.
-    with pytest.raises(DpreproError, match=r"does not say by which rows.*fitted with"):
+    with pytest.raises(DpreproError, match=r"does not say on which rows.*fitted with"):
         score_held_out(model, trained, config(lab))
     later = config(lab, seed=8, tuned_on=tuned_on)
     (task,) = choose_tasks(later, ["ebm"])

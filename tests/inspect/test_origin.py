@@ -64,7 +64,7 @@ def test_a_model_of_all_rows_says_only_what_was_decided_and_has_none_to_score_it
     origin = load_model(path).origin_
     assert origin["rows"] == "all"
     assert not {"task", "seed", "split", "data_fingerprint"} & set(origin)
-    with pytest.raises(DpreproError, match=r"all rows: none is held out .* `--split 0`"):
+    with pytest.raises(DpreproError, match=r"all rows, so no test rows are left .* `--split 0`"):
         trained_on(origin, path)
 
 
@@ -85,7 +85,7 @@ def test_a_model_of_private_rows_without_privacy_is_not_for_release(lab: Lab) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (None, "cannot be read .*put it there, or fit the model again"),
+        (None, "cannot be read .*put the file there, or fit the model again"),
         ("not JSON", "is damaged or belongs to another model"),
         ([], "is damaged"),
         ({"format": "other", "task": {}}, "is damaged"),

@@ -51,7 +51,7 @@ def test_pictures_say_what_draws_them_and_which_need_private_data():
     notes = {n.partition("Figure ")[2][:1]: n for n in PAPER.notes if "Figure" in n}
     assert list(notes) == ["3", "4", "5"]
     for number, note in notes.items():
-        assert ("impossible, real patient data" in note) == (number in "34")
+        assert ("impossible: real patient data" in note) == (number in "34")
         assert "`dprepro plot shapes " in note
 
 

@@ -84,7 +84,7 @@ def _check_name(name: str) -> None:
     allowed = list(dict.fromkeys(subject for subject, _ in subjects()))
     if name not in allowed:
         raise DpreproError(
-            f"nothing private is called {name!r}{nearest(name, allowed)}. "
+            f"no private method or mechanism is called {name!r}{nearest(name, allowed)}. "
             f"Allowed: {', '.join(allowed)}"
         )
 

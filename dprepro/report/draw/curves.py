@@ -139,7 +139,7 @@ def _notes(table: ResultTable, group: Group) -> tuple[str, ...]:
     name = table.metric.name
     notes = []
     if any(e.result and 0 < e.result.splits(name) < e.planned for e in entries):
-        notes.append("some points are of fewer splits than planned")
+        notes.append("some points have fewer splits than planned")
     verdicts = [entry.verdict for entry in entries if entry.verdict]
     if verdicts and all(found.verdict is Verdict.IMPOSSIBLE for found in verdicts):
         notes.append(f"published: {verdicts[0].note}")

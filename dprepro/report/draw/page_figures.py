@@ -57,8 +57,8 @@ def figure_groups(tables: Sequence[ResultTable], folder: Path) -> list[FigureGro
 def curve_figures(tables: Sequence[ResultTable]) -> FigureGroup:
     """Draw each dataset's metric against epsilon."""
     text = (
-        "Lines and filled markers are measured, hollow markers published; bars are standard "
-        "deviations over splits. The same numbers stand in the tables."
+        "Lines and filled markers are measured values, hollow markers published ones. Bars are "
+        "standard deviations over splits. The tables have the same numbers."
     )
     return FigureGroup("Metric against ε", text, tuple(_curves(tables)))
 
@@ -69,9 +69,9 @@ def shape_figures(folder: Path) -> FigureGroup:
     Of many features and models of a dataset, the most important and the most private are drawn.
     """
     text = (
-        "What saved models add up, feature by feature. Bands are two standard deviations of the "
-        "noise of boosting, grey bars the density of the training rows. Mind the scales: each "
-        "panel has its own."
+        "The shape functions of saved models. Bands are two standard deviations of the noise that "
+        "boosting added. Grey bars are the density of the training rows. Each panel has a scale "
+        "of its own."
     )
     paths = sorted((folder / MODELS).glob("*.json"))
     figures: list[PageFigure] = []

@@ -50,7 +50,7 @@ def check_tunable(config: ExperimentConfig) -> None:
     if config.tuned_on is not None:
         raise DpreproError(
             f"{config.where('tuned_on')}: this config is tuned already. Put all grids into the "
-            "config that it was tuned from: a second choice would hide the first"
+            "config that it was tuned from: after a second choice nobody would see the first"
         )
     if not any(entry.grid for entry in config.methods):
         raise DpreproError(
@@ -59,8 +59,8 @@ def check_tunable(config: ExperimentConfig) -> None:
         )
     if config.evaluation == "test-set":
         raise DpreproError(
-            f"{config.where('evaluation')}: settings chosen by the donors' test rows would be "
-            "tested on the rows that chose them; tune with `evaluation: folds`"
+            f"{config.where('evaluation')}: the donors' test rows would first choose the settings "
+            "and then test them; tune with `evaluation: folds`"
         )
 
 

@@ -17,7 +17,7 @@ def claim_notes(found: ClaimVerdict) -> list[str]:
     for reason, count in Counter(cell.note for cell in found.impossible).items():
         lines.append(f"{count} cells left out: {reason}.")
     if found.whole is not None and not found.whole.holds:
-        lines.append(f"Its own printed cells do not bear it out: {found.whole.text}.")
+        lines.append(f"The printed cells themselves contradict it: {found.whole.text}.")
     if found.claim.note:
         lines.append(found.claim.note)
     if found.explanation:

@@ -151,7 +151,7 @@ def _notes(
     paper: str, name: str, layout: TableLayout, columns: Sequence[Column], groups: Sequence[Group]
 ) -> tuple[str, ...]:
     headed = [column.title for column in columns if column not in layout.columns]
-    ours = f"{paper} does not have in its Table {name}: {', '.join(headed)}."
+    ours = f"Table {name} of {paper} does not print: {', '.join(headed)}."
     clashes = [clash for group in groups for clash in group.clashes]
     return (*layout.notes, *([ours] if headed else []), *clash_notes(clashes))
 

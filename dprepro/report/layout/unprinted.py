@@ -1,4 +1,4 @@
-"""Tables of the results that answer to no printed table."""
+"""Tables of the results that no printed table has a place for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dprepro.report.read.results import ResultCell
 
 # The metric shown where neither a document nor a config names one: the first of these there is.
 _PREFERRED = ("auc", "rmse", "accuracy")
-_OWN = "results that answer to no printed table"
+_OWN = "results that no printed table has"
 
 
 _Key = tuple[str, tuple[str, ...]]
@@ -21,7 +21,7 @@ _Key = tuple[str, tuple[str, ...]]
 def unprinted_tables(
     cells: Iterable[ResultCell], metric: str | None, names: Mapping[str, str]
 ) -> list[ResultTable]:
-    """Lay out what answers to no printed table: a table for each metric and document named.
+    """Lay out the results that no printed table has: a table for each metric and document named.
 
     Parameters
     ----------

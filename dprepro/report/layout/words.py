@@ -13,7 +13,7 @@ from dprepro.report.read.cell import TUNED_NOTE, ResultCell
 
 @dataclass(frozen=True)
 class Style:
-    """What to show: published values and verdicts beside the measured, the epsilon really spent."""
+    """What to show: published values and verdicts beside the measured, and the spent epsilon."""
 
     compare: bool = False
     true_epsilon: bool = False
@@ -108,7 +108,7 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
     results = [entry.result for entry, _ in entries if entry.result]
     lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
     if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):
-        lines.append("[n/m]: n of the m splits that make it complete have finished.")
+        lines.append("[n/m]: n of m splits have finished.")
     if any(entry.clash for entry, _ in entries):
         lines.append("[n results]: results of configs with different settings, see the notes.")
     lines += _standing_legend(results, style)
@@ -128,11 +128,11 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
 
 def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[str]:
     if style.true_epsilon and any(result.true_epsilon is not None for result in results):
-        yield "[ε]: what the guarantee really spends, recomposed from the ledger."
+        yield "[ε ...]: the spent epsilon, which the releases of the ledger add up to."
     if any(result.is_unverified for result in results):
         yield (
-            f"[unverified]: the method {NO_LEDGER}; nothing says what was really spent, and it is "
-            "never the best of a row."
+            f"[unverified]: the method {NO_LEDGER}, so nothing says what it spends. Such a result "
+            "is never marked as the best of a row."
         )
     if any(result.is_tuned for result in results):
         yield f"[tuned]: {TUNED_NOTE}."

@@ -118,7 +118,7 @@ def _missing(verdicts: Iterable[CellVerdict]) -> Iterator[Row]:
 
 
 def _why(cell: CellVerdict) -> str:
-    default = {Verdict.NOT_RUN: "no journal holds a result that answers to it"}
+    default = {Verdict.NOT_RUN: "no journal holds a result for it"}
     return cell.note or default.get(cell.verdict, "")
 
 

@@ -17,7 +17,7 @@ _CLAIM_HEADS = (
     Head("Document"),
     Head("Section"),
     Head("Sentence", Kind.PROSE),
-    Head("Published, same cells", Kind.PROSE, "what the printed cells say that answer to ours"),
+    Head("Published, same cells", Kind.PROSE, "what the printed numbers of the same cells give"),
     Head("Measured", Kind.PROSE),
     Head("Verdict"),
     Head("Note", Kind.PROSE),
@@ -27,7 +27,7 @@ _LEDGER_HEADS = (
     Head("Method"),
     Head("Neighbours"),
     Head("δ", Kind.NUMBER),
-    Head("Stated ε → spent ε", Kind.PROSE, "recomposed from the ledger, the largest over splits"),
+    Head("Stated ε → spent ε", Kind.PROSE, "by the ledger; the largest over splits"),
     Head("Largest share", Kind.NUMBER, "of the stated epsilon that is spent"),
     Head("Under replace-one", Kind.NUMBER, "the same when one row is exchanged for any other"),
     Head("Guarantee"),
@@ -65,9 +65,9 @@ def _claim(found: ClaimVerdict) -> Row:
 
 
 def ledger_sheet(spendings: Iterable[Spending]) -> Sheet:
-    """Return what each private method really spends on each dataset."""
+    """Return the spent epsilon of each private method on each dataset."""
     rows = tuple(_spent(spending) for spending in spendings)
-    return Sheet("spent", "Epsilon really spent", _LEDGER_HEADS, rows)
+    return Sheet("spent", "Spent epsilon", _LEDGER_HEADS, rows)
 
 
 def _spent(spending: Spending) -> Row:
@@ -99,7 +99,7 @@ def _why_not(spending: Spending) -> Cell:
         "more spent than stated": spending.is_overspent,
         "reads not covered by epsilon": spending.unpaid,
         "gaps in the proof": spending.gaps,
-        f"{NO_LEDGER}: nothing says what it spends": spending.unverified,
+        f"{NO_LEDGER}, so nothing says what it spends": spending.unverified,
     }
     said = [name for name, found in reasons.items() if found]
     lines = [f"Read, but not covered by epsilon: {text}" for text in spending.unpaid]

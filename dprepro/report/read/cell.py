@@ -37,7 +37,7 @@ class ResultCell:
     messages
         The distinct errors and reasons of failed and skipped splits.
     true_epsilon
-        The epsilon really spent, as the ledger recomposes it (the largest over the splits), or
+        The spent epsilon by the ledger (the largest over the splits), or
         None where the records hold none.
     keeps_ledger
         Whether every finished split has a ledger of its releases; without privacy there is none

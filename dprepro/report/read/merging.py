@@ -121,7 +121,7 @@ def _papers(entries: Sequence[HeldRecord]) -> frozenset[str] | None:
 
 
 def _true_epsilon(records: Iterable[Record]) -> float | None:
-    """Return the largest epsilon really spent; None unless every record of the cell states it."""
+    """Return the largest spent epsilon; None unless every record of the cell states it."""
     spent = [None if r.is_unverified else (r.ledger or {}).get("true_epsilon") for r in records]
     known = [float(value) for value in spent if value is not None]
     return max(known) if known and len(known) == len(spent) else None

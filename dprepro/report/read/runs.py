@@ -50,7 +50,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Spending:
-    """What a method really spends on a dataset, the largest over the splits.
+    """The spent epsilon of a method on a dataset, the largest over the splits.
 
     Attributes
     ----------

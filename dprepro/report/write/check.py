@@ -117,9 +117,9 @@ def _tolerances(report: CheckReport) -> Text:
         f"{METRICS[metric].title} {width}" for metric, width in report.tolerances.items()
     )
     return Text(
-        f"Tolerance: {widths}; sd is the published standard deviation over splits. Where none is "
-        f"published, {SINGLE_RUN_FACTOR:g} times the rest and our own sd. "
-        "Never less than half a unit of the last printed digit.",
+        f"Tolerance: {widths}; sd is the published standard deviation over splits. If no sd is "
+        f"published, our own sd is taken, and the other terms count {SINGLE_RUN_FACTOR:g} times. "
+        "A tolerance is at least half a unit of the last printed digit.",
         style="dim",
     )
 
@@ -137,7 +137,7 @@ def _counts(paper: str, report: CheckReport) -> Text:
         line.append(
             f"\n  within the tolerance with 95 % confidence: "
             f"{sum(comparison.is_equivalent for comparison in compared)} of {len(compared)} "
-            "measured cells (two one-sided tests, overlapping splits corrected for)",
+            "measured cells (two one-sided tests, corrected for overlapping splits)",
             style="dim",
         )
     return line
@@ -173,20 +173,20 @@ def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
 def _unverified(cells: Iterable[CellVerdict]) -> Text:
     places = ", ".join(str(cell.published) for cell in cells)
     return Text(
-        f"Unverified, since the method {NO_LEDGER} and nothing says what it spends: {places}.",
+        f"Unverified, since the method {NO_LEDGER}, so nothing says what it spends: {places}.",
         style="yellow",
     )
 
 
 def _tuned(cells: Iterable[CellVerdict]) -> Text:
     places = ", ".join(str(cell.published) for cell in cells)
-    return Text(f"Tuned, that is, {TUNED_NOTE}: {places}.", style="yellow")
+    return Text(f"Tuned ({TUNED_NOTE}): {places}.", style="yellow")
 
 
 def _stale(stale: Stale) -> Text:
     return Text(
         f"Stale explanation: {stale.cell.published} is listed as {stale.entry.expected} in the "
-        f"deviations file, but is {stale.cell.verdict.value}; take it out.",
+        f"deviations file, but is {stale.cell.verdict.value}; remove the entry.",
         style="yellow",
     )
 
@@ -194,7 +194,7 @@ def _stale(stale: Stale) -> Text:
 def _stale_claim(claim: ClaimVerdict) -> Text:
     return Text(
         f"Stale explanation: the claim {claim.claim.name} of {claim.paper} is listed in the "
-        "deviations file, but holds; take it out.",
+        "deviations file, but holds; remove the entry.",
         style="yellow",
     )
 
@@ -207,8 +207,9 @@ def _outcome(report: CheckReport, require_all: bool) -> Text:
         false_claims = f", claims that do not hold: {claims}" if claims else ""
         return Text(
             f"Check failed: deviations without an explanation: {len(report.unexplained)}"
-            f"{false_claims}. Suspect "
-            "our side first; once understood, add the reason to dprepro/published/deviations.yaml.",
+            f"{false_claims}. Look for "
+            "a fault of ours first. If there is none, and the cause is known, add it to "
+            "dprepro/published/deviations.yaml.",
             style="bold red",
         )
     return Text("Check failed: not every cell was run in full (--require-all).", style="bold red")

@@ -134,8 +134,8 @@ def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
     yield from _wrapped(_names(index.datasets), width)
     yield ""
     yield from textwrap.wrap(
-        "All that has a metric: dprepro table --metric auc. Published numbers and verdicts beside "
-        "ours: --compare. To a file: --format markdown, latex, csv or json.",
+        "All results of one metric: dprepro table --metric auc. Add --compare for published "
+        "numbers and verdicts, and --format for markdown, latex, csv or json.",
         width,
     )
 

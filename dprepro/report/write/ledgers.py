@@ -48,9 +48,9 @@ def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
 
 
 def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
-    """Return what each method really spends at each epsilon, and why a guarantee does not hold."""
+    """Return the spent epsilon of each method and level, and why a guarantee does not hold."""
     levels = sorted({planned.task.epsilon for planned in ledgers})
-    title = "Epsilon really spent, at the stated delta"
+    title = "Spent epsilon, at the stated delta"
     headings = [heading_of(level) for level in levels]
     table = bare_table(["method", "neighbours"], headings, title, is_flush=True)
     reasons: list[str] = []
@@ -107,16 +107,16 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
         ("Taken as public", ledger.assumed_public),
         ("Read, but not covered by epsilon", ledger.unpaid),
         ("Gaps in the proof", ledger.gaps),
-        ("Changed after the fit, at no cost", ledger.post_processing),
+        ("Edits after the fit, which cost no budget", ledger.post_processing),
     ):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
     parts.append(
-        f"  Recomposed by dp_accounting: epsilon {_number(ledger.spent_epsilon())} of "
+        f"  Spent epsilon, by dp_accounting: {_number(ledger.spent_epsilon())} of the stated "
         f"{ledger.epsilon:g}; under replace-one {_number(ledger.spent_epsilon(REPLACE_ONE))}"
     )
     by_moments = _by_moments(ledger)
     if by_moments is not None:
-        parts.append(f"  Moments accountant (Abadi et al. 2016): epsilon {_number(by_moments)}")
+        parts.append(f"  Spent epsilon, by the moments accountant: {_number(by_moments)}")
     holds = Standing.HOLDS if ledger.holds else f"{Standing.FAILS}: {escape(_why_not(ledger))}"
     parts.append(f"  The stated guarantee {holds}\n")
     return below(*parts)
@@ -146,7 +146,7 @@ def _by_moments(ledger: Ledger) -> float | None:
 def _entries(ledger: Ledger) -> Renderable:
     sampled = any(entry.sampling < 1 for entry in ledger.entries)
     rate = ("sampled with",) if sampled else ()
-    figures = ("sensitivity", "scale", "uses", *rate, "alone keeps")
+    figures = ("sensitivity", "scale", "uses", *rate, "keeps alone")
     table = bare_table(["release", "noise"], figures, wraps=True, is_flush=True)
     for entry in ledger.entries:
         epsilon, delta = entry.budget

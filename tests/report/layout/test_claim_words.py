@@ -22,12 +22,12 @@ def test_notes_name_what_is_missing_and_left_out():
     lines = claim_notes(NOT_RUN)
     assert "Cells missing: adult 20, credit 20, telco 20" in lines[0]
     assert lines[1] == "20 cells left out: real patient data that was never released."
-    assert not any("Explained" in line or "bear it out" in line for line in lines)
+    assert not any("Explained" in line or "contradict it" in line for line in lines)
 
 
 def test_notes_say_when_the_document_contradicts_itself():
     contradicted = replace(FAILED, whole=Finding(False, {}, "best in 39 of 40 settings"))
-    assert any("bear it out: best in 39 of 40" in line for line in claim_notes(contradicted))
+    assert any("contradict it: best in 39 of 40" in line for line in claim_notes(contradicted))
 
 
 def test_explanations_are_shown():

@@ -216,7 +216,7 @@ def test_printed_tables_can_be_chosen():
 
 def test_the_notes_name_what_the_printed_table_does_not_have():
     table = only_table(measured(0.5, "mine"), *ADULT)
-    assert table.notes == ("dp-ebm-2021 does not have in its Table 2: mine.",)
+    assert table.notes == ("Table 2 of dp-ebm-2021 does not print: mine.",)
     assert only_table(*ADULT).notes == ()
 
 

@@ -15,7 +15,7 @@ def test_what_answers_to_nothing_printed_gets_tables_of_its_own_by_metric():
     ]
     paper, auc, rmse = tables(*ADULT, *mine)
     assert paper.paper == "dp-ebm-2021"
-    assert (auc.paper, auc.title) == (None, "AUROC of results that answer to no printed table")
+    assert (auc.paper, auc.title) == (None, "AUROC of results that no printed table has")
     assert (rmse.metric.name, rmse.groups[0].dataset) == ("rmse", "prices")
 
 
