@@ -35,7 +35,7 @@ def _method(composition: str, title: str) -> Method:
         adjacency=ZERO_OUT,
         assumes=(
             "public: bounds, categories, target range or labels, number of rows",
-            "regression: residuals stay within the label range (they need not; see the ledger)",
+            "regression: the proof has a gap, since residuals can exceed the label range",
         ),
         reference="Nori et al. 2021, Algorithm 2, on one-hot categories: more features, more noise",
         build=_build(composition),

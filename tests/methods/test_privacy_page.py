@@ -35,14 +35,15 @@ def test_the_page_says_what_a_row_level_epsilon_is_for_a_patient(data_dir):
     rows = table["subject#"].value_counts()
     mu = mu_of(0.5, 1e-5)
     mean, most = round(rows.mean()), rows.max()
-    assert f"{len(table):,} rows of {len(rows)} patients: {mean} a patient at the mean, " in (
-        page := flowing(PAGE.read_text())
+    assert (
+        f"{len(table):,} rows of {len(rows)} patients: {mean} rows for each patient on average, "
+        in (page := flowing(PAGE.read_text()))
     )
-    assert f"the mean, {rows.min()} to {most}." in page
-    assert f"0.5 a row is {int(0.5 * rows.min())} to {0.5 * most:.0f} a patient" in page
-    assert f"is mu {mu:.3f}, so a patient with {mean} rows has mu {mean * mu:.1f}" in page
-    assert f"which is epsilon {epsilon_of(mean * mu, 1e-5):.0f}, and the one with {most}" in page
-    assert f"has {epsilon_of(most * mu, 1e-5):.0f}. Nothing" in page
+    assert f"on average, from {rows.min()} to {most}." in page
+    assert f"0.5 for a row is {int(0.5 * rows.min())} to {0.5 * most:.0f} for a patient" in page
+    assert f"is mu {mu:.3f}. A patient with {mean} rows then has mu {mean * mu:.1f}" in page
+    assert f"which is epsilon {epsilon_of(mean * mu, 1e-5):.0f}. The patient with {most}" in page
+    assert f"has epsilon {epsilon_of(most * mu, 1e-5):.0f}. Nothing" in page
 
 
 def test_no_method_is_said_to_stand_whose_low_bits_give_rows_away():

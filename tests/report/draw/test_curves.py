@@ -88,7 +88,7 @@ def test_failed_cells_give_no_point():
 def test_notes_warn_of_fewer_splits_and_of_private_data():
     assert panels(*ADULT)[0].notes == ()
     (few,) = panels(measured(0.87, 0.5, splits=3))
-    assert few.notes == ("some points are of fewer splits than planned",)
+    assert few.notes == ("some points have fewer splits than planned",)
     (private,) = panels(measured(0.8, 0.5, dataset="healthcare"))
     assert private.notes == ("published: real patient data that was never released",)
 
