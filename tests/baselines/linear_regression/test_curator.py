@@ -10,7 +10,7 @@ from scipy import stats
 from dprepro.baselines.linear_regression.curator import LinearCurator, Products, library_entries
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private, PrivateRowsError
+from dprepro.privacy.private import Private
 from dprepro.privacy.release import BudgetError, SensitivityError, listening
 from tests.baselines.linear_regression.lab import COLUMNS, build, curator, rows, scaled
 
@@ -143,14 +143,6 @@ def test_a_ledger_that_has_spent_its_budget_is_refused():
     spent = Ledger(1.0, 0.0, "replace-one", library_entries(COLUMNS, 1.0))
     with pytest.raises(BudgetError, match="divide the budget"):
         LinearCurator(Private(Arrays(X, y)), (-1.0, 1.0), spent, None)
-
-
-def test_nothing_else_opens_what_a_curator_was_given():
-    made = curator(*rows(50))
-    with pytest.raises(PrivateRowsError):
-        made._rows.open()
-    with pytest.raises(NotImplementedError, match="queries only"):
-        made.tell(None)
 
 
 def test_listeners_hear_the_noisy_products():
