@@ -14,7 +14,7 @@ from dprepro.baselines.curator import LibraryCurator
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import LedgerEntry
 from dprepro.privacy.objective import ObjectivePerturbation
-from dprepro.privacy.release import Query, Release, SensitivityError
+from dprepro.privacy.release import BudgetError, Query, Release, SensitivityError
 
 LARGEST_NORM = "largest row norm"
 """What is read without noise where no bound on it is given, in the words of the ledger."""
@@ -120,13 +120,18 @@ class LogisticCurator(LibraryCurator):
         return self._announce(query, Release(_coefficients(model), entry.scale))
 
     def _enter(self, query: Coefficients) -> LedgerEntry:
-        entry = query.entry()
-        self._source.ledger.add(entry)
+        entry, ledger = query.entry(), self._source.ledger
+        if query.epsilon > ledger.epsilon:
+            raise BudgetError(
+                f"the library's epsilon is {query.epsilon!r}, but the ledger states "
+                f"{ledger.epsilon!r}: state what the library spends"
+            )
+        ledger.add(entry)
         if query.data_norm is None:
             self._read_exactly(LARGEST_NORM)
         else:
             self._note_long_rows(query.mechanism(query.data_norm))
-        self._require_budget(LONG_ROWS if LONG_ROWS in self._source.ledger.gaps else None)
+        self._require_budget(LONG_ROWS if LONG_ROWS in ledger.gaps else None)
         return entry
 
     def _note_long_rows(self, mechanism: ObjectivePerturbation) -> None:

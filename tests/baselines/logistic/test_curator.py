@@ -38,20 +38,24 @@ def curator(epsilon=1.0, n=100):
 @pytest.mark.parametrize("norm", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_an_exchange_moves_the_gradient_by_at_most_what_is_charged(norm, intercept):
-    """Gradients of rows of that norm: opposite rows at coefficients that get both wrong."""
+    """The gradient of log(1 + exp(-w . z)) is -z / (1 + exp(w . z)), z with the sign of its label.
+
+    Random exchanges, and one that comes close: both rows are judged wrong and nearly opposite.
+    """
     charged = Coefficients.of(model(data_norm=norm, fit_intercept=intercept)).charged
-    rng, largest = np.random.default_rng(0), 0.0
-    for _ in range(200):
-        direction = rng.normal(size=2)
-        row = norm * direction / np.linalg.norm(direction)
-        z, other = (np.append(sign * row, sign * intercept) for sign in (1, -1))
-        w = rng.choice([0.0, 1.0, 100.0]) * -z
-        gradients = [-expit(-(part @ w)) * part for part in (z, other)]
-        gradients.append(-expit(other @ w) * other)
-        largest = max(largest, *(np.linalg.norm(gradients[0] - g) for g in gradients))
-        wrong = -expit(-(z @ w)) * z + expit(-(z @ w)) * other
-        largest = max(largest, np.linalg.norm(wrong))
-    assert 0.99 * charged < largest <= charged + 1e-12
+    rng = np.random.default_rng(0)
+    pairs = [
+        (rng.normal(size=(2, 2)), rng.choice([-1, 1], 2), 9 * rng.normal(size=3))
+        for _ in range(200)
+    ]
+    pairs.append((np.array([[-1e-3, 1.0], [1e-3, 1.0]]), np.array([1, -1]), np.array([1e6, 0, 0])))
+    moved = []
+    for X, signs, w in pairs:
+        X = norm * X / np.linalg.norm(X, axis=1, keepdims=True)
+        z = signs[:, None] * np.column_stack([X, np.full(2, intercept)])
+        gradients = -expit(-(z @ w))[:, None] * z
+        moved.append(np.linalg.norm(gradients[0] - gradients[1]))
+    assert 0.99 * charged < max(moved) <= charged * (1 + 1e-12)
 
 
 def test_rows_are_clipped_to_the_norm_that_is_charged():
@@ -90,9 +94,12 @@ def test_the_rows_are_handed_over_once():
 
 def test_a_library_that_spends_more_than_the_ledger_states_does_not_get_the_rows():
     rich = model(epsilon=1.5)
-    with pytest.raises(BudgetError, match="divide the budget"):
+    with pytest.raises(BudgetError, match="library's epsilon"):
         curator(epsilon=1.0).fit(rich, Coefficients.of(rich))
     assert not hasattr(rich, "coef_")
+    long = model(epsilon=1.5, data_norm=2.0)  # its gap must not cover this, too
+    with pytest.raises(BudgetError, match="library's epsilon"):
+        curator(epsilon=1.0).fit(long, Coefficients.of(long))
 
 
 def test_long_rows_are_a_gap_before_the_rows_are_handed_over():
