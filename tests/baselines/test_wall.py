@@ -6,14 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.baselines.curator import LibraryCurator
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
-from dprepro.estimators.inputs import Arrays
 from dprepro.methods.registry import Setting, get
-from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.private import PrivateRowsError
 
 
 def fit(name, task):
@@ -50,12 +46,3 @@ def test_a_cheating_method_is_caught(name, task, package, curator, monkeypatch):
     monkeypatch.setattr(estimator, curator, cheat)
     with pytest.raises(PrivateRowsError, match=rf"{package}\.estimator may not open private rows"):
         fit(name, task)
-
-
-def test_a_curator_of_a_library_keeps_its_rows_wrapped_and_takes_no_instructions():
-    rows = Private(Arrays(np.zeros((2, 1)), np.zeros(2)))
-    made = LibraryCurator(rows, Ledger(1.0, 0.0, REPLACE_ONE), None)
-    with pytest.raises(PrivateRowsError):
-        made._rows.open()
-    with pytest.raises(NotImplementedError, match="queries only"):
-        made._follow(None)
