@@ -64,7 +64,7 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
     student_ : LogisticRegression or DummyClassifier
         The model; constant where all noisy labels agree.
     figures_ : dict
-        ``labels``, how many the budget paid for.
+        ``labels``, how many the budget covers.
     ledger_ : Ledger
         Two Laplace releases a label.
 
