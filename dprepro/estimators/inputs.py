@@ -60,6 +60,20 @@ class Rows:
     targets: np.ndarray
 
 
+@dataclass(frozen=True)
+class Arrays:
+    """The rows of a fit whose features are columns of one array.
+
+    Attributes
+    ----------
+    features : (n, columns)
+    targets : (n,)
+    """
+
+    features: Any
+    targets: Any
+
+
 def forget_fit(model: BaseEstimator) -> None:
     """Delete what an earlier fit found, so that no ledger stays with another fit's model."""
     for name in [name for name in vars(model) if name.endswith("_") and name[0] != "_"]:
@@ -109,6 +123,17 @@ def checked(model: BaseEstimator, *arrays: Any, **settings: Any) -> Any:
     """Return what scikit-learn's `validate_data` returns; its errors quote no value here."""
     with values_withheld():
         return validate_data(model, *arrays, **settings)
+
+
+def read_training_arrays(model: BaseEstimator, X: Any, y: Any) -> Private[Arrays]:
+    """Return the numbers that a fit was given, float64, wrapped: a curator opens them.
+
+    Raises
+    ------
+    ValueError
+        On what is missing, infinite or not a number.
+    """
+    return Private(Arrays(*checked(model, X, y, dtype=np.float64, y_numeric=True)))
 
 
 @contextmanager
@@ -209,16 +234,6 @@ def read_training_rows(
 
 
 def resolve_domain_of(model: Any, private: Private[Rows], task: TaskKind) -> Domain:
-    """Do what `resolve_domain` does for rows that `read_training_rows` wrapped.
-
-    To be called by ``fit`` itself: the warning points to the caller's caller.
-    """
-    rows = private.open()
-    y = rows.targets if task == "regression" else model.classes_[rows.targets.astype(int)]
-    return _resolve_domain(model, rows.frame, y, task)
-
-
-def resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
     """Return ``model.domain``; where it is None, warn and read one from the rows.
 
     To be called by ``fit`` itself: the warning points to the caller's caller.
@@ -229,20 +244,18 @@ def resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKin
         If the domain describes another number of features or, for a DataFrame with names of its
         own, other features; or if its target is not of the task's kind.
     """
-    return _resolve_domain(model, frame, y, task)
-
-
-def _resolve_domain(model: Any, frame: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
+    rows = private.open()
     if model.domain is None:
         warnings.warn(
             f"{type(model).__name__} got no domain and reads bounds, categories and target "
             "range from the training rows. Epsilon does not cover what it reads. "
             "Pass domain=Domain(...).",
             PrivacyWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
-        return Domain.observe(frame, y, task)
-    _check_features(model, frame)
+        y = rows.targets if task == "regression" else model.classes_[rows.targets.astype(int)]
+        return Domain.observe(rows.frame, y, task)
+    _check_features(model, rows.frame)
     _check_target(model.domain, task)
     return model.domain
 

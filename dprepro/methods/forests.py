@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from dprepro.baselines.forests import DPRandomForest
+from dprepro.baselines.forests.estimator import DPRandomForest
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT

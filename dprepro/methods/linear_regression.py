@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.linear_model import LinearRegression
 
-from dprepro.baselines.linear_regression import (
+from dprepro.baselines.linear_regression.estimator import (
     _REGRESSION,
     DPLinearRegression,
     PlainBoundedLinearRegression,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dprepro.baselines.logistic import (
+from dprepro.baselines.logistic.estimator import (
     _CLASSIFICATION,
     DPLogisticRegression,
     PlainLogisticRegression,

@@ -191,7 +191,7 @@ class NoiseSource:
     ) -> np.ndarray:
         """Draw W_p(p + 1, scale^2 I), float64 (p, p) with p = `size`: symmetric and positive.
 
-        Not differentially private, whatever its scale (see `methods.wishart_regression`). The
+        Not differentially private, whatever its scale (see `baselines.wishart_regression`). The
         ledger takes `budget` from the source that claims it, "cited"; the caller names the gap.
         `sensitivity` is the L2 norm of a row, in the unit of `scale`.
 

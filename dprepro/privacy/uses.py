@@ -43,7 +43,42 @@ class NumberedUses:
         self._left[use] = False
 
 
-class LaplaceUses:
+class _DrawnUses:
+    """Sums whose noise is drawn at once for all uses: the first axis of `noise` numbers them."""
+
+    def __init__(self, source: NoiseSource, noise: np.ndarray) -> None:
+        self._uses = NumberedUses(noise.shape[:1])
+        self._noise = noise
+        entry = source.ledger.entries[-1]
+        self._scale, self._sensitivity = entry.scale, entry.sensitivity
+
+    def answer(self, use: int, exact: np.ndarray, query: Query) -> Release:
+        """Return `exact`, float64, with noise of the query's charged sensitivity.
+
+        Raises
+        ------
+        BudgetError
+            If the use was taken before, or the ledger has no such use.
+        """
+        scale, noise = self.hand_to_kernel(use, query)
+        return Release(exact + noise[tuple(map(slice, exact.shape))], scale)
+
+    def hand_to_kernel(self, use: int, query: Query) -> tuple[float, np.ndarray]:
+        """Return the scale of a use's noise, and the noise, float64, of all its numbers.
+
+        A curator adds it to an exact answer in a unit of its own, and does nothing else with it.
+
+        Raises
+        ------
+        BudgetError
+            As `answer`.
+        """
+        self._uses.take((use,))
+        factor = query.charged / self._sensitivity
+        return factor * self._scale, factor * self._noise[use]
+
+
+class LaplaceUses(_DrawnUses):
     """Sums with Laplace noise, drawn at once for all uses.
 
     Parameters
@@ -55,23 +90,34 @@ class LaplaceUses:
     """
 
     def __init__(self, source: NoiseSource, shape: tuple[int, ...], **settings: Any) -> None:
-        self._uses = NumberedUses(shape[:1])
-        self._noise = source.laplace(shape, **settings)
-        entry = source.ledger.entries[-1]
-        self._scale, self._sensitivity = entry.scale, entry.sensitivity
+        super().__init__(source, source.laplace(shape, **settings))
 
-    def answer(self, use: int, exact: np.ndarray, query: Query) -> Release:
-        """Return `exact`, float64, with noise of the query's charged sensitivity.
 
-        Raises
-        ------
-        BudgetError
-            If the use was taken before.
-        """
+class DrawnGaussianUses(_DrawnUses):
+    """Sums with Gaussian noise, drawn at once for all uses.
+
+    `shape` is that of `LaplaceUses`, `settings` are those of `NoiseSource.gaussian`. Whether they
+    keep within the budget is for `Curator` to ask, since the noise is drawn whatever they spend.
+    """
+
+    def __init__(self, source: NoiseSource, shape: tuple[int, ...], **settings: Any) -> None:
+        super().__init__(source, source.gaussian(shape, **settings))
+
+
+class WishartUses(_DrawnUses):
+    """Second moments with a Wishart draw: one use, which is not private whatever its scale.
+
+    `size` and `settings` are those of `NoiseSource.wishart`; the ledger has to name the gap.
+    """
+
+    def __init__(self, source: NoiseSource, size: int, **settings: Any) -> None:
+        super().__init__(source, source.wishart(size, **settings)[None])
+
+    def hand_to_kernel(self, use: int, query: Query) -> tuple[float, np.ndarray]:
+        """Return s and the draw, float64 (p, p), which grows with the square of what is charged."""
         self._uses.take((use,))
         factor = query.charged / self._sensitivity
-        noise = self._noise[use][tuple(map(slice, exact.shape))]
-        return Release(exact + factor * noise, factor * self._scale)
+        return factor * self._scale, factor**2 * self._noise[use]
 
 
 class ExponentialUses:

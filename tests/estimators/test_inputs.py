@@ -6,7 +6,12 @@ import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-from dprepro.estimators.inputs import PrivacyWarning, read_training_rows, resolve_domain_of
+from dprepro.estimators.inputs import (
+    PrivacyWarning,
+    read_training_arrays,
+    read_training_rows,
+    resolve_domain_of,
+)
 from dprepro.privacy.private import Private, PrivateRowsError
 
 FEATURES = (NumericFeature("x", 0, 1), NumericFeature("z", 0, 100))
@@ -95,3 +100,22 @@ def test_the_rows_of_a_fit_are_wrapped_and_their_domain_can_be_resolved():
         domain = resolve_domain_of(regressor, rows, "regression")
     assert domain.target == (0.0, 3.0)
     assert not domain.is_public
+
+
+def test_the_numbers_of_a_fit_are_wrapped():
+    X, y = table()
+    model = DPEBMRegressor()
+    arrays = read_training_arrays(model, X.to_numpy(), y)
+    assert isinstance(arrays, Private)
+    assert model.n_features_in_ == 2
+    with pytest.raises(PrivateRowsError):
+        arrays.open()
+    with pytest.raises(ValueError, match="contains NaN"):
+        read_training_arrays(model, np.full((3, 2), np.nan), np.zeros(3))
+
+
+def test_the_warning_of_a_domain_that_is_read_points_to_the_fit():
+    X, y = table()
+    with pytest.warns(PrivacyWarning) as caught:
+        DPEBMRegressor(n_epochs=5).fit(X, 3.0 * y)
+    assert caught[0].filename == __file__

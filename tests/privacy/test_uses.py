@@ -10,8 +10,14 @@ import pytest
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.release import BudgetError, Query
-from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.uses import ExponentialUses, LaplaceUses, SampledGaussianUses
+from dprepro.privacy.sensitivity import REPLACE_ONE, Sensitivity
+from dprepro.privacy.uses import (
+    DrawnGaussianUses,
+    ExponentialUses,
+    LaplaceUses,
+    SampledGaussianUses,
+    WishartUses,
+)
 
 
 class Sum(Query):
@@ -79,3 +85,33 @@ def test_a_sampled_sum_has_the_shape_of_its_noise() -> None:
     uses = SampledGaussianUses(source(), (4, 2), draws=2, releases="x", sensitivity=1.5, **SAMPLED)
     with pytest.raises(ValueError, match=r"the shape \(1, 2\), .* the shape \(4, 2\)"):
         uses.answer(np.zeros((1, 2), np.float32), Sum(1.5, 1.0))
+
+
+def test_gaussian_noise_drawn_at_once_follows_what_is_charged_and_is_given_once() -> None:
+    uses = DrawnGaussianUses(
+        source(), (2, 4000), releases="x", noise_multiplier=3.0, uses=2,
+        sensitivity=Sensitivity(2.0, 4.0), budget=(1.0, 1e-5),
+    )  # fmt: skip
+    one = uses.answer(0, np.zeros(4000), Sum(2.0, 1.0))
+    scale, noise = uses.hand_to_kernel(1, Sum(4.0, 1.0))
+    assert (one.scale, scale) == (6.0, 12.0)
+    assert one.value.std() == pytest.approx(6.0, rel=0.1)
+    assert noise.std() == pytest.approx(12.0, rel=0.1)
+    assert np.unique(np.concatenate([one.value, noise])).size == 8000
+    with pytest.raises(BudgetError):
+        uses.answer(1, np.zeros(4000), Sum(2.0, 1.0))
+
+
+def test_a_wishart_draw_grows_with_the_square_of_what_is_charged_and_is_given_once() -> None:
+    settings: dict[str, Any] = {"releases": "x", "scale": 0.5, "sensitivity": 1.0, "budget": (1, 0)}
+    one, two = (
+        WishartUses(source(), 3, **settings).answer(0, np.zeros((3, 3)), Sum(charged, 1.0))
+        for charged in (1.0, 2.0)
+    )
+    assert (one.scale, two.scale) == (0.5, 1.0)
+    np.testing.assert_allclose(two.value, 4 * one.value)
+    assert np.linalg.eigvalsh(one.value).min() > 0
+    uses = WishartUses(source(), 3, **settings)
+    uses.answer(0, np.zeros((3, 3)), Sum(1.0, 1.0))
+    with pytest.raises(BudgetError):
+        uses.answer(0, np.zeros((3, 3)), Sum(1.0, 1.0))

@@ -2,54 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-import warnings
 from typing import Any
 
 import numpy as np
 from diffprivlib.models import RandomForestClassifier as DiffprivlibForest
-from diffprivlib.models.forest import DecisionTreeClassifier, _FittingTree
-from diffprivlib.utils import DiffprivlibCompatibilityWarning
-from sklearn.tree._tree import Tree
 
+from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, SecretTree
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
-from dprepro.estimators.inputs import values_withheld
-from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.estimators.inputs import Arrays
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
-
-
-class _SecretCoins(secrets.SystemRandom):
-    """The operating system's entropy, under the names that the library asks for."""
-
-    def randint(self, a: int, b: int | None = None) -> int:
-        """Return an integer below `a`, as NumPy's generators do; of [a, b] with `b`."""
-        return self.randrange(a) if b is None else super().randint(a, b)
-
-
-class _SecretTree(DecisionTreeClassifier):
-    """The library's tree, whose labels do not come from the generator of its thresholds.
-
-    The library draws both from one generator, whose seed a forest leaves in the tree: whoever
-    holds the model could draw the coins again.
-    """
-
-    def _fit(self, X: np.ndarray, y: np.ndarray, *_args: Any, **_kwargs: Any) -> _SecretTree:
-        """Fit to rows that the forest has checked and clipped."""
-        self.n_outputs_, self.n_features_in_ = 1, X.shape[1]
-        self.classes_ = np.ravel(self.classes)
-        self.n_classes_ = len(self.classes_)
-        state = np.random.RandomState(self.random_state)
-        growing = _FittingTree(
-            self.max_depth, X.shape[1], self.classes_, self.epsilon, self.bounds, state
-        ).build()
-        if self.random_state is None:
-            growing.random_state = _SecretCoins()
-        growing.fit(X, y)
-        self.tree_ = Tree(X.shape[1], np.array([self.n_classes_]), 1)
-        self.tree_.__setstate__(growing.__getstate__())
-        return self
 
 
 class DPRandomForest(DiffprivlibForest):
@@ -68,7 +32,7 @@ class DPRandomForest(DiffprivlibForest):
     Attributes
     ----------
     ledger_ : Ledger
-        One cited mechanism, and what was read without paying.
+        One cited mechanism, and what epsilon does not cover.
     """
 
     ledger_: Ledger
@@ -85,10 +49,10 @@ class DPRandomForest(DiffprivlibForest):
         super().__init__(
             n_estimators, epsilon=epsilon, max_depth=max_depth, random_state=random_state
         )
-        self.estimator = _SecretTree()
+        self.estimator = SecretTree()
         self.domain = domain
 
-    def _make_estimator(self, append: bool = True, random_state: Any = None) -> _SecretTree:
+    def _make_estimator(self, append: bool = True, random_state: Any = None) -> SecretTree:
         # Given a generator, it would give the tree a seed to keep.
         return super()._make_estimator(
             append, random_state if self.random_state is not None else None
@@ -106,27 +70,14 @@ class DPRandomForest(DiffprivlibForest):
             raise ValueError("a private random forest needs a domain: pass domain=Domain(...)")
         self.bounds = one_hot_bounds(self.domain)
         self.classes = np.arange(len(self.domain.target))
-        self.ledger_ = Ledger(
+        ledger = Ledger(
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=ZERO_OUT,
-            entries=[
-                LedgerEntry(
-                    mechanism="cited",
-                    releases="label of each leaf: permute-and-flip by its counts (diffprivlib)",
-                    sensitivity=1.0,
-                    norm="max",
-                    scale=0.0,
-                    uses=1,
-                    budget=PrivacyBudget(self.epsilon, 0.0),
-                )
-            ],
             unpaid=list(self.domain.observed),
             assumed_public=["number and order of rows", "labels", "bounds and categories"],
         )
-        self.ledger_.note_seed(self.random_state)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DiffprivlibCompatibilityWarning)
-            with values_withheld():
-                super().fit(X, y)
+        curator = ForestCurator(Private(Arrays(X, y)), ledger, self.random_state)
+        curator.grow(self, LeafLabels(1.0, 1.0, ledger.adjacency))
+        self.ledger_ = ledger
         return self

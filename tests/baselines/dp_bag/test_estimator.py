@@ -10,8 +10,6 @@ from dprepro.baselines.dp_bag import DPBagClassifier
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.estimators.inputs import PrivacyWarning
 from dprepro.methods.registry import Setting, get
-from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.voting import affordable_votes
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))
@@ -32,22 +30,6 @@ def build(**params):
 def test_with_a_generous_budget_the_student_learns(inputs):
     model = build(inputs=inputs, epsilon=1000.0, teachers=5).fit(*rows(4000))
     assert model.score(*rows(seed=1)) > 0.85
-
-
-def test_another_row_moves_a_count_by_at_most_one_and_may_move_it_so_far():
-    """One teacher in each partition, whatever it then says: exact counts of neighbours."""
-    model = build()
-    model.fit(*rows())
-    X = np.ones((10, 1))  # ten teachers of one row each: every teacher says its row's label
-
-    def votes(codes):
-        source = NoiseSource(Ledger(1.0, 0.0, "replace-one"), 0)
-        return model._votes(X, codes, np.ones((4, 1)), source)
-
-    codes = np.array([0, 1] * 5)
-    moves = [np.abs(votes(codes) - votes(np.where(np.arange(10) == k, 1 - codes, codes)))
-             for k in range(10)]  # fmt: skip
-    assert np.allclose(moves, 1.0)
 
 
 def test_the_ledger_charges_every_vote_and_stays_within_the_budget():

@@ -8,19 +8,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import checked
-from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.sensitivity import REPLACE_ONE
-
-GAPS = (
-    "Wishart noise is not differentially private: it is always positive, so that what is released "
-    "can rule out a neighbour for certain",
-    "the row norm that sets the noise leaves out the target",
-    "the budget of one noisy mean is paid for the means of all columns",
+from dprepro.baselines.wishart_regression.curator import (
+    GAPS,
+    TARGET_LEFT_OUT,
+    UNPAID,
+    Centre,
+    ColumnMeans,
+    SecondMoments,
+    WishartCurator,
 )
+from dprepro.data.domain import Domain
+from dprepro.estimators.inputs import checked, read_training_arrays
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
 class WishartLinearRegression(RegressorMixin, BaseEstimator):
@@ -46,7 +46,7 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
     intercept_ : float
         In the target's unit.
     ledger_ : Ledger
-        Releases, unpaid reads, and the gaps that leave no guarantee.
+        Releases, reads that epsilon does not cover, and the gaps that leave no guarantee.
     """
 
     coef_: np.ndarray
@@ -65,19 +65,19 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> WishartLinearRegression:
-        """Fit to numbers X (n, K) and y (n,).
+        """Fit to X, float64 (n, K), and targets y (n,).
 
         Raises
         ------
         ValueError
             If epsilon is not positive and finite, or X or y is not finite.
         """
-        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
+        rows = read_training_arrays(self, X, y)
         self.ledger_ = self._new_ledger()
-        noise = NoiseSource(self.ledger_, self.random_state)
-        rows = np.column_stack([X, y])
-        means = self._noisy_means(rows, noise)
-        moments = self._noisy_moments(rows - means, noise)
+        curator = WishartCurator(rows, self.ledger_, self.random_state)
+        means = curator.means(ColumnMeans(1.0, 1.0)).value
+        curator.tell(Centre(means))
+        moments = curator.moments(SecondMoments(1.0, 1.0, gap=TARGET_LEFT_OUT)).value
         self.coef_ = np.linalg.lstsq(moments[:-1, :-1], moments[:-1, -1], rcond=None)[0]
         self.intercept_ = float(means[-1] - means[:-1] @ self.coef_)
         return self
@@ -90,40 +90,11 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
 
     def _new_ledger(self) -> Ledger:
         observed = list(self.domain.observed) if self.domain is not None else []
-        unpaid = [*observed, "bounds of all columns and of the target", "largest row norm"]
         return Ledger(
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=REPLACE_ONE,
-            unpaid=list(dict.fromkeys(unpaid)),
+            unpaid=list(dict.fromkeys([*observed, *UNPAID])),
             assumed_public=["number of rows"],
             gaps=list(GAPS),
         )
-
-    def _noisy_means(self, rows: np.ndarray, noise: NoiseSource) -> np.ndarray:
-        """Return the means of [X, y] (p,), each noisy and within the column's bounds."""
-        lower, upper = rows.min(axis=0), rows.max(axis=0)
-        # A column's sum, in units of the column's width, moves by at most 1.
-        draws = noise.laplace(
-            lower.shape,
-            releases="sum of each column and of the target, in units of their range",
-            epsilon=self.epsilon / lower.size,
-            sensitivity=1.0,
-            uses=lower.size,
-        )
-        noisy = rows.mean(axis=0) + (upper - lower) * draws / len(rows)
-        return np.clip(noisy, lower, upper)
-
-    def _noisy_moments(self, rows: np.ndarray, noise: NoiseSource) -> np.ndarray:
-        """Return the noisy second moments (p, p) of centred [X, y]."""
-        norm = float(np.linalg.norm(rows[:, :-1], axis=1).max())
-        size = rows.shape[1]
-        epsilon = self.epsilon * (1 - 1 / size)
-        draw = noise.wishart(
-            size,
-            releases="second moments of [X, y], in units of the largest row norm of X",
-            scale=1 / (2 * epsilon),
-            sensitivity=1.0,
-            budget=PrivacyBudget(epsilon, 0.0),
-        )
-        return rows.T @ rows + norm**2 * draw

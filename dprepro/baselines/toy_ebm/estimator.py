@@ -3,75 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.data.domain import CategoricalFeature, Domain, Feature, category_codes, numbers_of
-from dprepro.estimators.inputs import read_frame, read_labels, read_targets
+from dprepro.baselines.toy_ebm.bins import ToyBins
+from dprepro.baselines.toy_ebm.curator import (
+    GAPS,
+    UNBOUNDED,
+    UNPAID,
+    MeanResiduals,
+    Step,
+    ToyCurator,
+)
+from dprepro.estimators.inputs import Rows, read_frame, read_training_rows
 from dprepro.estimators.validation import check_integer
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
-
-UNPAID = (
-    "quantiles of the numeric features, which are the bin edges",
-    "categories that occur",
-    "number of rows in every bin, by which its sum of residuals is divided",
-)
-GAPS = (
-    "the noise is that of a single release, and is used anew for every bin, feature and epoch: "
-    "the budget is spent many times over",
-    "sensitivity 1 is assumed for the mean residual of a bin, which moves by far less in a large "
-    "bin and by a whole residual, which nothing bounds, in a bin of one row",
-    "sqrt(2 ln(1.25 / delta)) / epsilon is enough noise only for epsilon below 1",
-)
-
-
-@dataclass(frozen=True)
-class ToyBins:
-    """The bins of one feature: `edges`, ascending, of a numeric one, or `categories`.
-
-    A numeric bin holds edge <= x < next edge; values beyond the ends go to the outer bins. Bin 0
-    of a categorical feature is for missing and unseen categories.
-    """
-
-    edges: np.ndarray | None
-    categories: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, column: pd.Series, feature: Feature, max_bins: int) -> ToyBins:
-        """Return one bin a category, or quantile bins, at most `max_bins`, read from the rows."""
-        if isinstance(feature, CategoricalFeature):
-            return cls(None, feature.categories)
-        return cls(np.unique(np.quantile(_numbers(column), np.linspace(0, 1, max_bins + 1))))
-
-    @property
-    def count(self) -> int:
-        """The number of bins."""
-        return len(self.categories) + 1 if self.edges is None else max(1, len(self.edges) - 1)
-
-    def encode(self, column: pd.Series) -> np.ndarray:
-        """Return the bin of each row, int64 (n,)."""
-        if self.edges is None:
-            return category_codes(column, self.categories) + 1
-        return np.searchsorted(self.edges[1:-1], _numbers(column), side="right")
-
-
-def _numbers(column: pd.Series) -> np.ndarray:
-    values = numbers_of(column)
-    if np.isnan(values).any():
-        raise ValueError(
-            f"feature {column.name!r} has missing values (NaN), which the toy DP-EBM cannot take: "
-            "fill them in, or choose another method"
-        )
-    return values
+from dprepro.privacy.private import Private
+from dprepro.privacy.sensitivity import ZERO_OUT
 
 
 class _ToyDPEBM(BaseEstimator):
@@ -100,44 +53,22 @@ class _ToyDPEBM(BaseEstimator):
         self.sigmoid = sigmoid
         self.random_state = random_state
 
-    def _train(self, frame: pd.DataFrame, targets: np.ndarray) -> None:
-        """Boost on the residuals of float64 targets (n,), feature after feature."""
+    def _train(self, rows: Private[Rows]) -> None:
+        """Boost on the residuals, feature after feature."""
         self.check_parameters()
         self.ledger_ = Ledger(
             self.epsilon, self.delta, ZERO_OUT, unpaid=list(UNPAID), gaps=list(GAPS)
         )
-        source = NoiseSource(self.ledger_, self.random_state)
-        features = Domain.observe(frame, targets, "regression").features
-        self.bins_ = [
-            ToyBins.of(frame[name], feature, self.max_bins)
-            for name, feature in zip(frame.columns, features, strict=True)
-        ]
-        codes = [b.encode(frame[name]) for b, name in zip(self.bins_, frame.columns, strict=True)]
-        rows = [np.bincount(c, minlength=b.count) for c, b in zip(codes, self.bins_, strict=True)]
-        noise = [
-            self._noise(source, str(k), b) for k, b in zip(frame.columns, self.bins_, strict=True)
-        ]
-        self.shapes_ = [np.zeros(b.count) for b in self.bins_]
-        residuals = targets.astype(np.float64)
+        curator = ToyCurator(rows, self.max_bins, self.n_epochs, self.ledger_, self.random_state)
+        self.bins_ = curator.bins()
+        self.shapes_ = [np.zeros(bins.count) for bins in self.bins_]
+        occupied = curator.occupied()
         for epoch in range(self.n_epochs):
             for k, shape in enumerate(self.shapes_):
-                sums = np.bincount(codes[k], weights=residuals, minlength=len(shape))
-                means = sums / np.maximum(rows[k], 1)
-                step = np.where(rows[k] > 0, self.learning_rate * (means + noise[k][epoch]), 0.0)
-                shape += step
-                residuals -= step[codes[k]]
-
-    def _noise(self, source: NoiseSource, name: str, bins: ToyBins) -> np.ndarray:
-        """Draw the noise of a feature, float64 (epochs, bins), by the formula of the slides."""
-        multiplier = math.sqrt(2 * math.log(1.25 / self.delta)) / self.epsilon
-        return source.gaussian(
-            (self.n_epochs, bins.count),
-            releases=f"mean residual in each bin of {name}, every epoch",
-            noise_multiplier=multiplier,
-            sensitivity=Sensitivity(1.0, math.sqrt(2)),
-            uses=self.n_epochs,
-            budget=self.ledger_.budget,
-        )
+                release = curator.mean_residuals(MeanResiduals(1.0, 1.0, k, epoch, gap=UNBOUNDED))
+                change = np.where(occupied[k], self.learning_rate * release.value, 0.0)
+                shape += change
+                curator.tell(Step(k, change))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the sum of the shape functions, float64 (n,)."""
@@ -200,16 +131,15 @@ class ToyDPEBMClassifier(ClassifierMixin, _ToyDPEBM):
     Raises
     ------
     ValueError
-        On parameters out of range, missing or infinite numbers, or other than two labels.
+        On parameters out of range, missing or infinite values of a numeric feature, or other than
+        two labels.
     """
 
     classes_: np.ndarray
 
     def fit(self, X: Any, y: Any) -> ToyDPEBMClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
-        frame = read_frame(self, X, reset=True)
-        self.classes_, labels = read_labels(self, frame, y)
-        self._train(frame, labels)
+        self._train(read_training_rows(self, X, y, None, "binary"))
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -239,16 +169,15 @@ class ToyDPEBMClassifier(ClassifierMixin, _ToyDPEBM):
 
 
 class ToyDPEBMRegressor(RegressorMixin, _ToyDPEBM):
-    """The toy DP-EBM for numbers; see `ToyDPEBMClassifier`. **It is not private.**
+    """The toy DP-EBM for regression; see `ToyDPEBMClassifier`. **It is not private.**
 
     With `sigmoid`, as the slides describe it, predictions lie in [0, 1] whatever the target's unit:
     that is what the report prints for Parkinson. Without, they are the sum of the functions.
     """
 
     def fit(self, X: Any, y: Any) -> ToyDPEBMRegressor:
-        """Fit to X (n, K) and numbers y (n,)."""
-        frame = read_frame(self, X, reset=True)
-        self._train(frame, read_targets(self, frame, y))
+        """Fit to X (n, K) and targets y (n,)."""
+        self._train(read_training_rows(self, X, y, None, "regression"))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

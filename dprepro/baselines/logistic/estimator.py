@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
 import numpy as np
 from diffprivlib.models import LogisticRegression as DiffprivlibLogisticRegression
-from diffprivlib.utils import DiffprivlibCompatibilityWarning, PrivacyLeakWarning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from dprepro.baselines.logistic.curator import LARGEST_NORM, Coefficients, LogisticCurator
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.estimators.inputs import values_withheld
-from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import Ledger, LedgerEntry
-from dprepro.privacy.objective import ObjectivePerturbation
+from dprepro.estimators.inputs import Arrays
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
@@ -33,7 +31,7 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
     ----------
     ledger_ : Ledger
         One cited mechanism, with the epsilon that is proved for it where the norm is public; what
-        was read without paying, and the gaps.
+        epsilon does not cover, and the gaps.
     """
 
     data_norm: Any
@@ -59,57 +57,24 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
 
     def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: None = None) -> DPLogisticRegression:
         """Fit to X, float64 (n, columns), and binary y (n,)."""
-        given = self.data_norm
-        with warnings.catch_warnings():
-            # What these two warn of stands in the ledger, where it does not scroll away.
-            warnings.simplefilter("ignore", PrivacyLeakWarning)
-            warnings.simplefilter("ignore", DiffprivlibCompatibilityWarning)
-            with values_withheld():
-                super().fit(X, y)
-        # The library writes the norm that it read over the parameter.
-        norm, self.data_norm = self.data_norm, given
-        self.ledger_ = self._new_ledger(math.hypot(norm, self.fit_intercept))
-        self.ledger_.note_seed(self.random_state)
+        # The ledger is made of the parameters, so they are checked before the library does it.
+        self._validate_params()
+        self.accountant.check(self.epsilon, 0)
+        ledger = self._new_ledger()
+        curator = LogisticCurator(Private(Arrays(X, y)), ledger, self.random_state)
+        curator.fit(self, Coefficients.of(self))
+        self.ledger_ = ledger
         return self
 
-    def _new_ledger(self, norm: float) -> Ledger:
-        unpaid = list(self.domain.observed) if self.domain is not None else []
-        if self.data_norm is None:
-            unpaid.append("largest row norm")
+    def _new_ledger(self) -> Ledger:
+        observed = list(self.domain.observed) if self.domain is not None else []
         return Ledger(
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=REPLACE_ONE,
-            entries=[self._entry(norm)],
-            unpaid=unpaid,
+            unpaid=[*observed, LARGEST_NORM] if self.data_norm is None else observed,
             assumed_public=["number of rows", "labels", "bound on the row norm"],
-            gaps=self._gaps(norm),
         )
-
-    def _entry(self, norm: float) -> LedgerEntry:
-        mechanism = ObjectivePerturbation(self.epsilon, 1 / self.C, norm)
-        # A norm that was read proves nothing, and the ledger must not give it away.
-        public = self.data_norm is not None
-        return LedgerEntry(
-            mechanism="cited",
-            releases="coefficients: minimiser of the perturbed objective (diffprivlib)",
-            sensitivity=mechanism.gradient_sensitivity if public else 1.0,
-            norm="L2",
-            scale=mechanism.scale if public else 0.0,
-            uses=1,
-            budget=PrivacyBudget(mechanism.proved_epsilon if public else self.epsilon, 0.0),
-        )
-
-    def _gaps(self, norm: float) -> list[str]:
-        gaps = []
-        if norm > 1:
-            gaps.append(
-                "row norm bound above 1 (an intercept counts): the library's noise uses the bound "
-                "where its square is needed"
-            )
-        if int(np.max(self.n_iter_)) >= self.max_iter:
-            gaps.append("optimiser stopped before the optimum, which the proof needs")
-        return gaps
 
 
 class PlainLogisticRegression(LogisticRegression):

@@ -9,7 +9,8 @@ import pytest
 from diffprivlib.models import RandomForestClassifier
 from sklearn.base import clone
 
-from dprepro.baselines.forests import DPRandomForest, _SecretTree
+from dprepro.baselines.forests import DPRandomForest
+from dprepro.baselines.forests.curator import SecretTree
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import OneHotEncoder, one_hot_bounds
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -99,9 +100,9 @@ def test_labels_cannot_be_drawn_again_from_what_a_model_keeps(X):
 @pytest.mark.parametrize("X", [SPREAD, ALIKE], ids=["spread", "alike"])
 def test_thresholds_do_not_tell_the_labels(X):
     """A generator that draws the same thresholds does not draw the same labels."""
-    tree = _SecretTree(7, epsilon=1e-9, bounds=([0.0], [1.0]), classes=[0, 1])
+    tree = SecretTree(7, epsilon=1e-9, bounds=([0.0], [1.0]), classes=[0, 1])
     generator = np.random.RandomState
-    with mock.patch("dprepro.baselines.forests.np.random.RandomState") as fresh:
+    with mock.patch("dprepro.baselines.forests.curator.np.random.RandomState") as fresh:
         fresh.side_effect = lambda _: generator(5)
         found = [clone(tree)._fit(X, np.tile([0, 1], 32)) for _ in range(2)]
     np.testing.assert_array_equal(found[0].tree_.threshold, found[1].tree_.threshold)

@@ -8,8 +8,7 @@ import pytest
 from scipy.special import expit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dprepro.baselines.toy_ebm import ToyBins, ToyDPEBMClassifier, ToyDPEBMRegressor
-from dprepro.data.domain import NumericFeature
+from dprepro.baselines.toy_ebm import ToyDPEBMClassifier, ToyDPEBMRegressor
 
 NOISELESS = {"epsilon": 1e9, "random_state": 0}
 
@@ -51,24 +50,6 @@ def test_without_noise_every_bin_moves_by_its_mean_residual():
     ).fit(X, y)
     edges = np.quantile(X["x"], np.linspace(0, 1, 5))
     np.testing.assert_allclose(model.predict(X), naive(X, y, edges, 5, 0.3), atol=1e-6)
-
-
-def test_numeric_bins_are_quantiles_and_hold_the_ends():
-    column = pd.Series([1.0, 2, 2, 2, 3, 4, 5, 9], name="x")
-    feature = NumericFeature("x", 1, 9)
-    bins = ToyBins.of(column, feature, 4)
-    np.testing.assert_array_equal(
-        bins.edges, np.unique(np.quantile(column, [0, 0.25, 0.5, 0.75, 1]))
-    )
-    assert bins.encode(pd.Series([-7.0, 1, 9, 70])).tolist() == [
-        0,
-        0,
-        bins.count - 1,
-        bins.count - 1,
-    ]
-    assert ToyBins.of(pd.Series([3.0, 3.0]), feature, 4).count == 1
-    with pytest.raises(ValueError, match="'x' has missing values"):
-        bins.encode(pd.Series([1.0, np.nan], name="x"))
 
 
 def test_unseen_and_missing_categories_add_nothing():

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dprepro.baselines.dp_bag.curator import STUDENT_ROWS, BagCurator, Votes, plan_votes
+from dprepro.baselines.dp_bag.learner import encode, learn
 from dprepro.data.domain import Domain
 from dprepro.data.drawing import draw_features
-from dprepro.data.encode import UnitNormEncoder
-from dprepro.estimators.inputs import read_frame, read_labels, resolve_domain
+from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_choice, check_integer, check_number
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.voting import affordable_votes
 
@@ -39,7 +35,7 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
 
     Formal guarantee: (epsilon, delta)-DP under replace-one, for a public number of rows, where the
     student's rows come from the ``domain``. With ``inputs="rows"``, as published, the features of
-    half of the rows are taken as public: the ledger lists them as unpaid.
+    half of the rows are taken as public: the ledger lists them as not covered by epsilon.
 
     Every vote is charged in full (see `privacy.voting`). The published accountant charges less
     where the teachers of a row disagree; it depends on the private rows, and so does when it stops.
@@ -58,7 +54,7 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
     epsilon, delta : float
         The budget; it decides how many labels are asked for.
     domain : Domain or None
-        Bounds and categories; None reads them from the rows (unpaid).
+        Bounds and categories; None reads them from the rows, which epsilon does not cover.
     random_state : int or None
         None draws from the operating system. An integer makes the fit repeatable: the ledger says
         so.
@@ -68,7 +64,7 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
     student_ : LogisticRegression or DummyClassifier
         The model; constant where all noisy labels agree.
     figures_ : dict
-        ``labels``, how many the budget paid for.
+        ``labels``, how many the budget covers.
     ledger_ : Ledger
         Two Laplace releases a label.
 
@@ -80,7 +76,7 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
     """
 
     classes_: np.ndarray
-    domain_: Domain | None
+    domain_: Domain
     ledger_: Ledger
 
     def __init__(
@@ -111,23 +107,21 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
 
         Without a public domain both labels have to occur.
         """
-        frame = read_frame(self, X, reset=True)
-        self.classes_, codes = read_labels(self, frame, y, self.domain)
+        rows = read_training_rows(self, X, y, self.domain, "binary")
         self.check_parameters()
-        domain = resolve_domain(self, frame, self.classes_[codes.astype(int)], "binary")
-        self.domain_, self._encoder = domain, UnitNormEncoder(domain)
-        source, noise = self._draw_noise(len(frame))
-        order = source.generator.permutation(len(frame))
-        aside, taught = np.split(order, [self._aside(len(frame))])
-        asked = self._encode(
-            frame.iloc[aside[: len(noise)]]
-            if self.inputs == "rows"
-            else draw_features(domain, len(noise), source.public_generator)
+        self.domain_ = domain = resolve_domain_of(self, rows, "binary")
+        ledger = self._open_ledger(domain)
+        curator = BagCurator(rows, domain, ledger, self.random_state)
+        labels = self._labels(curator.number_of_rows)
+        curator.enter(self._rate, labels)
+        curator.divide(self._aside(curator.number_of_rows))
+        asked = self._rows_to_label(curator, domain, labels)
+        release = curator.votes(
+            Votes(1.0, 1.0, self.teachers, self.partitions, self.partitions), asked
         )
-        shares = self._votes(self._encode(frame.iloc[taught]), codes[taught], asked, source)
-        counts = np.column_stack([self.teachers - shares, shares])
-        self.student_ = _learn(asked, (counts + noise).argmax(axis=1))
-        self.figures_ = {"labels": float(len(noise))}
+        self.student_ = learn(asked, release.value.argmax(axis=1))
+        self.figures_ = {"labels": float(labels)}
+        self.ledger_ = ledger
         return self
 
     def planned_ledger(self, rows: int) -> Ledger:
@@ -136,26 +130,31 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         Without a domain it says what the fit will read, but not of which features.
         """
         self.check_parameters()
-        planned = clone(self)
-        planned.domain_ = self.domain
-        planned._draw_noise(rows)
-        return planned.ledger_
+        ledger = self._open_ledger(self.domain)
+        plan_votes(self._rate, self._labels(rows), ledger, self.random_state)
+        return ledger
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the student's probabilities of both classes, float64 (n, 2)."""
         check_is_fitted(self)
         frame = read_frame(self, X, reset=False)
         probabilities = np.zeros((len(frame), 2))
-        probabilities[:, self.student_.classes_] = self.student_.predict_proba(self._encode(frame))
+        probabilities[:, self.student_.classes_] = self.student_.predict_proba(
+            encode(frame, self.domain_)
+        )
         return probabilities
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the more probable class of each row, (n,)."""
         return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
 
-    def _draw_noise(self, rows: int) -> tuple[NoiseSource, np.ndarray]:
-        """Open the ledger and draw the noise on the counts of every label, float64 (labels, 2)."""
-        rate = 2 / self.teachers if self.rate is None else self.rate
+    @property
+    def _rate(self) -> float:
+        return 2 / self.teachers if self.rate is None else self.rate
+
+    def _labels(self, rows: int) -> int:
+        """Return how many labels the budget pays for, where there are so many rows."""
+        rate = self._rate
         labels = min(affordable_votes(rate, self.epsilon, self.delta), self.limit)
         if self.inputs == "rows":
             labels = min(labels, self._aside(rows))
@@ -164,22 +163,19 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
                 f"epsilon {self.epsilon:g} pays for no vote at a rate of {rate:g}, which costs "
                 f"{2 * rate:g}; take more teachers or a smaller rate"
             )
-        self.ledger_ = self._open_ledger()
-        source = NoiseSource(self.ledger_, self.random_state)
-        noise = source.laplace(
-            (labels, 2),
-            releases="votes of all teachers for each class, for each label",
-            epsilon=rate,
-            sensitivity=1.0,
-            uses=2 * labels,
-        )
-        return source, noise
+        return labels
 
-    def _open_ledger(self) -> Ledger:
-        observed = _UNKNOWN if self.domain_ is None else self.domain_.observed
+    def _rows_to_label(self, curator: BagCurator, domain: Domain, labels: int) -> np.ndarray:
+        """Return the student's rows, encoded, float64 (labels, columns)."""
+        if self.inputs == "rows":
+            return curator.student_rows(labels)
+        return encode(draw_features(domain, labels, curator.public_generator), domain)
+
+    def _open_ledger(self, domain: Domain | None) -> Ledger:
+        observed = _UNKNOWN if domain is None else domain.observed
         unpaid = list(observed)
         if self.inputs == "rows":
-            unpaid.append("features of the rows set aside for the student")
+            unpaid.append(STUDENT_ROWS)
         return Ledger(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -194,25 +190,6 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         """Return how many rows teach nobody."""
         return rows // 2 if self.inputs == "rows" else 0
 
-    def _encode(self, frame: pd.DataFrame) -> np.ndarray:
-        # Indicators, and numbers scaled to [0, 1] by their bounds, as published.
-        norm = math.sqrt(len(self._encoder.domain.features) + 1)
-        return norm * self._encoder.transform(frame)
-
-    def _votes(
-        self, X: np.ndarray, codes: np.ndarray, asked: np.ndarray, source: NoiseSource
-    ) -> np.ndarray:
-        """Return the votes for class 1 on each row asked, over partitions, float64 (labels,)."""
-        if len(X) < self.teachers:
-            raise ValueError(f"too few rows for {self.teachers} teachers; take fewer teachers")
-        votes = np.zeros(len(asked))
-        for _ in range(self.partitions):
-            # Which part a row is in must not depend on the rows, only on their number.
-            order = source.generator.permutation(len(X))
-            for part in np.array_split(order, self.teachers):
-                votes += _learn(X[part], codes[part].astype(int)).predict(asked)
-        return votes / self.partitions
-
     def check_parameters(self) -> None:
         """Raise ValueError on parameters out of range."""
         check_integer("teachers", self.teachers, 1)
@@ -221,13 +198,3 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         check_integer("limit", self.limit, 1)
         if self.rate is not None:
             check_number("rate", self.rate, 0)
-
-
-def _learn(X: np.ndarray, codes: np.ndarray) -> LogisticRegression | DummyClassifier:
-    """Return a logistic regression, or the constant class where there is only one.
-
-    The solver was the library's default when the paper appeared, and is the fastest on small parts.
-    """
-    if len(np.unique(codes)) < 2:
-        return DummyClassifier(strategy="most_frequent").fit(X, codes)
-    return LogisticRegression(solver="liblinear").fit(X, codes)

@@ -1,0 +1,183 @@
+"""The curator of the toy DP-EBM: codes and residuals stay here; mean residuals come out noisy.
+
+Three things leave it without noise, as published: the ledger lists them as not covered by epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dprepro.baselines.toy_ebm.bins import ToyBins
+from dprepro.data.domain import Domain
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private
+from dprepro.privacy.release import Curator, Instruction, Query, Release
+from dprepro.privacy.sensitivity import Sensitivity
+from dprepro.privacy.uses import DrawnGaussianUses
+
+QUANTILES = "quantiles of the numeric features, which are the bin edges"
+CATEGORIES = "categories that occur"
+COUNTS = "number of rows in every bin, by which its sum of residuals is divided"
+UNPAID = (QUANTILES, CATEGORIES, COUNTS)
+"""What a fit reads without noise, in the words of the ledger."""
+
+OVERSPENT = (
+    "the noise is that of a single release, and is used anew for every bin, feature and epoch: "
+    "the budget is spent many times over"
+)
+UNBOUNDED = (
+    "sensitivity 1 is assumed for the mean residual of a bin, which moves by far less in a large "
+    "bin and by a whole residual, which nothing bounds, in a bin of one row"
+)
+GAPS = (
+    OVERSPENT,
+    UNBOUNDED,
+    "sqrt(2 ln(1.25 / delta)) / epsilon is enough noise only for epsilon below 1",
+)
+
+
+@dataclass(frozen=True)
+class MeanResiduals(Query):
+    """The mean residual of each bin of a feature in an epoch; 0 where a bin has no rows."""
+
+    feature: int
+    epoch: int
+
+    @property
+    def enforced(self) -> float:
+        """Infinity: a bin may hold one row, and nothing bounds its residual."""
+        return math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Step(Instruction):
+    """Subtract a change of a feature's function, float64 (bins,), from the residuals."""
+
+    feature: int
+    change: np.ndarray
+
+
+class ExactMeans:
+    """Codes and residuals of the rows, and the mean residuals without noise.
+
+    Attributes
+    ----------
+    bins : list of ToyBins
+        One a feature, at most `max_bins` of a numeric one.
+    counts : list of int64 (bins,)
+        Rows in each bin.
+
+    Raises
+    ------
+    ValueError
+        If a numeric feature has missing values.
+    """
+
+    def __init__(self, rows: Rows, max_bins: int) -> None:
+        frame = rows.frame
+        features = Domain.observe(frame, rows.targets, "regression").features
+        self.bins = [
+            ToyBins.of(frame[name], feature, max_bins)
+            for name, feature in zip(frame.columns, features, strict=True)
+        ]
+        self._codes = [
+            bins.encode(frame[name]) for bins, name in zip(self.bins, frame.columns, strict=True)
+        ]
+        self.counts = [
+            np.bincount(codes, minlength=bins.count)
+            for codes, bins in zip(self._codes, self.bins, strict=True)
+        ]
+        self._residuals = rows.targets.astype(np.float64)
+
+    def means(self, feature: int) -> np.ndarray:
+        """Return the mean residual of each bin of a feature, float64 (bins,)."""
+        counts = self.counts[feature]
+        sums = np.bincount(
+            self._codes[feature], weights=self._residuals, minlength=len(counts)
+        )  # fmt: skip
+        return sums / np.maximum(counts, 1)
+
+    def subtract(self, step: Step) -> None:
+        """Subtract a change from the residuals of the rows in each bin."""
+        self._residuals -= step.change[self._codes[step.feature]]
+
+
+class ToyCurator(Curator):
+    """Answers for one epoch after the other, feature after feature.
+
+    Parameters
+    ----------
+    rows
+        As `read_training_rows` returns them.
+    max_bins
+        Bins of a numeric feature.
+    n_epochs
+        How often each feature will be asked for.
+    ledger, seed
+        See `Curator`; the ledger has to list `UNPAID` and `GAPS`.
+
+    Raises
+    ------
+    ValueError
+        If a numeric feature has missing values.
+    SensitivityError
+        If the ledger does not list the gap `OVERSPENT`.
+    """
+
+    def __init__(
+        self, rows: Private[Rows], max_bins: int, n_epochs: int, ledger: Ledger, seed: int | None
+    ) -> None:
+        super().__init__(ledger, seed)
+        opened = rows.open()
+        self._exact = Private(ExactMeans(opened, max_bins))
+        self._uses = [
+            self._enter(ledger, str(name), n_epochs, bins.count)
+            for name, bins in zip(opened.frame.columns, self.bins(), strict=True)
+        ]
+        self._require_budget(OVERSPENT)
+
+    def _enter(self, ledger: Ledger, name: str, n_epochs: int, n_bins: int) -> DrawnGaussianUses:
+        """Draw the noise of a feature, by the formula of the slides."""
+        return DrawnGaussianUses(
+            self._source,
+            (n_epochs, n_bins),
+            releases=f"mean residual in each bin of {name}, every epoch",
+            noise_multiplier=math.sqrt(2 * math.log(1.25 / ledger.delta)) / ledger.epsilon,
+            sensitivity=Sensitivity(1.0, math.sqrt(2)),
+            uses=n_epochs,
+            budget=ledger.budget,
+        )
+
+    def bins(self) -> list[ToyBins]:
+        """Return the bins of each feature, read from the rows; the ledger lists them."""
+        self._read_exactly(QUANTILES)
+        self._read_exactly(CATEGORIES)
+        return self._exact.open().bins
+
+    def occupied(self) -> list[np.ndarray]:
+        """Return which bins of each feature have rows, bool (bins,); the ledger lists it."""
+        self._read_exactly(COUNTS)
+        return [counts > 0 for counts in self._exact.open().counts]
+
+    def mean_residuals(self, query: MeanResiduals) -> Release:
+        """Return the noisy mean residual of each bin of a feature, float64 (bins,).
+
+        Raises
+        ------
+        BudgetError
+            If the feature was answered in this epoch before, or there is no such epoch.
+        SensitivityError
+            If the query names a gap that the ledger does not list.
+        """
+        self._read_exactly(COUNTS)  # the sums are divided by them, however few they are
+        exact = self._exact.open().means(query.feature)
+        release = self._uses[query.feature].answer(query.epoch, exact, query)
+        return self._announce(query, release)
+
+    def _follow(self, instruction: Any) -> None:
+        self._exact.open().subtract(instruction)
