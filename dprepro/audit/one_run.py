@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.audit.case import OneRunCase
-from dprepro.audit.result import AuditVerdict, is_gaussian, judge, reasons, rounded
+from dprepro.audit.result import Audited, AuditVerdict, is_gaussian, reasons, rounded
 from dprepro.privacy.audit import (
     CONFIDENCE,
     Guesses,
@@ -22,8 +22,8 @@ GUESSED_SHARE = 0.25
 
 
 @dataclass(frozen=True)
-class OneRunResult:
-    """What one run proves; fields as in `AuditResult` where they have the same name.
+class OneRunResult(Audited):
+    """What one run proves.
 
     Attributes
     ----------
@@ -34,16 +34,10 @@ class OneRunResult:
     independent_bound
         By Gaussian DP from one guess about each canary, given that the noise of different canaries
         is independent, which holds by construction of the case; None for other noise. Much sharper.
+    confidence
+        With which each of the bounds holds.
     """
 
-    subject: str
-    task: str | None
-    neighbours: str
-    adjacency: str
-    epsilon: float
-    delta: float
-    spent_epsilon: float
-    gaps: tuple[str, ...]
     canaries: int
     guesses: int
     correct: int
@@ -53,27 +47,13 @@ class OneRunResult:
 
     @property
     def verdict(self) -> AuditVerdict:
-        """The verdict on the higher of the two bounds; each holds with the stated confidence."""
-        highest = max(self.lower_bound, self.independent_bound or 0.0)
-        return judge(highest, self.epsilon, self.spent_epsilon)
-
-    @property
-    def unexplained(self) -> bool:
-        """Whether a bound is exceeded and the ledger names no reason."""
-        return self.verdict is not AuditVerdict.WITHIN and not self.gaps
+        """The verdict on the higher of the two bounds."""
+        return self.judged(max(self.lower_bound, self.independent_bound or 0.0))
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, JSON-able."""
         independent = self.independent_bound
-        return {
-            "subject": self.subject,
-            "task": self.task,
-            "neighbours": self.neighbours,
-            "adjacency": self.adjacency,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "ledger_epsilon": rounded(self.spent_epsilon),
-            "gaps": list(self.gaps),
+        return self.stated() | {
             "bound": "one run",
             "canaries": self.canaries,
             "guesses": self.guesses,

@@ -53,26 +53,19 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class AuditResult:
-    """What an audit found.
+class Audited:
+    """What was audited, and what its ledger states.
 
     Attributes
     ----------
     subject, task, neighbours
-        What was audited; see `Case`.
+        See `Case`.
     adjacency, epsilon, delta
         The guarantee that the ledger states.
     spent_epsilon
         What the ledger's entries add up to.
     gaps
         What the ledger lists as not covered by epsilon, or as a gap: why an excess may be expected.
-    bound
-        "GDP" where all releases are Gaussian: the bound is mu's, converted at `delta`. Else
-        "(epsilon, delta)".
-    lower_bound
-        On epsilon, holding with probability `confidence`; 0 if the runs prove nothing.
-    trials
-        Runs in all; the first half trained the distinguisher.
     """
 
     subject: str
@@ -83,6 +76,54 @@ class AuditResult:
     delta: float
     spent_epsilon: float
     gaps: tuple[str, ...]
+
+    def judged(self, lower_bound: float) -> AuditVerdict:
+        """Compare a lower bound with the stated epsilon and with the ledger's sum."""
+        if lower_bound > self.epsilon + TOLERANCE:
+            return AuditVerdict.EXCEEDED
+        if lower_bound > self.spent_epsilon + TOLERANCE:
+            return AuditVerdict.ABOVE_LEDGER
+        return AuditVerdict.WITHIN
+
+    @property
+    def verdict(self) -> AuditVerdict:
+        """See `AuditVerdict`."""
+        raise NotImplementedError
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether a bound is exceeded and the ledger names no reason."""
+        return self.verdict is not AuditVerdict.WITHIN and not self.gaps
+
+    def stated(self) -> dict[str, Any]:
+        """Return the fields of this class, JSON-able."""
+        return {
+            "subject": self.subject,
+            "task": self.task,
+            "neighbours": self.neighbours,
+            "adjacency": self.adjacency,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "ledger_epsilon": rounded(self.spent_epsilon),
+            "gaps": list(self.gaps),
+        }
+
+
+@dataclass(frozen=True)
+class AuditResult(Audited):
+    """What an audit found.
+
+    Attributes
+    ----------
+    bound
+        "GDP" where all releases are Gaussian: the bound is mu's, converted at `delta`. Else
+        "(epsilon, delta)".
+    lower_bound
+        On epsilon, holding with probability `confidence`; 0 if the runs prove nothing.
+    trials
+        Runs in all; the first half trained the distinguisher.
+    """
+
     bound: str
     lower_bound: float
     confidence: float
@@ -93,24 +134,11 @@ class AuditResult:
     @property
     def verdict(self) -> AuditVerdict:
         """See `AuditVerdict`."""
-        return judge(self.lower_bound, self.epsilon, self.spent_epsilon)
-
-    @property
-    def unexplained(self) -> bool:
-        """Whether a bound is exceeded and the ledger names no reason."""
-        return self.verdict is not AuditVerdict.WITHIN and not self.gaps
+        return self.judged(self.lower_bound)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the evidence, JSON-able."""
-        return {
-            "subject": self.subject,
-            "task": self.task,
-            "neighbours": self.neighbours,
-            "adjacency": self.adjacency,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "ledger_epsilon": rounded(self.spent_epsilon),
-            "gaps": list(self.gaps),
+        return self.stated() | {
             "bound": self.bound,
             "lower_bound": rounded(self.lower_bound),
             "confidence": self.confidence,
@@ -118,17 +146,6 @@ class AuditResult:
             "seconds": round(self.seconds, 1),
             "verdict": self.verdict.value,
         }
-
-
-def judge(lower_bound: float, epsilon: float, spent_epsilon: float) -> AuditVerdict:
-    """Compare a lower bound with the stated epsilon and with the ledger's sum."""
-    if lower_bound > epsilon + TOLERANCE:
-        return AuditVerdict.EXCEEDED
-    return (
-        AuditVerdict.ABOVE_LEDGER
-        if lower_bound > spent_epsilon + TOLERANCE
-        else AuditVerdict.WITHIN
-    )
 
 
 def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> AuditResult:

@@ -86,7 +86,18 @@ def one_hot_bounds(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
-class UnitNormEncoder(OneHotEncoder):
+class _ScaledEncoder(OneHotEncoder):
+    """One-hot categories, numeric features scaled to [0, 1]; missing values are the midpoint."""
+
+    def _encode(
+        self, column: pd.Series, feature: NumericFeature | CategoricalFeature
+    ) -> np.ndarray:
+        if isinstance(feature, CategoricalFeature):
+            return _indicators(column, feature)
+        return _scaled(column, feature, 0.0)
+
+
+class UnitNormEncoder(_ScaledEncoder):
     """One-hot categories, numeric features scaled to [0, 1], a constant 1; norm at most 1.
 
     A row of K features and the constant has norm at most sqrt(K + 1), whatever its values, and is
@@ -99,15 +110,8 @@ class UnitNormEncoder(OneHotEncoder):
         with_constant = np.column_stack([encoded, np.ones(len(X))])
         return with_constant / np.sqrt(len(self.domain.features) + 1)
 
-    def _encode(
-        self, column: pd.Series, feature: NumericFeature | CategoricalFeature
-    ) -> np.ndarray:
-        if isinstance(feature, CategoricalFeature):
-            return _indicators(column, feature)
-        return _scaled(column, feature, 0.0)
 
-
-class UnitIntervalEncoder(OneHotEncoder):
+class UnitIntervalEncoder(_ScaledEncoder):
     """Every column in [0, 1] as float32: numeric features scaled, indicators 0 or 1.
 
     Values outside the bounds are clipped; missing ones become the midpoint. Images are converted in
@@ -131,13 +135,6 @@ class UnitIntervalEncoder(OneHotEncoder):
             share = np.clip((values[rows] - lower) / width, 0.0, 1.0)
             encoded[rows] = np.where(np.isnan(share), 0.5, share) * says_something
         return encoded
-
-    def _encode(
-        self, column: pd.Series, feature: NumericFeature | CategoricalFeature
-    ) -> np.ndarray:
-        if isinstance(feature, CategoricalFeature):
-            return _indicators(column, feature)
-        return _scaled(column, feature, 0.0)
 
 
 class SymmetricEncoder(OneHotEncoder):

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
-from dprepro.audit.result import is_gaussian, judge, reasons
+from dprepro.audit.result import Audited, is_gaussian, reasons
 from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.sensitivity import ADD_REMOVE
 
 
 @pytest.mark.parametrize(
@@ -15,7 +16,8 @@ from dprepro.privacy.ledger import Ledger, LedgerEntry
      (1.1, "EXCEEDED")],
 )  # fmt: skip
 def test_a_bound_is_judged_by_what_is_stated_and_by_what_is_recorded(lower_bound, verdict):
-    assert judge(lower_bound, epsilon=1.0, spent_epsilon=0.8) is AuditVerdict(verdict)
+    audited = Audited("x", None, "one row more", ADD_REMOVE, 1.0, 1e-6, 0.8, ())
+    assert audited.judged(lower_bound) is AuditVerdict(verdict)
 
 
 def test_a_result_is_json_without_its_evidence():
