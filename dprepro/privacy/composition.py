@@ -42,8 +42,8 @@ def gdp_sigma(queries: int, epsilon: float, delta: float) -> float:
 class TwoPhaseNoise:
     """Noise of the two phases of DP-EBM in units of sensitivity, and the budget of each.
 
-    The budget is the (epsilon, delta) that the phase by itself keeps: its part of the whole, or more
-    where the theorem that calibrated it does not hold; see `classic_budget`.
+    The budget is the (epsilon, delta) that the phase by itself keeps: its part of the whole, or
+    more where the theorem that calibrated it does not hold; see `classic_budget`.
     """
 
     binning: float
