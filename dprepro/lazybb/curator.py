@@ -124,6 +124,8 @@ class ExactRound:
     ----------
     rows, weighing
         See `LazyBBCurator`.
+    diagnostics
+        Whether to keep `edges`.
 
     Attributes
     ----------
@@ -135,9 +137,9 @@ class ExactRound:
         The advantage of each round that was weighed, 1/2 less its weighted error.
     """
 
-    def __init__(self, rows: BooleanRows, weighing: Weighing) -> None:
+    def __init__(self, rows: BooleanRows, weighing: Weighing, *, diagnostics: bool) -> None:
         self.literals, self._signs = rows.literals, rows.signs
-        self._weighing = weighing
+        self._weighing, self._diagnostics = weighing, diagnostics
         self.turn = 0
         self.margins = np.zeros(rows.literals.rows)
         self.edges: list[float] = []
@@ -164,7 +166,7 @@ class ExactRound:
             self._end(instruction.hypothesis.outputs(self.literals))
 
     def _end(self, outputs: np.ndarray) -> None:
-        if self._weights is not None:
+        if self._diagnostics and self._weights is not None:
             self.edges.append(float(self._weights @ outputs / 2))
         self.margins += self._signs * outputs
         self.turn += 1
@@ -199,7 +201,8 @@ class LazyBBCurator(Curator):
             ledger.unpaid.append(DIAGNOSTICS)
         super().__init__(ledger, seed)
         self._weighing, self._diagnostics = weighing, diagnostics
-        self._exact = Private(ExactRound(private.open(), weighing))
+        exact = ExactRound(private.open(), weighing, diagnostics=diagnostics)
+        self._exact = Private(exact)
 
     @property
     def rows(self) -> int:
