@@ -243,20 +243,23 @@ class LazyBBCurator(Curator):
 
     def choose_rule(self, query: RuleQuery) -> Release:
         """Return the 1-Rule of this round, an integer."""
-        exact = self._opened(query)
+        self._check_density(query)
+        exact = self._exact.open()
         quality = -errors(exact.literals, exact.signed_weights())
         return self._announce(query, self._pick((exact.turn,), quality, query))
 
     def choose_split(self, query: SplitQuery) -> Release:
         """Return the next split of this round's tree, an integer; see `SplitQuery`."""
-        exact = self._opened(query)
+        self._check_density(query)
+        exact = self._exact.open()
         tree = exact.tree()
         use = (exact.turn, tree.leaves - 1)
         return self._announce(query, self._pick(use, tree.gains().ravel(), query))
 
     def label_leaves(self, query: LabelQuery) -> Release:
         """Return the label of each leaf of this round's tree, int64 (leaves,) of -1 and 1."""
-        exact = self._opened(query)
+        self._check_density(query)
+        exact = self._exact.open()
         noisy = self._noisy(exact.turn, exact.tree().weights(), query)
         labels = 2 * np.argmax(noisy.value, axis=1) - 1
         return self._announce(query, Release(labels, noisy.scale))
@@ -285,11 +288,9 @@ class LazyBBCurator(Curator):
     def _noisy(self, turn: int, weights: np.ndarray, query: Query) -> Release:
         return self._labels.answer(turn, weights, query)
 
-    def _opened(self, query: SmoothQuery) -> ExactRound:
-        """Return what the curator holds, for a query of the density that it projects to."""
+    def _check_density(self, query: SmoothQuery) -> None:
         if (query.density, query.rows) != (self._weighing.density, self.rows):
             raise SensitivityError("the rows are weighed with another density than the query has")
-        return self._exact.open()
 
     def _follow(self, instruction: Any) -> None:
         self._exact.open().follow(instruction)

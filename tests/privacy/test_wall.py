@@ -108,6 +108,27 @@ def test_curators_are_in_the_packages_of_methods_only() -> None:
     }  # fmt: skip
 
 
+def hands_out(source: str) -> list[int]:
+    """Return the lines where a function returns or yields what it opened."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Return | ast.Yield)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and node.value.func.attr == "open"
+    ]
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if may_open(module_of(p))], ids=module_of)
+def test_no_curator_hands_out_what_it_opened(path: Path) -> None:
+    assert hands_out(path.read_text()) == []
+
+
+def test_planted_methods_that_open_for_others_are_found() -> None:
+    assert hands_out("def opened(self):\n    return self._exact.open()") == [2]
+
+
 @pytest.mark.parametrize(
     "module",
     ["dprepro.curator", "dprepro.privacy.curator", "dprepro.methods.curator", "curator",
