@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -87,6 +87,41 @@ class AddTree(Instruction):
     tree: Tree
 
 
+@dataclass(eq=False)
+class ExactRows:
+    """The rows of a fit, and what their tree so far comes to without noise: for the curator alone.
+
+    Attributes
+    ----------
+    codes : uint8 (n, K)
+        Bin of every row.
+    targets, scores : float64 (n,)
+        Scaled to [-1, 1], and what the trees so far make of each row.
+    subsets
+        Of the ensemble that is being grown.
+    sums, counts : float64 (leaves,)
+        Of the gradients, and of the rows, in each leaf of the last tree.
+    """
+
+    codes: np.ndarray
+    targets: np.ndarray
+    scores: np.ndarray
+    subsets: Subsets = field(init=False)
+    sums: np.ndarray = field(init=False)
+    counts: np.ndarray = field(init=False)
+
+    def gradients(self) -> np.ndarray:
+        """Return F - y of every row, float64 (n,)."""
+        return self.scores - self.targets
+
+    def follow(self, instruction: Start | AddTree) -> None:
+        """Do what an instruction says."""
+        if isinstance(instruction, Start):
+            self.scores = np.full(self.targets.size, instruction.score)
+        else:
+            instruction.tree.add_to(self.scores, self.codes)
+
+
 class DPBoostCurator(Curator):
     """Holds the rows of a fit; answers for one tree after the other, splits first, then leaves.
 
@@ -129,15 +164,13 @@ class DPBoostCurator(Curator):
         super().__init__(ledger, seed)
         rows = private.open()
         self._plan, self._variant = plan, variant
-        self.bins, self._codes = self._bin(rows, domain, max_bins)
+        self.bins, codes = self._bin(rows, domain, max_bins)
         self._bin_starts = np.cumsum([0, *(b.n_bins for b in self.bins)], dtype=np.int64)
-        self._targets = _scaled(rows.targets, *target_range)
+        targets = _scaled(rows.targets, *target_range)
+        self._exact = Private(ExactRows(codes, targets, np.zeros(targets.size)))
         self._enter_mechanisms()
         self._shares = expected_shares(plan.learning_rate, plan.trees_per_ensemble)
-        self._scores = np.zeros(self._targets.size)
-        self._subsets: Subsets
         self._grown, self._answered = 0, True
-        self._sums = self._counts = np.empty(0)
 
     def _enter_mechanisms(self) -> None:
         """Enter the noise of all splits and leaves.
@@ -169,7 +202,7 @@ class DPBoostCurator(Curator):
     def mean_target(self) -> float:
         """Return the exact mean of the scaled targets; the ledger lists it."""
         self._read_exactly(MEAN_OF_TARGET)
-        return float(self._targets.mean())
+        return float(self._exact.open().targets.mean())
 
     def splits(self, query: SplitQuery) -> Release:
         """Return the nodes of the next tree: feature, cut and left child, int64 (3, nodes).
@@ -181,14 +214,15 @@ class DPBoostCurator(Curator):
         """
         uses = (self._grown,)
         scale, uniforms = self._choices.hand_to_kernel(uses, query)
-        rows = self._next_rows(query.bound)
+        exact = self._exact.open()
+        rows = self._next_rows(exact, query.bound)
         feature, cut, left, sums, counts = grow(
-            self._codes[rows], self._gradients()[rows], self._bin_starts, uniforms, scale,
+            exact.codes[rows], exact.gradients()[rows], self._bin_starts, uniforms, scale,
             self._plan.ridge, self._plan.max_depth, max_leaves(self._plan, self._variant),
             0 if query.complete else self._variant.min_rows, query.complete,
         )  # fmt: skip
         is_leaf = feature < 0
-        self._sums, self._counts, self._bound = sums[is_leaf], counts[is_leaf], query.bound
+        exact.sums, exact.counts, self._bound = sums[is_leaf], counts[is_leaf], query.bound
         self._grown += 1
         self._answered = False
         return self._announce(query, Release(np.stack([feature, cut, left]), scale))
@@ -203,29 +237,23 @@ class DPBoostCurator(Curator):
         """
         if self._answered or query.bound != self._bound:
             raise BudgetError("leaf values follow the splits of their tree, once, with its bound")
-        if query.independent and not self._subsets.independent:
+        exact = self._exact.open()
+        if query.independent and not exact.subsets.independent:
             raise BudgetError("rows draw their trees in fixed numbers here, not independently")
         self._answered = True
-        exact = leaf_means(self._sums, self._counts, query.ridge, query.clip)
-        return self._announce(query, self._leaves.answer(self._grown - 1, exact, query))
+        means = leaf_means(exact.sums, exact.counts, query.ridge, query.clip)
+        return self._announce(query, self._leaves.answer(self._grown - 1, means, query))
 
-    def _gradients(self) -> np.ndarray:
-        """Return F - y of every row, float64 (n,)."""
-        return self._scores - self._targets
-
-    def _next_rows(self, bound: float) -> np.ndarray:
+    def _next_rows(self, exact: ExactRows, bound: float) -> np.ndarray:
         """Draw the rows of the next tree: of an ensemble, each row trains one tree at most."""
         if self._grown % self._plan.trees_per_ensemble == 0:
-            self._subsets = self._variant.subsets(
-                self._source.generator, self._targets.size, self._shares
+            exact.subsets = self._variant.subsets(
+                self._source.generator, exact.targets.size, self._shares
             )
-        return self._subsets.draw(np.abs(self._gradients()) <= bound)
+        return exact.subsets.draw(np.abs(exact.gradients()) <= bound)
 
     def _follow(self, instruction: Start | AddTree) -> None:
-        if isinstance(instruction, Start):
-            self._scores = np.full(self._targets.size, instruction.score)
-        else:
-            instruction.tree.add_to(self._scores, self._codes)
+        self._exact.open().follow(instruction)
 
     def _bin(
         self, rows: Rows, domain: Domain, max_bins: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from dprepro.data.domain import Domain
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.kernel import boost
 from dprepro.ebm.losses import Loss
-from dprepro.ebm.queries import Boosted, CellCounts, LeafSums, Plan, Steps
+from dprepro.ebm.queries import Boosted, CellCounts, LeafSums, Merge, Plan, Steps
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
@@ -20,6 +21,50 @@ from dprepro.privacy.sensitivity import histogram_sensitivity
 
 NUMBER_OF_ROWS = "number of rows"
 """How the ledger names the exact number of rows among what it takes as public."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """The rows of a fit as the kernel takes them: for the curator alone.
+
+    Attributes
+    ----------
+    order : int64 (n,)
+        Which row of the table each row here is; see `Loss.row_order`.
+    targets : float32 (n,)
+        In this order.
+    counts : list of int64 (cells,)
+        Rows per cell of each feature.
+    cells : dict of uint16 (n,)
+        The cell of every row of the table, of the features whose bins are not told yet.
+    codes : uint8 (K, n)
+        The bin of every row, in this order, of the features whose bins are told.
+    """
+
+    order: np.ndarray
+    targets: np.ndarray
+    counts: list[np.ndarray]
+    cells: dict[int, np.ndarray]
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Rows, domain: Domain, loss: Loss, max_bins: int) -> ExactRows:
+        """Return rows without bins yet."""
+        targets = loss.scaled(rows.targets)
+        order = loss.row_order(targets)
+        histograms = [
+            histogram(rows.frame[name], feature, max_bins)
+            for name, feature in zip(rows.frame.columns, domain.features, strict=True)
+        ]
+        counts = [counts for _, counts in histograms]
+        cells = {k: cells for k, (cells, _) in enumerate(histograms)}
+        codes = np.empty((len(histograms), targets.size), dtype=np.uint8)
+        return cls(order, targets[order], counts, cells, codes)
+
+    def merge(self, merge: Merge) -> None:
+        """Give every row the bin of its cell; the cells are not needed again."""
+        k = merge.feature
+        recode(self.cells.pop(k), merge.bin_of_cell, self.order, self.codes[k])
 
 
 class DPEBMCurator(Curator):
@@ -58,16 +103,7 @@ class DPEBMCurator(Curator):
         super().__init__(ledger, seed)
         self._ledger, self._loss = ledger, loss
         self._enter_mechanisms(plan, len(domain.features))
-        frame, targets = rows.open().frame, loss.scaled(rows.open().targets)
-        self._order = loss.row_order(targets)
-        self._targets = targets[self._order]
-        histograms = [
-            histogram(frame[name], feature, plan.max_bins)
-            for name, feature in zip(frame.columns, domain.features, strict=True)
-        ]
-        self._counts = [counts for _, counts in histograms]
-        self._cells = {k: cells for k, (cells, _) in enumerate(histograms)}
-        self._codes = np.empty((len(histograms), targets.size), dtype=np.uint8)
+        self._exact = Private(ExactRows.of(rows.open(), domain, loss, plan.max_bins))
 
     def _enter_mechanisms(self, plan: Plan, n_features: int) -> None:
         adjacency, loss = self._ledger.adjacency, self._loss
@@ -100,7 +136,7 @@ class DPEBMCurator(Curator):
                 f"the ledger does not assume that the {NUMBER_OF_ROWS} is public: take it from the "
                 "noisy histograms"
             )
-        return self._targets.size
+        return self._exact.open().targets.size
 
     def cell_counts(self, query: CellCounts) -> Release:
         """Return the noisy rows per cell of a feature, float64 (cells,); see `histogram`.
@@ -113,7 +149,7 @@ class DPEBMCurator(Curator):
             If the query is for another relation than the ledger.
         """
         self._check_relation(query)
-        release = self._histograms.answer(self._counts[query.feature], query)
+        release = self._histograms.answer(self._exact.open().counts[query.feature], query)
         return self._announce(query, release)
 
     def leaf_sums(self, query: LeafSums, steps: Steps) -> Boosted:
@@ -128,13 +164,13 @@ class DPEBMCurator(Curator):
             could be in several leaves of a step, or if the bins of a feature are not told yet.
         """
         self._check_relation(query)
-        self._check_steps(query, steps)
-        loss = self._loss
+        exact, loss = self._exact.open(), self._loss
+        self._check_steps(query, steps, exact)
         scale, noise = self._steps.hand_to_kernel(query, (len(steps.cuts), steps.max_leaves))
         n_bins = np.array([counts.size for counts in steps.counts])
-        scores = np.full(self._targets.size, loss.start, dtype=np.float32)
+        scores = np.full(exact.targets.size, loss.start, dtype=np.float32)
         shapes, noise_factors, sums = boost(
-            self._codes, self._targets, scores, steps.cuts, noise, padded(steps.counts), n_bins,
+            exact.codes, exact.targets, scores, steps.cuts, noise, padded(steps.counts), n_bins,
             query.learning_rate, loss.is_logistic, np.float32(loss.clip), loss.adaptive,
         )  # fmt: skip
         functions = [shape[:size] for shape, size in zip(shapes, n_bins, strict=True)]
@@ -149,7 +185,7 @@ class DPEBMCurator(Curator):
                 f"{self._ledger.adjacency!r}: ask for that"
             )
 
-    def _check_steps(self, query: LeafSums, steps: Steps) -> None:
+    def _check_steps(self, query: LeafSums, steps: Steps, exact: ExactRows) -> None:
         if query.residual_bound != self._loss.residual_bound:
             raise SensitivityError(
                 f"the query says that residuals are at most {query.residual_bound!r}, but the "
@@ -157,15 +193,13 @@ class DPEBMCurator(Curator):
             )
         if (steps.cuts[:, 1:] < steps.cuts[:, :-1]).any():
             raise SensitivityError("cuts must ascend, or a row is in several leaves of a step")
-        if self._cells:
+        if exact.cells:
             raise SensitivityError(
-                f"features {sorted(self._cells)} have no bins yet: tell the curator to merge cells"
+                f"features {sorted(exact.cells)} have no bins yet: tell the curator to merge cells"
             )
 
     def _follow(self, instruction: Any) -> None:
-        """Give every row the bin of its cell; the cells are not needed again."""
-        k = instruction.feature
-        recode(self._cells.pop(k), instruction.bin_of_cell, self._order, self._codes[k])
+        self._exact.open().merge(instruction)
 
 
 def padded(counts: list[np.ndarray]) -> np.ndarray:

@@ -96,8 +96,8 @@ class LogisticLoss(Loss):
         return 1.0
 
     def scaled(self, targets: np.ndarray) -> np.ndarray:
-        """Return labels 0 and 1."""
-        return targets.astype(np.float32, copy=False)
+        """Return labels, clipped to [0, 1]: `residual_bound` follows from that."""
+        return np.clip(targets, 0, 1).astype(np.float32, copy=False)
 
     def residuals(self, targets: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return y - sigmoid(F)."""

@@ -117,6 +117,62 @@ class Vote(Instruction):
     hypothesis: Hypothesis
 
 
+class ExactRound:
+    """The rows of a fit, and what a round knows of them without noise: for the curator alone.
+
+    Parameters
+    ----------
+    rows, weighing
+        See `LazyBBCurator`.
+    diagnostics
+        Whether to keep `edges`.
+
+    Attributes
+    ----------
+    turn : int
+        The rounds that ended.
+    margins : float64 (n,)
+        The votes so far times the label of each row.
+    edges : list of float
+        The advantage of each round that was weighed, 1/2 less its weighted error.
+    """
+
+    def __init__(self, rows: BooleanRows, weighing: Weighing, *, diagnostics: bool) -> None:
+        self.literals, self._signs = rows.literals, rows.signs
+        self._weighing, self._diagnostics = weighing, diagnostics
+        self.turn = 0
+        self.margins = np.zeros(rows.literals.rows)
+        self.edges: list[float] = []
+        self._weights: np.ndarray | None = None
+        self._leaves: LeafWeights | None = None
+
+    def signed_weights(self) -> np.ndarray:
+        """Return the weights of this round times the labels -1 and 1, float64 (n,)."""
+        if self._weights is None:
+            self._weights = self._signs * self._weighing.weights(self.margins, self.turn)
+        return self._weights
+
+    def tree(self) -> LeafWeights:
+        """Return the leaves of this round's tree so far."""
+        if self._leaves is None:
+            self._leaves = LeafWeights(self.literals, self.signed_weights())
+        return self._leaves
+
+    def follow(self, instruction: Any) -> None:
+        """Do what an instruction says."""
+        if isinstance(instruction, Split) and self._leaves is not None:
+            self._leaves.split(instruction.leaf, instruction.column)
+        elif isinstance(instruction, Vote):
+            self._end(instruction.hypothesis.outputs(self.literals))
+
+    def _end(self, outputs: np.ndarray) -> None:
+        if self._diagnostics and self._weights is not None:
+            self.edges.append(float(self._weights @ outputs / 2))
+        self.margins += self._signs * outputs
+        self.turn += 1
+        self._weights = self._leaves = None
+
+
 class LazyBBCurator(Curator):
     """Holds the rows of a fit; answers for one round after the other.
 
@@ -144,24 +200,19 @@ class LazyBBCurator(Curator):
         if diagnostics:
             ledger.unpaid.append(DIAGNOSTICS)
         super().__init__(ledger, seed)
-        rows = private.open()
-        self._literals, self._signs = rows.literals, rows.signs
         self._weighing, self._diagnostics = weighing, diagnostics
-        self._margins = np.zeros(rows.literals.rows)
-        self._edges: list[float] = []
-        self._turn = 0
-        self._weights: np.ndarray | None = None
-        self._leaves: LeafWeights | None = None
+        exact = ExactRound(private.open(), weighing, diagnostics=diagnostics)
+        self._exact = Private(exact)
 
     @property
     def rows(self) -> int:
         """The number of rows, n."""
-        return self._literals.rows
+        return self._exact.open().literals.rows
 
     @property
     def columns(self) -> int:
         """The number of Boolean columns, d."""
-        return self._literals.columns
+        return self._exact.open().literals.columns
 
     def enter(self, rates: Rates) -> None:
         """Enter the noise of all rounds.
@@ -192,18 +243,24 @@ class LazyBBCurator(Curator):
 
     def choose_rule(self, query: RuleQuery) -> Release:
         """Return the 1-Rule of this round, an integer."""
-        quality = -errors(self._literals, self._signed_weights(query))
-        return self._announce(query, self._pick((self._turn,), quality, query))
+        self._check_density(query)
+        exact = self._exact.open()
+        quality = -errors(exact.literals, exact.signed_weights())
+        return self._announce(query, self._pick((exact.turn,), quality, query))
 
     def choose_split(self, query: SplitQuery) -> Release:
         """Return the next split of this round's tree, an integer; see `SplitQuery`."""
-        tree = self._tree(query)
-        use = (self._turn, tree.leaves - 1)
+        self._check_density(query)
+        exact = self._exact.open()
+        tree = exact.tree()
+        use = (exact.turn, tree.leaves - 1)
         return self._announce(query, self._pick(use, tree.gains().ravel(), query))
 
     def label_leaves(self, query: LabelQuery) -> Release:
         """Return the label of each leaf of this round's tree, int64 (leaves,) of -1 and 1."""
-        noisy = self._noisy(self._turn, self._tree(query).weights(), query)
+        self._check_density(query)
+        exact = self._exact.open()
+        noisy = self._noisy(exact.turn, exact.tree().weights(), query)
         labels = 2 * np.argmax(noisy.value, axis=1) - 1
         return self._announce(query, Release(labels, noisy.scale))
 
@@ -217,11 +274,13 @@ class LazyBBCurator(Curator):
         """
         if not self._diagnostics:
             raise SensitivityError("exact figures are not listed: make the curator for diagnostics")
-        return Diagnostics(np.array(self._edges), self._margins / self._turn)
+        exact = self._exact.open()
+        return Diagnostics(np.array(exact.edges), exact.margins / exact.turn)
 
     def accuracy_bound(self) -> float:
         """Return `rademacher.accuracy_bound` of a vote of 1-Rules; raises as `diagnose`."""
-        return accuracy_bound(self._literals, self.diagnose().margins, self._turn)
+        exact = self._exact.open()
+        return accuracy_bound(exact.literals, self.diagnose().margins, exact.turn)
 
     def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: Query) -> Release:
         return self._choice.pick(use, quality, query)
@@ -229,32 +288,12 @@ class LazyBBCurator(Curator):
     def _noisy(self, turn: int, weights: np.ndarray, query: Query) -> Release:
         return self._labels.answer(turn, weights, query)
 
-    def _signed_weights(self, query: SmoothQuery) -> np.ndarray:
-        """Return the weights of this round times the labels -1 and 1, float64 (n,)."""
+    def _check_density(self, query: SmoothQuery) -> None:
         if (query.density, query.rows) != (self._weighing.density, self.rows):
             raise SensitivityError("the rows are weighed with another density than the query has")
-        if self._weights is None:
-            self._weights = self._signs * self._weighing.weights(self._margins, self._turn)
-        return self._weights
-
-    def _tree(self, query: SmoothQuery) -> LeafWeights:
-        """Return the leaves of this round's tree so far."""
-        if self._leaves is None:
-            self._leaves = LeafWeights(self._literals, self._signed_weights(query))
-        return self._leaves
 
     def _follow(self, instruction: Any) -> None:
-        if isinstance(instruction, Split) and self._leaves is not None:
-            self._leaves.split(instruction.leaf, instruction.column)
-        elif isinstance(instruction, Vote):
-            self._end_round(instruction.hypothesis.outputs(self._literals))
-
-    def _end_round(self, outputs: np.ndarray) -> None:
-        if self._diagnostics and self._weights is not None:
-            self._edges.append(float(self._weights @ outputs / 2))
-        self._margins += self._signs * outputs
-        self._turn += 1
-        self._weights = self._leaves = None
+        self._exact.open().follow(instruction)
 
 
 class ExactCurator(LazyBBCurator):

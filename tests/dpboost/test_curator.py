@@ -271,7 +271,7 @@ def test_told_trees_move_the_scores_of_the_rows():
     made = curator(SOUND, codes, targets)
     alone = np.array([-1]), np.zeros(1, int), np.zeros(1, int)
     made.tell(AddTree(Tree(*alone, np.array([0.25]))))
-    np.testing.assert_array_equal(made._scores, 0.25)
+    np.testing.assert_array_equal(made._exact._Private__value.scores, 0.25)
 
 
 def test_exact_reads_are_listed():

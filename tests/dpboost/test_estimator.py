@@ -42,6 +42,17 @@ def test_the_sound_variant_spends_all_of_epsilon_and_keeps_its_promise(make, eps
     assert ledger.holds
 
 
+@VARIANTS
+@pytest.mark.parametrize("epsilon", [200.0, 1000.0])
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_very_large_epsilons_are_fitted(make, epsilon, variant):
+    X, y, _ = table(400)
+    ledger = make(variant=variant, epsilon=epsilon, n_trees=5).fit(X, y).ledger_
+    spent = {"sound": 1.0, "as-published": 0.75}[variant] * epsilon
+    assert ledger.spent_epsilon() == pytest.approx(spent)
+    assert ledger.within_budget
+
+
 @pytest.mark.parametrize(("make", "mean"), [(classifier, []), (regressor, ["mean of the target"])])
 def test_the_published_variant_names_what_it_reads_and_where_its_proof_fails(make, mean):
     X, y, _ = table()

@@ -1,9 +1,11 @@
 """Algorithm 2 as it is to be read: by hand, and against the kernel."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dprepro.ebm import algorithm2
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, algorithm2, curator
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
 from tests.ebm.test_kernel import problem, run
 
@@ -34,3 +36,69 @@ def test_the_kernel_does_the_same(n_features, loss):
     found, _ = run(codes, *others, logistic=loss.is_logistic, bound=loss.clip)
     np.testing.assert_allclose(found, expected, atol=2e-5)
     assert np.abs(expected).max() > 0.005
+
+
+# --- a whole fit --------------------------------------------------------------------------------
+
+FEATURES = (
+    NumericFeature("x", 0, 1, missing=True),
+    NumericFeature("flat", 2, 2),
+    CategoricalFeature("c", ("a", "b", "rare", "rarer")),
+)
+LABELS = Domain(FEATURES, ("0", "1"))
+RANGE = Domain(FEATURES, (-1.0, 2.0))
+FITS = {
+    "classification": (DPEBMClassifier, LABELS, LogisticLoss(), {}),
+    "classification, four leaves": (DPEBMClassifier, LABELS, LogisticLoss(), {"max_leaves": 4}),
+    "regression, published": (DPEBMRegressor, RANGE, SquaredLoss.published(RANGE), {}),
+    "regression, sound": (
+        DPEBMRegressor, RANGE, SquaredLoss.sound(RANGE), {"sensitivity": "sound"},
+    ),
+}  # fmt: skip
+
+
+def table(rows=1500):
+    """Return X with missing values and categories that share a bin, labels and targets."""
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(rows) < 0.2, np.nan, rng.random(rows))
+    c = rng.choice(["a", "b", "rare", "rarer"], rows, p=[0.43, 0.43, 0.08, 0.06])
+    X = pd.DataFrame({"x": x, "flat": 2.0, "c": c})
+    signal = np.where(np.isnan(x), 1.0, np.sin(6 * np.nan_to_num(x))) + (c == "b") - 0.5
+    return X, (rng.logistic(size=rows) < 2 * signal).astype(int), np.clip(signal, -1, 2)
+
+
+class Kernel:
+    """Lets the kernel run, and keeps what it is given."""
+
+    def __init__(self, monkeypatch):
+        self._boost = curator.boost
+        monkeypatch.setattr(curator, "boost", self)
+
+    def __call__(self, codes, targets, scores, cuts, noise, counts, n_bins, rate, *rest):
+        self.given = codes, targets.copy(), cuts, noise, counts, n_bins, rate
+        return self._boost(codes, targets, scores, cuts, noise, counts, n_bins, rate, *rest)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_with_missing_values_and_categories_is_that_of_the_paper(name, monkeypatch):
+    """What `fit` sets is Algorithm 2 on the codes, noise and cuts that it drew, for 20 epochs."""
+    estimator, domain, loss, settings = FITS[name]
+    X, labels, targets = table()
+    kernel = Kernel(monkeypatch)
+    model = estimator(
+        20.0, n_epochs=20, learning_rate=0.3, max_bins=8, domain=domain, random_state=0, **settings
+    ).fit(X, labels if loss.is_logistic else targets)
+    codes, y, cuts, noise, counts, n_bins, rate = kernel.given
+    shapes = algorithm2.boost(codes, y, cuts, noise, counts, n_bins, rate, loss)
+    assert len(cuts) == 20 * 3
+    in_missing_bin = model.bins_[0].encode(X["x"]) == model.bins_[0].missing_bin
+    np.testing.assert_array_equal(in_missing_bin, X["x"].isna())
+    assert n_bins[2] == 3
+    order = loss.row_order(loss.scaled(labels if loss.is_logistic else targets))
+    for k, bins in enumerate(model.bins_):
+        np.testing.assert_array_equal(bins.encode(X.iloc[:, k])[order], codes[k])
+        np.testing.assert_array_equal(model.bin_counts_[k], counts[k, : n_bins[k]])
+    exact = sum(shapes[k][codes[k]] for k in range(3))
+    expected = loss.offset + loss.unit * (loss.start + exact)
+    np.testing.assert_allclose(model._scores(X)[order], expected, atol=1e-4)
+    assert np.ptp(exact) > 0.2

@@ -1,7 +1,9 @@
 """DP-EBM's curator: what it enforces is at least what a row can do, whatever is asked of it.
 
-Each check is run on the product, and again with a planted fault that has to fail it.
+`test_planted_faults` plants faults, which the checks here have to find.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,15 +16,17 @@ from dprepro.ebm.losses import LogisticLoss, SquaredLoss
 from dprepro.ebm.queries import CellCounts, LeafSums, Merge, Plan, Steps
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.composition import calibrate_two_phases
-from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
+from dprepro.privacy.release import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, histogram_sensitivity
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))
 RANGE = Domain(DOMAIN.features, (10.0, 12.0))
-LOSSES = [LogisticLoss(), LogisticLoss(adaptive=True), SquaredLoss.sound(RANGE)]
+SOUND = SquaredLoss.sound(RANGE)
+FAR = replace(SOUND, start=0.4)
+"""Starts so far from some targets that residuals reach the clip at once."""
+LOSSES = [LogisticLoss(), LogisticLoss(adaptive=True), SOUND, FAR]
 STEPS, RATE = 6, 0.5
 CUTS = np.array([[2, 255], [1, 255]] * 3, np.uint8)
 
@@ -36,7 +40,8 @@ def rows(n=30):
 def made(loss, gone=None, adjacency=ADD_REMOVE, public=(), gaps=()):
     """Return a curator of all rows but one, with 4 bins of x told, and the counts it released."""
     frame, labels = rows()
-    targets = labels if isinstance(loss, LogisticLoss) else 1e4 * (2 * labels - 1.0)
+    # Far out of range: the curator has to bring them back.
+    targets = 1e4 * (2 * labels - 1.0)
     if gone is not None:
         frame, targets = frame.drop(index=gone), np.delete(targets, gone)
     noise = calibrate_two_phases(
@@ -64,14 +69,15 @@ def boosted(loss, gone=None, adjacency=ADD_REMOVE, cuts=CUTS):
     return told(curator).leaf_sums(LeafSums.of(loss, adjacency, RATE), Steps(cuts, 2, counts))
 
 
-def worst_shift(loss):
+def worst_shift(loss, cuts=CUTS):
     """Return the largest move of the first step's leaf sums, over the charged sensitivity.
 
     Both worlds draw the same noise, so that it cancels.
     """
     query = LeafSums.of(loss, ADD_REMOVE, RATE)
-    whole = boosted(loss).value[0]
-    return max(np.linalg.norm(whole - boosted(loss, k).value[0]) for k in range(30)) / query.charged
+    whole = boosted(loss, cuts=cuts).value[0]
+    others = (boosted(loss, gone, cuts=cuts).value[0] for gone in range(30))
+    return max(np.linalg.norm(whole - other) for other in others) / query.charged
 
 
 def noise_of_counts():
@@ -105,17 +111,6 @@ def every_number_has_noise_of_its_own(noise):
     return bool((noise != 0).all()) and np.unique(noise).size == noise.size
 
 
-def faulty(change):
-    """Return `GaussianUses._draw` with its noise changed."""
-    draw = GaussianUses._draw
-
-    def changed(self, query, shape):
-        factor, noise = draw(self, query, shape)
-        return factor, change(noise)
-
-    return changed
-
-
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_no_row_moves_a_step_by_more_than_is_charged(loss):
     assert 0.3 < worst_shift(loss) <= 1 + 1e-9
@@ -128,47 +123,12 @@ def test_no_row_moves_a_histogram_by_more_than_is_charged(gone):
         assert np.linalg.norm(one.value - other.value) == pytest.approx(1.0)
 
 
-def test_planted_a_forgotten_clip_is_caught(monkeypatch):
-    boost = curator_module.boost
-    monkeypatch.setattr(
-        curator_module,
-        "boost",
-        lambda *given: boost(*given[:-2], np.float32(np.inf), given[-1]),
-    )
-    monkeypatch.setattr(SquaredLoss, "scaled", lambda _, targets: targets.astype(np.float32))
-    assert worst_shift(LOSSES[2]) > 2
-
-
 def test_all_released_numbers_have_noise_of_their_own():
     assert every_number_has_noise_of_its_own(noise_of_counts())
     assert every_number_has_noise_of_its_own(noise_of_steps())
 
 
-def test_planted_a_bin_without_noise_is_caught(monkeypatch):
-    monkeypatch.setattr(
-        GaussianUses, "_draw", faulty(lambda noise: noise * (np.arange(noise.shape[-1]) != 1))
-    )
-    assert not every_number_has_noise_of_its_own(noise_of_counts())
-    assert not every_number_has_noise_of_its_own(noise_of_steps())
-
-
-def test_planted_the_same_noise_in_all_epochs_is_caught(monkeypatch):
-    monkeypatch.setattr(
-        GaussianUses, "_draw", faulty(lambda noise: np.broadcast_to(noise[:1], noise.shape).copy())
-    )
-    assert not every_number_has_noise_of_its_own(noise_of_steps())
-
-
-def test_planted_a_forgotten_root_of_the_uses_is_refused(monkeypatch):
-    monkeypatch.setattr(
-        "dprepro.privacy.composition.gdp_sigma", lambda _, *budget: 1 / mu_of(*budget)
-    )
-    with pytest.raises(BudgetError, match="root of the uses"):
-        made(LOSSES[0])
-
-
-def test_planted_exact_counts_for_shares_are_refused():
-    """Only where the ledger takes the number of rows as public does anyone get it."""
+def test_the_number_of_rows_is_told_only_where_the_ledger_takes_it_as_public():
     with pytest.raises(PrivateRowsError, match="number of rows"):
         made(LOSSES[0])[0].number_of_rows()
     assert made(LOSSES[0], adjacency=ZERO_OUT, public=["number of rows"])[0].number_of_rows() == 30

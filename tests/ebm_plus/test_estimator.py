@@ -29,6 +29,17 @@ def test_the_ledger_spends_the_budget_and_no_more(epsilon):
         assert model.ledger_.holds
 
 
+@pytest.mark.parametrize("epsilon", [200.0, 1000.0])
+def test_very_large_epsilons_are_fitted(epsilon):
+    """The accountant's grain is coarse there: it may find a thousandth too much."""
+    X, labels, y = table(400)
+    for model in (
+        DPEBMPlusClassifier(epsilon, domain=DOMAIN, n_epochs=4).fit(X, labels),
+        DPEBMPlusRegressor(epsilon, domain=RANGE, n_epochs=4).fit(X, y),
+    ):
+        assert 0.99 * epsilon < model.ledger_.spent_epsilon() <= 1.001 * epsilon
+
+
 def test_the_ledger_does_not_depend_on_the_rows():
     ledgers = []
     for rows in (20, 3000):

@@ -39,6 +39,16 @@ def test_one_rules_have_the_eta_of_theorem_7_or_twice_it(calibration: str, facto
     assert entry.sensitivity == pytest.approx(1 / (0.4 * N))
 
 
+@BASES
+@pytest.mark.parametrize("composition", ["pure", "advanced", "zcdp"])
+@pytest.mark.parametrize("epsilon", [200.0, 1000.0])
+def test_very_large_epsilons_are_fitted(base: str, composition: str, epsilon: float) -> None:
+    delta = 0.0 if composition == "pure" else 1e-5
+    ledger = fit(base, composition=composition, epsilon=epsilon, delta=delta, rounds=5).ledger_
+    assert 0.9 * epsilon < ledger.spent_epsilon() <= epsilon + TOLERANCE
+    assert ledger.within_budget
+
+
 def test_trees_have_the_eta_of_theorem_10_and_its_labels() -> None:
     for calibration in ("paper", "tight"):
         splits, labels = fit("topdown", splits=3, calibration=calibration).ledger_.entries

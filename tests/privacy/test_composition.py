@@ -5,7 +5,13 @@ import math
 import pytest
 
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.composition import calibrate_two_phases, classic_sigma, gdp_part, gdp_sigma
+from dprepro.privacy.composition import (
+    calibrate_two_phases,
+    classic_budget,
+    classic_sigma,
+    gdp_part,
+    gdp_sigma,
+)
 from dprepro.privacy.gdp import delta_of, epsilon_of, mu_of
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 8.0]
@@ -45,6 +51,14 @@ def test_theorem_2_fails_at_very_large_epsilon():
     # "for epsilon > 0" is too much said: the bound breaks near 189 at delta 1e-6.
     mu_188, mu_190 = (math.sqrt(1) / classic_sigma(1, e, 1e-6) for e in (188.0, 190.0))
     assert delta_of(188.0, mu_188) <= 1e-6 < delta_of(190.0, mu_190)
+
+
+def test_a_phase_beyond_theorem_2_keeps_a_larger_budget_and_says_so():
+    assert classic_budget(188.0, 1e-6) == (188.0, 1e-6)
+    epsilon, delta = classic_budget(1000.0, 1e-6)
+    mu = math.sqrt(30) / classic_sigma(30, 1000.0, 1e-6)
+    assert epsilon > 2000
+    assert delta_of(epsilon, mu) == pytest.approx(delta, rel=1e-6)
 
 
 @pytest.mark.parametrize("composition", ["gdp", "classic"])

@@ -1,0 +1,118 @@
+"""A fit for every curator class, by which tests look at what a curator keeps.
+
+Whoever adds a curator adds a `Fit` to `FITS`: an estimator with a fixed seed, few rounds and a
+public domain, fitted to the rows that it is given.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import dprepro
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
+from dprepro.dpboost.curator import DPBoostCurator
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
+from dprepro.ebm.curator import DPEBMCurator
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.lazybb import LazyBBClassifier
+from dprepro.lazybb.curator import ExactCurator, LazyBBCurator
+from dprepro.privacy.release import Curator
+
+FEATURES = (
+    NumericFeature("x", 0, 1),
+    NumericFeature("z", 0, 1),
+    CategoricalFeature("c", ("a", "b")),
+)
+LABELS = Domain(FEATURES, ("0", "1"))
+RANGE = Domain(FEATURES, (-1.0, 2.0))
+ROWS = 61
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A way to a curator.
+
+    Attributes
+    ----------
+    curator
+        Its class.
+    fit
+        Fits X, columns x and z in [0, 1] and c of "a" and "b", to y, labels 0 and 1.
+    listed
+        Attributes of the curator that hold exact values which the ledger lists.
+    """
+
+    curator: type[Curator]
+    fit: Callable[[pd.DataFrame, np.ndarray], Any]
+    listed: tuple[str, ...] = ()
+
+
+def _boolean(X: pd.DataFrame) -> np.ndarray:
+    return np.column_stack([X["x"] > 0.5, X["z"] > 0.3, X["z"] > 0.7, X["c"] == "b"]).astype(int)
+
+
+def _lazy(base: str, **more: Any) -> Callable[[pd.DataFrame, np.ndarray], Any]:
+    model = LazyBBClassifier(base, rounds=3, splits=2, random_state=0, **more)
+    return lambda X, y: model.fit(_boolean(X), y)
+
+
+_EBM: dict[str, Any] = {"n_epochs": 2, "random_state": 0}
+_BOOST: dict[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 0}
+
+FITS = {
+    "dp-ebm, classification": Fit(DPEBMCurator, DPEBMClassifier(domain=LABELS, **_EBM).fit),
+    "dp-ebm, regression": Fit(
+        DPEBMCurator, DPEBMRegressor(domain=RANGE, sensitivity="sound", **_EBM).fit
+    ),
+    "dp-ebm-plus, classification": Fit(PlusCurator, DPEBMPlusClassifier(domain=LABELS, **_EBM).fit),
+    "dp-ebm-plus, regression": Fit(PlusCurator, DPEBMPlusRegressor(domain=RANGE, **_EBM).fit),
+    "dpboost, sound": Fit(
+        DPBoostCurator, DPBoostRegressor(variant="sound", domain=RANGE, **_BOOST).fit
+    ),
+    "dpboost, as published": Fit(
+        DPBoostCurator, DPBoostClassifier(domain=LABELS, **_BOOST).fit, ("bins", "_bin_starts")
+    ),
+    "lazybb, 1-Rules": Fit(LazyBBCurator, _lazy("1r")),
+    "lazybb, trees": Fit(LazyBBCurator, _lazy("topdown", diagnostics=True)),
+    "lazybb, exact": Fit(ExactCurator, _lazy("topdown", epsilon=np.inf)),
+}
+
+
+def table() -> tuple[pd.DataFrame, np.ndarray]:
+    """Return X and y for the fits."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.random(ROWS), "z": rng.random(ROWS)})
+    X["c"] = rng.choice(["a", "b"], ROWS)
+    return X, (X["x"] + rng.normal(0, 0.3, ROWS) > 0.5).to_numpy().astype(int)
+
+
+def exchanged(X: pd.DataFrame, y: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the rows with another in place of the first: it differs in everything."""
+    X, y = X.copy(), y.copy()
+    other = {"x": 1 - X["x"][0], "z": 1 - X["z"][0], "c": "b" if X["c"][0] == "a" else "a"}
+    X.loc[0, list(other)] = list(other.values())
+    y[0] = 1 - y[0]
+    return X, y
+
+
+def curator_classes() -> set[type[Curator]]:
+    """Return every curator class of the package that can be made."""
+    for module in pkgutil.walk_packages(dprepro.__path__, "dprepro."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found, waiting = set(), [Curator]
+    while waiting:
+        for derived in waiting.pop().__subclasses__():
+            waiting.append(derived)
+            if derived.__module__.startswith("dprepro.") and not derived.__abstractmethods__:
+                found.add(derived)
+    return found
