@@ -16,6 +16,18 @@ import numpy as np
 import pandas as pd
 
 import dprepro
+from dprepro.baselines.dp_bag import DPBagClassifier
+from dprepro.baselines.dp_bag.curator import BagCurator
+from dprepro.baselines.forests import DPRandomForest
+from dprepro.baselines.forests.curator import ForestCurator
+from dprepro.baselines.linear_regression import DPLinearRegression
+from dprepro.baselines.linear_regression.curator import LinearCurator
+from dprepro.baselines.logistic import DPLogisticRegression
+from dprepro.baselines.logistic.curator import LogisticCurator
+from dprepro.baselines.toy_ebm import ToyDPEBMClassifier
+from dprepro.baselines.toy_ebm.curator import ToyCurator
+from dprepro.baselines.wishart_regression import WishartLinearRegression
+from dprepro.baselines.wishart_regression.curator import WishartCurator
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
 from dprepro.dpboost.curator import DPBoostCurator
@@ -25,6 +37,8 @@ from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.lazybb import LazyBBClassifier
 from dprepro.lazybb.curator import ExactCurator, LazyBBCurator
+from dprepro.llm import DPLLMClassifier
+from dprepro.llm.curator import LLMCurator
 from dprepro.privacy.release import Curator
 
 FEATURES = (
@@ -65,6 +79,13 @@ def _lazy(base: str, **more: Any) -> Callable[[pd.DataFrame, np.ndarray], Any]:
     return lambda X, y: model.fit(_boolean(X), y)
 
 
+def _numeric(model: Any) -> Callable[[pd.DataFrame, np.ndarray], Any]:
+    return lambda X, y: model.fit(X[["x", "z"]].to_numpy(), y)
+
+
+NUMERIC = Domain(FEATURES[:2], ("0", "1"))
+NUMERIC_RANGE = Domain(FEATURES[:2], (-1.0, 2.0))
+
 _EBM: dict[str, Any] = {"n_epochs": 2, "random_state": 0}
 _BOOST: dict[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 0}
 
@@ -84,6 +105,23 @@ FITS = {
     "lazybb, 1-Rules": Fit(LazyBBCurator, _lazy("1r")),
     "lazybb, trees": Fit(LazyBBCurator, _lazy("topdown", diagnostics=True)),
     "lazybb, exact": Fit(ExactCurator, _lazy("topdown", epsilon=np.inf)),
+    "dp-bag": Fit(
+        BagCurator,
+        DPBagClassifier(teachers=10, partitions=5, epsilon=50.0, domain=LABELS, random_state=0).fit,
+    ),
+    "dp-forest": Fit(ForestCurator, _numeric(DPRandomForest(3, domain=NUMERIC, random_state=0))),
+    "dp-linear-fair": Fit(
+        LinearCurator, _numeric(DPLinearRegression(domain=NUMERIC_RANGE, random_state=0))
+    ),
+    "dp-logistic": Fit(
+        LogisticCurator,
+        _numeric(DPLogisticRegression(data_norm=2.0, domain=NUMERIC, random_state=0)),
+    ),
+    "toy-dp-ebm": Fit(ToyCurator, ToyDPEBMClassifier(n_epochs=2, random_state=0).fit),
+    "dp-linear": Fit(
+        WishartCurator, _numeric(WishartLinearRegression(domain=NUMERIC_RANGE, random_state=0))
+    ),
+    "dp-llm": Fit(LLMCurator, _numeric(DPLLMClassifier(epochs=2, random_state=0))),
 }
 
 
