@@ -8,7 +8,7 @@ WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
 PIP_INSTALL := install --quiet --no-compile
 
-.PHONY: help install install-dev quickstart test kernels-test docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
+.PHONY: help install install-dev quickstart test kernels-test audit-test cluster-test docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,12 @@ test: install-dev ## Run the tests
 
 kernels-test: install-dev ## Test how kernels are compiled and kept: they are compiled a dozen times
 	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled
+
+audit-test: install-dev ## Test that audits pass what is sound and catch what is not: thousands of fits
+	$(BIN)/python -m pytest --numprocesses 2 -m audits tests/audit
+
+cluster-test: install-dev ## Test runs on a local Dask cluster whose workers are killed
+	$(BIN)/python -m pytest -m cluster tests/experiment
 
 docs: install-dev ## Build the site of all pages and the API reference in out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

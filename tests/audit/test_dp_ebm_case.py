@@ -11,6 +11,8 @@ from dprepro.methods.registry import all_methods
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.release import GaussianUses, listening
 
+pytestmark = pytest.mark.audits
+
 
 @pytest.fixture
 def without_noise(monkeypatch):

@@ -14,6 +14,8 @@ from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
 
+pytestmark = pytest.mark.audits
+
 NAME, STRONG = "dp-ebm-plus/answers", 8.0
 TASKS = pytest.mark.parametrize("task", ["binary", "regression"])
 

@@ -7,6 +7,8 @@ from dprepro.audit import find_case
 from dprepro.audit.trials import run_trials
 from dprepro.privacy.gdp import mu_of
 
+pytestmark = pytest.mark.audits
+
 
 @pytest.mark.parametrize(("task", "trials"), [("binary", 480), ("regression", 960)])
 def test_the_outputs_hold_much_of_mu(task, trials):

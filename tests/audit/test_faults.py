@@ -18,6 +18,8 @@ from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
 from dprepro.privacy.robust import smooth_distance
 
+pytestmark = pytest.mark.audits
+
 STRONG = 8.0
 FEW = 100
 

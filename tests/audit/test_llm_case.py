@@ -1,9 +1,12 @@
 """The sampled pair of locally linear maps: sound noise passes, and noise divided twice does not."""
 
 import numpy as np
+import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.privacy.mechanisms import NoiseSource
+
+pytestmark = pytest.mark.audits
 
 # Both look for the same noise, which takes seconds, once. At a larger epsilon so few runs could not
 # show an excess.

@@ -5,6 +5,8 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
 
+pytestmark = pytest.mark.audits
+
 STRONG = 8.0
 """A large epsilon shows itself in few runs."""
 

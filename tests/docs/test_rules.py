@@ -129,8 +129,8 @@ def test_tests_within_sentences_exist(page):
             files = [path] if path.is_file() else list(path.rglob("test_*.py"))
             assert files, command
             word = words[words.index("-k") + 1] if "-k" in words else ""
-            named = rf"def test_\w*{word}|^test_\w*{word}"
-            texts = [f"{file.stem}\n{file.read_text()}" for file in files]
+            named = rf"def test_\w*{word}|^tests/.*{word}"
+            texts = [f"{file.relative_to(ROOT)}\n{file.read_text()}" for file in files]
             assert any(re.search(named, text, re.MULTILINE) for text in texts), command
 
 

@@ -29,6 +29,8 @@ from tests.experiment import calls
 from tests.experiment.cluster import Cluster
 from tests.lab import Lab
 
+pytestmark = pytest.mark.cluster
+
 
 @pytest.fixture(scope="module")
 def shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
@@ -215,7 +217,7 @@ class TestRuns:
             cluster.kill_workers()
 
             cluster.add_workers(nanny=False)
-            with pytest.raises(DpreproError, match=r"has had no workers .* is in the journal"):
+            with pytest.raises(DpreproError, match=r"has had no workers .* are in the journal"):
                 _run(shared_lab, "trouble", cluster.address, cluster.kill_workers)
             first = len(_records(shared_lab, "trouble"))
 

@@ -32,8 +32,8 @@ def test_without_a_checksum_the_plan_tells_whose_the_card_is():
 def test_a_file_of_a_cards_name_in_the_working_directory_changes_nothing(tmp_path, monkeypatch):
     from dprepro.report.read import datasets
 
-    fingerprint = load_card("wine").fingerprint()
+    of_wine = task(dataset="wine", data_fingerprint=load_card("wine").fingerprint())
     (tmp_path / "wine").write_text("name: other")
     monkeypatch.chdir(tmp_path)
     datasets._fingerprints.cache_clear()
-    assert dataset_of(task(dataset="wine", data_fingerprint=fingerprint)) == "wine"
+    assert dataset_of(of_wine) == "wine"
