@@ -7,6 +7,8 @@ TESTS ?=
 WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
 PIP_INSTALL := install --quiet --no-compile
+# Where this is set, every process compiles all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install install-dev quickstart test kernels-test audit-test cluster-test docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
 
