@@ -140,22 +140,23 @@ def expected_rates(intercept: float, deviation: float) -> np.ndarray:
 def lookup(table: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return g and g' at `values`, float64 (2, B), by interpolation in a table of `_GRID`."""
     expected, slope = np.empty(values.size), np.empty(values.size)
-    _evaluate(values, np.ones(values.size), table, expected, slope)
+    _evaluate(values, np.zeros(values.size), np.ones(values.size), table, expected, slope)
     return np.stack([expected, slope])
 
 
 @kernel(
-    "(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1])",
+    "(float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1])",
     error_model="numpy",
 )
-def _evaluate(values, counts, table, expected, slope):  # type: ignore[no-untyped-def]
-    """Fill in n g(f), `expected`, and n g'(f), `slope`, for f = `values` and n = `counts`."""
+def _evaluate(offsets, centre, counts, table, expected, slope):  # type: ignore[no-untyped-def]
+    """Fill in n g(f), `expected`, and n g'(f), `slope`: f = `centre` + `offsets`, n = `counts`."""
     last = table.shape[1] - 1
-    for b in range(values.size):
+    for b in range(offsets.size):
+        value = offsets[b] + centre[b]
         if last < 0:
-            expected[b], slope[b] = counts[b] * values[b], counts[b]
+            expected[b], slope[b] = counts[b] * value, counts[b]
             continue
-        place = min(max((values[b] + _REACH) / _STEP, 0.0), last - 1e-9)
+        place = min(max((value + _REACH) / _STEP, 0.0), last - 1e-9)
         i = int(place)
         rest = place - i
         expected[b] = counts[b] * (table[0, i] + rest * (table[0, i + 1] - table[0, i]))
@@ -171,23 +172,40 @@ def _average(t, v, counts, table, squared_scales, kinds, centres, start):  # typ
     """Do what `smooth` says."""
     models, n_bins = centres.shape
     means, spreads = np.empty((models, n_bins)), np.empty((models, n_bins))
-    evidence = np.empty(models)
-    f = start.copy()
+    evidence, f = np.empty(models), np.empty(n_bins)
     for k in range(models):
         # A scale's mode is near that of the scale before it. Other kinds and centres begin anew.
         if k == 0 or squared_scales[k] < squared_scales[k - 1]:
-            f = start - centres[k]
+            for b in range(n_bins):
+                f[b] = start[b] - centres[k, b]
         evidence[k] = _mode(
             t, v, counts, table, squared_scales[k], kinds[k], centres[k], f, spreads[k]
         )  # fmt: skip
-        means[k] = f + centres[k]
-    shares = np.exp(evidence - evidence.max())
-    shares /= shares.sum()
-    mean, square = np.zeros(n_bins), np.zeros(n_bins)
-    for k in range(models):
-        mean += shares[k] * means[k]
-        square += shares[k] * (spreads[k] + means[k] ** 2)
-    return mean, square - mean**2
+        for b in range(n_bins):
+            means[k, b] = f[b] + centres[k, b]
+    shares = _shares(evidence)
+    mean, variance = np.zeros(n_bins), np.zeros(n_bins)
+    for b in range(n_bins):
+        for k in range(models):
+            mean[b] += shares[k] * means[k, b]
+            variance[b] += shares[k] * (spreads[k, b] + means[k, b] * means[k, b])
+        variance[b] -= mean[b] * mean[b]
+    return mean, variance
+
+
+@kernel(error_model="numpy")
+def _shares(evidence):  # type: ignore[no-untyped-def]
+    """Return the probabilities of models whose log evidence is given."""
+    largest, total = -math.inf, 0.0
+    for value in evidence:
+        largest = max(largest, value)
+    shares = np.empty(evidence.size)
+    for k in range(evidence.size):
+        shares[k] = math.exp(evidence[k] - largest)
+        total += shares[k]
+    for k in range(evidence.size):
+        shares[k] /= total
+    return shares
 
 
 @kernel(error_model="numpy")
@@ -198,12 +216,16 @@ def _mode(t, v, counts, table, squared_scale, kind, centre, f, spread):  # type:
     z = f + (t - n g) / n g' with variance v / (n g')^2.
     """
     expected, slope, new = np.empty(f.size), np.empty(f.size), np.empty(f.size)
-    _evaluate(f + centre, counts, table, expected, slope)
+    z, variance = np.empty(f.size), np.empty(f.size)
+    _evaluate(f, centre, counts, table, expected, slope)
     before = _misfit(t, v, expected, f, squared_scale, kind)
     pull = _pull(squared_scale, kind)
     for _ in range(_ITERATIONS):
         ties = _ties(f, squared_scale, kind)
-        _posterior(f + (t - expected) / slope, v / slope**2, pull, ties, new, spread)
+        for b in range(f.size):
+            z[b] = f[b] + (t[b] - expected[b]) / slope[b]
+            variance[b] = v[b] / (slope[b] * slope[b])
+        _posterior(z, variance, pull, ties, new, spread)
         after = _shorten(
             t, v, counts, table, squared_scale, kind, centre, f, before, new, expected, slope
         )  # fmt: skip
@@ -211,10 +233,13 @@ def _mode(t, v, counts, table, squared_scale, kind, centre, f, spread):  # type:
         if gained < _SETTLED:
             break
     # log p(t) needs the determinants at the mode only: the fit of z = f is subtracted again.
-    precision = slope**2 / v
-    ties = _ties(f, squared_scale, kind)
-    determinants = _posterior(f, 1 / precision, pull, ties, new, spread)
-    return determinants - 0.5 * (precision * new * f).sum() - before
+    ties, fit = _ties(f, squared_scale, kind), 0.0
+    for b in range(f.size):
+        variance[b] = 1 / (slope[b] * slope[b] / v[b])
+    determinants = _posterior(f, variance, pull, ties, new, spread)
+    for b in range(f.size):
+        fit += slope[b] * slope[b] / v[b] * new[b] * f[b]
+    return determinants - 0.5 * fit - before
 
 
 @kernel(error_model="numpy")
@@ -224,13 +249,14 @@ def _shorten(t, v, counts, table, squared_scale, kind, centre, f, before, new, e
     Return the misfit there, at most `before`; `expected` and `slope` are those at f.
     """
     for _ in range(_HALVINGS):
-        _evaluate(new + centre, counts, table, expected, slope)
+        _evaluate(new, centre, counts, table, expected, slope)
         after = _misfit(t, v, expected, new, squared_scale, kind)
         if after <= before:
             f[:] = new
             return after
-        new[:] = (f + new) / 2
-    _evaluate(f + centre, counts, table, expected, slope)
+        for b in range(f.size):
+            new[b] = (f[b] + new[b]) / 2
+    _evaluate(f, centre, counts, table, expected, slope)
     return before
 
 
