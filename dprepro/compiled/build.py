@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import pickle
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +31,8 @@ def compile_modules(modules: Sequence[str]) -> list[tuple[str, bytes]]:
         ``module:name``, and the pickled machine code for one signature.
     """
     kernels.building = True
+    for package in sorted({module.rpartition(".")[0] for module in modules}):
+        _enter(package)
     for module in modules:
         importlib.import_module(module)
     # In the order of the source, whatever imported what.
@@ -40,6 +44,13 @@ def compile_modules(modules: Sequence[str]) -> list[tuple[str, bytes]]:
             dispatcher.compile(arguments)
             results.append((name, dispatcher.overloads[arguments]))
     return [(name, _reduced(result)) for name, result in results]
+
+
+def _enter(package: str) -> None:
+    """Let modules of a package be imported without its ``__init__``, which loads estimators."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    sys.modules.setdefault(package, importlib.util.module_from_spec(spec))
 
 
 def argument_types(text: str) -> tuple[Any, ...]:

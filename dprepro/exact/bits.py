@@ -131,7 +131,7 @@ def _next_block(state):  # type: ignore[no-untyped-def]
     state[_USED] = 0
 
 
-@kernel("(uint32[::1],)")
+@kernel()
 def next_word(state):  # type: ignore[no-untyped-def]
     """Return the next uniform word, uint64."""
     if state[_USED] == _BLOCK:

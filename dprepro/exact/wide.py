@@ -10,7 +10,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _HALF_WORD = np.uint64(32)
 
 
-@kernel("(uint64, uint64)", inline="always")
+@kernel(inline="always")
 def product(a, b):  # type: ignore[no-untyped-def]
     """Return the high and the low word of a b."""
     a1, a0 = a >> _HALF_WORD, a & _LOW
