@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dprepro.config import ExperimentConfig
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Task
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE
+
+if TYPE_CHECKING:
+    from dprepro.privacy.ledger import Ledger
 
 TUNED = "parameters: `dprepro tune` chose those of the config by results on the rows of `tuned_on`"
 SPLIT = (

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn import metrics as sk
 
 from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import (
@@ -59,6 +58,8 @@ def score(
 
 
 def _regression(predicted: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    from sklearn import metrics as sk
+
     return {
         "rmse": float(sk.root_mean_squared_error(y, predicted)),
         "mae": float(sk.mean_absolute_error(y, predicted)),
@@ -70,6 +71,8 @@ def _regression(predicted: np.ndarray, y: np.ndarray) -> dict[str, float]:
 def _classification(
     estimator: Estimator, X: Any, y: np.ndarray, task: TaskKind, n_classes: int
 ) -> dict[str, float]:
+    from sklearn import metrics as sk
+
     values: dict[str, float] = {}
     probabilities = _probabilities(estimator, X, n_classes)
     if task == "binary":
