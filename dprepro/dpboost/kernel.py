@@ -20,6 +20,37 @@ def _histogram(codes, gradients, rows, starts, histogram):  # type: ignore[no-un
             histogram[b, 1] += 1.0
 
 
+@kernel()
+def _sum_of(values, members):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in members:
+        total += values[i]
+    return total
+
+
+@kernel()
+def _first_above(ascending, value):  # type: ignore[no-untyped-def]
+    """Return the first place whose number is above `value`, or the size if there is none."""
+    low, high = 0, ascending.size
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel()
+def _largest_at(values):  # type: ignore[no-untyped-def]
+    """Return the first place of the largest number."""
+    best = 0
+    for i in range(values.size):
+        if values[i] > values[best]:
+            best = i
+    return best
+
+
 @kernel(error_model="numpy")
 def _score(gradient, rows, ridge):  # type: ignore[no-untyped-def]
     return gradient * gradient / (rows + ridge) if rows > 0 else 0.0
@@ -43,8 +74,10 @@ def split_gains(histogram, starts, ridge, min_rows, floor, splittable, gains):  
         gains[first : last + 1] = -np.inf
         if not splittable[j]:
             continue
-        gradient = histogram[first : last + 1, 0].sum()
-        rows = histogram[first : last + 1, 1].sum()
+        gradient, rows = 0.0, 0.0
+        for b in range(first, last + 1):
+            gradient += histogram[b, 0]
+            rows += histogram[b, 1]
         whole = _score(gradient, rows, ridge)
         left_gradient, left_rows, found = 0.0, 0.0, False
         for b in range(first, last):
@@ -76,7 +109,7 @@ def choose(gains, best, scale, uniform, running):  # type: ignore[no-untyped-def
             last = b
         running[b] = total
     # The product can round up to the total.
-    return min(np.searchsorted(running, uniform * total, side="right"), last)
+    return min(_first_above(running, uniform * total), last)
 
 
 @kernel()
@@ -146,7 +179,7 @@ def grow(  # type: ignore[no-untyped-def]
     while True:
         for node in range(fresh, nodes):
             members = order[first[node] : last[node]]
-            gradient[node] = gradients[members].sum()
+            gradient[node] = _sum_of(gradients, members)
             if depth[node] == max_depth or nodes == n_nodes:
                 continue
             _histogram(codes, gradients, members, starts, histogram)
@@ -154,11 +187,11 @@ def grow(  # type: ignore[no-untyped-def]
             if best > -np.inf:
                 chosen[node] = choose(gains, best, scale, uniforms[node], running)
                 priority[node] = -node if complete else best
-        node = int(np.argmax(priority))
+        node = _largest_at(priority)
         if nodes == n_nodes or priority[node] == -np.inf:
             break
         priority[node] = -np.inf
-        feature[node] = np.searchsorted(starts, chosen[node], side="right") - 1
+        feature[node] = _first_above(starts, chosen[node]) - 1
         cut[node] = chosen[node] - starts[feature[node]]
         left[node] = nodes
         middle = first[node] + _partition(
