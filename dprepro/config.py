@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +24,8 @@ from pydantic import (
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
-from dprepro.yaml_source import YamlSource, in_words, read_yaml
+from dprepro.yaml_model import explain
+from dprepro.yaml_source import YamlSource, read_yaml
 
 DomainKind = Literal["public", "observed"]
 MetricName = Literal["auc", "rmse", "accuracy"]
@@ -323,40 +323,9 @@ def _validate(values: dict[str, Any], source: YamlSource) -> ExperimentConfig:
     try:
         config = ExperimentConfig.model_validate(values)
     except ValidationError as error:
-        problems = [_explain(dict(problem), source) for problem in error.errors()]
+        problems = [
+            explain(detail, ExperimentConfig, source, ["include"]) for detail in error.errors()
+        ]
         raise DpreproError("\n".join(problems)) from error
     config._source = source
     return config
-
-
-def _explain(problem: dict[str, Any], source: YamlSource) -> str:
-    keys: tuple[str | int, ...] = problem["loc"]
-    where = source.where(*keys)
-    match problem["type"]:
-        case "extra_forbidden":
-            allowed = _allowed_keys(keys[:-1])
-            key = str(keys[-1])
-            return (
-                f"{where}: unknown key{nearest(key, allowed) or '.'} Allowed: {', '.join(allowed)}"
-            )
-        case "missing":
-            return f"{where}: missing; add this key"
-        case "literal_error":
-            allowed = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
-            given = problem["input"]
-            hint = nearest(str(given), allowed)
-            return f"{where}: given {given!r}{hint or '.'} Allowed: {', '.join(allowed)}"
-    message = in_words(problem["type"], problem["msg"])
-    shown = "" if isinstance(problem["input"], dict) else f"; given {problem['input']!r}"
-    return f"{where}: {message[0].lower()}{message[1:]}{shown}"
-
-
-def _allowed_keys(parent: tuple[str | int, ...]) -> list[str]:
-    match parent:
-        case ("methods", int()):
-            return list(MethodEntry.model_fields)
-        case ("published",):
-            return list(Published.model_fields)
-        case ("tuned_on",):
-            return list(TunedOn.model_fields)
-    return [*ExperimentConfig.model_fields, "include"]

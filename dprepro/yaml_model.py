@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,28 +33,34 @@ def read_model(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(source.values)
     except ValidationError as error:
-        lines = [_explain(detail, model, source) for detail in error.errors()]
+        lines = [explain(detail, model, source) for detail in error.errors()]
         raise DpreproError("\n".join(lines)) from error
 
 
-def _explain(detail: ErrorDetails, model: type[BaseModel], source: YamlSource) -> str:
+def explain(
+    detail: ErrorDetails, model: type[BaseModel], source: YamlSource, more: Sequence[str] = ()
+) -> str:
+    """Return an error of pydantic's as one line: place, what was given, what is allowed.
+
+    `more` are keys that the file may have beside those of the model.
+    """
     where = source.where(*detail["loc"])
     given = detail["input"]
     if detail["type"] == "extra_forbidden":
-        allowed = sorted(_model_at(detail["loc"][:-1], model).model_fields)
+        parent = detail["loc"][:-1]
+        allowed = [*_model_at(parent, model).model_fields, *([] if parent else more)]
         hint = nearest(str(detail["loc"][-1]), allowed)
         return f"{where}: unknown key{hint or '.'} Allowed: {', '.join(allowed)}"
     if detail["type"] == "missing":
         return f"{where}: missing; add this key"
     if detail["type"] == "literal_error":
-        allowed = detail["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        allowed = re.findall(r"'([^']+)'", detail["ctx"]["expected"])
         hint = nearest(str(given), allowed)
         return f"{where}: given {given!r}{hint or '.'} Allowed: {', '.join(allowed)}"
     message = in_words(detail["type"], detail["msg"])
     # The message of a rule about several keys says what was given.
-    return (
-        f"{where}: {message}" if isinstance(given, dict) else f"{where}: {message}; given {given!r}"
-    )
+    shown = "" if isinstance(given, dict) else f"; given {given!r}"
+    return f"{where}: {message[0].lower()}{message[1:]}{shown}"
 
 
 def _model_at(loc: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel]:
@@ -62,7 +69,8 @@ def _model_at(loc: Sequence[int | str], model: type[BaseModel]) -> type[BaseMode
         if isinstance(current, type) and issubclass(current, BaseModel):
             current = _unwrap(current.model_fields[str(step)].annotation)
         else:
-            current = _unwrap(get_args(current)[-1])  # the items of a list, the values of a dict
+            # The items of a list or tuple, the values of a dict.
+            current = _unwrap([kind for kind in get_args(current) if kind is not ...][-1])
     assert issubclass(current, BaseModel)
     return current
 
