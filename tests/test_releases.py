@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.config import load_config
-from dprepro.data import load
-from dprepro.data.card import _short_digest, load_card
+from dprepro.data import identity, load
+from dprepro.data.card import load_card
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
 from dprepro.experiment.run import Options, look_ahead
@@ -148,15 +148,17 @@ def digests_of_candidates(folder: Path, place: int) -> list[set[str]]:
     """Return, for every row that could stand at `place`, all digests that we know of."""
     rows, card = rows_of("binary"), load_card(folder / "patients.yaml")
     X, y = (lambda d: (d.X, d.y))(load(folder / "patients.yaml"))
-    [[_, *reading]] = card._values(None)
+    [[_, *reading]] = identity.values_of(card, None)
     found = []
     for k, candidate in enumerate(rows):
         content = hashlib.sha256(csv_of([*rows[:place], candidate, *rows[place + 1 :]])).hexdigest()
         order = np.arange(len(rows))
         order[place] = k
         values = values_digest(X.iloc[order], y[order])
-        states = [card._state(values), card._state([[content, *reading]])]
-        found.append({content, values, *map(_short_digest, states), content[:16], values[:16]})
+        states = [identity._state(card, values), identity._state(card, [[content, *reading]])]
+        found.append(
+            {content, values, *map(identity.short_digest, states), content[:16], values[:16]}
+        )
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
-from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
+from dprepro.data import identity
 from dprepro.data.card_parts import (
     Expect,
     FeatureDomain,
@@ -22,7 +21,7 @@ from dprepro.data.card_parts import (
     expand_names,
 )
 from dprepro.data.domain import TaskKind
-from dprepro.data.register import keyed_digest, token_of
+from dprepro.data.register import keyed_digest
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
@@ -39,7 +38,6 @@ _SUFFIXES: dict[str, FormatKind] = {
     ".pq": "parquet",
     ".svm": "svmlight",
 }
-_SAME_EVERYWHERE = ("sklearn", "synthetic")
 
 
 class Card(Strict):
@@ -224,7 +222,8 @@ class Card(Strict):
         if self.private:
             return False
         known = [
-            part.sha256 is not None or part.kind in _SAME_EVERYWHERE for _, part in self._parts
+            part.sha256 is not None or part.kind in identity.SAME_EVERYWHERE
+            for _, part in self.parts
         ]
         return self.expect.values_sha256 is not None or all(known)
 
@@ -232,7 +231,7 @@ class Card(Strict):
         """Whether the rows that would be loaded are private; those of a stand-in never are."""
         if with_test and self.test_card is not None and self.test_card.is_private(data_dir):
             return True
-        return not (self.is_public or self._is_stood_in_for(data_dir))
+        return not (self.is_public or identity.is_stood_in_for(self, data_dir))
 
     def is_known(self, data_dir: Path | None = None, with_test: bool = False) -> bool:
         """Whether `fingerprint` distinguishes the rows that would be loaded from any others.
@@ -242,10 +241,7 @@ class Card(Strict):
         """
         if with_test and self.test_card is not None and not self.test_card.is_known(data_dir):
             return False
-        return not self.is_private(data_dir) or all(
-            part.kind in _SAME_EVERYWHERE or self._file_digest(part, data_dir) is not None
-            for _, part in self._parts
-        )
+        return not self.is_private(data_dir) or identity.has_all_files(self, data_dir)
 
     def fingerprint(
         self, data_dir: Path | None = None, with_test: bool = False, identify: bool = True
@@ -270,13 +266,7 @@ class Card(Strict):
         if with_test and self.test_card is not None:
             cards = (self, self.test_card)
             return "+".join(card.fingerprint(data_dir, identify=identify) for card in cards)
-        if self.is_private(data_dir):
-            said = [self._said(source, part) for source, part in self._parts]
-            content = self._content(data_dir) if identify else ""
-            token = token_of(content) if content else "none"
-            return f"{PRIVATE_PREFIX}{_short_digest(self._state(said))}-{token}"
-        prefix = SYNTHETIC_PREFIX if self._is_stood_in_for(data_dir) else ""
-        return prefix + _short_digest(self._state(self._values(data_dir)))
+        return identity.name_of(self, data_dir, identify)
 
     def seal(self, nonce: str, data_dir: Path | None = None, with_test: bool = False) -> str:
         """Return an HMAC-SHA256, in hex, of all that determines the loaded values and the domain.
@@ -284,79 +274,15 @@ class Card(Strict):
         Two machines compare it to see whether they have the same data. `nonce`, its key in hex, is
         drawn for one comparison and never stored, so that nobody else can check guesses by it.
         """
-        states = [self._state(self._values(data_dir))]
+        states = [identity.state_of(self, data_dir)]
         if with_test and self.test_card is not None:
-            states.append(self.test_card._state(self.test_card._values(data_dir)))
+            states.append(identity.state_of(self.test_card, data_dir))
         return keyed_digest(bytes.fromhex(nonce), json.dumps(states, sort_keys=True))
 
-    def _state(self, values: Any) -> dict[str, Any]:
-        kept = ("task", "target", "positive", "labels", "target_bounds", "drop", "missing", "fill")
-        state: dict[str, Any] = {key: getattr(self, key) for key in kept}
-        if self.features is not None:
-            # A list, since the order of the columns counts.
-            state["features"] = [
-                (k, v.model_dump(exclude_defaults=True)) for k, v in self.features.items()
-            ]
-        return {**state, "values": values}
-
-    def _values(self, data_dir: Path | None) -> Any:
-        return self.expect.values_sha256 or [
-            [self._file_digest(part, data_dir) or _place(part), *self._reading(source, part)]
-            for source, part in self._parts
-        ]
-
-    def _said(self, source: Source, part: Source) -> list[Any]:
-        """Return what the card says about a file, except checksums and the path of a local file."""
-        place = part.kind if part.file is not None else _place(part)
-        return [place, *self._reading(source, part)]
-
-    def _reading(self, source: Source, part: Source) -> list[Any]:
-        """Return how a file becomes a table."""
-        has_file = part.kind not in _SAME_EVERYWHERE
-        settings = self.format_of(part).model_dump() if has_file else None
-        return [settings, source.rename, *([] if part.rows is None else [part.rows])]
-
-    def _content(self, data_dir: Path | None) -> str:
-        """Return what is known about the bytes of the files; empty if nothing is."""
-        files = [self._file_digest(part, data_dir) for _, part in self._parts]
-        digests = [self.expect.values_sha256, *files]
-        return json.dumps(digests) if any(digests) else ""
-
     @property
-    def _parts(self) -> list[tuple[Source, Source]]:
+    def parts(self) -> list[tuple[Source, Source]]:
         """Every single file, after the source that it is a part of."""
         return [(source, part) for source in self.sources for part in source.files]
-
-    def _is_stood_in_for(self, data_dir: Path | None) -> bool:
-        from dprepro.data.places import find_file
-
-        *private, last = self.sources
-        if last.kind != "synthetic":
-            return False
-        return not any(find_file(str(s.file), self.folder, data_dir) for s in private)
-
-    def _file_digest(self, source: Source, data_dir: Path | None) -> str | None:
-        """Return the checksum in the card, else that of the file put there or downloaded."""
-        from dprepro.data.places import cached_file, find_file
-
-        if source.sha256 is not None or source.kind in _SAME_EVERYWHERE:
-            return source.sha256
-        if source.file is not None:
-            path = find_file(source.file, self.folder, data_dir)
-        else:
-            download = cached_file(source.kind, self.name, source.filename)
-            path = download if download.is_file() else None
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path else None
-
-
-def _place(source: Source) -> dict[str, Any]:
-    unused = {key for key in ("join", "rows") if getattr(source, key) is None}
-    return source.model_dump(exclude={"sha256", "format", *unused})
-
-
-def _short_digest(state: dict[str, Any]) -> str:
-    text = json.dumps(state, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def card_names() -> list[str]:

@@ -49,7 +49,10 @@ ELSEWHERE = {
     "__init__.py": {"importlib.import_module(_MODULES[name])": "the public names, on first use"},
     "audit/cases/__init__.py": {"module": "a module of cases need not have both kinds"},
     "cli/__init__.py": {"module": "a module of the command line need not be a command"},
-    "data/card.py": {"source": "fields of a card, by name"},
+    "data/identity.py": {
+        "card": "fields of a card, by name",
+        "source": "fields of a source, by name",
+    },
     "data/network.py": {
         "error": "errors of libraries of different versions",
         "error.args[0]": "the same, one deeper",
