@@ -21,6 +21,8 @@ PAGES = (
     "benchmarks/README.md",
     "results/history/README.md",
 )
+SOURCES = ("dprepro/ebm/algorithm2.py", "dprepro/ebm_plus/algorithm.py")
+"""Sources that pages link to."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -30,7 +32,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if file.src_dir == str(docs):
             files.remove(file)
             files.append(_page(config, f"docs/{file.src_uri}"))
-    for page in PAGES:
+    for page in (*PAGES, *SOURCES):
         files.append(_page(config, page))
     return files
 

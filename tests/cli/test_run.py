@@ -128,7 +128,10 @@ def test_nothing_finished_is_lost_to_kills(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_full_disk_stops_the_run_and_room_resumes_it(lab: Lab) -> None:
+def test_a_full_disk_stops_the_run_and_room_resumes_it(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # Python would keep a part of what it wrote
     config = lab.config(methods=["noisy", "plain"])
     limit = 3000  # bytes a file: the environment line and a few records
     code, output = lab.run(

@@ -155,6 +155,7 @@ import pathlib, resource, sys
 from dprepro.experiment.journal import Journal
 from tests.experiment.test_journal import _record
 path = pathlib.Path(sys.argv[1])
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 700, resource.RLIM_INFINITY))
 with Journal(path) as journal:
     for split in range(2, 99):
