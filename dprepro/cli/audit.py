@@ -52,15 +52,15 @@ def audit(
         bool, typer.Option("--one-run", help="Use one run with many canaries (DP-EBM, gaussian).")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="Write results as .json, or a picture as .png or .svg.")
+        Path | None, typer.Option(help="Write results as .json; .png and .svg as --picture.")
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw both distributions of outputs: .png or .svg.")
     ] = None,
 ) -> None:
-    """Bound epsilon from below, by many runs on two neighbouring datasets.
+    """Bound epsilon from below, by many runs on two neighbouring tables.
 
-    The datasets are the worst pair known for the method. The audit tells them apart by the outputs
+    The tables are the worst pair known for the method. The audit tells them apart by the outputs
     alone, and its bound holds with 95 % confidence. EXCEEDED means that the stated guarantee is
     refuted. The exit code is then 1, unless the ledger gives a reason for it.
 

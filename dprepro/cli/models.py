@@ -99,9 +99,9 @@ def edit(
         typer.Option(metavar="FROM TO", help="Draw a line through this range."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="Set the bin with this number, category or bin label ...")
+        str | None, typer.Option(help="Bin to set: a number in it, a category, or its label.")
     ] = None,
-    value: Annotated[float | None, typer.Option(help="... to this value.")] = None,
+    value: Annotated[float | None, typer.Option(help="New value of the bin of --at.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Save to this file, not to MODEL.")

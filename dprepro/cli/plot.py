@@ -120,10 +120,11 @@ def shapes(
 ) -> None:
     """Draw shape functions: one row for each feature, methods and privacy levels side by side.
 
-    Bands are two standard deviations of the noise that boosting added. Grey bars are the density of
-    the rows. If the ledger of a model holds, the picture is post-processing of releases; if not, it
-    shows exact functions of the training rows. If there are more than 20 features, the 20 whose
-    functions vary most over the rows are drawn; --feature draws any other.
+    Bands are two standard deviations of the noise that boosting added; for DP-EBM+, two posterior
+    standard deviations. Grey bars are the density of the rows. If the ledger of a model holds, the
+    picture is post-processing of releases; if not, it shows exact functions of the training rows.
+    If there are more than 20 features, the 20 whose functions vary most over the rows are drawn;
+    --feature draws any other.
 
     Example: dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric
     """

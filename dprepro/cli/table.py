@@ -87,7 +87,10 @@ def table(
     ] = False,
     true_epsilon: Annotated[
         bool,
-        typer.Option("--true-epsilon", help="Add the spent epsilon, as the ledger recomposes it."),
+        typer.Option(
+            "--true-epsilon",
+            help="Add the spent epsilon: what the releases of the ledger add up to.",
+        ),
     ] = False,
     tolerance: Tolerances = None,
 ) -> None:

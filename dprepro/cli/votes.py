@@ -27,8 +27,8 @@ def votes(
 ) -> None:
     """Fit a vote of 1-Rules and show it: the number of votes of each feature and value.
 
-    A row with the value gets that many votes for the positive label; a row without it gets as many
-    against it. A negative number of votes means the opposite.
+    A row with the value gets that many votes for the positive label; a row without the value
+    gets as many for the negative label. A negative number of votes means the opposite.
 
     Example: dprepro votes lazybb-adult --epsilon 0.4
     """

@@ -23,7 +23,8 @@ def boost(
 ) -> np.ndarray:
     """Return the functions f_k, float64 (K, B), after all steps: lines 4 to 28.
 
-    Arguments are those of `dprepro.ebm.kernel.boost`, all in float64 but for the codes.
+    Arguments are those of `dprepro.ebm.kernel.boost`, all in float64 but for the codes. `loss`
+    stands for the kernel's scores, logistic, bound and adaptive.
     """
     shapes = np.zeros(counts.shape)  # line 9: f_k = [0, ..., 0]
     scores = np.full(targets.size, loss.start)

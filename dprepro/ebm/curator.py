@@ -11,7 +11,7 @@ from dprepro.additive.bins import recode
 from dprepro.data.domain import Domain
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.kernel import boost
-from dprepro.ebm.losses import Loss
+from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.queries import Boosted, CellCounts, LeafSums, Merge, Plan, Steps
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
@@ -101,6 +101,10 @@ class DPEBMCurator(Curator):
         seed: int | None,
     ) -> None:
         super().__init__(ledger, seed)
+        if type(loss) not in (LogisticLoss, SquaredLoss):
+            raise SensitivityError(
+                f"{type(loss).__name__} would see the rows: only LogisticLoss and SquaredLoss may"
+            )
         self._ledger, self._loss = ledger, loss
         self._enter_mechanisms(plan, len(domain.features))
         self._exact = Private(ExactRows.of(rows.open(), domain, loss, plan.max_bins))

@@ -15,7 +15,7 @@ from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.grid import fine_cells
 from dprepro.ebm_plus.groups import GROUP, exact_answers
 from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
-from dprepro.ebm_plus.losses import Loss
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.ebm_plus.queries import (
     INTERCEPT,
     Histogram,
@@ -180,6 +180,10 @@ class PlusCurator(Curator):
         seed: int | None,
     ) -> None:
         super().__init__(ledger, seed)
+        if loss is not LOGISTIC and loss is not SQUARED:
+            raise SensitivityError(
+                f"{type(loss).__name__} would see the rows: only LOGISTIC and SQUARED may"
+            )
         self._loss = loss
         self._exact = Private(ExactAnswers(rows.open(), domain, loss))
         self._uses: dict[type[Query], GaussianUses] = {}

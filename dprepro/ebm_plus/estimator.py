@@ -99,8 +99,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
     1. Number of rows and sum of centred targets; for regression also the sum of their
        squares. A row adds (1, t) or (1, t, t^2), |t| <= 1/2.
-    2. Counts per cell of a public grid for each feature (`fine_grid`); for numeric features also
-       per group of neighbouring cells (`grouped_counts`). A row adds a vector of norm 1 to each of
+    2. Counts per cell of a public grid for each feature (`grid`); for numeric features also per
+       group of neighbouring cells (`groups`). A row adds a vector of norm 1 to each of
        the K histograms.
     3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
        is clipped to [-c, c] and goes into one bin, so a query has sensitivity c. The bound c

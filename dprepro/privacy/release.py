@@ -71,7 +71,7 @@ class Query(ABC):
     Raises
     ------
     SensitivityError
-        If a row's part, as the curator bounds it, could exceed `charged`, and no gap is named.
+        See `check`.
     """
 
     charged: float
@@ -79,11 +79,27 @@ class Query(ABC):
     gap: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise unless noise is charged for all that the curator lets through.
+
+        Raises
+        ------
+        SensitivityError
+            If a row's part, as the curator bounds it, could exceed `charged`, and no gap is named;
+            or if one of the two is not above 0: a bound below 0 bounds nothing.
+        """
         covered = self.enforced <= self.charged * (1 + LAST_BITS)
         if not covered and (self.gap is None or math.isnan(self.charged)):
             raise SensitivityError(
                 f"{type(self).__name__}: the curator bounds a row's part by {self.enforced!r}, but "
                 f"noise is charged for {self.charged!r} only: charge at least what is enforced"
+            )
+        if not (self.enforced > 0 and self.charged > 0):
+            raise SensitivityError(
+                f"{type(self).__name__}: what is enforced and what is charged must be above 0, got "
+                f"{self.enforced!r} and {self.charged!r}"
             )
 
     @property
@@ -164,12 +180,13 @@ class GaussianUses:
         return factor * self._unit, factor * noise
 
     def _spend(self, share: float) -> None:
-        self._spent += share
-        if not share > 0 or self._spent > self._uses * (1 + ROUNDING):
+        spent = self._spent + share
+        if not (share > 0 and spent <= self._uses * (1 + ROUNDING)):
             raise BudgetError(
-                f"a query with the share {share!r} would make {self._spent:.6g} uses where "
+                f"a query with the share {share!r} would make {spent:.6g} uses where "
                 f"the ledger has {self._uses}"
             )
+        self._spent = spent
 
     def _draw(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
         """Return noise in the unit of the entry, and the factor by which a query needs more."""
@@ -227,11 +244,31 @@ class Curator(ABC):
         return GaussianUses(self._source, unit, sensitivity.stated, uses)
 
     def _announce(self, query: Query, release: Release) -> Release:
+        """Return the answer to a query and let listeners hear both.
+
+        Raises
+        ------
+        SensitivityError
+            If the query is of a class that does not come with this curator, so that its bound need
+            not be what is enforced here; if it does not pass `Query.check` any more; or if it names
+            a gap that the ledger does not list.
+        """
+        query.check()
+        if type(query).__module__ not in self._query_modules():
+            raise SensitivityError(
+                f"{type(query).__module__}.{type(query).__name__} is no query of this curator: "
+                "queries are classes of its own module, or of `queries` in its package"
+            )
         if query.gap is not None:
             self._require_gap(query.gap)
         for listener in self._listeners:
             listener.asked(query, release)
         return release
+
+    @classmethod
+    def _query_modules(cls) -> set[str]:
+        modules = {base.__module__ for base in cls.__mro__}
+        return modules | {f"{name.rpartition('.')[0]}.queries" for name in modules}
 
     def _require_gap(self, text: str) -> None:
         """Refuse what only a known gap allows, unless the ledger lists that gap.

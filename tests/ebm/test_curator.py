@@ -169,3 +169,15 @@ def test_no_more_is_answered_than_was_planned():
     told(curator).leaf_sums(query, steps)
     with pytest.raises(BudgetError):
         curator.leaf_sums(query, steps)
+
+
+def test_a_loss_from_elsewhere_does_not_see_the_rows():
+    class Spy(LogisticLoss):
+        def scaled(self, targets):
+            seen.append(targets)
+            return super().scaled(targets)
+
+    seen = []
+    with pytest.raises(SensitivityError, match="only LogisticLoss and SquaredLoss"):
+        made(Spy())
+    assert not seen

@@ -5,7 +5,7 @@ import pytest
 
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm
 from dprepro.ebm_plus.curator import PlusCurator
-from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss
 from dprepro.ebm_plus.queries import (
     INTERCEPT,
     Histogram,
@@ -185,3 +185,15 @@ def test_the_booster_never_holds_a_row():
         arrays = [v for f in [learner.intercept, *learner.functions] for v in vars(f).values()]
         sizes.append([np.size(v) for v in [*vars(learner).values(), *arrays]])
     assert sizes[0] == sizes[1]
+
+
+def test_a_loss_from_elsewhere_does_not_see_the_rows():
+    class Spy(LogisticLoss):
+        def targets(self, y, domain):
+            seen.append(y)
+            return super().targets(y, domain)
+
+    seen = []
+    with pytest.raises(SensitivityError, match="only LOGISTIC and SQUARED"):
+        curator(Spy())
+    assert not seen

@@ -96,6 +96,39 @@ def test_no_more_uses_are_answered_than_the_ledger_has() -> None:
         asked.answer(Sum(1.0, 0.01))
 
 
+@pytest.mark.parametrize("bound", [0.0, -0.5, math.nan])
+def test_a_bound_that_bounds_nothing_is_refused(bound: float) -> None:
+    for gap in (None, "a known gap"):
+        with pytest.raises(SensitivityError):
+            Sum(1e-9, 1.0, bound, gap=gap)
+    with pytest.raises(SensitivityError, match="above 0"):
+        Sum(0.0, 1.0, 1.0, gap="a known gap")
+
+
+@pytest.mark.parametrize("share", [-100.0, math.nan, math.inf])
+def test_a_refused_query_gives_no_uses_back(share: float) -> None:
+    asked = curator(uses=1)
+    with pytest.raises(BudgetError):
+        asked.answer(Sum(1.0, share))
+    asked.answer(Sum(1.0, 1.0))
+    with pytest.raises(BudgetError):
+        asked.answer(Sum(1.0, 0.5))
+
+
+def test_a_query_whose_charge_was_changed_afterwards_gets_no_answer() -> None:
+    query = Sum(1.0, 1.0)
+    object.__setattr__(query, "charged", 1e-9)
+    with pytest.raises(SensitivityError, match="charge at least"):
+        curator().answer(query)
+
+
+def test_a_query_of_a_class_from_elsewhere_gets_no_answer() -> None:
+    """A method could write one that states what bound it likes."""
+    modest = type("Modest", (Sum,), {"enforced": 1e-9, "__module__": "dprepro.ebm.dp_ebm"})
+    with pytest.raises(SensitivityError, match="no query of this curator"):
+        curator().answer(modest(1e-9, 1.0))
+
+
 @pytest.mark.parametrize("share", [0.0, -1.0, math.nan])
 def test_a_query_has_a_positive_share(share: float) -> None:
     with pytest.raises(BudgetError):

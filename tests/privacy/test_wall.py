@@ -7,6 +7,7 @@ ways to look into objects, frames and memory, has no place in the package.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,7 @@ NAMES = {
     "currentframe", "getmembers", "getmembers_static", "getattr_static", "getclosurevars",
     "getgeneratorlocals", "getouterframes", "getinnerframes", "get_referents", "get_referrers",
     "getrefcount", "get_objects", "settrace", "setprofile", "exec", "eval", "compile",
+    "FunctionType", "__code__", "globals", "capture_locals",
 }  # fmt: skip
 """Attributes, names and texts by which an object, a frame or a function is looked into."""
 
@@ -35,7 +37,11 @@ ALLOWED = {
     # It asks who is calling.
     "dprepro.privacy.private": {"_getframe", "f_globals"},
     # Of the types in a kernel's signature, without builtins.
-    "dprepro.compiled.build": {"eval"},
+    "dprepro.compiled.build": {"eval", "__code__"},
+    # What a template of the page may use.
+    "dprepro.report.page.html": {"globals"},
+    # It keeps the public names that it has imported.
+    "dprepro": {"globals"},
     # It asks which code raised an error.
     "dprepro.errors": {"tb_frame"},
 }
@@ -180,3 +186,32 @@ def test_planted_ways_in_are_found(source: str) -> None:
 )  # fmt: skip
 def test_ordinary_code_is_no_fault(source: str) -> None:
     assert ways_in(source, "dprepro.ebm.binning") == []
+
+
+def reached_into(source: str) -> list[str]:
+    """Return attributes with an underscore that no class of this module has itself."""
+    nodes = list(ast.walk(ast.parse(source)))
+    private = [n for n in nodes if isinstance(n, ast.Attribute) and re.match(r"_(?!_)", n.attr)]
+    own = {n.attr for n in private if _names(n.value) in ("self", "cls")}
+    own |= {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+    own |= {n.attr for n in private if isinstance(n.value, ast.Call)}  # super()._x
+    return [f"{n.attr}, line {n.lineno}" for n in private if n.attr not in own]
+
+
+METHODS = [
+    path
+    for name in sorted(METHOD_PACKAGES)
+    for path in sorted((ROOT / "dprepro" / name).rglob("*.py"))
+    if path.stem != "curator"
+]
+
+
+@pytest.mark.parametrize("path", METHODS, ids=module_of)
+def test_no_method_reaches_into_a_curator(path: Path) -> None:
+    """From the generator in a curator the noise could be drawn again, and subtracted."""
+    assert reached_into(path.read_text()) == []
+
+
+def test_reaching_in_is_found() -> None:
+    source = "curator._source.generator\nself._x\ncls._y\nsuper()._z()\ncurator._uses[0] = 1"
+    assert reached_into(source) == ["_source, line 1", "_uses, line 5"]

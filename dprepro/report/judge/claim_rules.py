@@ -159,21 +159,23 @@ def _noticeable(
     claim: NoticeableUpTo, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
 ) -> Finding | None:
     """Compare the share of settings with a noticeable difference below and above the epsilon."""
-    noticed: dict[bool, list[bool]] = {True: [], False: []}
+    up_to: list[bool] = []
+    above: list[bool] = []
     first, second = claim.methods
     for cell in means.values:
         other = means.get(cell.dataset, second, cell.epsilon)
         if cell.method == first and other is not None:
             width = tolerances[cell.metric].width(cell, None)
-            noticed[cell.epsilon <= claim.epsilon].append(abs(means.values[cell] - other) > width)
-    if not (noticed[True] and noticed[False]):
+            found = up_to if cell.epsilon <= claim.epsilon else above
+            found.append(abs(means.values[cell] - other) > width)
+    if not (up_to and above):
         return None
-    shares = {up_to: statistics.fmean(found) for up_to, found in noticed.items()}
+    share_up_to, share_above = statistics.fmean(up_to), statistics.fmean(above)
     return Finding(
-        shares[False] < 0.5 and shares[True] > shares[False],
-        {"share_up_to": shares[True], "share_above": shares[False]},
-        f"noticeable in {sum(noticed[True])} of {len(noticed[True])} settings up to "
-        f"ε={level(claim.epsilon)}, in {sum(noticed[False])} of {len(noticed[False])} above",
+        share_above < 0.5 and share_up_to > share_above,
+        {"share_up_to": share_up_to, "share_above": share_above},
+        f"noticeable in {sum(up_to)} of {len(up_to)} settings up to ε={level(claim.epsilon)}, "
+        f"in {sum(above)} of {len(above)} above",
     )
 
 
