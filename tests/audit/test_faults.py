@@ -140,7 +140,7 @@ def plant(monkeypatch, name, wrong):
     with pytest.raises(SensitivityError):
         find_case("lazybb-topdown/boosted", epsilon=2.0).fit(True, 0)
     for query in (lazybb_curator.RuleQuery, lazybb_curator.SplitQuery, lazybb_curator.LabelQuery):
-        monkeypatch.setattr(query, "enforced", 0.0)
+        monkeypatch.setattr(query, "enforced", 1e-12)
 
 
 # --- faults that others have shipped or published ------------------------------------------------

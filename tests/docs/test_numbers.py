@@ -77,7 +77,7 @@ def test_the_readme_says_how_good_dp_ebm_plus_is():
 def test_the_readme_says_what_the_code_of_lazybb_spends():
     text = sentences("README.md")
     spent = re.search(r"accuracy is (\S+) and it spends epsilon (\d+)\.", text)
-    kept = re.search(r"spends 0\.02 and reaches (\S+) \(5 rounds", text)
+    kept = re.search(r"spends 0\.02 and reaches (\S+) \(5 trees", text)
     code = [c for c in cells("results", "lazybb-adult-code").values() if c.task.epsilon == 0.02]
     assert any(
         rounds_to(c.mean("accuracy"), spent[1]) and rounds_to(c.true_epsilon or 0, spent[2])
