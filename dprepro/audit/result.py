@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -53,7 +54,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Audited:
+class Audited(ABC):
     """What was audited, and what its ledger states.
 
     Attributes
@@ -86,9 +87,9 @@ class Audited:
         return AuditVerdict.WITHIN
 
     @property
+    @abstractmethod
     def verdict(self) -> AuditVerdict:
         """See `AuditVerdict`."""
-        raise NotImplementedError
 
     @property
     def unexplained(self) -> bool:

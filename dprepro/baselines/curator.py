@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from dprepro.estimators.inputs import Arrays, values_withheld
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import BudgetError, Curator, Instruction
+from dprepro.privacy.release import BudgetError, Curator
 
 
 class LibraryCurator(Curator):
@@ -49,6 +48,3 @@ class LibraryCurator(Curator):
         self._is_spent = True
         with values_withheld():
             yield
-
-    def _follow(self, instruction: Instruction) -> Any:
-        raise NotImplementedError("this curator answers queries only")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,21 +82,24 @@ class ExactAnswers:
 
     def answer(self, query: Query) -> np.ndarray:
         """Return the exact answer, float64: private."""
-        match query:
-            case Totals():
-                centred = self._loss.centred(self._targets)
-                powers = range(1, query.powers + 1)
-                return np.array([len(centred), *(exact_sum(centred**p) for p in powers)])
-            case Histogram():
-                k = query.feature
-                return exact_answers(self._features[k], self._counts[k])
-            case Magnitudes():
-                return self._magnitudes()
-            case Residuals():
-                return self._residuals(query)
-        raise NotImplementedError(type(query).__name__)
+        answers: dict[type[Query], Callable[[Any], np.ndarray]] = {
+            Totals: self._totals,
+            Histogram: self._histogram,
+            Magnitudes: self._magnitudes,
+            Residuals: self._residuals,
+        }
+        return answers[type(query)](query)
 
-    def _magnitudes(self) -> np.ndarray:
+    def _totals(self, query: Totals) -> np.ndarray:
+        centred = self._loss.centred(self._targets)
+        powers = range(1, query.powers + 1)
+        return np.array([len(centred), *(exact_sum(centred**p) for p in powers)])
+
+    def _histogram(self, query: Histogram) -> np.ndarray:
+        k = query.feature
+        return exact_answers(self._features[k], self._counts[k])
+
+    def _magnitudes(self, _: Magnitudes) -> np.ndarray:
         codes, change = self._pending
         counts = magnitude_counts(self._scores, self._targets, codes, change, MAGNITUDES)
         self._has_applied()
@@ -144,7 +148,7 @@ class ExactAnswers:
 
 
 def _sort(frame: pd.DataFrame, domain: Domain) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return each feature's cells, one a row, and the rows in each cell."""
+    """Return the cell of every row, for each feature, and the number of rows in each cell."""
     sorted_rows = [
         fine_cells(frame[name], feature)
         for name, feature in zip(frame.columns, domain.features, strict=True)

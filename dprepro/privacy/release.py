@@ -194,7 +194,7 @@ class GaussianUses:
         return factor, self._generator.normal(0.0, self._unit, shape)
 
 
-class Curator(ABC):
+class Curator:
     """The holder of a fit's private rows. Every method has a subclass, in a module ``curator``.
 
     Parameters
@@ -312,6 +312,6 @@ class Curator(ABC):
             listener.told(instruction)
         self._follow(instruction)
 
-    @abstractmethod
     def _follow(self, instruction: Any) -> None:
-        """Do it."""
+        """Do it. A curator that takes instructions says here how."""
+        raise TypeError(f"{type(self).__name__} answers queries only: it takes no instructions")

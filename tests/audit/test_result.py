@@ -5,7 +5,8 @@ import json
 import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
-from dprepro.audit.result import Audited, is_gaussian, reasons
+from dprepro.audit.one_run import OneRunResult
+from dprepro.audit.result import is_gaussian, reasons
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
@@ -16,8 +17,10 @@ from dprepro.privacy.sensitivity import ADD_REMOVE
      (1.1, "EXCEEDED")],
 )  # fmt: skip
 def test_a_bound_is_judged_by_what_is_stated_and_by_what_is_recorded(lower_bound, verdict):
-    audited = Audited("x", None, "one row more", ADD_REMOVE, 1.0, 1e-6, 0.8, ())
-    assert audited.judged(lower_bound) is AuditVerdict(verdict)
+    audited = OneRunResult(
+        "x", None, "one row more", ADD_REMOVE, 1.0, 1e-6, 0.8, (), 10, 5, 5, lower_bound, None, 0.95
+    )
+    assert audited.verdict is AuditVerdict(verdict)
 
 
 def test_a_result_is_json_without_its_evidence():

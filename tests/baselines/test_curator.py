@@ -20,7 +20,7 @@ def test_a_curator_of_a_library_keeps_its_rows_wrapped_and_takes_no_instructions
     made = curator()
     with pytest.raises(PrivateRowsError):
         made._rows.open()
-    with pytest.raises(NotImplementedError, match="queries only"):
+    with pytest.raises(TypeError, match="queries only"):
         made._follow(None)
 
 

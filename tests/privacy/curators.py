@@ -143,7 +143,7 @@ def exchanged(X: pd.DataFrame, y: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]
 
 
 def curator_classes() -> set[type[Curator]]:
-    """Return every curator class of the package that can be made."""
+    """Return every curator class of the package."""
     for module in pkgutil.walk_packages(dprepro.__path__, "dprepro."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
@@ -151,6 +151,6 @@ def curator_classes() -> set[type[Curator]]:
     while waiting:
         for derived in waiting.pop().__subclasses__():
             waiting.append(derived)
-            if derived.__module__.startswith("dprepro.") and not derived.__abstractmethods__:
+            if derived.__module__.startswith("dprepro."):
                 found.add(derived)
     return found

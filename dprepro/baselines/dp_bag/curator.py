@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Instruction, Query, Release
+from dprepro.privacy.release import Curator, Query, Release
 from dprepro.privacy.uses import LaplaceUses
 
 STUDENT_ROWS = "features of the rows set aside for the student"
@@ -143,9 +142,6 @@ class BagCurator(Curator):
         answers = [self._uses.answer(k, exact, query) for k, exact in enumerate(counts)]
         value = np.array([answer.value for answer in answers])
         return self._announce(query, Release(value, answers[0].scale))
-
-    def _follow(self, instruction: Instruction) -> Any:
-        raise NotImplementedError("this curator answers queries only")
 
 
 def enter_votes(source: NoiseSource, rate: float, labels: int) -> LaplaceUses:

@@ -29,7 +29,7 @@ def build_tables(
     titles: Mapping[str, str] | None = None,
     tables: Collection[tuple[str, str]] | None = None,
 ) -> list[ResultTable]:
-    """Return a table for each printed one that we have results of, then one a metric for the rest.
+    """Return a table for each printed table that has results, then one for each metric of the rest.
 
     A printed table holds the results whose config answers to it. Results of a config that is not
     known stand in the first of `documents` that prints their dataset. What answers to nothing

@@ -153,5 +153,5 @@ def test_listeners_hear_the_votes():
         made = curator()
     release = made.votes(votes(), ASKED)
     assert heard == [(votes(), release)]
-    with pytest.raises(NotImplementedError, match="queries only"):
+    with pytest.raises(TypeError, match="queries only"):
         made._follow(None)

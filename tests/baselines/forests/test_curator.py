@@ -115,5 +115,5 @@ def test_listeners_hear_the_labels_of_all_leaves():
     assert heard == [(QUERY, release)]
     assert release.value.size == sum(tree.tree_.n_leaves for tree in grown.estimators_)
     assert set(release.value) <= {0.0, 1.0}
-    with pytest.raises(NotImplementedError, match="queries only"):
+    with pytest.raises(TypeError, match="queries only"):
         made._follow(None)

@@ -134,5 +134,5 @@ def test_listeners_hear_the_coefficients():
     release = made.fit(fitted, Coefficients.of(fitted))
     assert heard == [release]
     np.testing.assert_array_equal(release.value, np.append(fitted.coef_, fitted.intercept_)[None])
-    with pytest.raises(NotImplementedError, match="queries only"):
+    with pytest.raises(TypeError, match="queries only"):
         made._follow(None)
