@@ -56,9 +56,13 @@ def test_a_path_that_a_page_names_is_there(page):
     assert missing <= written
 
 
-def test_ci_builds_the_site():
-    assert re.search(r"^make docs$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    recipe = (ROOT / "Makefile").read_text().split("\ndocs: ")[1].split("\n\n")[0]
+def test_ci_calls_every_suite_and_builds_the_site():
+    makefile = (ROOT / "Makefile").read_text()
+    suites = set(re.findall(r"^([\w-]*test):", makefile, re.MULTILINE))
+    assert "test" in suites
+    calls = re.findall(r"^make (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert suites | {"lint", "docs"} <= {word for call in calls for word in call.split()}
+    recipe = makefile.split("\ndocs: ")[1].split("\n\n")[0]
     assert "mkdocs build" in recipe
     assert "--strict" in recipe
     assert "--quiet" not in recipe, "mkdocs counts no warning that --quiet hides"
