@@ -1,93 +1,18 @@
-"""The ledger: every noisy release of a fit, and an independent accountant that adds them up."""
+"""The ledger: every noisy release of a fit, and what they add up to."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-from dp_accounting import dp_event, rdp
-from dp_accounting.pld import common
-from dp_accounting.pld import privacy_loss_distribution as pld
-
+from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.entry import LedgerEntry
 from dprepro.privacy.sensitivity import Adjacency
-from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain, sampled_loss
 
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
-
-_ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
-"""Renyi orders, so dense that the best of them costs less than `TOLERANCE` too much."""
-
-Mechanism = Literal["gaussian", "laplace", "exponential", "cited"]
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """One kind of release.
-
-    Attributes
-    ----------
-    mechanism
-        "gaussian" or "laplace" noise or an "exponential" choice drawn here, or "cited": a library's
-        own mechanism, taken at its word to be `budget`-DP.
-    releases
-        What was released, in words.
-    sensitivity, norm
-        How far one release can move between neighbours, and in which norm. For an exponential
-        choice: how far the utility of any one candidate can move, or half the largest difference
-        between the moves of two (a constant added to all utilities changes no choice).
-    scale
-        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), or the s of
-        P(candidate) ~ exp(utility / s) (exponential); for "cited" as far as known, else 0.
-    uses
-        How many such releases one row can take part in, adaptively. Releases about disjoint sets
-        of rows count once (parallel composition).
-    budget
-        The (epsilon, delta) that all uses together keep by themselves.
-    replace_one
-        The sensitivity under replace-one; None where only group privacy is known, which doubles.
-    sampling
-        The probability with which a row takes part in one use, independently of all others and of
-        other uses (Poisson sampling); Gaussian noise only. The sample stays secret.
-    exchanged
-        Whether a sampled row is exchanged for another of the same sensitivity, not left out.
-    """
-
-    mechanism: Mechanism
-    releases: str
-    sensitivity: float
-    norm: str
-    scale: float
-    uses: int
-    budget: PrivacyBudget
-    replace_one: float | None = None
-    sampling: float = 1.0
-    exchanged: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", PrivacyBudget(*self.budget))  # of any pair
-
-    @property
-    def noise_multiplier(self) -> float:
-        """Scale over sensitivity."""
-        return self.scale / self.sensitivity
-
-    def under_replace_one(self) -> LedgerEntry:
-        """Return the entry with its sensitivity (and the budget, if cited) under replace-one."""
-        if self.sampling < 1:
-            # Twice the sensitivity would be far too much: the two rows are seldom sampled.
-            return replace(self, exchanged=True)
-        sensitivity = 2 * self.sensitivity if self.replace_one is None else self.replace_one
-        if self.mechanism != "cited":
-            return replace(self, sensitivity=sensitivity)
-        # (epsilon, delta) twice over: group privacy of two changes.
-        epsilon, delta = self.budget
-        doubled = PrivacyBudget(2 * epsilon, (1 + math.exp(epsilon)) * delta)
-        return replace(self, budget=doubled)
 
 
 @dataclass
@@ -170,11 +95,7 @@ class Ledger:
     def spent_epsilon(self, adjacency: Adjacency | None = None) -> float:
         """Return the spent epsilon: what the entries add up to at the stated delta.
 
-        `dp_accounting` composes the entries as privacy loss distributions, independently of the
-        formulas that calibrated them. There is one exception: the noise of sampled releases may
-        have been found by the same distributions, so tests compare it with a simulation. With
-        exponential choices the result is the smallest of three valid figures: the sum of pure
-        epsilons, privacy loss distributions, and Renyi DP with the bounded range of such choices.
+        `privacy.accountant` says how they are added up.
         The result does not include gaps, nor reads that epsilon does not cover.
 
         Parameters
@@ -190,13 +111,13 @@ class Ledger:
         """
         asked = self.adjacency if adjacency is None else Adjacency(adjacency)
         if asked is self.adjacency:
-            return _spent(tuple(self.entries), self.delta)
+            return spent_epsilon(tuple(self.entries), self.delta)
         if asked is not Adjacency.REPLACE_ONE:
             raise ValueError(
                 f"the ledger states {self.adjacency} neighbours, from which nothing follows for "
                 f"{asked}; ask for {self.adjacency} or {Adjacency.REPLACE_ONE}"
             )
-        return _spent(tuple(entry.under_replace_one() for entry in self.entries), self.delta)
+        return spent_epsilon(tuple(entry.under_replace_one() for entry in self.entries), self.delta)
 
     def summary(self) -> dict[str, Any]:
         """Return what a journal keeps of the ledger, JSON-able.
@@ -230,98 +151,3 @@ class Ledger:
 def _finite(epsilon: float) -> float | None:
     """Return epsilon rounded, None for infinity, which strict JSON lacks."""
     return round(epsilon, 6) if math.isfinite(epsilon) else None
-
-
-@lru_cache(maxsize=1024)
-def _spent(entries: tuple[LedgerEntry, ...], delta: float) -> float:
-    if not entries:
-        return 0.0
-    if any(entry.mechanism != "cited" and entry.scale <= 0 for entry in entries):
-        return math.inf
-    # Without a delta pure guarantees add up, and a Gaussian has none.
-    pure = sum(_pure_epsilon(entry) * entry.uses for entry in entries)
-    if delta == 0:
-        return pure
-    if all(entry.mechanism != "exponential" for entry in entries):
-        return _spent_by_losses(entries, delta)
-    return min(pure, _spent_by_losses(entries, delta), _spent_by_renyi(entries, delta))
-
-
-def _spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
-    # Adaptive Gaussians compose exactly into one with the squared multipliers added up; joining
-    # them first spares the discretisation error of thousands of convolutions.
-    mu = math.sqrt(
-        sum(e.uses / _plain_multiplier(e) ** 2 for e in entries if _is_plain_gaussian(e))
-    )
-    # Losses spread over mu^2 and more: at a fixed grain a huge mu would exhaust the memory.
-    rest = [entry for entry in entries if not _is_plain_gaussian(entry)]
-    sampled = [entry.noise_multiplier for entry in rest if entry.sampling < 1]
-    grain = max([GRAIN * max(1.0, mu), *map(loss_grain, sampled)])
-    losses = [_loss(entry, grain) for entry in rest]
-    if mu > 0:
-        losses.append(pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=grain))
-    total = losses[0]
-    for loss in losses[1:]:
-        total = total.compose(loss)
-    return float(total.get_epsilon_for_delta(delta))
-
-
-def _is_plain_gaussian(entry: LedgerEntry) -> bool:
-    if entry.mechanism != "gaussian":
-        return False
-    return entry.sampling >= 1 or entry.noise_multiplier < LITTLE_NOISE
-
-
-def _plain_multiplier(entry: LedgerEntry) -> float:
-    """Return the noise multiplier as if every row took part in every use."""
-    # A row that is surely there and becomes another moves the sum twice as far as one that leaves.
-    return entry.noise_multiplier / (2 if entry.exchanged else 1)
-
-
-def _spent_by_renyi(entries: tuple[LedgerEntry, ...], delta: float) -> float:
-    accountant = rdp.RdpAccountant(_ORDERS)
-    for entry in entries:
-        event = _renyi_event(entry)
-        if event is None:
-            return math.inf
-        accountant.compose(event, entry.uses)
-    return float(accountant.get_epsilon(delta))
-
-
-def _renyi_event(entry: LedgerEntry) -> dp_event.DpEvent | None:
-    if _is_plain_gaussian(entry):
-        return dp_event.GaussianDpEvent(_plain_multiplier(entry))
-    if entry.mechanism == "laplace":
-        return dp_event.LaplaceDpEvent(entry.noise_multiplier)
-    if entry.mechanism == "exponential":
-        # The loss of one choice lies in an interval of width eps: eps^2 / 8-zCDP.
-        return dp_event.ZCDpEvent(_pure_epsilon(entry) ** 2 / 8)
-    return None
-
-
-def _pure_epsilon(entry: LedgerEntry) -> float:
-    if entry.mechanism == "gaussian" or (entry.mechanism == "cited" and entry.budget[1] > 0):
-        return math.inf
-    if entry.mechanism == "cited":
-        return entry.budget[0]
-    # One utility up and another down: the exponential choice pays twice.
-    moves = 2 if entry.mechanism == "exponential" else 1
-    return moves / entry.noise_multiplier
-
-
-def _loss(entry: LedgerEntry, grain: float) -> pld.PrivacyLossDistribution:
-    if entry.mechanism == "laplace":
-        loss = pld.from_laplace_mechanism(
-            entry.noise_multiplier, value_discretization_interval=grain
-        )
-    elif entry.mechanism == "gaussian":
-        loss = sampled_loss(entry.noise_multiplier, entry.sampling, grain, entry.exchanged)
-    else:
-        epsilon, delta = entry.budget
-        if entry.mechanism == "exponential":
-            epsilon, delta = _pure_epsilon(entry), 0.0
-        loss = pld.from_privacy_parameters(
-            common.DifferentialPrivacyParameters(epsilon, delta),
-            value_discretization_interval=grain,
-        )
-    return loss.self_compose(entry.uses) if entry.uses > 1 else loss

@@ -8,51 +8,14 @@ import pytest
 from dp_accounting import (
     GaussianDpEvent,
     LaplaceDpEvent,
-    NeighboringRelation,
     SelfComposedDpEvent,
 )
 from dp_accounting.pld import PLDAccountant
-from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT
-from dprepro.privacy.subsampling import loss_grain
-
-
-def gaussian(scale, uses=1, sensitivity=1.0):
-    return LedgerEntry("gaussian", "a sum", sensitivity, "L2", scale, uses, (1.0, 1e-6))
-
-
-def laplace(scale, uses=1):
-    return LedgerEntry("laplace", "a sum", 1.0, "L1", scale, uses, (1.0, 0.0))
-
-
-def cited(epsilon, delta=0.0):
-    return LedgerEntry("cited", "a model", 1.0, "L2", 0.0, 1, (epsilon, delta))
-
-
-def exponential(scale, uses=1):
-    return LedgerEntry("exponential", "a choice", 1.0, "max", scale, uses, (1.0, 0.0))
-
-
-def ledger(*entries, epsilon=1.0, delta=1e-6):
-    return Ledger(epsilon, delta, ZERO_OUT, list(entries))
-
-
-def dp_ebm_ledger(composition, epsilon, features=14, epochs=300, delta=1e-6):
-    noise = calibrate_two_phases(
-        composition, epsilon, delta,
-        binning_queries=features, boosting_queries=features * epochs, binning_share=0.1,
-    )  # fmt: skip
-    return ledger(
-        gaussian(noise.binning, features),
-        gaussian(noise.boosting * 0.01, features * epochs, sensitivity=0.01),
-        epsilon=epsilon,
-        delta=delta,
-    )
+from tests.privacy.entries import cited, dp_ebm_ledger, exponential, gaussian, laplace, ledger
 
 
 @pytest.mark.parametrize(
@@ -137,22 +100,6 @@ def test_group_privacy_doubles_a_pure_epsilon():
     assert pure.spent_epsilon(REPLACE_ONE) == pytest.approx(2 * pure.spent_epsilon())
 
 
-@pytest.mark.parametrize("choices", [[], [exponential(1e6)]], ids=["losses", "and Renyi"])
-def test_where_sampling_is_left_out_an_exchanged_row_moves_a_sum_twice_as_far(choices):
-    """An upper bound on what sampling at 0.99 and so little noise spends, which one move is not."""
-    sampled = ledger(replace(gaussian(0.09), sampling=0.99), *choices)
-    one_move, two_moves = (epsilon_of(moves / 0.09, 1e-6) for moves in (1, 2))
-    assert sampled.spent_epsilon() == pytest.approx(one_move, rel=1e-3)
-    assert sampled.spent_epsilon(REPLACE_ONE) == pytest.approx(two_moves, rel=1e-3)
-    exact = from_gaussian_mechanism(
-        0.09,
-        sampling_prob=0.99,
-        value_discretization_interval=loss_grain(0.09),
-        neighboring_relation=NeighboringRelation.REPLACE_ONE,
-    )
-    assert one_move < exact.get_epsilon_for_delta(1e-6) < two_moves
-
-
 def test_an_empty_ledger_spends_nothing():
     assert ledger().spent_epsilon() == 0.0
 
@@ -183,33 +130,12 @@ def test_a_fixed_seed_is_an_unpaid_read_and_none_is_not():
     assert noted.unpaid == ["fixed seed: repeatable, never for release"]
 
 
-def test_summary_is_strict_json_and_carries_the_true_epsilon():
+def test_summary_is_strict_json_and_carries_the_spent_epsilon():
     entry = dp_ebm_ledger("gdp", 0.5)
     summary = json.loads(json.dumps(entry.summary(), allow_nan=False))
     assert summary["true_epsilon"] == pytest.approx(entry.spent_epsilon(), abs=1e-6)
     assert summary["holds"] is True
     assert [release["uses"] for release in summary["releases"]] == [14, 4200]
-
-
-def test_the_cells_of_losses_grow_with_mu_so_that_a_huge_epsilon_fits_into_memory(monkeypatch):
-    grains = []
-
-    def spy(deviation, value_discretization_interval):
-        grains.append(value_discretization_interval * deviation)
-        return from_gaussian_mechanism(
-            deviation, value_discretization_interval=value_discretization_interval
-        )
-
-    monkeypatch.setattr("dprepro.privacy.ledger.pld.from_gaussian_mechanism", spy)
-    assert dp_ebm_ledger("joint", 1e4).spent_epsilon() == pytest.approx(1e4, rel=1e-3)
-    # In units of mu: the losses then fill some mu / 1e-4 cells.
-    assert grains == [pytest.approx(1e-4)]
-
-
-def test_coarser_cells_still_tell_200_from_more():
-    fit = dp_ebm_ledger("joint", 200.0)
-    assert fit.spent_epsilon() == pytest.approx(200.0, abs=1e-6)
-    assert fit.within_budget
 
 
 def test_a_ledger_takes_the_text_of_a_relation_and_refuses_another():
@@ -226,12 +152,3 @@ def test_only_the_stated_relation_and_replace_one_follow_from_a_ledger():
         stated.spent_epsilon("add/remove-one")
     with pytest.raises(ValueError, match="ask for replace-one"):
         Ledger(1.0, 1e-6, REPLACE_ONE).spent_epsilon(ZERO_OUT)
-
-
-def test_an_entry_keeps_any_pair_as_a_budget():
-    entry = LedgerEntry("laplace", "a count", 1, "L1", scale=2, uses=2, budget=(1, 0))
-    assert isinstance(entry.budget, PrivacyBudget)
-    assert Ledger(2.0, 1e-6, ZERO_OUT, [entry]).budget == (2.0, 1e-6)
-    assert entry.under_replace_one().budget == entry.budget
-    cited = replace(entry, mechanism="cited").under_replace_one().budget
-    assert cited == PrivacyBudget(2, 0.0)

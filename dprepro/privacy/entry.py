@@ -1,0 +1,95 @@
+"""One kind of noisy release, as a ledger lists it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dprepro.privacy.budget import PrivacyBudget
+
+LARGEST_EXPONENT = 700.0
+"""exp of it is a float; exp of 710 is not."""
+
+Mechanism = Literal["gaussian", "laplace", "exponential", "cited"]
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One kind of release.
+
+    Attributes
+    ----------
+    mechanism
+        "gaussian" or "laplace" noise or an "exponential" choice drawn here, or "cited": a library's
+        own mechanism, taken at its word to be `budget`-DP.
+    releases
+        What was released, in words.
+    sensitivity, norm
+        How far one release can move between neighbours, and in which norm. For an exponential
+        choice: how far the utility of any one candidate can move, or half the largest difference
+        between the moves of two (a constant added to all utilities changes no choice).
+    scale
+        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), or the s of
+        P(candidate) ~ exp(utility / s) (exponential); for "cited" as far as known, else 0.
+    uses
+        How many such releases one row can take part in, adaptively. Releases about disjoint sets
+        of rows count once (parallel composition).
+    budget
+        The (epsilon, delta) that all uses together keep by themselves.
+    replace_one
+        The sensitivity under replace-one; None where only group privacy is known, which doubles.
+    sampling
+        The probability with which a row takes part in one use, independently of all others and of
+        other uses (Poisson sampling); Gaussian noise only. The sample stays secret.
+    exchanged
+        Whether a sampled row is exchanged for another of the same sensitivity, not left out.
+    """
+
+    mechanism: Mechanism
+    releases: str
+    sensitivity: float
+    norm: str
+    scale: float
+    uses: int
+    budget: PrivacyBudget
+    replace_one: float | None = None
+    sampling: float = 1.0
+    exchanged: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", PrivacyBudget(*self.budget))  # of any pair
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Scale over sensitivity."""
+        return self.scale / self.sensitivity
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The pure epsilon of one use; infinite where only an approximate guarantee is known."""
+        if self.mechanism == "gaussian" or (self.mechanism == "cited" and self.budget.delta > 0):
+            return math.inf
+        if self.mechanism == "cited":
+            return self.budget.epsilon
+        # One utility up and another down: the exponential choice pays twice.
+        moves = 2 if self.mechanism == "exponential" else 1
+        return moves / self.noise_multiplier
+
+    def under_replace_one(self) -> LedgerEntry:
+        """Return the entry with its sensitivity (and the budget, if cited) under replace-one."""
+        if self.sampling < 1:
+            # Twice the sensitivity would be far too much: the two rows are seldom sampled.
+            return replace(self, exchanged=True)
+        sensitivity = 2 * self.sensitivity if self.replace_one is None else self.replace_one
+        if self.mechanism != "cited":
+            return replace(self, sensitivity=sensitivity)
+        return replace(self, budget=_of_two_changes(self.budget))
+
+
+def _of_two_changes(budget: PrivacyBudget) -> PrivacyBudget:
+    """Return (2 epsilon, (1 + e^epsilon) delta), group privacy of two changes; delta at most 1."""
+    epsilon, delta = budget
+    if epsilon > LARGEST_EXPONENT:
+        return PrivacyBudget(2 * epsilon, 1.0 if delta > 0 else 0.0)
+    return PrivacyBudget(2 * epsilon, min(1.0, (1 + math.exp(epsilon)) * delta))
