@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +18,7 @@ from dprepro.config import config_names, load_experiments
 from dprepro.experiment.plan import plan
 
 ROOT = Path(__file__).resolve().parent.parent
+_ONLY_PYTHON = shutil.ignore_patterns("__pycache__", "*.csv", "*.yaml", "_configs", "_datasets")
 
 
 def _commands(group: click.Command, path: str = "dprepro") -> dict[str, click.Command]:
@@ -27,15 +31,46 @@ def _commands(group: click.Command, path: str = "dprepro") -> dict[str, click.Co
 COMMANDS = _commands(typer.main.get_command(app))
 
 
-def test_nothing_imports_upwards() -> None:
-    done = subprocess.run(
+def _lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [Path(sys.executable).parent / "lint-imports", "--no-cache"],
-        cwd=ROOT,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_nothing_imports_upwards() -> None:
+    done = _lint(ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_table_of_layers_is_the_one_that_imports_are_checked_against() -> None:
+    tomllib = pytest.importorskip("tomllib")  # of Python 3.11
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = settings["tool"]["importlinter"]["contracts"][0]
+    layers = [
+        (str(number), name)
+        for number, names in enumerate(contract["layers"], start=1)
+        for name in names.split(" | ")
+    ]
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| `dprepro/(\w+)(?:\.py)?` \|", text, re.MULTILINE)
+    assert rows == layers
+
+
+def test_a_module_that_no_layer_names_is_refused(tmp_path: Path) -> None:
+    """A new module beside the packages, and a new baseline."""
+    shutil.copytree(ROOT / "dprepro", tmp_path / "dprepro", ignore=_ONLY_PYTHON)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for place in ("elsewhere.py", "baselines/newcomer.py"):
+        (tmp_path / "dprepro" / place).write_text('"""A module of no layer."""\n')
+    done = _lint(tmp_path)
+    assert done.returncode != 0
+    assert "dprepro.elsewhere" in done.stdout
+    assert "dprepro.baselines.newcomer" in done.stdout
 
 
 @pytest.mark.parametrize("path", sorted(COMMANDS))

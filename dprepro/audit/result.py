@@ -24,6 +24,7 @@ from dprepro.privacy.audit import (
 )
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.unverified import UNVERIFIED
 
 # Among hundreds of thresholds the best one was lucky too. Asking for more confidence than in the
@@ -72,7 +73,7 @@ class Audited(ABC):
     subject: str
     task: str | None
     neighbours: str
-    adjacency: str
+    adjacency: Adjacency
     epsilon: float
     delta: float
     spent_epsilon: float

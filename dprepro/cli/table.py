@@ -85,7 +85,7 @@ def table(
     compare: Annotated[
         bool, typer.Option("--compare", help="Add the published numbers and our verdicts.")
     ] = False,
-    true_epsilon: Annotated[
+    spent_epsilon: Annotated[
         bool,
         typer.Option(
             "--true-epsilon",
@@ -110,7 +110,7 @@ def table(
     if metric is not None:
         find_metric(metric)
     widths, documents, found = tolerances(tolerance), select_documents(paper), read(results, config)
-    chosen = (names, metric, format, dataset, config, paper, compare, true_epsilon)
+    chosen = (names, metric, format, dataset, config, paper, compare, spent_epsilon)
     if not any(chosen):
         _print_index(found, documents, results)
         return
@@ -135,7 +135,7 @@ def table(
             )
             if shown not in tables
         ]
-    _write(tables, Style(compare, true_epsilon), format or TableFormat.RICH)
+    _write(tables, Style(compare, spent_epsilon), format or TableFormat.RICH)
 
 
 def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:

@@ -57,7 +57,7 @@ class Sensitivity:
         return Sensitivity(self.stated * factor, self.replace_one * factor)
 
 
-def histogram_sensitivity(adjacency: str) -> Sensitivity:
+def histogram_sensitivity(adjacency: Adjacency) -> Sensitivity:
     """Return the L2 sensitivity of a histogram's counts.
 
     A row lies in one cell: its coming or going moves one count by 1; an exchange moves two.
@@ -65,7 +65,7 @@ def histogram_sensitivity(adjacency: str) -> Sensitivity:
     return _by_adjacency(adjacency, 1.0, math.sqrt(2.0))
 
 
-def leaf_sum_sensitivity(adjacency: str, bound: float) -> Sensitivity:
+def leaf_sum_sensitivity(adjacency: Adjacency, bound: float) -> Sensitivity:
     """Return the L2 sensitivity of a step's sums of residuals over disjoint leaves.
 
     A row adds its residual r, |r| <= bound, to one leaf. An exchange moves two leaves by `bound`
@@ -74,6 +74,6 @@ def leaf_sum_sensitivity(adjacency: str, bound: float) -> Sensitivity:
     return _by_adjacency(adjacency, bound, 2.0 * bound)
 
 
-def _by_adjacency(adjacency: str, one_row: float, exchange: float) -> Sensitivity:
+def _by_adjacency(adjacency: Adjacency, one_row: float, exchange: float) -> Sensitivity:
     exchanged = Adjacency(adjacency) is Adjacency.REPLACE_ONE
     return Sensitivity(exchange if exchanged else one_row, exchange)

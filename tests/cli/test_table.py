@@ -170,7 +170,7 @@ def test_the_tolerance_can_be_overridden(results):
     assert verdicts == ["worse", "reproduced"]
 
 
-def test_metric_config_and_true_epsilon_choose_what_is_shown(results):
+def test_metric_config_and_spent_epsilon_choose_what_is_shown(results):
     assert "prices" not in table("--results", results, "--metric", "auc")
     assert "Adult" not in table("--results", results, "--config", "two")
     assert "ε 0.876" in table("--results", results, "--true-epsilon")

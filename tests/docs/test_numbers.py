@@ -80,7 +80,7 @@ def test_the_readme_says_what_the_code_of_lazybb_spends():
     kept = re.search(r"spends 0\.02 and reaches (\S+) \(5 trees", text)
     code = [c for c in cells("results", "lazybb-adult-code").values() if c.task.epsilon == 0.02]
     assert any(
-        rounds_to(c.mean("accuracy"), spent[1]) and rounds_to(c.true_epsilon or 0, spent[2])
+        rounds_to(c.mean("accuracy"), spent[1]) and rounds_to(c.spent_epsilon or 0, spent[2])
         for c in code
     )
     others = [

@@ -9,7 +9,7 @@ from dprepro.report.read.results import ResultCell, Results
 from tests.report.journals import cell, spread, task
 
 DOCUMENTS = list(load_documents().values())
-PLAIN, COMPARE, SPENT = Style(), Style(compare=True), Style(true_epsilon=True)
+PLAIN, COMPARE, SPENT = Style(), Style(compare=True), Style(spent_epsilon=True)
 
 
 def measured(mean, label="dp-ebm-gdp", epsilon=1.0, splits=25, **fields):

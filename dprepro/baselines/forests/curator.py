@@ -65,7 +65,7 @@ class LeafLabels(Query):
         Who counts as a neighbour.
     """
 
-    adjacency: str
+    adjacency: Adjacency
 
     @property
     def enforced(self) -> float:

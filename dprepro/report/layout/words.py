@@ -16,7 +16,7 @@ class Style:
     """What to show: published values and verdicts beside the measured, and the spent epsilon."""
 
     compare: bool = False
-    true_epsilon: bool = False
+    spent_epsilon: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def _standing(result: ResultCell | None, style: Style) -> Iterator[str]:
         yield "unverified"
     if result.is_tuned:
         yield "tuned"
-    if style.true_epsilon and result.true_epsilon is not None:
-        yield f"ε {result.true_epsilon:.3g}"
+    if style.spent_epsilon and result.spent_epsilon is not None:
+        yield f"ε {result.spent_epsilon:.3g}"
 
 
 def number(mean: float, sd: float | None, decimals: int) -> str:
@@ -127,7 +127,7 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
 
 
 def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[str]:
-    if style.true_epsilon and any(result.true_epsilon is not None for result in results):
+    if style.spent_epsilon and any(result.spent_epsilon is not None for result in results):
         yield "[ε ...]: the spent epsilon, which the releases of the ledger add up to."
     if any(result.is_unverified for result in results):
         yield (

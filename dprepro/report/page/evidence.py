@@ -125,7 +125,7 @@ def _audit(audit: Audit) -> Row:
     fields = (
         *(Cell(text or "") for text in (audit.subject, audit.task, audit.adjacency)),
         Cell(_bound(audit.lower_bound)),
-        Cell(_bound(audit.ledger_epsilon)),
+        Cell(_bound(audit.spent_epsilon)),
         Cell(f"{audit.epsilon:g}"),
         Cell(audit.verdict, tone="exceeded" if audit.is_exceeded else "within"),
         Cell(_basis(audit)),

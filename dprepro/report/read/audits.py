@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dprepro.errors import DpreproError
 
@@ -15,7 +15,8 @@ PATTERN = "audit*.json"
 class Audit(BaseModel):
     """One audited method or mechanism; fields as in `dprepro.audit.result.AuditResult`.
 
-    `ledger_epsilon` and `lower_bound` are None where infinite. An audit by many runs has `trials`;
+    `spent_epsilon`, which the files call ``ledger_epsilon``, and `lower_bound` are None where
+    infinite. An audit by many runs has `trials`;
     one by a single run has `guesses`, of which `correct` were right.
     """
 
@@ -27,7 +28,7 @@ class Audit(BaseModel):
     adjacency: str
     epsilon: float
     delta: float
-    ledger_epsilon: float | None
+    spent_epsilon: float | None = Field(validation_alias="ledger_epsilon")
     lower_bound: float | None
     confidence: float
     bound: str

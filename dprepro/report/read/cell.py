@@ -36,7 +36,7 @@ class ResultCell:
         The tables of those documents, as (document, table); empty where unknown.
     messages
         The distinct errors and reasons of failed and skipped splits.
-    true_epsilon
+    spent_epsilon
         The spent epsilon by the ledger (the largest over the splits), or
         None where the records hold none.
     keeps_ledger
@@ -59,7 +59,7 @@ class ResultCell:
     papers: frozenset[str] | None = None
     tables: frozenset[tuple[str, str]] = frozenset()
     messages: tuple[str, ...] = ()
-    true_epsilon: float | None = None
+    spent_epsilon: float | None = None
     keeps_ledger: bool = True
     metric: str = ""
     data: str = ""

@@ -108,7 +108,7 @@ def _cell(entries: Sequence[HeldRecord]) -> ResultCell:
         papers=_papers(entries),
         tables=frozenset().union(*(entry.tables for entry in entries)),
         messages=tuple(dict.fromkeys(r.message for r in ordered if r.message)),
-        true_epsilon=_true_epsilon(finished),
+        spent_epsilon=_spent_epsilon(finished),
         keeps_ledger=not any(record.is_unverified for record in finished),
         metric=next((e.plan.metric for e in entries if e.plan and e.plan.metric), ""),
         data=dataset_of(ordered[0].task, any(e.plan and e.plan.has_own_card for e in entries)),
@@ -120,7 +120,7 @@ def _papers(entries: Sequence[HeldRecord]) -> frozenset[str] | None:
     return frozenset().union(*known) if len(known) == len(entries) else None
 
 
-def _true_epsilon(records: Iterable[Record]) -> float | None:
+def _spent_epsilon(records: Iterable[Record]) -> float | None:
     """Return the largest spent epsilon; None unless every record of the cell states it."""
     spent = [None if r.is_unverified else (r.ledger or {}).get("true_epsilon") for r in records]
     known = [float(value) for value in spent if value is not None]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.journal import read_journal
@@ -25,7 +25,7 @@ _FIXED_SEED = "fixed seed"
 class LedgerSummary(BaseModel):
     """What a record keeps of a ledger; see `dprepro.privacy.ledger.Ledger.summary`.
 
-    An epsilon is None where it is infinite.
+    An epsilon is None where it is infinite. Files call `spent_epsilon` ``true_epsilon``.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -33,7 +33,7 @@ class LedgerSummary(BaseModel):
     epsilon: float | None = None
     delta: float = 0.0
     adjacency: str = ""
-    true_epsilon: float | None = None
+    spent_epsilon: float | None = Field(None, validation_alias="true_epsilon")
     replace_one_epsilon: float | None = None
     unpaid: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
@@ -226,7 +226,7 @@ def _levels(ledgers: Iterable[LedgerSummary]) -> Iterable[Level]:
     for ledger in ledgers:
         by_level.setdefault(ledger.epsilon or 0.0, []).append(ledger)
     for stated, same in sorted(by_level.items()):
-        spent = max(_finite_or_inf(ledger.true_epsilon) for ledger in same)
+        spent = max(_finite_or_inf(ledger.spent_epsilon) for ledger in same)
         exchanged = max(_finite_or_inf(ledger.replace_one_epsilon) for ledger in same)
         yield Level(stated, spent, exchanged)
 

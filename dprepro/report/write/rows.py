@@ -151,7 +151,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Fl
         "failed": result.failed,
         "skipped": result.skipped,
         "delta": result.task.delta if result.has_records else None,
-        "true_epsilon": result.true_epsilon,
+        "true_epsilon": result.spent_epsilon,
         "unverified": result.is_unverified,
         "tuned": result.is_tuned,
     }

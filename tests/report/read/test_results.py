@@ -150,13 +150,13 @@ def test_a_missing_journal_or_folder_says_what_to_do(tmp_path):
         ([None, None], None),
     ],
 )
-def test_the_true_epsilon_is_the_largest_if_all_records_state_it(tmp_path, ledgers, expected):
+def test_the_spent_epsilon_is_the_largest_if_all_records_state_it(tmp_path, ledgers, expected):
     lines = [
         replace(record, ledger=ledger)
         for record, ledger in zip(records(VALUES[:2]), ledgers, strict=True)
     ]
     write(tmp_path, "adult", lines)
-    assert one(tmp_path).true_epsilon == expected
+    assert one(tmp_path).spent_epsilon == expected
 
 
 grid = [

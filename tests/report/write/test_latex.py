@@ -38,7 +38,7 @@ KNOWN = {
     "textasciicircum",
     "textsuperscript",
 }
-STYLES = [Style(), Style(compare=True), Style(compare=True, true_epsilon=True)]
+STYLES = [Style(), Style(compare=True), Style(compare=True, spent_epsilon=True)]
 
 
 def tables(style):
