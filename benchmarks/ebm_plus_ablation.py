@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
+from replacing import replaced
 from sklearn.metrics import roc_auc_score
 
 from dprepro.data import load
@@ -37,17 +37,17 @@ DELTA = 1e-6
 
 
 @contextmanager
-def setting(*patches: Any) -> Iterator[None]:
+def setting(*replacements: Any) -> Iterator[None]:
     with ExitStack() as stack:
-        for patch in patches:
-            stack.enter_context(patch)
+        for replacement in replacements:
+            stack.enter_context(replacement)
         yield
 
 
 def of_both(attribute: str, value: float) -> list[Any]:
-    """Return patches of an attribute of both losses."""
+    """Return replacements of an attribute of both losses."""
     both = (losses.LogisticLoss, losses.SquaredLoss)
-    return [mock.patch.object(loss, attribute, value) for loss in both]
+    return [replaced(loss, attribute, value) for loss in both]
 
 
 def even_cells(feature: Any) -> np.ndarray:
@@ -110,7 +110,7 @@ def all_at_once(curator: Any, booster: Booster, number: int) -> None:
             function.values = before
             delaying.told[-1] = Move(function.feature, function.move(moved))
 
-    with mock.patch.object(algorithm, "step", damped):
+    with replaced(algorithm, "step", damped):
         whole_epoch(delaying, booster, number)
     for move in delaying.told:
         curator.tell(move)
@@ -128,49 +128,41 @@ initialise = Function.__post_init__
 Variant = Callable[[], Any]
 VARIANTS: dict[str, Variant] = {
     "whole": lambda: setting(),
-    "cells of equal width only": lambda: setting(
-        mock.patch.object(fine_grid, "grid_edges", even_cells)
-    ),
+    "cells of equal width only": lambda: setting(replaced(fine_grid, "grid_edges", even_cells)),
     "bins of n/32 rows": lambda: setting(
         *of_both("bin_deviations", np.inf),
-        mock.patch.object(fine_grid, "_COARSEST", 32),
+        replaced(fine_grid, "_COARSEST", 32),
     ),
     "cells without groups": lambda: setting(
-        mock.patch.object(curator, "exact_answers", lambda _, counts: counts.astype(float)),
-        mock.patch.object(algorithm, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
-        mock.patch.object(booster_module, "sum_deviations", ungrouped_deviations),
-        mock.patch.object(fine_grid, "sum_deviations", ungrouped_deviations),
-        mock.patch.object(fine_grid, "variance_steps", lambda cells: np.ones((cells, cells + 1))),
-        mock.patch.object(fine_grid, "MISSING_DEVIATION", 1.0),
+        replaced(curator, "exact_answers", lambda _, counts: counts.astype(float)),
+        replaced(algorithm, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
+        replaced(booster_module, "sum_deviations", ungrouped_deviations),
+        replaced(fine_grid, "sum_deviations", ungrouped_deviations),
+        replaced(fine_grid, "variance_steps", lambda cells: np.ones((cells, cells + 1))),
+        replaced(fine_grid, "MISSING_DEVIATION", 1.0),
     ),
     "1.6 % of mu^2 for bins": lambda: setting(*of_both("binning_share", 0.016)),
     "bins whatever the labels": lambda: setting(
-        mock.patch.object(losses, "_EXPECTED", 0.0),
-        mock.patch.object(losses, "_STANDING_OUT", 0.0),
+        replaced(losses, "_EXPECTED", 0.0),
+        replaced(losses, "_STANDING_OUT", 0.0),
     ),
-    "bins whatever their labels' noise": lambda: setting(
-        mock.patch.object(losses, "_STANDING_OUT", 0.0)
-    ),
-    "no jumps": lambda: setting(mock.patch.object(booster_module, "priors", without_jumps)),
-    "hardly any smoothing": lambda: setting(
-        mock.patch.object(booster_module, "priors", unsmoothed)
-    ),
+    "bins whatever their labels' noise": lambda: setting(replaced(losses, "_STANDING_OUT", 0.0)),
+    "no jumps": lambda: setting(replaced(booster_module, "priors", without_jumps)),
+    "hardly any smoothing": lambda: setting(replaced(booster_module, "priors", unsmoothed)),
     "no averaging": lambda: setting(
-        mock.patch.object(Function, "remember", forgetful),
+        replaced(Function, "remember", forgetful),
         *of_both("stride", 1.0),
     ),
-    "curvature as expected": lambda: setting(mock.patch.object(losses, "_CERTAIN", np.inf)),
-    "no rows astray": lambda: setting(mock.patch.object(booster_module, "_ASTRAY", 0.0)),
-    "even budget": lambda: setting(mock.patch.object(booster_module, "EVEN_SHARE", 1.0)),
-    "counts at face value": lambda: setting(
-        mock.patch.object(Function, "__post_init__", face_value)
-    ),
+    "curvature as expected": lambda: setting(replaced(losses, "_CERTAIN", np.inf)),
+    "no rows astray": lambda: setting(replaced(booster_module, "_ASTRAY", 0.0)),
+    "even budget": lambda: setting(replaced(booster_module, "EVEN_SHARE", 1.0)),
+    "counts at face value": lambda: setting(replaced(Function, "__post_init__", face_value)),
     "sensitivity 1, clipping at R/2": lambda: setting(
-        mock.patch.object(Booster, "largest_residual", return_value=1.0),
-        mock.patch.object(booster_module, "best_bound", return_value=0.5),
+        replaced(Booster, "largest_residual", lambda self: 1.0),
+        replaced(booster_module, "best_bound", lambda *arguments, **options: 0.5),
     ),
     "labels in whole steps": lambda: setting(*of_both("stride", 1.0)),
-    "all features at once": lambda: setting(mock.patch.object(algorithm, "epoch", all_at_once)),
+    "all features at once": lambda: setting(replaced(algorithm, "epoch", all_at_once)),
     "4 epochs": lambda: setting(),
     "64 epochs": lambda: setting(),
     "DP-EBM (GDP), public domain": lambda: setting(),

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest import mock
+
+from replacing import replaced
 
 import dprepro.ebm.curator
 
@@ -69,7 +70,7 @@ def _kernel_clock() -> Iterator[list[float]]:
         spent.append(time.process_time() - start)
         return result
 
-    with mock.patch.object(dprepro.ebm.curator, "boost", timed):
+    with replaced(dprepro.ebm.curator, "boost", timed):
         yield spent
 
 

@@ -98,6 +98,16 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     assert not heavy & set(done.stdout.split())
 
 
+@pytest.mark.parametrize("folder", ["dprepro", "benchmarks"])
+def test_mocks_are_for_tests(folder: str) -> None:
+    users = [
+        path.name
+        for path in (ROOT / folder).rglob("*.py")
+        if "mock" in path.read_text(encoding="utf-8")
+    ]
+    assert not users
+
+
 def test_tests_mirror_the_package() -> None:
     sources = {
         path.relative_to(ROOT / "dprepro")
