@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from dprepro.cli import app
 from dprepro.config import load_config
 from dprepro.data import identity, load
 from dprepro.data.card import load_card
@@ -22,6 +20,7 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.run import Options, look_ahead
 from dprepro.privacy import mechanisms
 from dprepro.privacy.ledger import Ledger
+from tests.commands import dprepro
 from tests.data.conftest import Reply, Server, server
 from tests.in_process import in_process
 from tests.private_table import ROWS, SEED, Row, csv_of, rows_of, write_table
@@ -33,14 +32,6 @@ TASKS = ("binary", "regression")
 # What the ledgers of additive models list: noisy histograms (and the bins that follow from them),
 # and noisy sums of residuals (and the functions that follow from them).
 RELEASED = {"labels", "missing_bin", "cuts", "groups", "counts", "values", "noise"}
-
-
-def dprepro(*arguments: object) -> str:
-    outcome = CliRunner().invoke(app, list(map(str, arguments)))
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.output
 
 
 def fit(config: Path, method: str, *options: object) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.audit.case import OneRunCase
-from dprepro.audit.result import Audited, AuditVerdict, is_gaussian, reasons, rounded
+from dprepro.audit.result import Audited, AuditVerdict, audited_by, is_gaussian, rounded
 from dprepro.privacy.audit import (
     CONFIDENCE,
     Guesses,
@@ -79,14 +79,7 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
     guessed = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     correct = int(right[guessed].sum())
     return OneRunResult(
-        subject=case.subject,
-        task=case.task,
-        neighbours=case.neighbours,
-        adjacency=ledger.adjacency,
-        epsilon=ledger.epsilon,
-        delta=ledger.delta,
-        spent_epsilon=ledger.spent_epsilon(),
-        gaps=reasons(ledger),
+        **audited_by(case, ledger),
         canaries=case.canaries,
         guesses=guesses,
         correct=correct,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case
+from dprepro.audit.case import Case, OneRunCase
 from dprepro.audit.distinguisher import Bound, learn
 from dprepro.audit.trials import run_trials
 from dprepro.errors import DpreproError
@@ -171,14 +171,7 @@ def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) ->
     guesses = rule.judge(held_out.outputs, held_out.present)
     found = float(bound_for(gaussian, ledger.delta, CONFIDENCE)(guesses, rule.form))
     return AuditResult(
-        subject=case.subject,
-        task=case.task,
-        neighbours=case.neighbours,
-        adjacency=ledger.adjacency,
-        epsilon=ledger.epsilon,
-        delta=ledger.delta,
-        spent_epsilon=ledger.spent_epsilon(),
-        gaps=reasons(ledger),
+        **audited_by(case, ledger),
         bound="GDP" if gaussian else "(epsilon, delta)",
         lower_bound=epsilon_of(found, ledger.delta) if gaussian else max(0.0, found),
         confidence=CONFIDENCE,
@@ -191,6 +184,20 @@ def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) ->
 def is_gaussian(ledger: Ledger) -> bool:
     """Whether every release is plain Gaussian, so that mu-GDP is what is claimed."""
     return all(entry.mechanism == "gaussian" and entry.sampling >= 1 for entry in ledger.entries)
+
+
+def audited_by(case: Case | OneRunCase, ledger: Ledger) -> dict[str, Any]:
+    """Return the fields of `Audited`, by name."""
+    return {
+        "subject": case.subject,
+        "task": case.task,
+        "neighbours": case.neighbours,
+        "adjacency": ledger.adjacency,
+        "epsilon": ledger.epsilon,
+        "delta": ledger.delta,
+        "spent_epsilon": ledger.spent_epsilon(),
+        "gaps": reasons(ledger),
+    }
 
 
 def reasons(ledger: Ledger) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.record import Task
 from dprepro.inspect.origin import trained_on
 from dprepro.privacy.ledger import Ledger
+from tests.commands import dprepro
 from tests.conftest import ROOT
 from tests.lab import Lab, lab
 from tests.report.journals import task
@@ -22,14 +23,6 @@ from tests.report.journals import task
 __all__ = ["lab"]
 
 METHODS = [{"method": "dp-ebm-gdp", "params": {"n_epochs": 20}}, "logistic"]
-
-
-def dprepro(*arguments: object) -> str:
-    outcome = CliRunner().invoke(app, list(map(str, arguments)))
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 @pytest.fixture

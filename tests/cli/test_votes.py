@@ -5,19 +5,12 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.errors import DpreproError
+from tests.commands import dprepro
 from tests.lab import Lab, lab
 
 __all__ = ["lab"]
 
 METHODS = [{"method": "lazybb-1r", "params": {"rounds": 3}}, "boosted-topdown"]
-
-
-def dprepro(*arguments: object) -> str:
-    outcome = CliRunner().invoke(app, list(map(str, arguments)))
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 def test_a_vote_is_shown_with_features_and_accuracy(lab: Lab) -> None:

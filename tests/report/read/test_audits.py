@@ -16,6 +16,7 @@ def test_our_own_audits_are_read():
     assert len(many) + len(once) == len(audits)
     written = json.loads((RESULTS / "audit.json").read_text())
     assert [audit.lower_bound for audit in many] == [entry["lower_bound"] for entry in written]
+    assert [audit.spent_epsilon for audit in many] == [entry["ledger_epsilon"] for entry in written]
     exceeded = {audit.subject for audit in many if audit.is_exceeded}
     assert "dp-linear" in exceeded
     assert "dp-ebm-sound" not in exceeded

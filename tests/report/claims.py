@@ -1,0 +1,19 @@
+"""A claim of the first paper: not run, and one that does not hold."""
+
+from dataclasses import replace
+
+from dprepro.published.document import load_documents
+from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.claims import Finding, Outcome
+from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.results import Results
+
+PAPER = load_documents()["dp-ebm-2021"]
+REPORT = check_documents([PAPER], Results(()), [], tolerances())
+NOT_RUN = next(found for found in REPORT.claims if found.claim.name == "best-in-all")
+FAILED = replace(
+    NOT_RUN,
+    outcome=Outcome.FAILS,
+    published=Finding(True, {}, "best in 35 of 35 settings"),
+    measured=Finding(False, {}, "best in 34 of 35 settings; behind on pol at ε=0.5"),
+)
