@@ -9,27 +9,29 @@ import numpy as np
 
 from dprepro.dpboost.curator import AddTree, DPBoostCurator, LeafQuery, SplitQuery, Start
 from dprepro.dpboost.sensitivity import GAIN, leaf_clip, leaf_sensitivity
-from dprepro.dpboost.tree import Plan, Tree
+from dprepro.dpboost.tree import Hyperparameters, Tree
 from dprepro.dpboost.variants import Variant
 
 
-def boost(curator: DPBoostCurator, start: float, plan: Plan, variant: Variant) -> list[Tree]:
+def boost(
+    curator: DPBoostCurator, start: float, params: Hyperparameters, variant: Variant
+) -> list[Tree]:
     """Fit `n_trees` trees to the squared loss (F - y)^2 / 2, one after the other.
 
     `start` is the score from which all rows start.
     """
     curator.tell(Start(start))
     units = leaf_sensitivity(
-        plan.learning_rate, plan.ridge, np.arange(plan.n_trees) % plan.trees_per_ensemble
+        params.learning_rate, params.ridge, np.arange(params.n_trees) % params.trees_per_ensemble
     )
     trees = []
-    for t in range(plan.n_trees):
+    for t in range(params.n_trees):
         feature, cut, left = curator.splits(split_query(variant)).value
         values = np.zeros(feature.size)
         leaves = np.flatnonzero(feature < 0)
         if variant.complete or leaves.size > 1:
-            query = leaf_query(t, float(units[t]), plan, variant)
-            values[leaves] = plan.learning_rate * curator.leaf_values(query).value
+            query = leaf_query(t, float(units[t]), params, variant)
+            values[leaves] = params.learning_rate * curator.leaf_values(query).value
         trees.append(Tree(feature, cut, left, values))
         curator.tell(AddTree(trees[-1]))
     return trees
@@ -42,10 +44,10 @@ def split_query(variant: Variant) -> SplitQuery:
     )
 
 
-def leaf_query(t: int, unit: float, plan: Plan, variant: Variant) -> LeafQuery:
+def leaf_query(t: int, unit: float, params: Hyperparameters, variant: Variant) -> LeafQuery:
     """Return the query for the leaves of tree `t`, whose sensitivity is `unit`."""
     return LeafQuery(
-        unit, 1.0, bound=1 + variant.tolerance, ridge=plan.ridge,
-        clip=float(leaf_clip(plan.learning_rate, t % plan.trees_per_ensemble)),
+        unit, 1.0, bound=1 + variant.tolerance, ridge=params.ridge,
+        clip=float(leaf_clip(params.learning_rate, t % params.trees_per_ensemble)),
         independent=variant.subsets.independent, gap=variant.leaf_gap,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed
 from dprepro.dpboost.kernel import grow
 from dprepro.dpboost.sensitivity import GAIN
 from dprepro.dpboost.subsets import Subsets, expected_shares
-from dprepro.dpboost.tree import Plan, Tree, max_leaves
+from dprepro.dpboost.tree import Hyperparameters, Tree, max_leaves
 from dprepro.dpboost.variants import BIN_EDGES, Variant
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
@@ -156,20 +156,20 @@ class DPBoostCurator(Curator):
         domain: Domain,
         target_range: tuple[float, float],
         max_bins: int,
-        plan: Plan,
+        params: Hyperparameters,
         variant: Variant,
         ledger: Ledger,
         seed: int | None,
     ) -> None:
         super().__init__(ledger, seed)
         rows = private.open()
-        self._plan, self._variant = plan, variant
+        self._params, self._variant = params, variant
         self.bins, codes = self._bin(rows, domain, max_bins)
         self._bin_starts = np.cumsum([0, *(b.n_bins for b in self.bins)], dtype=np.int64)
         targets = _scaled(rows.targets, *target_range)
         self._exact = Private(ExactRows(codes, targets, np.zeros(targets.size)))
         self._enter_mechanisms()
-        self._shares = expected_shares(plan.learning_rate, plan.trees_per_ensemble)
+        self._shares = expected_shares(params.learning_rate, params.trees_per_ensemble)
         self._grown, self._answered = 0, True
 
     def _enter_mechanisms(self) -> None:
@@ -178,22 +178,22 @@ class DPBoostCurator(Curator):
         The nodes of one level and the trees of one ensemble hold disjoint rows: a row takes part in
         `max_depth` splits and one leaf an ensemble (Li et al. 2020, sections 4.2 and 4.3).
         """
-        plan, variant = self._plan, self._variant
-        leaves, ensembles = max_leaves(plan, variant), plan.n_ensembles
+        params, variant = self._params, self._variant
+        leaves, ensembles = max_leaves(params, variant), params.n_ensembles
         self._choices = ExponentialUses(
             self._source,
-            (plan.n_trees, 2 * leaves - 1),
+            (params.n_trees, 2 * leaves - 1),
             use_axes=1,
             releases="feature and cut of each split, by its gain",
-            epsilon=variant.split_share * plan.epsilon / (ensembles * plan.max_depth),
+            epsilon=variant.split_share * params.epsilon / (ensembles * params.max_depth),
             sensitivity=GAIN,
-            uses=ensembles * plan.max_depth,
+            uses=ensembles * params.max_depth,
         )
         self._leaves = LaplaceUses(
             self._source,
-            (plan.n_trees, leaves),
+            (params.n_trees, leaves),
             releases="value of each leaf, in units of its tree's sensitivity",
-            epsilon=plan.epsilon / (2 * ensembles),
+            epsilon=params.epsilon / (2 * ensembles),
             sensitivity=1.0,
             uses=ensembles,
         )
@@ -218,7 +218,7 @@ class DPBoostCurator(Curator):
         rows = self._next_rows(exact, query.bound)
         feature, cut, left, sums, counts = grow(
             exact.codes[rows], exact.gradients()[rows], self._bin_starts, uniforms, scale,
-            self._plan.ridge, self._plan.max_depth, max_leaves(self._plan, self._variant),
+            self._params.ridge, self._params.max_depth, max_leaves(self._params, self._variant),
             0 if query.complete else self._variant.min_rows, query.complete,
         )  # fmt: skip
         is_leaf = feature < 0
@@ -246,7 +246,7 @@ class DPBoostCurator(Curator):
 
     def _next_rows(self, exact: ExactRows, bound: float) -> np.ndarray:
         """Draw the rows of the next tree: of an ensemble, each row trains one tree at most."""
-        if self._grown % self._plan.trees_per_ensemble == 0:
+        if self._grown % self._params.trees_per_ensemble == 0:
             exact.subsets = self._variant.subsets(
                 self._source.generator, exact.targets.size, self._shares
             )

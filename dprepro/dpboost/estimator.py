@@ -14,7 +14,7 @@ from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import MAX_BINS, FeatureCuts, as_numbers
 from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.dpboost.tree import Plan, Tree
+from dprepro.dpboost.tree import Hyperparameters, Tree
 from dprepro.dpboost.variants import VARIANTS, Variant
 from dprepro.estimators.inputs import (
     Rows,
@@ -68,7 +68,7 @@ class _DPBoost(BaseEstimator):
     ) -> None:
         """Boost the rows, whose targets are clipped to `target_range`."""
         variant = VARIANTS[self.variant]
-        plan = Plan(
+        params = Hyperparameters(
             epsilon=self.epsilon,
             n_trees=self.n_trees,
             trees_per_ensemble=self.trees_per_ensemble,
@@ -79,12 +79,12 @@ class _DPBoost(BaseEstimator):
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain, variant)
         curator = DPBoostCurator(
-            private, domain, target_range, self.max_bins, plan, variant, self.ledger_,
+            private, domain, target_range, self.max_bins, params, variant, self.ledger_,
             self.random_state,
         )  # fmt: skip
         self.bins_ = curator.bins
         self.start_ = self._start(curator)
-        self.trees_ = boost(curator, self.start_, plan, variant)
+        self.trees_ = boost(curator, self.start_, params, variant)
 
     def _start(self, curator: DPBoostCurator) -> float:
         """Return the score from which all rows start: the middle of the range."""

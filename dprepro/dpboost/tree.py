@@ -35,8 +35,8 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The size of the model and its budget; see `DPBoostClassifier` for the fields."""
+class Hyperparameters:
+    """The size of the model and its budget, all public; see `DPBoostClassifier` for the fields."""
 
     epsilon: float
     n_trees: int
@@ -51,6 +51,6 @@ class Plan:
         return math.ceil(self.n_trees / self.trees_per_ensemble)
 
 
-def max_leaves(plan: Plan, variant: Variant) -> int:
+def max_leaves(params: Hyperparameters, variant: Variant) -> int:
     """Return the most leaves that a tree can have."""
-    return 2**plan.max_depth if variant.complete else variant.max_leaves
+    return 2**params.max_depth if variant.complete else variant.max_leaves

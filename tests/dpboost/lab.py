@@ -5,18 +5,18 @@ import pandas as pd
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.dpboost.tree import Plan
+from dprepro.dpboost.tree import Hyperparameters
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 
 
-def plan(**changes):
+def params(**changes):
     settings = {
         "epsilon": 2.0, "n_trees": 50, "trees_per_ensemble": 50, "learning_rate": 0.1,
         "max_depth": 6, "ridge": 0.1,
     }  # fmt: skip
-    return Plan(**settings | changes)
+    return Hyperparameters(**settings | changes)
 
 
 def problem(n=4000, seed=0, bins=(8, 8)):
@@ -34,7 +34,7 @@ def curator(variant, codes, targets, settings=None, seed=0, bins=(8, 8), **ledge
         NumericFeature(name, -0.5, b - 0.5) if b > 1 else NumericFeature(name, 0.0, 0.0)
         for name, b in zip("ab", bins, strict=True)
     )
-    settings = settings or plan()
+    settings = settings or params()
     book = Ledger(
         **{"epsilon": settings.epsilon, "delta": 0.0, "adjacency": variant.adjacency,
            "gaps": list(variant.gaps)} | ledger

@@ -8,14 +8,14 @@ import pytest
 from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.subsets import IndependentRows
 from dprepro.dpboost.variants import AS_PUBLISHED, SOUND
-from tests.dpboost.lab import curator, encoded, plan, problem
+from tests.dpboost.lab import curator, encoded, params, problem
 
 VARIANTS = pytest.mark.parametrize("variant", [AS_PUBLISHED, SOUND], ids=["as-published", "sound"])
 
 
 def fit(variant, seed=0, n=4000, start=0.0, **changes):
     codes, targets = problem(n)
-    settings = plan(**changes)
+    settings = params(**changes)
     made = curator(variant, codes, targets, settings, seed)
     trees = boost(made, start, settings, variant)
     scores = np.full(n, start)
@@ -110,7 +110,7 @@ def test_sound_trees_are_complete_and_every_leaf_is_noised(n):
 
 def test_a_sound_tree_without_any_cut_is_one_noisy_leaf():
     codes, targets = np.zeros((100, 2)), np.linspace(-1, 1, 100)
-    trees = boost(curator(SOUND, codes, targets, bins=(1, 1)), 0.0, plan(), SOUND)
+    trees = boost(curator(SOUND, codes, targets, bins=(1, 1)), 0.0, params(), SOUND)
     assert all(tree.feature.tolist() == [-1] and tree.value[0] != 0 for tree in trees)
 
 
@@ -127,7 +127,7 @@ def test_trees_hold_nothing_exact(variant):
 def test_prediction_noise_has_the_size_that_theory_gives():
     """Without rows every tree is pure noise: variance sum of 2 (eta b_k)^2 over the trees."""
     codes, targets = np.zeros((0, 2)), np.zeros(0)
-    settings, at_one_row = plan(epsilon=4.0), np.zeros((300, 1))
+    settings, at_one_row = params(epsilon=4.0), np.zeros((300, 1))
     for seed, score in enumerate(at_one_row):
         made = curator(SOUND, codes, targets, settings, seed)
         for tree in boost(made, 0.0, settings, SOUND):

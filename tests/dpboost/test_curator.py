@@ -24,14 +24,14 @@ from dprepro.dpboost.variants import (
 )
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.release import BudgetError, SensitivityError, listening
-from tests.dpboost.lab import curator, plan, problem
+from tests.dpboost.lab import curator, params, problem
 
 VARIANTS = pytest.mark.parametrize("variant", [AS_PUBLISHED, SOUND], ids=["as-published", "sound"])
 
 
 def leaves_of(made, variant=SOUND, t=0, settings=None, **changes):
     """Return the noisy leaf values of the next tree."""
-    settings = settings or plan()
+    settings = settings or params()
     made.splits(split_query(variant))
     position = t % settings.trees_per_ensemble
     unit = leaf_sensitivity(settings.learning_rate, settings.ridge, position)
@@ -82,7 +82,7 @@ def test_no_row_moves_a_gain_or_a_leaf_by_more_than_is_enforced(bound, ridge):
 def test_rows_with_gradients_beyond_the_bound_take_no_part():
     codes, targets = problem(400)
     targets[:] = -1.0
-    made = curator(SOUND, codes, targets, plan(epsilon=1e9))
+    made = curator(SOUND, codes, targets, params(epsilon=1e9))
     made.tell(Start(0.5))  # gradients of 1.5
     np.testing.assert_allclose(leaves_of(made), 0.0, atol=1e-6)
 
@@ -108,7 +108,7 @@ def test_a_query_that_charges_less_than_it_enforces_cannot_be_built():
 
 @pytest.mark.parametrize("learning_rate", np.random.default_rng(0).random(20))
 def test_every_tree_charges_what_its_clip_enforces(learning_rate):
-    settings = plan(learning_rate=float(learning_rate))
+    settings = params(learning_rate=float(learning_rate))
     units = leaf_sensitivity(learning_rate, 0.1, np.arange(50))
     for t, unit in enumerate(units):
         assert leaf_query(t, float(unit), settings, SOUND).enforced == pytest.approx(unit, 1e-12)
@@ -171,7 +171,7 @@ def test_planted_faults_of_the_noise_are_caught(fault, monkeypatch):
 
 
 def test_leaf_noise_has_the_scale_of_its_tree():
-    settings = plan(epsilon=1.5, n_trees=100, max_depth=10)
+    settings = params(epsilon=1.5, n_trees=100, max_depth=10)
     made = curator(SOUND, np.zeros((0, 2)), np.zeros(0), settings)
     for t in range(60):
         values = leaves_of(made, t=t, settings=settings)
@@ -183,7 +183,7 @@ def test_leaf_noise_has_the_scale_of_its_tree():
 @VARIANTS
 def test_split_probabilities_are_those_of_the_documents(variant):
     """Exponent epsilon gain / 72 in the paper, / 144 in the code (one ensemble, depth 6)."""
-    release = curator(variant, *problem(), plan(epsilon=1.0)).splits(split_query(variant))
+    release = curator(variant, *problem(), params(epsilon=1.0)).splits(split_query(variant))
     assert release.scale == pytest.approx(144 if variant is AS_PUBLISHED else 72)
 
 
@@ -195,7 +195,7 @@ def test_split_probabilities_are_those_of_the_documents(variant):
 def test_the_ledger_adds_up_to_the_share_of_epsilon_that_a_path_spends(
     variant, n_trees, per_ensemble
 ):
-    settings = plan(n_trees=n_trees, trees_per_ensemble=per_ensemble)
+    settings = params(n_trees=n_trees, trees_per_ensemble=per_ensemble)
     ledger = curator(variant, *problem(), settings)._source.ledger
     splits, leaves = ledger.entries
     ensembles = -(-n_trees // per_ensemble)
@@ -213,7 +213,7 @@ def test_composition_forgotten_is_refused():
 
 
 def test_no_tree_is_grown_and_no_leaf_answered_twice():
-    settings = plan(n_trees=2, trees_per_ensemble=1)
+    settings = params(n_trees=2, trees_per_ensemble=1)
     made = curator(SOUND, *problem(), settings)
     leaves_of(made, settings=settings)
     query = leaf_query(0, float(leaf_sensitivity(0.1, 0.1, 0)), settings, SOUND)
@@ -238,7 +238,7 @@ def test_each_row_trains_one_tree_of_an_ensemble_at_most(monkeypatch):
             taken.append(rows)
             return rows
 
-    settings = plan(n_trees=20, trees_per_ensemble=10)
+    settings = params(n_trees=20, trees_per_ensemble=10)
     variant = dataclasses.replace(SOUND, subsets=Watched)
     boost(curator(variant, *problem(), settings), 0.0, settings, variant)
     for ensemble in (taken[:10], taken[10:]):
@@ -259,7 +259,7 @@ def test_listeners_hear_splits_leaves_and_trees():
         def told(self, instruction):
             heard.append(type(instruction))
 
-    settings = plan(n_trees=2)
+    settings = params(n_trees=2)
     with listening(Listener()):
         made = curator(SOUND, *problem(), settings)
     boost(made, 0.0, settings, SOUND)

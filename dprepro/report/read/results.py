@@ -10,7 +10,7 @@ from pathlib import Path
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.journal import read_journal
 from dprepro.report.read.cell import ResultCell
-from dprepro.report.read.merging import HeldJournal, HeldRecord, merge, told_apart
+from dprepro.report.read.held import HeldJournal, HeldRecord, make_cell, told_apart
 from dprepro.report.read.plans import JournalPlan, current, planned_splits, settings
 
 __all__ = ["JournalPlan", "ResultCell", "Results", "journal_paths", "read_results"]
@@ -121,11 +121,11 @@ def read_results(
 
 
 def _assemble(journals: Sequence[HeldJournal]) -> Results:
-    merged: dict[str, list[HeldRecord]] = defaultdict(list)
+    by_settings: dict[str, list[HeldRecord]] = defaultdict(list)
     for journal in journals:
         for entry in journal.entries:
-            merged[settings(entry.record.task)].append(entry)
-    cells = [merge(entries) for entries in merged.values()]
+            by_settings[settings(entry.record.task)].append(entry)
+    cells = [make_cell(entries) for entries in by_settings.values()]
     planned = [cell for journal in journals for cell in journal.planned()]
     named = told_apart([*cells, *planned])
     return Results(

@@ -1,4 +1,4 @@
-"""Cells made of the records of one journal or several."""
+"""Records as journals hold them, and cells made of the records of one journal or several."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class HeldJournal:
         )
 
 
-def merge(entries: Sequence[HeldRecord]) -> ResultCell:
+def make_cell(entries: Sequence[HeldRecord]) -> ResultCell:
     """Make a cell; of several journals, with what each of them holds."""
     cell = _cell(entries)
     if len(cell.journals) == 1:
