@@ -9,12 +9,12 @@ import numpy as np
 
 from dprepro.dpboost.curator import AddTree, DPBoostCurator, LeafQuery, SplitQuery, Start
 from dprepro.dpboost.sensitivity import GAIN, leaf_clip, leaf_sensitivity
-from dprepro.dpboost.tree import Hyperparameters, Tree
+from dprepro.dpboost.tree import FitSettings, Tree
 from dprepro.dpboost.variants import Variant
 
 
 def boost(
-    curator: DPBoostCurator, start: float, params: Hyperparameters, variant: Variant
+    curator: DPBoostCurator, start: float, params: FitSettings, variant: Variant
 ) -> list[Tree]:
     """Fit `n_trees` trees to the squared loss (F - y)^2 / 2, one after the other.
 
@@ -44,7 +44,7 @@ def split_query(variant: Variant) -> SplitQuery:
     )
 
 
-def leaf_query(t: int, unit: float, params: Hyperparameters, variant: Variant) -> LeafQuery:
+def leaf_query(t: int, unit: float, params: FitSettings, variant: Variant) -> LeafQuery:
     """Return the query for the leaves of tree `t`, whose sensitivity is `unit`."""
     return LeafQuery(
         unit, 1.0, bound=1 + variant.tolerance, ridge=params.ridge,

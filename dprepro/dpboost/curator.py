@@ -12,7 +12,7 @@ from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed
 from dprepro.dpboost.kernel import grow
 from dprepro.dpboost.sensitivity import GAIN
 from dprepro.dpboost.subsets import Subsets, expected_shares
-from dprepro.dpboost.tree import Hyperparameters, Tree, max_leaves
+from dprepro.dpboost.tree import FitSettings, Tree, max_leaves
 from dprepro.dpboost.variants import BIN_EDGES, Variant
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
@@ -156,7 +156,7 @@ class DPBoostCurator(Curator):
         domain: Domain,
         target_range: tuple[float, float],
         max_bins: int,
-        params: Hyperparameters,
+        params: FitSettings,
         variant: Variant,
         ledger: Ledger,
         seed: int | None,

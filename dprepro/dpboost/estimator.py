@@ -14,7 +14,7 @@ from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import MAX_BINS, FeatureCuts, as_numbers
 from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.dpboost.tree import Hyperparameters, Tree
+from dprepro.dpboost.tree import FitSettings, Tree
 from dprepro.dpboost.variants import VARIANTS, Variant
 from dprepro.estimators.inputs import (
     Rows,
@@ -68,7 +68,7 @@ class _DPBoost(BaseEstimator):
     ) -> None:
         """Boost the rows, whose targets are clipped to `target_range`."""
         variant = VARIANTS[self.variant]
-        params = Hyperparameters(
+        params = FitSettings(
             epsilon=self.epsilon,
             n_trees=self.n_trees,
             trees_per_ensemble=self.trees_per_ensemble,

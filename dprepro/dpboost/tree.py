@@ -35,7 +35,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Hyperparameters:
+class FitSettings:
     """The size of the model and its budget, all public; see `DPBoostClassifier` for the fields."""
 
     epsilon: float
@@ -51,6 +51,6 @@ class Hyperparameters:
         return math.ceil(self.n_trees / self.trees_per_ensemble)
 
 
-def max_leaves(params: Hyperparameters, variant: Variant) -> int:
+def max_leaves(params: FitSettings, variant: Variant) -> int:
     """Return the most leaves that a tree can have."""
     return 2**params.max_depth if variant.complete else variant.max_leaves

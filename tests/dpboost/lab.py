@@ -5,7 +5,7 @@ import pandas as pd
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.dpboost.tree import Hyperparameters
+from dprepro.dpboost.tree import FitSettings
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
@@ -16,7 +16,7 @@ def params(**changes):
         "epsilon": 2.0, "n_trees": 50, "trees_per_ensemble": 50, "learning_rate": 0.1,
         "max_depth": 6, "ridge": 0.1,
     }  # fmt: skip
-    return Hyperparameters(**settings | changes)
+    return FitSettings(**settings | changes)
 
 
 def problem(n=4000, seed=0, bins=(8, 8)):
