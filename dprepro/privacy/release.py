@@ -54,6 +54,27 @@ class Release:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """An exact answer: private until noise is added.
+
+    Attributes
+    ----------
+    numbers : int64
+        What the rows add up to, in whole numbers.
+    unit
+        What they count in: one unit for all, or float64, which broadcasts to the numbers. Public.
+    """
+
+    numbers: np.ndarray
+    unit: Unit = 1.0
+
+    @property
+    def value(self) -> np.ndarray:
+        """The numbers times their units, float64."""
+        return np.asarray(self.numbers * self.unit)
+
+
+@dataclass(frozen=True)
 class Query(ABC):
     """What a curator is asked for: a sum over rows, or a choice by such sums.
 
