@@ -27,6 +27,7 @@ from dprepro.ebm_plus.booster import Booster, Function
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.grid import merge_fine
 from dprepro.ebm_plus.groups import agreeing_counts
+from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import Loss
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Merge, Move, Start, Totals
 from dprepro.ebm_plus.smoothing import lookup
@@ -57,7 +58,7 @@ def learn(
     deviation = curator.open_epochs(mu, n_epochs, rest)
     learned = [function for function in functions if function.counts.size > 1]
     booster = Booster(learned, loss, rows, start, typical, deviation, n_epochs)
-    curator.tell(Start(start))  # F_i = start for every row
+    curator.tell(Start(int(to_units(start))))  # F_i = start for every row
     for number in range(n_epochs):
         epoch(curator, booster, number)
     return bins, functions, float(booster.intercept.values[0])

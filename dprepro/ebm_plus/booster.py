@@ -22,6 +22,7 @@ from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.grid import cell_extents
 from dprepro.ebm_plus.groups import sum_deviations
+from dprepro.ebm_plus.kernel import from_units, to_units
 from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.queries import INTERCEPT, Residuals
 from dprepro.ebm_plus.smoothing import Priors, priors, smooth
@@ -65,8 +66,8 @@ class Function:
     ordered
         Whether bins next to each other are next to each other in value.
     values, deviations : float64 (B,)
-        The function as it stands, and its standard deviation a posteriori. The mean over the rows
-        is zero, except for the intercept.
+        The function as it stands, in whole numbers of `kernel.UNIT`, and its standard deviation a
+        posteriori. The mean over the rows is zero, except for the intercept.
     """
 
     feature: int
@@ -126,10 +127,10 @@ class Function:
         return self._answers / self._weight, self._variance / self._weight**2
 
     def move(self, values: np.ndarray) -> np.ndarray:
-        """Set the values, float64 (B,), and return their change, float32 (B,)."""
-        change = (values - self.values).astype(np.float32)
-        self.values = values
-        return change
+        """Round values, float64 (B,), and set them; return their change in units, int32 (B,)."""
+        before, after = to_units(self.values), to_units(values)
+        self.values = from_units(after)
+        return after - before
 
     def spread(self) -> float:
         """Return the variance of the function's values over the rows."""
@@ -196,7 +197,7 @@ class Booster:
         self.intercept = Function(
             INTERCEPT, np.array([self.rows]), np.zeros(1), np.ones(1), ordered=False
         )  # fmt: skip
-        self.intercept.values[:] = self.start
+        self.intercept.move(np.array([self.start]))
         self.shares = query_shares(len(self.functions), self.loss)
         self.bound, self.mean_square = 1.0, 0.25
 

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 
 from dprepro.additive.bins import recode
-from dprepro.additive.exact_sums import exact_sum
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.grid import fine_cells
 from dprepro.ebm_plus.groups import GROUP, exact_answers
-from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
+from dprepro.ebm_plus.kernel import BITS, UNIT, magnitude_counts, move_scores, residual_sums
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.ebm_plus.queries import (
     INTERCEPT,
@@ -40,6 +39,7 @@ from dprepro.privacy.release import (
     Query,
     Release,
     SensitivityError,
+    Whole,
 )
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
@@ -78,11 +78,11 @@ class ExactAnswers:
         self._pending: tuple[np.ndarray, np.ndarray]
         self._codes: dict[int, np.ndarray] = {INTERCEPT: self._nowhere}
         self._bins: dict[int, int] = {INTERCEPT: 1}
-        self.follow(Start(0.0))
+        self.follow(Start(0))
 
-    def answer(self, query: Query) -> np.ndarray:
-        """Return the exact answer, float64: private."""
-        answers: dict[type[Query], Callable[[Any], np.ndarray]] = {
+    def answer(self, query: Query) -> Whole:
+        """Return the exact answer: private."""
+        answers: dict[type[Query], Callable[[Any], Whole]] = {
             Totals: self._totals,
             Histogram: self._histogram,
             Magnitudes: self._magnitudes,
@@ -90,38 +90,38 @@ class ExactAnswers:
         }
         return answers[type(query)](query)
 
-    def _totals(self, query: Totals) -> np.ndarray:
+    def _totals(self, query: Totals) -> Whole:
         centred = self._loss.centred(self._targets)
-        powers = range(1, query.powers + 1)
-        return np.array([len(centred), *(exact_sum(centred**p) for p in powers)])
+        sums, power = [centred.size], centred
+        for _ in range(query.powers):
+            sums.append(int(power.sum()))
+            power = np.sign(power * centred) * (np.abs(power * centred) >> BITS)
+        return Whole(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
 
-    def _histogram(self, query: Histogram) -> np.ndarray:
+    def _histogram(self, query: Histogram) -> Whole:
         k = query.feature
         return exact_answers(self._features[k], self._counts[k])
 
-    def _magnitudes(self, _: Magnitudes) -> np.ndarray:
+    def _magnitudes(self, _: Magnitudes) -> Whole:
         codes, change = self._pending
         counts = magnitude_counts(self._scores, self._targets, codes, change, MAGNITUDES)
         self._has_applied()
-        return np.asarray(counts, dtype=np.float64)
+        return Whole(counts)
 
-    def _residuals(self, query: Residuals) -> np.ndarray:
-        single = np.float32(query.bound)
-        if float(single) > query.bound:
-            single = np.nextafter(single, np.float32(0))
+    def _residuals(self, query: Residuals) -> Whole:
         sums = residual_sums(
             self._scores, self._targets, *self._pending, self._codes[query.feature],
-            self._bins[query.feature], single, self._loss.is_logistic,
+            self._bins[query.feature], math.floor(query.bound / UNIT), self._loss.is_logistic,
         )  # fmt: skip
         self._has_applied()
-        return np.asarray(sums[: self._loss.answers])
+        return Whole(sums[: self._loss.answers], UNIT)
 
     def follow(self, instruction: Instruction) -> None:
         """Do what an instruction says."""
         match instruction:
             case Start():
-                self._scores = np.full(len(self._targets), instruction.score, dtype=np.float32)
-                self._pending, self._is_pending = (self._nowhere, np.zeros(1, np.float32)), False
+                self._scores = np.full(len(self._targets), instruction.score, dtype=np.int32)
+                self._pending, self._is_pending = (self._nowhere, np.zeros(1, np.int32)), False
             case Merge():
                 self._merge(instruction)
             case Move():
@@ -133,7 +133,7 @@ class ExactAnswers:
     def _apply(self) -> None:
         codes, change = self._pending
         if self._is_pending:
-            self._scores += change[codes]
+            move_scores(self._scores, codes, change)
         self._has_applied()
 
     def _has_applied(self) -> None:
@@ -253,7 +253,7 @@ class PlusCurator(Curator):
         if type(query) not in self._uses:
             raise BudgetError(f"no mechanism for {type(query).__name__} is in the ledger: open one")
         exact = self._exact.open().answer(query)
-        release = self._uses[type(query)].answer(exact, query)
+        release = self._uses[type(query)].answer(exact.numbers, query, exact.unit)
         return self._announce(query, release)
 
     def _follow(self, instruction: Any) -> None:

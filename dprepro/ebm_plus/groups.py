@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from dprepro.data.domain import Feature, NumericFeature
+from dprepro.privacy.release import Whole
 
 GROUP = 16
 """Cells in a group; the last one may have fewer."""
@@ -22,12 +23,12 @@ MISSING_DEVIATION = math.sqrt(0.5)
 """Noise in the count of a number's missing values, which no group has, where a cell's own has 1."""
 
 
-def exact_answers(feature: Feature, counts: np.ndarray) -> np.ndarray:
-    """Return what is asked of a feature, float64 (A,): private until noise is added.
+def exact_answers(feature: Feature, counts: np.ndarray) -> Whole:
+    """Return what is asked of a feature, A whole numbers: private until noise is added.
 
     Of a category its counts. Of a number its counts, then those of groups, all but that of missing
-    values over sqrt(2): a row adds 1 to one cell and 1 to one group, or 1 to the missing values.
-    Either way, a row adds a vector of norm 1.
+    values in units of 1 / sqrt(2): a row adds 1 to one cell and 1 to one group, or 1 to the missing
+    values. Either way, in these units, a row adds a vector of norm 1.
 
     Parameters
     ----------
@@ -35,9 +36,12 @@ def exact_answers(feature: Feature, counts: np.ndarray) -> np.ndarray:
         Rows per cell, as `fine_cells` returns them; the last are those with missing values.
     """
     if not isinstance(feature, NumericFeature):
-        return counts.astype(np.float64)
-    cells, missing = counts[:-1] / math.sqrt(2), counts[-1:]
-    return np.concatenate([cells, missing, np.add.reduceat(cells, np.arange(0, cells.size, GROUP))])
+        return Whole(counts)
+    cells, missing = counts[:-1], counts[-1:]
+    groups = np.add.reduceat(cells, np.arange(0, cells.size, GROUP))
+    units = np.full(counts.size + groups.size, math.sqrt(0.5))
+    units[cells.size] = 1.0
+    return Whole(np.concatenate([cells, missing, groups]), units)
 
 
 def agreeing_counts(

@@ -1,69 +1,114 @@
-"""One pass over the rows: apply a function's change, sum residuals and curvatures per bin."""
+"""One pass over the rows: apply a function's change, sum residuals and curvatures per bin.
+
+Scores, targets, residuals and curvatures are whole numbers of `UNIT`. What a row adds to a sum is a
+function of its own whole numbers and of what is released, and sums of whole numbers are exact: they
+are the same in any order of the rows, and on any machine.
+"""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
-from dprepro.additive.exact_sums import FINE_BITS, or_zero
 from dprepro.additive.sigmoid import sigmoid
 from dprepro.compiled import kernel
+
+BITS = 24
+UNIT = 2.0**-BITS
+"""What scores, targets and sums count in: log odds, or the width of the targets' range."""
+
+_ONE = np.int32(2**BITS)
+_LIMIT = 64.0
+_LARGEST = np.int32(_LIMIT * 2**BITS - 1)
+"""Largest score and change of a score, just below `_LIMIT`: their sum fits into int32."""
 
 _BLOCK = 2048
 _LANES = 4
 """Partial histograms: rows next to each other often share a bin, and would wait for each other."""
 
-_UNIT = 2**FINE_BITS
-_SCALE = np.float32(_UNIT)
+_ROOT_HALF = math.sqrt(0.5)
+
+# error_model="numpy": the default checks each division for zero, which stops vectorisation. No
+# "fastmath": a row's part must not depend on where the row stands in a loop.
+_exact: Any = {"error_model": "numpy"}
 
 
-@kernel(error_model="numpy")
+def to_units(values: Any) -> np.ndarray:
+    """Return the nearest whole numbers of `UNIT`, int32, of released values; below +-64."""
+    whole = np.rint(np.ldexp(np.clip(values, -_LIMIT, _LIMIT), BITS))
+    return np.clip(whole, -_LARGEST, _LARGEST).astype(np.int32)
+
+
+def from_units(whole: Any) -> np.ndarray:
+    """Return the values, float64, of whole numbers of `UNIT`: exact."""
+    return np.asarray(np.ldexp(np.asarray(whole, float), -BITS))
+
+
+@kernel(inline="always")
+def _moved(score, change):  # type: ignore[no-untyped-def]
+    # numba adds int32 as int64: without the casts half as many fit into a register.
+    return np.int32(min(max(np.int32(score + change), -_LARGEST), _LARGEST))
+
+
+@kernel("(int32[::1], uint8[::1], int32[::1])")
+def move_scores(scores, last, change):  # type: ignore[no-untyped-def]
+    """Add ``change[last]`` to the scores in place, as `residual_sums` does."""
+    for i in range(scores.size):
+        scores[i] = _moved(scores[i], change[last[i]])
+
+
+@kernel(**_exact)
 def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[no-untyped-def]
-    """Write residuals in units of 1 / `_UNIT`, truncated towards zero."""
+    """Write target minus prediction, at most `bound`; a probability is truncated."""
     if logistic:
         for i in range(scores.size):
-            residual = or_zero(targets[i] - sigmoid(scores[i]))
-            out[i] = np.int32(min(max(residual, -bound), bound) * _SCALE)
+            probability = sigmoid(np.float32(scores[i]) * np.float32(UNIT))
+            residual = np.int32(targets[i] - np.int32(probability * np.float32(_ONE)))
+            out[i] = np.int32(min(max(residual, -bound), bound))
     else:
         for i in range(scores.size):
-            residual = or_zero(targets[i] - scores[i])
-            out[i] = np.int32(min(max(residual, -bound), bound) * _SCALE)
+            residual = np.int32(targets[i] - scores[i])
+            out[i] = np.int32(min(max(residual, -bound), bound))
 
 
-@kernel(error_model="numpy")
+@kernel(**_exact)
 def _curvatures(residuals, out):  # type: ignore[no-untyped-def]
-    """Write |r| (1 - |r|) in units of 1 / `_UNIT`, truncated: float64 holds the product exactly."""
+    """Write |r| (1 - |r|), truncated: float64 holds the product exactly."""
     for i in range(residuals.size):
         size = np.float64(abs(residuals[i]))
-        out[i] = np.int32(size * (_UNIT - size) * (1.0 / _UNIT))
+        out[i] = np.int32(size * (_ONE - size) * UNIT)
 
 
 @kernel(
-    "(float32[::1], float32[::1], uint8[::1], float32[::1], uint8[::1], int64, float32, boolean)",
+    "(int32[::1], int32[::1], uint8[::1], int32[::1], uint8[::1], int64, int32, boolean)",
 )
 def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place; sum residuals and curvatures per bin of `codes`.
 
     A row adds its residual r, clipped to |r| <= c = `bound`, and for log loss |r| (1 - |r|), or
-    p (1 - p) where r is not clipped, to one bin; both truncated towards zero to multiples of 2^-24,
-    the second after it was formed of the first. So r is such a multiple itself, the second is at
-    most |r| (1 - |r|), and the part has at most the norm |r| sqrt(1 + (1 - |r|)^2), which rises
-    with |r|: the sums have L2 sensitivity c for squared error and c sqrt(1 + (1 - c)^2) for log
-    loss, whatever the scores are. They are exact up to 5 * 10^8 rows: see `exact_sums`.
+    p (1 - p) where r is not clipped, to one bin. The second is formed of the first and truncated,
+    so the part has at most the norm |r| sqrt(1 + (1 - |r|)^2), which rises with |r|: the sums have
+    L2 sensitivity c for squared error and c sqrt(1 + (1 - c)^2) for log loss, whatever the scores
+    are. They are exact up to 2^39 rows.
 
     Parameters
     ----------
-    scores, targets : float32 (n,)
+    scores, targets : int32 (n,)
+        In units, as all that follows; targets from -1/2 to 1.
     last, codes : uint8 (n,)
         Bins in the function that has changed, and in the one whose sums are wanted.
-    change : float32 (B',)
-    bound : float32
+    change : int32 (B',)
+        At most +-`_LARGEST`. Scores stay at the largest where they would exceed it.
+    bound : int32
         From 0 to 1.
     logistic : bool
         Residual y - sigmoid(score), else y - score.
 
     Returns
     -------
-    float64 (2, n_bins)
+    int64 (2, n_bins)
         Sums of residuals, sums of curvatures; zeros instead of the latter for squared error.
     """
     sums = np.zeros((2, _LANES, n_bins), np.int64)
@@ -72,7 +117,7 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
         stop = min(start + _BLOCK, scores.size)
         block = scores[start:stop]
         for i in range(block.size):
-            block[i] += change[last[start + i]]
+            block[i] = _moved(block[i], change[last[start + i]])
         _clipped_residuals(block, targets[start:stop], logistic, bound, residuals)
         for i in range(block.size):
             sums[0, i % _LANES, codes[start + i]] += residuals[i]
@@ -80,10 +125,10 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
             _curvatures(residuals[: block.size], curvatures)
             for i in range(block.size):
                 sums[1, i % _LANES, codes[start + i]] += curvatures[i]
-    return sums.sum(axis=1) / _UNIT
+    return sums.sum(axis=1)
 
 
-@kernel("(float32[::1], float32[::1], uint8[::1], float32[::1], int64)")
+@kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], int64)")
 def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place and count |target - score| by half octaves.
 
@@ -92,8 +137,10 @@ def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no
     """
     counts = np.zeros(n_cells, np.int64)
     for i in range(scores.size):
-        scores[i] += change[last[i]]
-        size = max(abs(targets[i] - scores[i]), np.float32(1e-30))
-        cell = int(np.floor(-2.0 * np.log2(size)))
+        scores[i] = _moved(scores[i], change[last[i]])
+        mantissa, exponent = math.frexp(float(abs(targets[i] - scores[i])))
+        cell = 2 * (BITS - exponent) + (mantissa <= _ROOT_HALF) + (mantissa == 0.5)
+        # 0 is 0 2^0.
+        cell = n_cells - 1 if mantissa == 0.0 else cell
         counts[min(max(cell, 0), n_cells - 1)] += 1
     return counts

@@ -3,7 +3,8 @@
 A loss owns what differs between the two: how targets are centred, what an epoch asks for and with
 which bound, and what is expected of a function before its answers are seen. Targets are 0 and 1
 (classification), or lie in [-1/2, 1/2]: offsets from the middle of the public range, in units of
-its width (regression). A function is in log odds, or in the unit of the targets.
+its width (regression). A function is in log odds, or in the unit of the targets. Rows hold both in
+whole numbers of `kernel.UNIT`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from dprepro.ebm_plus.clipping import typical_deviation
+from dprepro.ebm_plus.kernel import BITS, to_units
 from dprepro.ebm_plus.smoothing import LINEAR, expected_rates
 
 if TYPE_CHECKING:
@@ -80,11 +82,11 @@ class Loss(ABC):
 
     @abstractmethod
     def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
-        """Return targets, float32 (n,), from what the reader gives; every one is in range."""
+        """Return targets, int32 (n,) in units, from what the reader gives; every one is in range."""
 
     @abstractmethod
     def centred(self, targets: np.ndarray) -> np.ndarray:
-        """Return targets, float64 (n,) within [-1/2, 1/2]."""
+        """Return targets, int64 (n,) in units, within [-1/2, 1/2]."""
 
     @abstractmethod
     def part_norm(self, bound: float) -> float:
@@ -157,11 +159,11 @@ class LogisticLoss(Loss):
 
     def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
         """Return labels 0 and 1."""
-        return np.clip(y, 0, 1).astype(np.float32)
+        return to_units(np.clip(y, 0, 1))
 
     def centred(self, targets: np.ndarray) -> np.ndarray:
         """Return labels less 1/2."""
-        return targets.astype(np.float64) - 0.5
+        return targets.astype(np.int64) - 2 ** (BITS - 1)
 
     def part_norm(self, bound: float) -> float:
         """Return c sqrt(1 + (1 - c)^2): the part of a residual r is (r, |r| (1 - |r|))."""
@@ -229,15 +231,15 @@ class SquaredLoss(Loss):
     expects_strays = False
 
     def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
-        """Return (y - middle) / width of the public range, y clipped to it."""
+        """Return (y - middle) / width of the public range, y clipped to it, rounded."""
         lower, upper = (float(bound) for bound in domain.target)
         width, middle = upper - lower, (lower + upper) / 2
         # Clipped again: the division rounds, and a target beyond 1/2 would exceed its sensitivity.
-        return np.clip((np.clip(y, lower, upper) - middle) / width, -0.5, 0.5).astype(np.float32)
+        return to_units(np.clip((np.clip(y, lower, upper) - middle) / width, -0.5, 0.5))
 
     def centred(self, targets: np.ndarray) -> np.ndarray:
         """Return the targets, which are offsets from the middle already."""
-        return targets.astype(np.float64)
+        return targets.astype(np.int64)
 
     def part_norm(self, bound: float) -> float:
         """Return c: the part of a residual is the residual."""

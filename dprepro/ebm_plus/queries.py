@@ -68,7 +68,7 @@ class Magnitudes(Query):
 class Residuals(Query):
     """Sums of residuals, clipped to +-`bound`, per bin of a feature (or `INTERCEPT`: of all rows).
 
-    For log loss sums of curvatures too. float64 (`Loss.answers`, B).
+    For log loss sums of curvatures too. (`Loss.answers`, B).
     """
 
     feature: int
@@ -95,14 +95,17 @@ class Merge(Instruction):
 
 @dataclass(frozen=True)
 class Start(Instruction):
-    """Let this be every row's score."""
+    """Let this be every row's score, in whole numbers of `kernel.UNIT`."""
 
-    score: float
+    score: int
 
 
 @dataclass(frozen=True)
 class Move(Instruction):
-    """Add a function's change, float32 (B,), to the scores of the rows in its bins."""
+    """Add a function's change to the scores of the rows in its bins.
+
+    `change` is int32 (B,), in whole numbers of `kernel.UNIT`.
+    """
 
     feature: int
     change: np.ndarray

@@ -26,6 +26,11 @@ class ExactSampler:
     bits
         Where randomness comes from.
 
+    Attributes
+    ----------
+    state : uint32 (33,)
+        See `Bits`: for kernels that sample. Secret.
+
     Examples
     --------
     >>> sampler = ExactSampler(Bits(seed=0))
@@ -35,7 +40,7 @@ class ExactSampler:
     """
 
     def __init__(self, bits: Bits) -> None:
-        self._state = bits.state
+        self.state = bits.state
 
     def gaussian(self, scale: float, shape: tuple[int, ...]) -> np.ndarray:
         """Return N(0, scale^2) rounded to whole numbers, int64 of the given shape.
@@ -46,7 +51,7 @@ class ExactSampler:
             Unless `SMALLEST_SCALE` <= scale < `LARGEST_SCALE`.
         """
         out = np.empty(math.prod(shape), np.int64)
-        rounded_gaussian(self._state, *_dyadic(scale), out)
+        rounded_gaussian(self.state, *dyadic(scale), out)
         return out.reshape(shape)
 
     def laplace(self, scale: float, shape: tuple[int, ...]) -> np.ndarray:
@@ -55,7 +60,7 @@ class ExactSampler:
         Raises as `gaussian`.
         """
         out = np.empty(math.prod(shape), np.int64)
-        rounded_laplace(self._state, *_dyadic(scale), out)
+        rounded_laplace(self.state, *dyadic(scale), out)
         return out.reshape(shape)
 
     def choice(self, utilities: np.ndarray, scale: float) -> int:
@@ -68,11 +73,17 @@ class ExactSampler:
         scale
             See `gaussian`.
         """
-        return int(exponential_choice(self._state, *_dyadic(scale), utilities))
+        return int(exponential_choice(self.state, *dyadic(scale), utilities))
 
 
-def _dyadic(scale: float) -> tuple[np.uint64, int]:
-    """Return the whole number m < 2^53 and the power p with scale = m 2^-p."""
+def dyadic(scale: float) -> tuple[np.uint64, int]:
+    """Return the whole number m < 2^53 and the power p with scale = m 2^-p, as kernels take them.
+
+    Raises
+    ------
+    ValueError
+        Unless `SMALLEST_SCALE` <= scale < `LARGEST_SCALE`.
+    """
     if not SMALLEST_SCALE <= scale < LARGEST_SCALE:
         raise ValueError(
             f"noise of scale {scale!r}, in steps of its grid, cannot be drawn: choose a grid on "

@@ -1,31 +1,46 @@
-"""The one place where noise is drawn: each draw names its sensitivity and lands in the ledger."""
+"""The one place where noise is drawn: each draw names its sensitivity and lands in the ledger.
+
+Noise on whole numbers is exact: `add_gaussian`, `add_laplace` and `choose` take an answer in whole
+numbers of a public unit and draw in the same unit, see `dprepro.exact`. What is left in floating
+point, `sampled_gaussian` and `wishart`, says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from dprepro.exact.bits import Bits
+from dprepro.exact.sampler import SMALLEST_SCALE, ExactSampler
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import Sensitivity
 
+_ROUNDED_UP = 1 + 2.0**-50
+"""What a scale in units is multiplied by: more than the quotient of two doubles can be too small."""
+
+Unit = float | np.ndarray
+"""What a whole number counts in: one unit for a whole answer, or one for each of its numbers."""
+
 
 class NoiseSource:
-    """Draws noise for one fit and writes every draw into the fit's ledger.
+    """Draws noise for one fit and writes every mechanism into the fit's ledger.
 
     Parameters
     ----------
     ledger
-        Receives one entry a call.
+        Receives one entry a mechanism.
     seed
-        None seeds from the operating system. A fixed seed makes a run repeatable and removes the
-        protection of the noise for whoever knows it: the ledger then says so.
+        None takes randomness from the operating system. A fixed seed makes a run repeatable and
+        removes the protection of the noise for whoever knows it: the ledger then says so.
 
     Attributes
     ----------
+    sampler
+        Draws all noise on whole numbers, and choices that stay secret.
     generator
-        Draws the noise, and choices that stay secret.
+        Draws the noise that is left in floating point.
     public_generator
         Draws choices that show in what is released. Without a fixed seed it is independent of
         `generator`, whose state, and so its noise, could be worked out from enough of its draws.
@@ -33,35 +48,42 @@ class NoiseSource:
 
     def __init__(self, ledger: Ledger, seed: int | np.random.SeedSequence | None) -> None:
         self.ledger = ledger
+        self.sampler = ExactSampler(Bits(seed))
         self.generator = np.random.default_rng(seed)
         self.public_generator = self.generator if seed is not None else np.random.default_rng()
         ledger.note_seed(seed)
 
-    def gaussian(
-        self,
-        shape: tuple[int, ...],
-        *,
-        releases: str,
-        noise_multiplier: float,
-        sensitivity: Sensitivity,
-        uses: int,
-        budget: PrivacyBudget,
-    ) -> np.ndarray:
-        """Draw N(0, (noise_multiplier * sensitivity)^2), float64 of the given shape.
+    def add_gaussian(self, exact: np.ndarray, scale: float, unit: Unit = 1.0) -> np.ndarray:
+        """Return an answer with Gaussian noise of standard deviation `scale`, float64.
 
-        `sensitivity` is the L2 sensitivity of one release and `uses` how many releases the draws
-        serve; see `LedgerEntry`.
+        Parameters
+        ----------
+        exact : int64 (...)
+            The answer, in units of `unit`.
+        scale
+            That of an entry in the ledger, times what the query charges more.
+        unit
+            Public. With one unit for each number it broadcasts to the answer.
 
         Raises
         ------
+        TypeError
+            If the answer is not of whole numbers.
         ValueError
-            Unless both noise multiplier and sensitivity are positive and finite.
+            If the noise is too large for whole numbers of that unit; see `ExactSampler`.
         """
-        scale = self.enter_gaussian(
-            releases=releases, noise_multiplier=noise_multiplier, sensitivity=sensitivity,
-            uses=uses, budget=budget,
-        )  # fmt: skip
-        return self.generator.normal(0.0, scale, shape)
+        return _with_noise(self.sampler.gaussian, exact, scale, unit)
+
+    def add_laplace(self, exact: np.ndarray, scale: float, unit: Unit = 1.0) -> np.ndarray:
+        """Return an answer with Laplace noise of scale `scale`; see `add_gaussian`."""
+        return _with_noise(self.sampler.laplace, exact, scale, unit)
+
+    def choose(self, utilities: np.ndarray, scale: float, unit: float = 1.0) -> int:
+        """Return i with probability proportional to exp(utilities[i] / scale).
+
+        Utilities are int64 (n,), in units of `unit`. Raises as `add_gaussian`.
+        """
+        return self.sampler.choice(_whole(utilities), in_units(scale, unit))
 
     def enter_gaussian(
         self,
@@ -72,13 +94,54 @@ class NoiseSource:
         uses: int,
         budget: PrivacyBudget,
     ) -> float:
-        """Write the entry of `gaussian` and return its scale, for noise drawn use by use."""
+        """Write the entry of noise N(0, s^2), s = noise_multiplier * sensitivity, and return s.
+
+        `sensitivity` is the L2 sensitivity of one release and `uses` how many releases the noise
+        serves; see `LedgerEntry`.
+
+        Raises
+        ------
+        ValueError
+            Unless both noise multiplier and sensitivity are positive and finite.
+        """
         stated = sensitivity.stated
         scale = _scale(releases, noise_multiplier, stated)
         self.ledger.add(
             LedgerEntry(
                 "gaussian", releases, stated, "L2", scale, uses, budget, sensitivity.replace_one
             )
+        )
+        return scale
+
+    def enter_laplace(
+        self, *, releases: str, epsilon: float, sensitivity: float, uses: int = 1
+    ) -> float:
+        """Write the entry of Laplace noise, epsilon-DP a use; return b = sensitivity / epsilon.
+
+        `sensitivity` is the L1 sensitivity of one release; see `LedgerEntry` for `uses`.
+
+        Raises
+        ------
+        ValueError
+            Unless epsilon and sensitivity are positive and finite.
+        """
+        scale = _scale(releases, 1 / epsilon if epsilon > 0 else 0.0, sensitivity)
+        budget = PrivacyBudget(epsilon * uses, 0.0)
+        self.ledger.add(LedgerEntry("laplace", releases, sensitivity, "L1", scale, uses, budget))
+        return scale
+
+    def enter_exponential(
+        self, *, releases: str, epsilon: float, sensitivity: float, uses: int = 1
+    ) -> float:
+        """Write the entry of exponential choices, epsilon-DP each; return s.
+
+        A candidate is chosen with probability proportional to exp(utility / s), where
+        s = 2 sensitivity / epsilon (McSherry, Talwar 2007). Raises as `enter_laplace`.
+        """
+        scale = _scale(releases, 2 / epsilon if epsilon > 0 else 0.0, sensitivity)
+        budget = PrivacyBudget(epsilon * uses, 0.0)
+        self.ledger.add(
+            LedgerEntry("exponential", releases, sensitivity, "max", scale, uses, budget)
         )
         return scale
 
@@ -116,70 +179,6 @@ class NoiseSource:
             for _ in range(draws)
         )
 
-    def laplace(
-        self,
-        shape: tuple[int, ...],
-        *,
-        releases: str,
-        epsilon: float,
-        sensitivity: float,
-        uses: int = 1,
-    ) -> np.ndarray:
-        """Draw Laplace(sensitivity / epsilon), float64 of the given shape: epsilon-DP a use.
-
-        `sensitivity` is the L1 sensitivity of one release; see `LedgerEntry` for `uses`.
-
-        Raises
-        ------
-        ValueError
-            Unless epsilon and sensitivity are positive and finite.
-        """
-        scale = _scale(releases, 1 / epsilon if epsilon > 0 else 0.0, sensitivity)
-        budget = PrivacyBudget(epsilon * uses, 0.0)
-        self.ledger.add(LedgerEntry("laplace", releases, sensitivity, "L1", scale, uses, budget))
-        return self.generator.laplace(0.0, scale, shape)
-
-    def exponential(
-        self,
-        shape: tuple[int, ...],
-        *,
-        releases: str,
-        epsilon: float,
-        sensitivity: float,
-        uses: int = 1,
-    ) -> tuple[float, np.ndarray]:
-        """Return (s, Gumbel noise) of exponential choices, epsilon-DP each.
-
-        ``argmax(utility / s + noise)`` over the candidates, with a fresh row of noise a choice,
-        picks one with probability proportional to exp(utility / s), where
-        s = 2 sensitivity / epsilon (McSherry, Talwar 2007).
-
-        Raises
-        ------
-        ValueError
-            Unless epsilon and sensitivity are positive and finite.
-        """
-        scale = self._exponential_scale(releases, epsilon, sensitivity, uses)
-        return scale, self.generator.gumbel(size=shape)
-
-    def exponential_by_inversion(
-        self,
-        shape: tuple[int, ...],
-        *,
-        releases: str,
-        epsilon: float,
-        sensitivity: float,
-        uses: int = 1,
-    ) -> tuple[float, np.ndarray]:
-        """Return (s, uniform noise in [0, 1)) of exponential choices: one draw a choice.
-
-        The first candidate at which the running sum of exp(utility / s) exceeds noise times its
-        total has the same probabilities as the choice of `exponential`, without a draw for every
-        candidate. Raises as `exponential`.
-        """
-        scale = self._exponential_scale(releases, epsilon, sensitivity, uses)
-        return scale, self.generator.random(shape)
-
     def wishart(
         self,
         size: int,
@@ -205,15 +204,38 @@ class NoiseSource:
         factor = self.generator.normal(0.0, scale, (size, size + 1))
         return factor @ factor.T
 
-    def _exponential_scale(
-        self, releases: str, epsilon: float, sensitivity: float, uses: int
-    ) -> float:
-        scale = _scale(releases, 2 / epsilon if epsilon > 0 else 0.0, sensitivity)
-        budget = PrivacyBudget(epsilon * uses, 0.0)
-        self.ledger.add(
-            LedgerEntry("exponential", releases, sensitivity, "max", scale, uses, budget)
+
+def in_units(scale: float, unit: float) -> float:
+    """Return the scale of noise on whole numbers of `unit`, rounded up.
+
+    Noise too small to be drawn is made larger: the guarantee holds all the more.
+    """
+    return max(scale / unit * _ROUNDED_UP, SMALLEST_SCALE)
+
+
+def _with_noise(
+    draw: Callable[[float, tuple[int, ...]], np.ndarray],
+    exact: np.ndarray,
+    scale: float,
+    unit: Unit,
+) -> np.ndarray:
+    whole = _whole(exact)
+    if not isinstance(unit, np.ndarray):
+        return np.asarray((whole + draw(in_units(scale, unit), whole.shape)) * unit)
+    noisy, units = whole.copy(), np.broadcast_to(unit, whole.shape)
+    for each in np.unique(units):
+        at = units == each
+        noisy[at] += draw(in_units(scale, float(each)), (int(at.sum()),))
+    return noisy * units
+
+
+def _whole(exact: np.ndarray) -> np.ndarray:
+    if exact.dtype != np.int64:
+        raise TypeError(
+            f"noise is added to whole numbers, int64, got {exact.dtype}: round the rows' parts to "
+            "a public unit, and charge for what they are then"
         )
-        return scale
+    return exact
 
 
 def _scale(releases: str, noise_multiplier: float, sensitivity: float) -> float:

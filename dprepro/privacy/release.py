@@ -19,7 +19,7 @@ import numpy as np
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import delta_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.mechanisms import NoiseSource, Unit
 from dprepro.privacy.sensitivity import Sensitivity
 
 ROUNDING = 1e-6
@@ -51,6 +51,27 @@ class Release:
 
     value: np.ndarray
     scale: float
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An exact answer: private until noise is added.
+
+    Attributes
+    ----------
+    numbers : int64
+        What the rows add up to, in whole numbers.
+    unit
+        What they count in: one unit for all, or float64, which broadcasts to the numbers. Public.
+    """
+
+    numbers: np.ndarray
+    unit: Unit = 1.0
+
+    @property
+    def value(self) -> np.ndarray:
+        """The numbers times their units, float64."""
+        return np.asarray(self.numbers * self.unit)
 
 
 @dataclass(frozen=True)
@@ -145,15 +166,15 @@ class GaussianUses:
     add up to 1; `uses` of them can be spent and no more.
     """
 
-    def __init__(self, source: NoiseSource, unit: float, sensitivity: float, uses: int) -> None:
-        self._generator = source.generator
-        self._unit = unit
+    def __init__(self, source: NoiseSource, scale: float, sensitivity: float, uses: int) -> None:
+        self._source = source
+        self._scale = scale
         self._sensitivity = sensitivity
         self._uses = uses
         self._spent = 0.0
 
-    def answer(self, exact: np.ndarray, query: Query) -> Release:
-        """Return `exact`, float64, with noise of its charged sensitivity and share.
+    def answer(self, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> Release:
+        """Return `exact`, int64 in units of `unit`, with noise of its charged sensitivity and share.
 
         Raises
         ------
@@ -161,8 +182,8 @@ class GaussianUses:
             If the share is not positive, or the uses are spent.
         """
         self._spend(query.share)
-        factor, noise = self._draw(query, np.shape(exact))
-        return Release(exact + factor * noise, factor * self._unit)
+        scale = self._scale_of(query)
+        return Release(self._source.add_gaussian(exact, scale, unit), scale)
 
     def hand_to_kernel(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
         """Return the noise of ``shape[0]`` answers to a query, and its standard deviation.
@@ -176,8 +197,8 @@ class GaussianUses:
             As `answer`.
         """
         self._spend(query.share * shape[0])
-        factor, noise = self._draw(query, shape)
-        return factor * self._unit, factor * noise
+        scale = self._scale_of(query)
+        return scale, self._source.generator.normal(0.0, scale, shape)
 
     def _spend(self, share: float) -> None:
         spent = self._spent + share
@@ -188,10 +209,9 @@ class GaussianUses:
             )
         self._spent = spent
 
-    def _draw(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
-        """Return noise in the unit of the entry, and the factor by which a query needs more."""
-        factor = query.charged / self._sensitivity / math.sqrt(query.share)
-        return factor, self._generator.normal(0.0, self._unit, shape)
+    def _scale_of(self, query: Query) -> float:
+        """Return the noise that a query needs: more for what it charges, and for a small share."""
+        return query.charged / self._sensitivity / math.sqrt(query.share) * self._scale
 
 
 class Curator:
@@ -237,11 +257,11 @@ class Curator:
                 f"{uses} uses with the noise multiplier {noise_multiplier:.6g} spend more than "
                 f"{budget}: multiply the noise by the root of the uses"
             )
-        unit = self._source.enter_gaussian(
+        scale = self._source.enter_gaussian(
             releases=releases, noise_multiplier=noise_multiplier, sensitivity=sensitivity,
             uses=uses, budget=budget,
         )  # fmt: skip
-        return GaussianUses(self._source, unit, sensitivity.stated, uses)
+        return GaussianUses(self._source, scale, sensitivity.stated, uses)
 
     def _announce(self, query: Query, release: Release) -> Release:
         """Return the answer to a query and let listeners hear both.

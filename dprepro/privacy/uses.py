@@ -1,17 +1,19 @@
 """Mechanisms of a curator whose uses are numbered: each is answered once, with noise of its own.
 
-`GaussianUses` draws noise as it is asked. Those here draw it beforehand, or let a kernel have it:
-their noise follows what a query charges, so what it enforces is covered whatever the entry's unit.
+Their noise follows what a query charges, so what it enforces is covered whatever the entry's unit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.mechanisms import NoiseSource, Unit
 from dprepro.privacy.release import BudgetError, Query, Release
+
+Add = Callable[[np.ndarray, float, Unit], np.ndarray]
 
 Use = tuple[int, ...]
 """The place of a use among those of a mechanism, which may be numbered in several directions."""
@@ -43,120 +45,125 @@ class NumberedUses:
         self._left[use] = False
 
 
-class _DrawnUses:
-    """Sums whose noise is drawn at once for all uses: the first axis of `noise` numbers them."""
+class _NumberedSums:
+    """Sums in whole numbers, answered once each: the first axis of `shape` numbers them.
 
-    def __init__(self, source: NoiseSource, noise: np.ndarray) -> None:
-        self._uses = NumberedUses(noise.shape[:1])
-        self._noise = noise
-        entry = source.ledger.entries[-1]
-        self._scale, self._sensitivity = entry.scale, entry.sensitivity
+    An answer has no more numbers along any axis than the rest of `shape` says.
+    """
 
-    def answer(self, use: int, exact: np.ndarray, query: Query) -> Release:
-        """Return `exact`, float64, with noise of the query's charged sensitivity.
+    def __init__(self, source: NoiseSource, shape: tuple[int, ...], scale: float, add: Add) -> None:
+        self._scale, self._add = scale, add
+        self._sensitivity = source.ledger.entries[-1].sensitivity
+        self._uses, self._most = NumberedUses(shape[:1]), shape[1:]
+
+    def answer(self, use: int, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> Release:
+        """Return `exact`, int64 in units of `unit`, with noise of the query's charged sensitivity.
 
         Raises
         ------
         BudgetError
             If the use was taken before, or the ledger has no such use.
+        ValueError
+            If the answer has more numbers than the mechanism was entered for.
         """
-        scale, noise = self.hand_to_kernel(use, query)
-        return Release(exact + noise[tuple(map(slice, exact.shape))], scale)
-
-    def hand_to_kernel(self, use: int, query: Query) -> tuple[float, np.ndarray]:
-        """Return the scale of a use's noise, and the noise, float64, of all its numbers.
-
-        A curator adds it to an exact answer in a unit of its own, and does nothing else with it.
-
-        Raises
-        ------
-        BudgetError
-            As `answer`.
-        """
+        if exact.ndim != len(self._most) or any(np.greater(exact.shape, self._most)):
+            raise ValueError(
+                f"an answer has the shape {exact.shape}, but the mechanism was entered for "
+                f"{self._most} at most: ask for fewer"
+            )
         self._uses.take((use,))
-        factor = query.charged / self._sensitivity
-        return factor * self._scale, factor * self._noise[use]
+        scale = query.charged / self._sensitivity * self._scale
+        return Release(self._add(exact, scale, unit), scale)
 
 
-class LaplaceUses(_DrawnUses):
-    """Sums with Laplace noise, drawn at once for all uses.
+class LaplaceUses(_NumberedSums):
+    """Sums with Laplace noise.
 
     Parameters
     ----------
     shape
-        Uses, then the numbers of each: an answer has no more along any axis.
+        Uses, then the most numbers of each along every axis.
     settings
-        See `NoiseSource.laplace`; its entry covers all uses.
+        See `NoiseSource.enter_laplace`; the entry covers all uses.
     """
 
     def __init__(self, source: NoiseSource, shape: tuple[int, ...], **settings: Any) -> None:
-        super().__init__(source, source.laplace(shape, **settings))
+        super().__init__(source, shape, source.enter_laplace(**settings), source.add_laplace)
 
 
-class DrawnGaussianUses(_DrawnUses):
-    """Sums with Gaussian noise, drawn at once for all uses.
+class NumberedGaussianUses(_NumberedSums):
+    """Sums with Gaussian noise.
 
-    `shape` is that of `LaplaceUses`, `settings` are those of `NoiseSource.gaussian`. Whether they
-    keep within the budget is for `Curator` to ask, since the noise is drawn whatever they spend.
+    `shape` is that of `LaplaceUses`, `settings` are those of `NoiseSource.enter_gaussian`. Whether
+    they keep within the budget is for `Curator` to ask.
     """
 
     def __init__(self, source: NoiseSource, shape: tuple[int, ...], **settings: Any) -> None:
-        super().__init__(source, source.gaussian(shape, **settings))
+        super().__init__(source, shape, source.enter_gaussian(**settings), source.add_gaussian)
 
 
-class WishartUses(_DrawnUses):
+class WishartUses:
     """Second moments with a Wishart draw: one use, which is not private whatever its scale.
 
     `size` and `settings` are those of `NoiseSource.wishart`; the ledger has to name the gap.
     """
 
     def __init__(self, source: NoiseSource, size: int, **settings: Any) -> None:
-        super().__init__(source, source.wishart(size, **settings)[None])
+        self._draw, self._uses = source.wishart(size, **settings), NumberedUses((1,))
+        entry = source.ledger.entries[-1]
+        self._scale, self._sensitivity = entry.scale, entry.sensitivity
 
     def hand_to_kernel(self, use: int, query: Query) -> tuple[float, np.ndarray]:
-        """Return s and the draw, float64 (p, p), which grows with the square of what is charged."""
-        self._uses.take((use,))
-        factor = query.charged / self._sensitivity
-        return factor * self._scale, factor**2 * self._noise[use]
-
-
-class ExponentialUses:
-    """Exponential choices by inversion: one uniform draw a choice, for all uses at once.
-
-    Parameters
-    ----------
-    shape
-        Of the uses, or of all draws where a use needs several.
-    use_axes
-        How many of the shape's axes number the uses; None: all of them.
-    settings
-        See `NoiseSource.exponential_by_inversion`; its entry covers all uses.
-    """
-
-    def __init__(
-        self,
-        source: NoiseSource,
-        shape: tuple[int, ...],
-        *,
-        use_axes: int | None = None,
-        **settings: Any,
-    ) -> None:
-        self._uses = NumberedUses(shape[:use_axes])
-        self._scale, self._uniforms = source.exponential_by_inversion(shape, **settings)
-        self._sensitivity = source.ledger.entries[-1].sensitivity
-
-    def hand_to_kernel(self, use: Use, query: Query) -> tuple[float, np.ndarray]:
-        """Return (s of P(candidate) ~ exp(utility / s), the draws of a use) for a kernel.
-
-        A curator hands them to a kernel that makes the choices, and to nothing else.
+        """Return s and the draw, float64 (p, p), which grows with the square of what is charged.
 
         Raises
         ------
         BudgetError
             If the use was taken before.
         """
+        self._uses.take((use,))
+        factor = query.charged / self._sensitivity
+        return factor * self._scale, factor**2 * self._draw
+
+
+class ExponentialUses:
+    """Exponential choices, `shape` of them.
+
+    `settings` are those of `NoiseSource.enter_exponential`; the entry covers all uses.
+    """
+
+    def __init__(self, source: NoiseSource, shape: tuple[int, ...], **settings: Any) -> None:
+        self._uses, self._source = NumberedUses(shape), source
+        self._scale = source.enter_exponential(**settings)
+        self._sensitivity = source.ledger.entries[-1].sensitivity
+
+    def choose(self, use: Use, utilities: np.ndarray, query: Query, unit: float = 1.0) -> Release:
+        """Return which candidate is chosen, given utilities, int64 (n,) in units of `unit`.
+
+        Raises
+        ------
+        BudgetError
+            If the use was taken before.
+        """
+        scale = self._take(use, query)
+        return Release(np.asarray(self._source.choose(utilities, scale, unit)), scale)
+
+    def hand_to_kernel(self, use: Use, query: Query) -> tuple[float, np.ndarray]:
+        """Return (s of P(candidate) ~ exp(utility / s), the state of the random bits).
+
+        A curator hands them to a kernel that makes the choices of this use by
+        `exact.kernels.exponential_choice`, and to nothing else.
+
+        Raises
+        ------
+        BudgetError
+            If the use was taken before.
+        """
+        return self._take(use, query), self._source.sampler.state
+
+    def _take(self, use: Use, query: Query) -> float:
         self._uses.take(use)
-        return query.charged / self._sensitivity * self._scale, self._uniforms[use]
+        return query.charged / self._sensitivity * self._scale
 
 
 class SampledGaussianUses:

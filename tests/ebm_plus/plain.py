@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from dprepro.data.domain import NumericFeature
 from dprepro.ebm_plus.grid import grid_edges
+from dprepro.ebm_plus.kernel import UNIT
 from dprepro.ebm_plus.losses import LOGISTIC
 from dprepro.ebm_plus.queries import (
     INTERCEPT,
@@ -68,12 +69,12 @@ class PlainCurator:
 
     def tell(self, instruction):
         if isinstance(instruction, Start):
-            self.scores = np.full(self.targets.size, instruction.score)
+            self.scores = np.full(self.targets.size, instruction.score * UNIT)
         elif isinstance(instruction, Merge):
             k = instruction.feature
             self.bins[k] = instruction.bin_of_cell[self.cells[k]], instruction.n_bins
         else:
-            self.scores += instruction.change[self.bins[instruction.feature][0]]
+            self.scores += UNIT * instruction.change[self.bins[instruction.feature][0]]
 
     # --- exact answers --------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus import algorithm
 from dprepro.ebm_plus.booster import Booster, Function
 from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Magnitudes, Merge, Start
 from dprepro.estimators.inputs import Rows
@@ -61,7 +62,7 @@ def replay(events, *tables):
             for table in tables:
                 table.follow(event)
         else:
-            yield (*event, *(table.answer(event[0]) for table in tables))
+            yield (*event, *(table.answer(event[0]).value for table in tables))
 
 
 class Stub:
@@ -78,7 +79,7 @@ class Stub:
         self.asked: list = []
 
     def answer(self, query):
-        exact = self.exact.answer(query)
+        exact = self.exact.answer(query).value
         factor = query.charged / math.sqrt(query.share)
         noise = 0.0 if self.noise is None else self.noise(exact.shape)
         release = Release(exact + factor * noise, factor * self.deviation)
@@ -114,7 +115,7 @@ def booster(codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noi
     rows = float(max(len(targets), 1)) if counts is None else counts.sum()
     learner = Booster(functions, loss, rows, start, 0.2, deviation, n_epochs=1)
     learner.curator = Stub(exact_answers(codes, targets, loss), noise, deviation)
-    learner.curator.tell(Start(start))
+    learner.curator.tell(Start(int(to_units(start))))
     return learner
 
 

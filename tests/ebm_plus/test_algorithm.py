@@ -1,6 +1,7 @@
 """DP-EBM+ as it is to be read: the page with a plain curator does what the estimator does."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss, SquaredLoss
 from dprepro.ebm_plus.queries import INTERCEPT, Magnitudes, Residuals, Totals
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
+from dprepro.privacy.mechanisms import NoiseSource
 from tests.ebm_plus.plain import PlainCurator
 from tests.ebm_plus.stub import LOSSES
 from tests.ebm_plus.test_booster import BOTH
@@ -27,7 +29,7 @@ FEATURES = (
 )
 BUDGET, EPOCHS, SEED = PrivacyBudget(2.0, 1e-6), 5, 3
 ATOL = 2e-6
-"""The estimator's scores are float32, its residuals multiples of 2^-24; functions are of size 1."""
+"""The rows' scores and residuals are multiples of 2^-24; functions are of size 1."""
 
 
 def problem(loss):
@@ -55,7 +57,14 @@ def page(loss, curator_type=PlainCurator):
 def fit(loss):
     X, y, domain = problem(loss)
     estimator = DPEBMPlusClassifier if loss is LOGISTIC else DPEBMPlusRegressor
-    return estimator(*BUDGET, n_epochs=EPOCHS, domain=domain, random_state=SEED).fit(X, y)
+    generator = np.random.default_rng(SEED)
+
+    def add_same(_, exact, scale, unit=1.0):
+        return exact * unit + scale * generator.normal(size=exact.shape)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NoiseSource, "add_gaussian", add_same)
+        return estimator(*BUDGET, n_epochs=EPOCHS, domain=domain).fit(X, y)
 
 
 def agree(model, bins, functions, intercept):
@@ -152,7 +161,7 @@ def test_an_answer_counts_by_its_share_and_by_the_number_of_its_epoch(loss, monk
 
 
 def clipping_more(*of):
-    return residual_sums(*of[:6], np.float32(0.9 * of[6]), of[7])
+    return residual_sums(*of[:6], math.floor(0.9 * of[6]), of[7])
 
 
 def ignoring_moves(*of):
@@ -160,13 +169,13 @@ def ignoring_moves(*of):
 
 
 def no_curvatures(*of):
-    return residual_sums(*of) * [[1.0], [0.0]]
+    return residual_sums(*of) * [[1], [0]]
 
 
 def groups_in_full(feature, counts):
     answers = exact_answers(feature, counts)
-    answers[counts.size :] *= math.sqrt(2)
-    return answers
+    in_groups = np.arange(answers.numbers.size) >= counts.size
+    return replace(answers, unit=answers.unit * np.where(in_groups, math.sqrt(2), 1.0))
 
 
 def next_cell(*of):

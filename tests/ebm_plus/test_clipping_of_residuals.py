@@ -4,6 +4,8 @@ The bound of an epoch follows from the functions when it begins. They move withi
 move past the bound: only the clip keeps a row's part at what is charged.
 """
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,7 @@ from scipy.special import expit
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, curator
 from dprepro.ebm_plus.curator import ExactAnswers
-from dprepro.ebm_plus.kernel import residual_sums
+from dprepro.ebm_plus.kernel import from_units, residual_sums, to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Residuals
 from dprepro.estimators.inputs import Rows
@@ -52,9 +54,9 @@ def listen(estimator, epsilon, target, seed=0):
     for query, _, *parts in replay(heard.events, *rows):
         if isinstance(query, Residuals):
             for row, part in zip(rows, parts, strict=True):
-                score = float(row._scores[0])
+                score = float(from_units(row._scores[0]))
                 guess = expit(score) if loss is LOGISTIC else score
-                residual = abs(float(row._targets[0]) - guess)
+                residual = abs(float(from_units(row._targets[0])) - guess)
                 found.append((np.linalg.norm(part), query.charged, residual, query.bound))
     return np.array(found).T
 
@@ -80,7 +82,7 @@ def test_no_row_adds_more_than_is_charged_for(estimator, target, epsilon):
 
 
 def unclipped(scores, targets, last, change, codes, n_bins, bound, logistic):
-    return residual_sums(scores, targets, last, change, codes, n_bins, np.float32(1), logistic)
+    return residual_sums(scores, targets, last, change, codes, n_bins, 2**24, logistic)
 
 
 @CASES
@@ -94,21 +96,20 @@ def test_without_the_clip_a_row_would_add_more(estimator, target, monkeypatch):
 @pytest.mark.parametrize("bound", [0.3, 0.5, 0.52, 0.75])
 def test_residuals_beyond_the_bound_are_summed_as_the_bound(bound, logistic):
     """As within an epoch: the change of a function takes rows past the bound."""
-    scores = np.zeros(64, np.float32)
+    scores = np.zeros(64, np.int32)
     last = (np.arange(64) % 2).astype(np.uint8)
-    targets = np.where(np.arange(64) < 32, 1.0, 0.0).astype(np.float32)
-    change = np.array([3.0, -3.0], np.float32)
+    targets = to_units(np.arange(64) < 32)
+    change = to_units([3.0, -3.0])
     codes = np.arange(64, dtype=np.uint8)
-    sums = residual_sums(scores, targets, last, change, codes, 64, np.float32(bound), logistic)
-    residual = targets - (expit(scores) if logistic else scores)
+    cut = math.floor(bound * 2**24)
+    sums = residual_sums(scores, targets, last, change, codes, 64, cut, logistic)
+    scores = from_units(scores)
+    residual = from_units(targets) - (expit(scores) if logistic else scores)
     beyond = np.abs(residual) > bound
     assert beyond.sum() >= 32
-    cut = np.float32(bound)
-    np.testing.assert_array_equal(
-        sums[0, beyond], (np.sign(residual) * np.trunc(cut * 2.0**24) / 2.0**24)[beyond]
-    )
+    np.testing.assert_array_equal(sums[0, beyond], (np.sign(residual) * cut)[beyond])
     loss = LOGISTIC if logistic else SQUARED
     charged = loss.part_norm(bound)
-    parts = np.linalg.norm(sums, axis=0)
-    assert parts.max() <= loss.part_norm(float(cut))
+    parts = np.linalg.norm(from_units(sums), axis=0)
+    assert parts.max() <= charged
     assert parts[beyond].min() == pytest.approx(charged, rel=1e-6)

@@ -5,6 +5,7 @@ import pytest
 
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm
 from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss
 from dprepro.ebm_plus.queries import (
     INTERCEPT,
@@ -27,11 +28,11 @@ from tests.ebm_plus.stub import booster, exact_answers, learn
 MU, BUDGET = 1.0, (epsilon_of(1.0, 1e-6), 1e-6)
 
 
-def curator(loss=LOGISTIC, rows=50):
+def curator(loss=LOGISTIC, rows=50, seed=0):
     X, labels, y = table(rows)
     domain, targets = (DOMAIN, labels) if loss is LOGISTIC else (RANGE, y)
     ledger = Ledger(*BUDGET, "add/remove-one")
-    return PlusCurator(Private(Rows(X, targets.astype(float))), domain, loss, ledger, 0), ledger
+    return PlusCurator(Private(Rows(X, targets.astype(float))), domain, loss, ledger, seed), ledger
 
 
 # --- cheats -------------------------------------------------------------------------------------
@@ -138,6 +139,9 @@ def test_a_query_that_is_charged_for_less_than_is_enforced_cannot_be_built(query
 
 def test_every_number_of_every_answer_has_noise_of_its_own():
     for loss in (LOGISTIC, SQUARED):
+        several = [curator(loss, seed=seed)[0] for seed in range(12)]
+        for asked in several:
+            asked.open_histograms(MU, 1, BUDGET)
         asked, _ = curator(loss)
         twin = exact_answers(np.zeros((1, 4), int), np.zeros(4), loss)
         asked.open_totals(MU, BUDGET)
@@ -150,28 +154,31 @@ def test_every_number_of_every_answer_has_noise_of_its_own():
             *[Residuals(loss.part_norm(0.5), 0.5, INTERCEPT, 0.5, loss)] * 2,
         ]
         noisy = [asked.answer(query).value.ravel() for query in queries]
-        assert twin.answer(queries[0]).shape == noisy[0].shape
-        values = np.concatenate(noisy)
-        fractions = values - np.round(values)
-        assert np.unique(fractions).size == values.size
+        assert twin.answer(queries[0]).numbers.shape == noisy[0].shape
+        # In counts noise is a whole number; in sums of residuals it is hardly ever the same.
+        sums = np.concatenate([noisy[0][1:], *noisy[2:]])
+        assert np.unique(sums - np.round(sums)).size == sums.size
+        counts = np.stack([asked.answer(queries[1]).value for asked in several])
+        assert (np.ptp(counts, axis=0) > 0).all()
 
 
 def test_two_moves_in_a_row_both_count():
     codes, targets = np.array([[0, 1, 2], [0, 0, 1]]), np.zeros(3)
-    change = np.array([0.25, -0.25, 0.5], np.float32)
+    change = to_units([0.25, -0.25, 0.5])
     exact = exact_answers(codes, targets, SQUARED)
-    for instruction in (Start(0.0), Move(0, change), Move(1, change)):
+    for instruction in (Start(0), Move(0, change), Move(1, change)):
         exact.follow(instruction)
-    sums = exact.answer(Residuals(1.0, 1.0, 0, 1.0, SQUARED))
+    sums = exact.answer(Residuals(1.0, 1.0, 0, 1.0, SQUARED)).value
     np.testing.assert_array_equal(sums, -np.array([[0.5, 0.0, 0.25]]))
-    np.testing.assert_array_equal(exact.answer(Residuals(1.0, 1.0, 0, 1.0, SQUARED)), sums)
+    again = exact.answer(Residuals(1.0, 1.0, 0, 1.0, SQUARED)).value
+    np.testing.assert_array_equal(again, sums)
 
 
 def test_a_start_forgets_what_was_pending():
     exact = exact_answers(np.array([[0, 1, 2]]), np.zeros(3), SQUARED)
-    exact.follow(Move(0, np.ones(3, np.float32)))
-    exact.follow(Start(0.5))
-    sums = exact.answer(Residuals(1.0, 1.0, INTERCEPT, 1.0, SQUARED))
+    exact.follow(Move(0, to_units(np.ones(3))))
+    exact.follow(Start(int(to_units(0.5))))
+    sums = exact.answer(Residuals(1.0, 1.0, INTERCEPT, 1.0, SQUARED)).value
     assert sums.item() == -1.5
 
 

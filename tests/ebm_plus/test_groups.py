@@ -19,6 +19,10 @@ CATEGORY = CategoricalFeature("x", ("a", "b", "c"), missing=True)
 CELLS = cell_extents(NUMBER).size - 1
 
 
+def answers_of(feature, counts):
+    return exact_answers(feature, counts).value
+
+
 def column(feature, rows=50):
     rng = np.random.default_rng(0)
     if feature is CATEGORY:
@@ -30,9 +34,9 @@ def column(feature, rows=50):
 def test_a_row_moves_the_answers_by_one(feature):
     """Brute force: every row of the table in turn is left out."""
     values = column(feature)
-    whole = exact_answers(feature, fine_cells(values, feature)[1])
+    whole = answers_of(feature, fine_cells(values, feature)[1])
     moves = [
-        np.linalg.norm(whole - exact_answers(feature, fine_cells(values.drop(row), feature)[1]))
+        np.linalg.norm(whole - answers_of(feature, fine_cells(values.drop(row), feature)[1]))
         for row in values.index
     ]
     np.testing.assert_allclose(moves, 1.0)
@@ -41,9 +45,9 @@ def test_a_row_moves_the_answers_by_one(feature):
 @pytest.mark.parametrize("cells", [1, 2, GROUP, GROUP + 1, 2 * GROUP, 5 * GROUP + 3])
 def test_counts_are_the_least_squares_fit_to_both_levels(cells):
     counts = np.random.default_rng(cells).integers(0, 50, cells + 1)
-    exact = exact_answers(NUMBER, counts)
+    exact = answers_of(NUMBER, counts)
     noisy = exact + np.random.default_rng(1).normal(0, 5, exact.size)
-    design = np.stack([exact_answers(NUMBER, one) for one in np.eye(cells + 1)], axis=1)
+    design = np.stack([answers_of(NUMBER, one) for one in np.eye(cells + 1, dtype=int)], axis=1)
     expected = np.linalg.lstsq(design, noisy, rcond=None)[0]
     np.testing.assert_allclose(agreeing_counts(NUMBER, noisy, 5.0)[0], expected, atol=1e-9)
     np.testing.assert_allclose(agreeing_counts(NUMBER, exact, 5.0)[0], counts, atol=1e-9)
@@ -51,7 +55,7 @@ def test_counts_are_the_least_squares_fit_to_both_levels(cells):
 
 def test_counts_of_categories_stay_as_they_are():
     counts = np.array([9, 4, 0, 1])
-    found, deviation = agreeing_counts(CATEGORY, exact_answers(CATEGORY, counts), 3.0)
+    found, deviation = agreeing_counts(CATEGORY, answers_of(CATEGORY, counts), 3.0)
     np.testing.assert_array_equal(found, counts)
     assert deviation == 3.0
 
@@ -60,7 +64,7 @@ def test_counts_of_categories_stay_as_they_are():
 def test_the_error_of_sums_is_that_of_the_fit(missing):
     """Against the covariance of least squares with noise of deviation 2 in each answer."""
     feature = NumericFeature("x", -5, 1000, missing=missing)
-    design = np.stack([exact_answers(feature, one) for one in np.eye(CELLS + 1)], axis=1)
+    design = np.stack([answers_of(feature, one) for one in np.eye(CELLS + 1)], axis=1)
     covariance = 4.0 * np.linalg.inv(design.T @ design)
     _, deviation = agreeing_counts(feature, design.sum(axis=1), 2.0)
     bin_of_cell = np.append(np.sort(np.random.default_rng(0).integers(0, 9, CELLS)), 4)
@@ -97,7 +101,7 @@ def test_values_behind_a_stretch_of_empty_cells_get_bins_of_their_own():
     feature = NumericFeature("x", 0, 99_999)
     rng = np.random.default_rng(0)
     values = np.where(rng.random(30_000) < 0.07, rng.choice([5178, 7688, 15_024], 30_000), 0)
-    exact = exact_answers(feature, fine_cells(pd.Series(values, name="x"), feature)[1])
+    exact = answers_of(feature, fine_cells(pd.Series(values, name="x"), feature)[1])
     for _ in range(20):
         noisy = exact + rng.normal(0, 60, exact.size)
         counts, deviation = agreeing_counts(feature, noisy, 60.0)

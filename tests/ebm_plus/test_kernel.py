@@ -1,10 +1,12 @@
 """The pass over the rows against NumPy, and its sensitivities by brute force."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
+from dprepro.ebm_plus.kernel import UNIT, from_units, magnitude_counts, move_scores, residual_sums, to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 
 KINDS = pytest.mark.parametrize("logistic", [True, False])
@@ -13,10 +15,10 @@ BOUNDS = pytest.mark.parametrize("bound", [0.05, 0.3, 0.5, 0.6, 0.75, 0.9, 0.99,
 
 def problem(rows, seed=0, spread=3.0):
     rng = np.random.default_rng(seed)
-    scores = (spread * rng.normal(size=rows)).astype(np.float32)
-    targets = rng.integers(0, 2, rows).astype(np.float32)
+    scores = to_units(spread * rng.normal(size=rows))
+    targets = to_units(rng.integers(0, 2, rows))
     last, codes = rng.integers(0, 4, (2, rows)).astype(np.uint8)
-    return scores, targets, last, rng.normal(size=4).astype(np.float32), codes
+    return scores, targets, last, to_units(rng.normal(size=4)), codes
 
 
 @KINDS
@@ -24,11 +26,12 @@ def problem(rows, seed=0, spread=3.0):
 def test_it_does_what_numpy_does(rows, logistic):
     scores, targets, last, change, codes = problem(rows)
     updated = scores + change[last]
-    prediction = expit(updated) if logistic else updated
-    residuals = np.clip(targets - prediction, -0.8, 0.8)
+    prediction = expit(from_units(updated)) if logistic else from_units(updated)
+    residuals = np.clip(from_units(targets) - prediction, -0.8, 0.8)
     curvatures = np.abs(residuals) * (1 - np.abs(residuals)) if logistic else np.zeros(rows)
-    sums = residual_sums(scores, targets, last, change, codes, 4, np.float32(0.8), logistic)
+    sums = residual_sums(scores, targets, last, change, codes, 4, to_units(0.8), logistic)
     assert sums.shape == (2, 4)
+    sums = from_units(sums)
     np.testing.assert_allclose(sums[0], np.bincount(codes, residuals, 4), atol=1e-6 * rows)
     np.testing.assert_allclose(sums[1], np.bincount(codes, curvatures, 4), atol=1e-6 * rows)
     np.testing.assert_array_equal(scores, updated)
@@ -37,12 +40,12 @@ def test_it_does_what_numpy_does(rows, logistic):
 def one_row(scores, target, bound, *, logistic):
     """Return the norm of the part of each of 256 rows, which lie in a bin each."""
     codes = np.arange(256, dtype=np.uint8)
-    targets, none = np.full(256, target, np.float32), np.zeros(256, np.uint8)
-    change = np.zeros(1, np.float32)
+    targets, none = np.full(256, to_units(target)), np.zeros(256, np.uint8)
     sums = residual_sums(
-        scores.astype(np.float32), targets, none, change, codes, 256, np.float32(bound), logistic
-    )
-    return np.linalg.norm(sums, axis=0)
+        to_units(scores), targets, none, np.zeros(1, np.int32), codes, 256,
+        math.floor(bound * 2**24), logistic,
+    )  # fmt: skip
+    return np.linalg.norm(from_units(sums), axis=0)
 
 
 @BOUNDS
@@ -52,7 +55,7 @@ def test_the_part_of_a_label_is_as_large_as_is_paid_for_and_no_larger(bound):
     norms = [one_row(scores, label, bound, logistic=True).max() for label in (0.0, 1.0)]
     paid = LOGISTIC.part_norm(bound)
     for largest in norms:
-        assert 0.99 * paid < largest <= paid * (1 + 1e-6)
+        assert 0.99 * paid < largest <= paid
 
 
 @BOUNDS
@@ -60,12 +63,12 @@ def test_the_part_of_a_number_is_as_large_as_is_paid_for_and_no_larger(bound):
     scores = np.linspace(-1.6, 1.6, 256)
     largest = max(one_row(scores, y, bound, logistic=False).max() for y in (-0.5, 0.0, 0.5))
     paid = SQUARED.part_norm(bound)
-    assert 0.99 * paid < largest <= paid * (1 + 1e-6)
+    assert 0.99 * paid < largest <= paid
 
 
 @KINDS
 def test_a_row_less_moves_the_sums_by_its_own_part(logistic):
-    bound, nothing = np.float32(0.3), np.zeros(4, np.float32)
+    bound, nothing = to_units(0.3), np.zeros(4, np.int32)
     for seed in range(10):
         rows = problem(9, seed, spread=20.0)
         scores = rows[0].copy()
@@ -75,20 +78,76 @@ def test_a_row_less_moves_the_sums_by_its_own_part(logistic):
             alone = [part[gone : gone + 1] for part in (scores, rows[1], rows[2], rows[4])]
             part = residual_sums(*alone[:3], nothing, alone[3], 4, bound, logistic)
             less = residual_sums(*kept, 4, bound, logistic)
-            # float32: a row's residual is rounded by where it stands among the others.
-            np.testing.assert_allclose(whole - less, part, atol=2e-6)
+            np.testing.assert_array_equal(whole - less, part)
 
 
 def test_magnitudes_are_counted_by_half_octaves_and_one_row_counts_once():
-    targets = np.array([1.5, 1.0, 0.8, -0.5, 0.1, 0.0], np.float32)
-    zeros, none = np.zeros(6, np.uint8), np.zeros(1, np.float32)
-    counts = magnitude_counts(np.zeros(6, np.float32), targets, zeros, none, 6)
+    targets = to_units([1.5, 1.0, 0.8, -0.5, 0.1, 0.0])
+    zeros, none = np.zeros(6, np.uint8), np.zeros(1, np.int32)
+    counts = magnitude_counts(np.zeros(6, np.int32), targets, zeros, none, 6)
     # Above 2^-1/2: three; 1/2 lies at the lower edge of its cell; 0.1 and 0 are below 2^-5/2.
     np.testing.assert_array_equal(counts, [3, 0, 1, 0, 0, 2])
     for row in range(6):
-        scores = np.zeros(5, np.float32)
+        scores = np.zeros(5, np.int32)
         less = magnitude_counts(scores, np.delete(targets, row), zeros[:5], none, 6)
         assert np.abs(counts - less).sum() == 1
+
+
+@pytest.mark.parametrize("size", [*range(1, 300), 2**23, 2**24 - 1, 2**24, 2**24 + 1, 2**30])
+def test_every_magnitude_has_the_cell_that_whole_numbers_say(size):
+    """r^2 is at most 2^-j and above 2^-(j + 1): no root, no logarithm."""
+    (cell,) = [j for j in range(49) if 2 ** (48 - j - 1) < size**2 <= 2 ** (48 - j)] or [0]
+    none = np.zeros(1, np.int32)
+    for sign in (1, -1):
+        target = np.array([sign * size], np.int32)
+        counts = magnitude_counts(none.copy(), target, np.zeros(1, np.uint8), none, 60)
+        assert counts.argmax() == cell
+
+
+def residual_of(score, label, bound):
+    sums = residual_sums(
+        np.array([score], np.int32), np.array([label << 24], np.int32), np.zeros(1, np.uint8),
+        np.zeros(1, np.int32), np.zeros(1, np.uint8), 1, bound, True,
+    )  # fmt: skip
+    return sums[:, 0]
+
+
+@pytest.mark.parametrize("bound", [0, 1, 2**12 + 1, 2**23, 2**24])
+@pytest.mark.parametrize("label", [0, 1])
+def test_no_score_has_a_part_above_the_bound(label, bound):
+    """Every score that can be, in steps that are no power of two, and the ends."""
+    ends = [2**30 - 1, 2**24, 1]
+    scores = [*range(-(2**30), 2**30, 104_729 * 20), *ends, *(-score for score in ends)]
+    parts = np.array([residual_of(score, label, bound) for score in scores])
+    size = np.abs(parts[:, 0])
+    assert bound - 2 <= size.max() <= bound
+    assert (parts[:, 0] >= 0).all() if label else (parts[:, 0] <= 0).all()
+    np.testing.assert_array_equal(parts[:, 1], size * (2**24 - size) >> 24)
+
+
+def test_a_part_depends_on_nothing_but_the_row():
+    """One by one, in any order, in blocks of any length: the same scores and sums, to the bit."""
+    scores, targets, last, change, codes = problem(5003)
+    whole = scores.copy()
+    sums = residual_sums(whole, targets, last, change, codes, 4, to_units(0.9), True)
+    order = np.random.default_rng(1).permutation(5003)
+    for pieces in (1, 2, 17, 1000):
+        again, moved = np.zeros_like(sums), []
+        for at in np.array_split(order, pieces):
+            piece = scores[at]
+            again += residual_sums(
+                piece, targets[at], last[at], change, codes[at], 4, to_units(0.9), True
+            )
+            moved.append(piece)
+        np.testing.assert_array_equal(again, sums)
+        np.testing.assert_array_equal(np.concatenate(moved), whole[order])
+
+
+def test_scores_stop_at_the_largest():
+    scores = to_units([60.0, -60.0, 0.0])
+    move_scores(scores, np.array([0, 1, 0], np.uint8), to_units([50.0, -50.0]))
+    np.testing.assert_array_equal(scores, [2**30 - 1, 1 - 2**30, 50 * 2**24])
+    assert from_units(to_units(1e300)) == (2**30 - 1) * UNIT
 
 
 def test_counting_magnitudes_applies_the_change_too():

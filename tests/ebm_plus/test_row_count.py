@@ -4,6 +4,8 @@ A table and the same table with one row more are fitted, and the row's own part 
 answers: every noisy answer is then the same. Whatever still differs was read without a query.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,8 @@ from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.estimators.inputs import Rows
 from tests.released import ROWS, published, same, table
 
-ATOL = 1e-4
+ATOL = 0.0
+"""Answers are whole numbers: without the row's part they are the same to the last bit."""
 
 FEATURES = (
     NumericFeature("x", 0, 1, missing=True),
@@ -40,7 +43,9 @@ def cancelling(kinds):
 
         def answer(self, query):
             exact, last = super().answer(query), self.last.answer(query)
-            return exact - last if isinstance(query, kinds) else exact
+            if not isinstance(query, kinds):
+                return exact
+            return replace(exact, numbers=exact.numbers - last.numbers)
 
         def follow(self, instruction):
             self.last.follow(instruction)

@@ -191,7 +191,7 @@ class _Adversary:
                 self.canary.follow(event)
                 continue
             query, release = event
-            without, part = self.others.answer(query), self.canary.answer(query)
+            without, part = self.others.answer(query).value, self.canary.answer(query).value
             deviation = _stated_deviation(query, ledger)
             absent = (release.value - without) / deviation
             present = (release.value - without - part) / deviation
