@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dprepro.additive.record import FORMAT, VERSION, ModelRecord, ledger_from_json
+from dprepro.additive.record import FORMAT, VERSIONS, ModelRecord, ledger_from_json
 from dprepro.errors import DpreproError
 
 _MOST_LEVELS = 8
@@ -59,10 +59,10 @@ def checked_record(values: Any, where: str) -> ModelRecord:
         )
     if _is_deeper(values, _MOST_LEVELS):
         raise DpreproError(f"{where}: nested more than {_MOST_LEVELS} levels deep")
-    if values.get("version") != VERSION:
+    if values.get("version") not in VERSIONS:
         raise DpreproError(
             f"{where}: version {_brief(repr(values.get('version')))} of the format is not known "
-            f"here (allowed: {VERSION}); use the release of dprepro that wrote it"
+            f"here (allowed: {', '.join(map(str, VERSIONS))}); use the release of dprepro that wrote it"
         )
     _refuse_half_characters(values, where)
     try:

@@ -16,6 +16,7 @@ from sklearn.isotonic import isotonic_regression
 
 from dprepro.additive.bins import MISSING, FeatureBins
 from dprepro.additive.model import AdditiveModel
+from dprepro.additive.units import on_grid
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import ledger_of
@@ -183,7 +184,7 @@ def position_of(model: AdditiveModel, feature: str) -> int:
 def _apply(
     model: AdditiveModel, k: int, action: Action, detail: str, after: np.ndarray
 ) -> Edit | None:
-    before = model.shape_functions_[k]
+    before, after = model.shape_functions_[k], on_grid(after, model.powers_[0])
     if np.array_equal(before, after):
         return None
     name = model.bins_[k].feature.name

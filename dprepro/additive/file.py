@@ -21,12 +21,14 @@ from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRe
 from dprepro.additive.record import (
     FORMAT,
     PREDICTION,
-    VERSION,
+    VERSIONS,
     CategoricalRecord,
+    ModelRecord,
     NumericRecord,
     ledger_from_json,
     ledger_to_json,
 )
+from dprepro.additive.units import power_for, whole_numbers
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import classes_of, has_named_columns, ledger_of
@@ -129,26 +131,28 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
 def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a fitted model as JSON values."""
     ledger, classes = ledger_of(model), classes_of(model)
+    power, of_counts = model.powers_
     limits = model.range_ if isinstance(model, AdditiveRegressor) else None
     if origin is None:
         origin = model.origin_ if isinstance(model, _Loaded) else {}
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSIONS[-1],
         "prediction": PREDICTION,
         "task": "regression" if classes is None else "binary",
         "classes": None if classes is None else classes.tolist(),
         "range": None if limits is None else list(limits),
         "named_columns": has_named_columns(model),
-        "intercept": float(model.intercept_),
+        "units": {"functions": power, "counts": of_counts},
+        "intercept": whole_numbers(np.array([model.intercept_]), power)[0],
         "features": [_feature_to_json(model, k) for k in range(len(model.bins_))],
         "edits": [
             {
                 "feature": edit.feature,
                 "action": edit.action,
                 "detail": edit.detail,
-                "before": list(edit.before),
-                "after": list(edit.after),
+                "before": whole_numbers(np.array(edit.before), power),
+                "after": whole_numbers(np.array(edit.after), power),
             }
             for edit in model.edits_
         ],
@@ -158,8 +162,8 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
 
 
 def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
-    bins = model.bins_[k]
-    feature = bins.feature
+    bins, noise = model.bins_[k], model.shape_noise_
+    feature, (power, of_counts) = bins.feature, model.powers_
     if isinstance(feature, NumericFeature):
         kind: dict[str, Any] = {
             "kind": "numeric",
@@ -179,9 +183,9 @@ def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
         "missing": feature.missing,
         "missing_bin": bins.missing_bin if bins.missing_bin >= 0 else None,
         "labels": list(bins.labels),
-        "values": model.shape_functions_[k].tolist(),
-        "counts": model.bin_counts_[k].tolist(),
-        "noise": None if model.shape_noise_ is None else model.shape_noise_[k].tolist(),
+        "values": whole_numbers(model.shape_functions_[k], power),
+        "counts": whole_numbers(model.bin_counts_[k], of_counts),
+        "noise": None if noise is None else whole_numbers(noise[k], power),
     }
 
 
@@ -194,14 +198,7 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
     if record.range is not None:
         model.range_ = (record.range[0], record.range[1])
     model.bins_ = [_bins(feature) for feature in record.features]
-    model.shape_functions_ = [np.array(feature.values, float) for feature in record.features]
-    model.bin_counts_ = [np.array(feature.counts, float) for feature in record.features]
-    noise = [feature.noise for feature in record.features if feature.noise is not None]
-    model.shape_noise_ = [np.array(deviations, float) for deviations in noise] or None
-    model.intercept_ = record.intercept
-    model.edits_ = [
-        Edit(e.feature, e.action, e.detail, tuple(e.before), tuple(e.after)) for e in record.edits
-    ]
+    _read_numbers(model, record)
     model.n_features_in_ = len(record.features)
     if record.named_columns:
         model.feature_names_in_ = np.array([f.name for f in record.features], dtype=object)
@@ -210,6 +207,32 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
         note_edits(model)
     model.origin_ = dict(record.origin)
     return model
+
+
+def _read_numbers(model: _Loaded, record: ModelRecord) -> None:
+    """Set functions, counts, intercept and edits: what a file has, times its units."""
+    unit, of_counts = (
+        (1.0, 1.0) if record.units is None
+        else (2.0**record.units.functions, 2.0**record.units.counts)
+    )  # fmt: skip
+    features = record.features
+    model.shape_functions_ = [unit * np.array(feature.values) for feature in features]
+    model.bin_counts_ = [of_counts * np.array(feature.counts) for feature in features]
+    noise = [feature.noise for feature in features if feature.noise is not None]
+    model.shape_noise_ = [unit * np.array(deviations) for deviations in noise] or None
+    model.intercept_ = unit * record.intercept
+    model.edits_ = [
+        Edit(
+            e.feature, e.action, e.detail,
+            tuple((unit * np.array(e.before)).tolist()), tuple((unit * np.array(e.after)).tolist()),
+        )
+        for e in record.edits
+    ]  # fmt: skip
+    if record.units is None:
+        functions = [*model.shape_functions_, np.array([model.intercept_])]
+        model.powers_ = power_for(functions), power_for(model.bin_counts_)
+    else:
+        model.powers_ = record.units.functions, record.units.counts
 
 
 def _bins(record: NumericRecord | CategoricalRecord) -> FeatureBins:

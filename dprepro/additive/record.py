@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
 
 from dprepro.additive.bins import MAX_BINS
 from dprepro.additive.editing import Action
+from dprepro.additive.units import LEAST_POWER, MOST_POWER
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 
 FORMAT = "dprepro additive model"
-VERSION = 1
+VERSIONS = (1, 2)
+"""Of the format: the last is written, all are read."""
 
 PREDICTION = (
-    "Add to the intercept one value of each feature. Numeric: values[number of cuts <= x]. "
+    "Values and the intercept are whole numbers of 2 to the power of units.functions, counts of 2 to "
+    "the power of units.counts. Add to the intercept one value of each feature. Numeric: values[number of cuts <= x]. "
     "Categorical: values[groups[position of x among the categories]]; an unlisted category takes "
     "the bin labelled (other). Missing: values[missing_bin]. Where there is no such bin, add 0. "
     "The sum s is the prediction (regression; clipped to the range, if one is given) or the log "
@@ -107,6 +110,13 @@ class CategoricalRecord(_Feature):
 FeatureRecord = Annotated[NumericRecord | CategoricalRecord, Field(discriminator="kind")]
 
 
+class UnitsRecord(_Record):
+    """The powers of two that whole numbers count in: of functions and intercept, and of counts."""
+
+    functions: Annotated[int, Field(ge=LEAST_POWER, le=MOST_POWER)]
+    counts: Annotated[int, Field(ge=LEAST_POWER, le=MOST_POWER)]
+
+
 class EditRecord(_Record):
     """An edit: see `dprepro.additive.editing.Edit`."""
 
@@ -121,12 +131,13 @@ class ModelRecord(_Record):
     """The whole file."""
 
     format: Literal["dprepro additive model"]
-    version: Literal[1]
+    version: Literal[1, 2]
     prediction: Text
     task: Literal["binary", "regression"]
     classes: Annotated[list[bool | int | float | Text], Field(min_length=2, max_length=2)] | None
     range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
     named_columns: bool
+    units: UnitsRecord | None = None
     intercept: float
     features: Annotated[list[FeatureRecord], Field(min_length=1, max_length=100_000)]
     edits: Annotated[list[EditRecord], Field(max_length=10_000)]
@@ -148,8 +159,22 @@ class ModelRecord(_Record):
             raise ValueError("feature names repeat")
         if len({feature.noise is None for feature in self.features}) != 1:
             raise ValueError("either every feature has noise or none")
+        self._check_units()
         self._check_edits()
         return self
+
+    def _check_units(self) -> None:
+        if (self.units is None) != (self.version == 1):
+            raise ValueError("units are for version 2, which needs them")
+        if self.units is not None and not all(map(float.is_integer, self._numbers())):
+            raise ValueError("values, counts, noise and the intercept must be whole numbers")
+
+    def _numbers(self) -> Iterator[float]:
+        yield self.intercept
+        for feature in self.features:
+            yield from chain(feature.values, feature.counts, feature.noise or ())
+        for edit in self.edits:
+            yield from chain(edit.before, edit.after)
 
     def _check_edits(self) -> None:
         """Refuse edits that do not lead, one after the other, to the present values."""

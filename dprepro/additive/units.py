@@ -1,0 +1,36 @@
+"""The public grid that a released model lies on: whole numbers of one power of two.
+
+What leaves is rounded to it, so that a number in a file has no low bits that say how it was
+computed, and reads the same on every machine. Rounding what is released costs no privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+_DIGITS = 30
+"""Binary digits of the largest number; the rounding is at most 2^-31 of it."""
+
+LEAST_POWER, MOST_POWER = -1000, 900
+"""Powers of two by which whole numbers can be multiplied without loss."""
+
+
+def power_for(numbers: Sequence[np.ndarray]) -> int:
+    """Return p such that all numbers, float64, are less than 2^30 in units of 2^p; 0 for zeros."""
+    largest = max((float(np.abs(each).max()) for each in numbers if each.size), default=0.0)
+    if largest == 0.0:
+        return 0
+    return min(max(math.frexp(largest)[1] - _DIGITS, LEAST_POWER), MOST_POWER)
+
+
+def whole_numbers(values: np.ndarray, power: int) -> list[int]:
+    """Return values, float64 (n,), in units of 2^power, rounded to the nearest whole numbers."""
+    return [int(value) for value in np.rint(np.ldexp(values, -power))]
+
+
+def on_grid(values: np.ndarray, power: int) -> np.ndarray:
+    """Return values, float64, rounded to the nearest whole numbers of 2^power."""
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -power)), power))
