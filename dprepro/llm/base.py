@@ -153,9 +153,14 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         check_integer("decay_every", self.decay_every, 1)
         check_share("decay", self.decay)
         check_number("centre", self.centre, -math.inf)
-        for name in ("learning_rate", "projection_sd", "spread"):
-            check_number(name, getattr(self, name), 0.0)
-            if getattr(self, name) == 0:
+        positive = {
+            "learning_rate": self.learning_rate,
+            "projection_sd": self.projection_sd,
+            "spread": self.spread,
+        }
+        for name, value in positive.items():
+            check_number(name, value, 0.0)
+            if value == 0:
                 raise ValueError(f"{name} must be above 0, got 0")
 
     def __sklearn_tags__(self) -> Any:

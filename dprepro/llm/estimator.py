@@ -272,8 +272,12 @@ class DPLLMClassifier(LocallyLinearMaps):
     def check_parameters(self) -> None:
         """Raise ValueError on parameters out of range."""
         super().check_parameters()
-        for name in ("epsilon", "noise_multiplier", "clip_norm"):
-            value = getattr(self, name)
+        positive = {
+            "epsilon": self.epsilon,
+            "noise_multiplier": self.noise_multiplier,
+            "clip_norm": self.clip_norm,
+        }
+        for name, value in positive.items():
             if value is None and name != "clip_norm":
                 continue
             check_number(name, value, 0.0)
