@@ -218,11 +218,11 @@ class Curator:
         If the ledger states its guarantee under another relation.
     """
 
-    relations: ClassVar[frozenset[Adjacency]]
+    relations: ClassVar[frozenset[Adjacency]] = None  # type: ignore[assignment]
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
-        if not isinstance(getattr(cls, "relations", None), frozenset):
+        if not isinstance(cls.relations, frozenset):
             raise TypeError(
                 f"{cls.__name__} does not state under which relations its sensitivities hold: give "
                 "it relations = frozenset({...}), members of Adjacency"
