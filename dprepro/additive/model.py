@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.units import on_grid, power_for
-from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import read_frame, read_labels
+from dprepro.estimators.inputs import read_frame
 
 if TYPE_CHECKING:
     from dprepro.additive.editing import Edit
@@ -116,11 +114,6 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         """Return the likelier class of each row, (n,)."""
         positive = self._scores(X) > 0
         return self.classes_[positive.astype(int)]
-
-    def _read_labels(self, frame: pd.DataFrame, y: Any, domain: Domain | None = None) -> np.ndarray:
-        """Set ``classes_`` and return y as float32 codes 0, 1; see `read_labels`."""
-        self.classes_, codes = read_labels(self, frame, y, domain)
-        return codes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

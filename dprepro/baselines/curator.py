@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import ClassVar
 
 from dprepro.estimators.inputs import Arrays, values_withheld
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import BudgetError, Curator
+from dprepro.privacy.sensitivity import Adjacency
 
 
 class LibraryCurator(Curator):
@@ -24,10 +26,16 @@ class LibraryCurator(Curator):
         Receives the entry.
     seed
         That of the library's own noise; the ledger lists a fixed one.
+    observed
+        See `Curator`.
     """
 
-    def __init__(self, rows: Private[Arrays], ledger: Ledger, seed: int | None) -> None:
-        super().__init__(ledger, seed)
+    relations: ClassVar[frozenset[Adjacency]] = frozenset()  # each library's curator states its own
+
+    def __init__(
+        self, rows: Private[Arrays], ledger: Ledger, seed: int | None, observed: Sequence[str]
+    ) -> None:
+        super().__init__(ledger, seed, observed)
         self._rows = rows
         self._is_spent = False
 

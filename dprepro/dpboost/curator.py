@@ -18,6 +18,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import BudgetError, Curator, Instruction, Query, Release
+from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 from dprepro.privacy.uses import ExponentialUses, LaplaceUses
 
 MEAN_OF_TARGET = "mean of the target"
@@ -150,6 +151,8 @@ class DPBoostCurator(Curator):
         If all splits and leaves together would spend more than the ledger states.
     """
 
+    relations = frozenset({ZERO_OUT, ADD_REMOVE})
+
     def __init__(
         self,
         private: Private[Rows],
@@ -161,7 +164,7 @@ class DPBoostCurator(Curator):
         ledger: Ledger,
         seed: int | None,
     ) -> None:
-        super().__init__(ledger, seed)
+        super().__init__(ledger, seed, domain.observed)
         rows = private.open()
         self._params, self._variant = params, variant
         self.bins, codes = self._bin(rows, domain, max_bins)

@@ -110,7 +110,7 @@ class _DPBoost(BaseEstimator):
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=variant.adjacency,
-            unpaid=[*domain.observed, *variant.unpaid],
+            unpaid=list(variant.unpaid),
             assumed_public=[
                 *variant.assumed_public,
                 "names, types and number of features",

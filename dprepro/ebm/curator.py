@@ -17,7 +17,12 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.privacy.release import Curator, Release, SensitivityError
-from dprepro.privacy.sensitivity import histogram_sensitivity
+from dprepro.privacy.sensitivity import (
+    ADD_REMOVE,
+    REPLACE_ONE,
+    ZERO_OUT,
+    histogram_sensitivity,
+)
 
 NUMBER_OF_ROWS = "number of rows"
 """How the ledger names the exact number of rows among what it takes as public."""
@@ -91,6 +96,8 @@ class DPEBMCurator(Curator):
         If a phase would spend more than its budget.
     """
 
+    relations = frozenset({ZERO_OUT, ADD_REMOVE, REPLACE_ONE})
+
     def __init__(
         self,
         rows: Private[Rows],
@@ -100,7 +107,7 @@ class DPEBMCurator(Curator):
         ledger: Ledger,
         seed: int | None,
     ) -> None:
-        super().__init__(ledger, seed)
+        super().__init__(ledger, seed, domain.observed)
         if type(loss) not in (LogisticLoss, SquaredLoss):
             raise SensitivityError(
                 f"{type(loss).__name__} would see the rows: only LogisticLoss and SquaredLoss may"

@@ -136,7 +136,6 @@ class _DPEBM(AdditiveModel):
             epsilon=self.epsilon,
             delta=self.delta,
             adjacency=Adjacency(self.adjacency),
-            unpaid=list(domain.observed),
             assumed_public=[
                 NUMBER_OF_ROWS
                 if self.adjacency != ADD_REMOVE

@@ -15,7 +15,7 @@ from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm.greedy_kernel import boost_greedily
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.quantiles import quantile_bins
-from dprepro.estimators.inputs import read_frame, read_targets
+from dprepro.estimators.inputs import read_frame, read_labels, read_targets
 from dprepro.estimators.validation import check_integer, check_number, check_share
 
 
@@ -173,7 +173,7 @@ class EBMClassifier(_EBM, AdditiveClassifier):
     def fit(self, X: Any, y: Any) -> EBMClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         frame = read_frame(self, X, reset=True)
-        labels = self._read_labels(frame, y)
+        self.classes_, labels = read_labels(self, frame, y)
         share = float(labels.mean())
         loss = LogisticLoss(start=float(np.log(share / (1 - share))))
         self._train(frame, labels, loss, "binary")

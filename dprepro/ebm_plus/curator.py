@@ -175,6 +175,8 @@ class PlusCurator(Curator):
         On values that the domain rules out.
     """
 
+    relations = frozenset({ADD_REMOVE})
+
     def __init__(
         self,
         rows: Private[Rows],
@@ -183,7 +185,7 @@ class PlusCurator(Curator):
         ledger: Ledger,
         seed: int | None,
     ) -> None:
-        super().__init__(ledger, seed)
+        super().__init__(ledger, seed, domain.observed)
         if loss is not LOGISTIC and loss is not SQUARED:
             raise SensitivityError(
                 f"{type(loss).__name__} would see the rows: only LOGISTIC and SQUARED may"

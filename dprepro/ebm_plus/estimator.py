@@ -64,7 +64,6 @@ class _DPEBMPlus(AdditiveModel):
             epsilon=self.epsilon,
             delta=self.delta,
             adjacency=ADD_REMOVE,
-            unpaid=list(domain.observed),
             assumed_public=[
                 "names, types and number of features",
                 *(["bounds, categories and target range or labels"] if domain.is_public else []),

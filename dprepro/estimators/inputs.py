@@ -136,6 +136,11 @@ def read_training_arrays(model: BaseEstimator, X: Any, y: Any) -> Private[Arrays
     return Private(Arrays(*checked(model, X, y, dtype=np.float64, y_numeric=True)))
 
 
+def wrap_training_arrays(X: Any, y: Any) -> Private[Arrays]:
+    """Return what a fit was given as it is, wrapped: a library that gets it will check it."""
+    return Private(Arrays(X, y))
+
+
 @contextmanager
 def values_withheld(name: str = "X or y") -> Iterator[None]:
     """Let errors of libraries pass without the values, and the numbers of rows, in their texts."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 
+from dprepro.estimators.inputs import read_labels
 from dprepro.lazybb.calibration import Rates
-from dprepro.lazybb.literals import Literals
+from dprepro.lazybb.literals import Literals, column_names, read_literals
 from dprepro.lazybb.one_rule import errors
 from dprepro.lazybb.rademacher import accuracy_bound
 from dprepro.lazybb.topdown import LeafWeights
@@ -46,6 +49,22 @@ class BooleanRows:
 
     literals: Literals
     signs: np.ndarray
+
+
+def read_boolean_rows(model: Any, X: Any, y: Any) -> Private[BooleanRows]:
+    """Return what a fit was given, wrapped; set ``classes_`` and ``column_names_``.
+
+    Raises
+    ------
+    ValueError
+        As `read_literals` and `read_labels`.
+    """
+    literals = read_literals(model, X, reset=True)
+    model.classes_, labels = read_labels(
+        model, pd.DataFrame(index=range(literals.rows)), y, model.domain
+    )
+    model.column_names_ = column_names(X, literals.columns)
+    return Private(BooleanRows(literals, 2.0 * labels.astype(np.float64) - 1.0))
 
 
 class Diagnostics(NamedTuple):
@@ -182,11 +201,13 @@ class LazyBBCurator(Curator):
         What the fit was given. Its numbers of rows and columns count as public.
     weighing
         How margins become weights.
-    ledger, seed
+    ledger, seed, observed
         See `Curator`.
     diagnostics
         Whether `diagnose` may be asked; the ledger then lists what it gives.
     """
+
+    relations = frozenset({REPLACE_ONE})
 
     def __init__(
         self,
@@ -194,12 +215,13 @@ class LazyBBCurator(Curator):
         weighing: Weighing,
         ledger: Ledger,
         seed: int | None,
+        observed: Sequence[str],
         *,
         diagnostics: bool = False,
     ) -> None:
         if diagnostics:
             ledger.unpaid.append(DIAGNOSTICS)
-        super().__init__(ledger, seed)
+        super().__init__(ledger, seed, observed)
         self._weighing, self._diagnostics = weighing, diagnostics
         exact = ExactRound(private.open(), weighing, diagnostics=diagnostics)
         self._exact = Private(exact)
@@ -303,7 +325,7 @@ class ExactCurator(LazyBBCurator):
         self, private: Private[BooleanRows], weighing: Weighing, *, diagnostics: bool
     ) -> None:
         nothing = Ledger(math.inf, 0.0, REPLACE_ONE)
-        super().__init__(private, weighing, nothing, None, diagnostics=diagnostics)
+        super().__init__(private, weighing, nothing, None, (), diagnostics=diagnostics)
 
     def enter(self, rates: Rates) -> None:
         """Enter nothing: there is no noise."""

@@ -13,13 +13,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import checked, forget_fit, read_labels
+from dprepro.estimators.inputs import forget_fit
 from dprepro.estimators.validation import check_choice, check_integer, check_number, check_share
 from dprepro.lazybb.boosting import boost
 from dprepro.lazybb.calibration import ZETA_TWICE, Budget, check_calibration, is_private
-from dprepro.lazybb.curator import BooleanRows, ExactCurator, Hypothesis, LazyBBCurator
+from dprepro.lazybb.curator import (
+    BooleanRows,
+    ExactCurator,
+    Hypothesis,
+    LazyBBCurator,
+    read_boolean_rows,
+)
 from dprepro.lazybb.learners import make_learner
-from dprepro.lazybb.literals import Literals
+from dprepro.lazybb.literals import Literals, read_literals
 from dprepro.lazybb.one_rule import Rule
 from dprepro.lazybb.weighing import MARGINS, Weighing
 from dprepro.privacy.ledger import Ledger
@@ -165,7 +171,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         Without a public domain both labels have to occur.
         """
         forget_fit(self)
-        private = self._read_training_rows(X, y)
+        private = read_boolean_rows(self, X, y)
         self.check_parameters()
         curator = self._curator(private)
         budget = Budget(
@@ -175,19 +181,11 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         learner = make_learner(curator, budget, splits, self.label_share)
         self.hypotheses_ = boost(curator, learner, self.rounds)
         self.figures_ = self._count_features(curator.columns)
-        self.column_names_ = _column_names(X, curator.columns)
         if self.diagnostics:
             self.edges_, self.margins_ = curator.diagnose()
             if self.base == "1r":
                 self.figures_["rademacher_bound"] = curator.accuracy_bound()
         return self
-
-    def _read_training_rows(self, X: Any, y: Any) -> Private[BooleanRows]:
-        """Set ``classes_`` and return the rows of a fit, wrapped."""
-        literals = self._read(X, reset=True)
-        rows = pd.DataFrame(index=range(literals.rows))
-        self.classes_, labels = read_labels(self, rows, y, self.domain)
-        return Private(BooleanRows(literals, 2.0 * labels.astype(np.float64) - 1.0))
 
     def _curator(self, private: Private[BooleanRows]) -> LazyBBCurator:
         """Return the curator of the rows; one without noise where epsilon is infinite."""
@@ -195,9 +193,11 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         if not is_private(self.epsilon):
             return ExactCurator(private, weighing, diagnostics=self.diagnostics)
         self.ledger_ = self._open_ledger()
+        observed = self.domain.observed if self.domain is not None else ()
         return LazyBBCurator(
-            private, weighing, self.ledger_, self.random_state, diagnostics=self.diagnostics
-        )
+            private, weighing, self.ledger_, self.random_state, observed,
+            diagnostics=self.diagnostics,
+        )  # fmt: skip
 
     def _count_features(self, columns: int) -> dict[str, float]:
         used = set().union(*(h.columns for h in self.hypotheses_))
@@ -229,7 +229,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the mean vote of each row, float64 (n,) in [-1, 1]: the normalised margin."""
         check_is_fitted(self)
-        return self._mean_vote(self._read(X, reset=False))
+        return self._mean_vote(read_literals(self, X, reset=False))
 
     def _mean_vote(self, literals: Literals) -> np.ndarray:
         votes = np.zeros(literals.rows)
@@ -242,22 +242,11 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
-    def _read(self, X: Any, *, reset: bool) -> Literals:
-        array = checked(self, X, reset=reset, ensure_min_samples=2 if reset else 1)
-        if not np.isin(array, (0, 1)).all():
-            raise ValueError(
-                f"{type(self).__name__} takes Boolean columns, 0 or 1, but X has other values; "
-                "encode it with dprepro.data.boolean.BooleanEncoder"
-            )
-        return Literals(array)
-
     def _open_ledger(self) -> Ledger:
-        observed = list(self.domain.observed) if self.domain is not None else []
         return Ledger(
             epsilon=self.epsilon,
             delta=0.0 if self.composition == "pure" else self.delta,
             adjacency=REPLACE_ONE,
-            unpaid=observed,
             assumed_public=[
                 "number of rows",
                 "labels",
@@ -339,9 +328,3 @@ class TopDownTree(LazyBBClassifier):
             "topdown", rounds=1, density=1.0, splits=splits, label_share=label_share,
             epsilon=epsilon, diagnostics=diagnostics, domain=domain, random_state=random_state,
         )  # fmt: skip
-
-
-def _column_names(X: Any, columns: int) -> list[tuple[str, str]]:
-    """Return (feature, value) of each column, as `BooleanEncoder` labels them, or (name, "1")."""
-    labels = X.columns if isinstance(X, pd.DataFrame) else [f"x{j}" for j in range(columns)]
-    return [label if isinstance(label, tuple) else (str(label), "1") for label in labels]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 from scipy import sparse
+
+from dprepro.estimators.inputs import checked
 
 
 class Literals:
@@ -31,3 +36,26 @@ class Literals:
         """Return the numbers of the rows where a column is true, ascending."""
         bounds = self._by_column.indptr
         return self._by_column.indices[bounds[column] : bounds[column + 1]]
+
+
+def read_literals(model: Any, X: Any, *, reset: bool) -> Literals:
+    """Return the columns of X, (n, d); a fit says `reset`.
+
+    Raises
+    ------
+    ValueError
+        On entries other than 0 and 1, too few rows, or other columns than those of the fit.
+    """
+    array = checked(model, X, reset=reset, ensure_min_samples=2 if reset else 1)
+    if not np.isin(array, (0, 1)).all():
+        raise ValueError(
+            f"{type(model).__name__} takes Boolean columns, 0 or 1, but X has other values; "
+            "encode it with dprepro.data.boolean.BooleanEncoder"
+        )
+    return Literals(array)
+
+
+def column_names(X: Any, columns: int) -> list[tuple[str, str]]:
+    """Return (feature, value) of each column, as `BooleanEncoder` labels them, or (name, "1")."""
+    labels = X.columns if isinstance(X, pd.DataFrame) else [f"x{j}" for j in range(columns)]
+    return [label if isinstance(label, tuple) else (str(label), "1") for label in labels]

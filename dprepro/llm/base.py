@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.estimators.inputs import checked, forget_fit
+from dprepro.estimators.inputs import checked
 from dprepro.estimators.validation import check_integer, check_number, check_share
 from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
-from dprepro.llm.gradients import NumericRows
 from dprepro.llm.maps import (
     INNER_SD,
-    LARGEST_INPUT,
     class_scores,
     draw_parameters,
     draw_projections,
@@ -26,6 +22,7 @@ from dprepro.llm.maps import (
     scores_of,
 )
 from dprepro.llm.plan import Plan
+from dprepro.llm.rows import normalised
 
 _ROWS = 4096
 
@@ -66,30 +63,6 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         self.spread = spread
         self.random_state = random_state
 
-    def _read(self, X: Any, y: Any, known: Sequence[Any] | None = None) -> NumericRows:
-        """Return the rows, normalised; set ``classes_``.
-
-        `known` are the labels of a domain; None takes those that occur in y.
-        """
-        forget_fit(self)
-        X, y = checked(self, X, y, dtype=np.float32, ensure_min_samples=2)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y) if known is None else _known_classes(y, known)
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"{type(self).__name__}: y must hold two classes or more, but it holds 1 class"
-            )
-        labels = np.searchsorted(self.classes_, y).astype(np.int64)
-        return NumericRows(self._normalised(X), labels)
-
-    def _normalised(self, X: np.ndarray) -> np.ndarray:
-        if not (self.centre == 0 and self.spread == 1):
-            X = (X - np.float32(self.centre)) / np.float32(self.spread)
-        # Longer rows would overflow float32 in their scores and norms.
-        if X.min() >= -LARGEST_INPUT and X.max() <= LARGEST_INPUT:
-            return X
-        return np.clip(X, -LARGEST_INPUT, LARGEST_INPUT)
-
     def _start(
         self, generator: np.random.Generator, n_features: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -122,7 +95,7 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
     def _maps(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return s, float32 (n, M, K), and f, float32 (n, K)."""
         check_is_fitted(self)
-        X = self._normalised(checked(self, X, reset=False, dtype=np.float32))
+        X = normalised(self, checked(self, X, reset=False, dtype=np.float32))
         filters = np.ascontiguousarray(self.filters_.transpose(1, 0, 2))
         parts = [
             class_scores(
@@ -180,24 +153,17 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         check_integer("decay_every", self.decay_every, 1)
         check_share("decay", self.decay)
         check_number("centre", self.centre, -math.inf)
-        for name in ("learning_rate", "projection_sd", "spread"):
-            check_number(name, getattr(self, name), 0.0)
-            if getattr(self, name) == 0:
+        positive = {
+            "learning_rate": self.learning_rate,
+            "projection_sd": self.projection_sd,
+            "spread": self.spread,
+        }
+        for name, value in positive.items():
+            check_number(name, value, 0.0)
+            if value == 0:
                 raise ValueError(f"{name} must be above 0, got 0")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # with the defaults, which are for images
         return tags
-
-
-def _known_classes(y: np.ndarray, known: Sequence[Any]) -> np.ndarray:
-    """Return the labels of a domain, sorted, (K,): as strings, or as codes 0..K-1 as y has them."""
-    found = np.unique(y)
-    classes = np.unique(known) if found.dtype.kind in "OU" else np.arange(len(known))
-    if np.setdiff1d(found, classes).size:
-        raise ValueError(
-            f"y must hold the domain's labels {', '.join(map(repr, known))} as text, or their "
-            "codes 0, 1, ... as numbers, but it holds something else: np.unique(y) shows what"
-        )
-    return classes

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dprepro.llm.gradients import ExactGradients, NumericRows
+from dprepro.data.domain import Domain
+from dprepro.llm.gradients import ExactGradients
 from dprepro.llm.plan import Plan
+from dprepro.llm.rows import NumericRows, numeric_rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
@@ -17,7 +21,6 @@ from dprepro.privacy.release import (
     Instruction,
     Query,
     Release,
-    SensitivityError,
 )
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import ACCOUNTANTS
@@ -92,6 +95,17 @@ class Noise:
             )
 
 
+def read_numeric_rows(
+    model: Any, X: Any, y: Any, domain: Domain | None
+) -> tuple[Private[NumericRows], int]:
+    """Return what a fit was given, wrapped, and the number of rows, which counts as public.
+
+    Sets ``classes_``; raises as `numeric_rows`.
+    """
+    rows = numeric_rows(model, X, y, None if domain is None else domain.target)
+    return Private(rows), len(rows)
+
+
 class LLMCurator(Curator):
     """Holds the rows of a fit; answers for one batch after the other.
 
@@ -105,7 +119,7 @@ class LLMCurator(Curator):
         Says how batches are drawn, and how many.
     noise
         See `Noise`; its unit is the plan's clip norm.
-    ledger, seed
+    ledger, seed, observed
         See `Curator`.
 
     Raises
@@ -117,6 +131,8 @@ class LLMCurator(Curator):
         list that gap.
     """
 
+    relations = frozenset({ZERO_OUT})
+
     def __init__(
         self,
         rows: Private[NumericRows],
@@ -125,13 +141,9 @@ class LLMCurator(Curator):
         noise: Noise,
         ledger: Ledger,
         seed: int | None,
+        observed: Sequence[str],
     ) -> None:
-        super().__init__(ledger, seed)
-        if ledger.adjacency is not ZERO_OUT:
-            raise SensitivityError(
-                f"a row's gradient is clipped for {ZERO_OUT} neighbours, but the ledger states its "
-                f"guarantee for {ledger.adjacency}: state {ZERO_OUT}"
-            )
+        super().__init__(ledger, seed, observed)
         if not plan.is_poisson:
             self._require_gap(SHUFFLED)
         opened = rows.open()
@@ -158,8 +170,11 @@ class LLMCurator(Curator):
         self._exact.open().project(instruction.projections)
 
 
-def enter_planned(plan: Plan, rows: int, noise: Noise, ledger: Ledger, seed: int | None) -> None:
-    """Write into a ledger the entry that the curator of so many rows would write, without rows."""
+def enter_planned(
+    plan: Plan, rows: int, noise: Noise, ledger: Ledger, seed: int | None, observed: Sequence[str]
+) -> None:
+    """Write into a ledger what the curator of so many rows would write, without rows."""
+    ledger.note_observed(observed)
     _enter(NoiseSource(ledger, seed), (), plan, noise, rows)
 
 

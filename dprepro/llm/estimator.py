@@ -11,10 +11,18 @@ from sklearn.base import clone
 from dprepro.data.domain import Domain
 from dprepro.estimators.validation import check_choice, check_number
 from dprepro.llm.base import LocallyLinearMaps
-from dprepro.llm.curator import SHUFFLED, LLMCurator, Noise, Project, enter_planned
-from dprepro.llm.gradients import ExactGradients, NumericRows
+from dprepro.llm.curator import (
+    SHUFFLED,
+    LLMCurator,
+    Noise,
+    Project,
+    enter_planned,
+    read_numeric_rows,
+)
+from dprepro.llm.gradients import ExactGradients
 from dprepro.llm.maps import INNER_SD
 from dprepro.llm.plan import SAMPLINGS, Plan
+from dprepro.llm.rows import NumericRows, numeric_rows
 from dprepro.llm.training import exact_mean, released_mean, train
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
@@ -64,7 +72,7 @@ class LLMClassifier(LocallyLinearMaps):
 
     def fit(self, X: Any, y: Any) -> LLMClassifier:
         """Fit to numeric X (n, D) and labels y (n,)."""
-        rows = self._read(X, y)
+        rows = numeric_rows(self, X, y)
         self.check_parameters()
         plan = self._plan(math.inf, "shuffle")
         generator = np.random.default_rng(self.random_state)
@@ -188,14 +196,16 @@ class DPLLMClassifier(LocallyLinearMaps):
 
     def fit(self, X: Any, y: Any) -> DPLLMClassifier:
         """Fit to numeric X (n, D) and labels y (n,)."""
-        rows = self._read(X, y, None if self.domain is None else self.domain.target)
+        private, rows = read_numeric_rows(self, X, y, self.domain)
         self.check_parameters()
-        return self._train(Private(rows), len(rows))  # the number of rows is public
+        return self._train(private, rows)
 
     def _train(self, private: Private[NumericRows], rows: int) -> DPLLMClassifier:
         plan = self._calibrate(rows)
         shape = (self.n_maps, len(self.classes_), (self.n_projected or self.n_features_in_) + 1)
-        curator = LLMCurator(private, shape, plan, self._noise, self.ledger_, self.random_state)
+        curator = LLMCurator(
+            private, shape, plan, self._noise, self.ledger_, self.random_state, self._observed
+        )
         theta, projections = self._start(curator.public_generator, self.n_features_in_)
         curator.tell(Project(projections))
         train(theta, plan, rows, released_mean(curator, plan))
@@ -211,7 +221,9 @@ class DPLLMClassifier(LocallyLinearMaps):
         self.check_parameters()
         planned = clone(self)
         plan = planned._calibrate(rows)
-        enter_planned(plan, rows, planned._noise, planned.ledger_, self.random_state)
+        enter_planned(
+            plan, rows, planned._noise, planned.ledger_, self.random_state, self._observed
+        )
         return planned.ledger_
 
     @property
@@ -241,15 +253,18 @@ class DPLLMClassifier(LocallyLinearMaps):
         self.ledger_ = self._open_ledger(float(epsilon))
         return plan
 
+    @property
+    def _observed(self) -> tuple[str, ...]:
+        """What is read without noise before training, in the words of the ledger."""
+        return ("labels that occur",) if self.domain is None else self.domain.observed
+
     def _open_ledger(self, epsilon: float) -> Ledger:
-        observed = ("labels that occur",) if self.domain is None else self.domain.observed
         known = [] if self.domain is None else ["labels"]
-        scale = ["bounds and categories"] if not observed else []
+        scale = ["bounds and categories"] if not self._observed else []
         return Ledger(
             epsilon=epsilon,
             delta=self.delta,
             adjacency=ZERO_OUT,
-            unpaid=list(observed),
             assumed_public=["number of rows", "number of features", *known, *scale],
             gaps=[SHUFFLED] if self.sampling == "shuffle" else [],
         )
@@ -257,8 +272,12 @@ class DPLLMClassifier(LocallyLinearMaps):
     def check_parameters(self) -> None:
         """Raise ValueError on parameters out of range."""
         super().check_parameters()
-        for name in ("epsilon", "noise_multiplier", "clip_norm"):
-            value = getattr(self, name)
+        positive = {
+            "epsilon": self.epsilon,
+            "noise_multiplier": self.noise_multiplier,
+            "clip_norm": self.clip_norm,
+        }
+        for name, value in positive.items():
             if value is None and name != "clip_norm":
                 continue
             check_number(name, value, 0.0)

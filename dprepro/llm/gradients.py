@@ -4,33 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from dprepro.llm.maps import clipped_sum, squared_norms
 from dprepro.llm.plan import Plan
+from dprepro.llm.rows import NumericRows
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class NumericRows:
-    """The rows of a fit.
-
-    Attributes
-    ----------
-    X
-        Normalised inputs, float32 (n, D).
-    labels
-        Codes 0..K-1, int64 (n,).
-    """
-
-    X: np.ndarray
-    labels: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 class ExactGradients:

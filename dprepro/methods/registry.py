@@ -25,6 +25,8 @@ from dprepro.privacy.sensitivity import Adjacency
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
 
+_PACKAGE_FILE = "__init__.py"
+
 REPEATS = 1e-6
 """What the metrics of most methods may differ by, relative, when a task is run again.
 
@@ -217,14 +219,17 @@ def _plugin_modules() -> list[ModuleType]:
     if not Path(folder).is_dir():
         raise DpreproError(
             f"${PLUGIN_VARIABLE} is {folder!r}, which is not a folder; "
-            "set it to a folder of Python files that each define METHODS, or unset it"
+            "set it to a folder of Python files or packages that each define METHODS, or unset it"
         )
-    return [_load_file(path) for path in sorted(Path(folder).glob("*.py"))]
+    files = [*Path(folder).glob("*.py"), *Path(folder).glob(f"*/{_PACKAGE_FILE}")]
+    return [_load_file(path) for path in sorted(files)]
 
 
 def _load_file(path: Path) -> ModuleType:
-    name = f"dprepro_plugin_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    """Import a file, or the package whose ``__init__.py`` it is, with the modules beside it."""
+    inside = [str(path.parent)] if path.name == _PACKAGE_FILE else None
+    name = f"dprepro_plugin_{path.parent.name if inside else path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

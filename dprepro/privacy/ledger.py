@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +73,10 @@ class Ledger:
         """List a fixed seed as not covered by epsilon: whoever knows it can subtract the noise."""
         if seed is not None:
             self.unpaid.append("fixed seed: repeatable, never for release")
+
+    def note_observed(self, reads: Iterable[str]) -> None:
+        """List first, unless listed, what was read of the domain: epsilon does not cover it."""
+        self.unpaid[:0] = [read for read in reads if read not in self.unpaid]
 
     @property
     def within_budget(self) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import delta_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource, Unit
-from dprepro.privacy.sensitivity import Sensitivity
+from dprepro.privacy.sensitivity import Adjacency, Sensitivity
 
 ROUNDING = 1e-6
 """By how much, relative, a sum of shares may exceed its uses, or a delta its budget: rounding."""
@@ -223,9 +223,41 @@ class Curator:
         Receives an entry for every mechanism, before its first answer.
     seed
         See `NoiseSource`.
+    observed
+        What was read of the domain from the rows, in words. The ledger gets it as not covered by
+        epsilon. Empty if the domain is public.
+
+    Attributes
+    ----------
+    relations : frozenset of Adjacency
+        Under which the sensitivities hold. A subclass that does not state them raises TypeError.
+
+    Raises
+    ------
+    SensitivityError
+        If the ledger states its guarantee under another relation.
     """
 
-    def __init__(self, ledger: Ledger, seed: int | np.random.SeedSequence | None) -> None:
+    relations: ClassVar[frozenset[Adjacency]] = None  # type: ignore[assignment]
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if not isinstance(cls.relations, frozenset):
+            raise TypeError(
+                f"{cls.__name__} does not state under which relations its sensitivities hold: give "
+                "it relations = frozenset({...}), members of Adjacency"
+            )
+
+    def __init__(
+        self, ledger: Ledger, seed: int | np.random.SeedSequence | None, observed: Sequence[str]
+    ) -> None:
+        if ledger.adjacency not in self.relations:
+            allowed = " or ".join(sorted(self.relations)) or "no relation"
+            raise SensitivityError(
+                f"the sensitivities of {type(self).__name__} hold under {allowed}, but the ledger "
+                f"states its guarantee under {ledger.adjacency}: state {allowed}"
+            )
+        ledger.note_observed(observed)
         self._source = NoiseSource(ledger, seed)
         self._listeners = _LISTENERS.get()
 

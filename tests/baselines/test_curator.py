@@ -7,13 +7,22 @@ from dprepro.baselines.curator import LibraryCurator
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.release import BudgetError
+from dprepro.privacy.release import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-def curator(seed=None):
+class OneLibrary(LibraryCurator):
+    relations = frozenset({REPLACE_ONE})
+
+
+def curator(seed=None, kind=OneLibrary):
     rows = Private(Arrays(np.zeros((2, 1)), np.zeros(2)))
-    return LibraryCurator(rows, Ledger(1.0, 0.0, REPLACE_ONE), seed)
+    return kind(rows, Ledger(1.0, 0.0, REPLACE_ONE), seed, ())
+
+
+def test_a_curator_of_a_library_has_to_state_its_relations():
+    with pytest.raises(SensitivityError, match="hold under no relation"):
+        curator(kind=LibraryCurator)
 
 
 def test_a_curator_of_a_library_keeps_its_rows_wrapped_and_takes_no_instructions():

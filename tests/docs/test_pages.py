@@ -40,7 +40,7 @@ def run(block: Block, session: Session) -> None:
         assert not missing, f"`make docs-outputs` writes it anew. Not in:\n{session.output}"
     elif block.name:
         file = session.folder / block.name
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(block.text)
     elif block.language == "pycon":
         file = session.folder / f"block-{block.line}.txt"

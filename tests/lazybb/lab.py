@@ -32,7 +32,7 @@ def curator(
     gaps: tuple[str, ...] = (), epsilon: float = 1.0, delta: float = 0.0, **settings: Any,
 ) -> LazyBBCurator:  # fmt: skip
     ledger = Ledger(epsilon, delta, REPLACE_ONE, gaps=list(gaps))
-    return LazyBBCurator(rows_of(X, signs), Weighing(0.4, density), ledger, seed, **settings)
+    return LazyBBCurator(rows_of(X, signs), Weighing(0.4, density), ledger, seed, (), **settings)
 
 
 def exact(

@@ -56,7 +56,7 @@ def exact_answers(X: np.ndarray, signs: np.ndarray, votes: list[Rule]) -> list[n
     """Return the errors of all rules, the gains of two leaves and their weights, after votes."""
     n = len(X)
     smooth: Any = {"density": 0.25, "rows": n}
-    made = Exposed(rows_of(X, signs), Weighing(2.0, 0.25), Ledger(1.0, 0.0, "replace-one"), 0)
+    made = Exposed(rows_of(X, signs), Weighing(2.0, 0.25), Ledger(1.0, 0.0, "replace-one"), 0, ())
     for rule in votes:
         made.tell(Vote(rule))
     errors = made.choose_rule(RuleQuery(9.0, 1.0, **smooth)).value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dprepro.llm.curator import LLMCurator, Noise, Project
-from dprepro.llm.gradients import NumericRows
 from dprepro.llm.plan import Plan
+from dprepro.llm.rows import NumericRows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -46,6 +46,6 @@ def curator(
     seed: int = 0,
 ) -> LLMCurator:
     private = Private(rows() if given is None else given)
-    made = LLMCurator(private, shape, plan, noise, states or ledger(), seed)
+    made = LLMCurator(private, shape, plan, noise, states or ledger(), seed, ())
     made.tell(Project(projections))
     return made

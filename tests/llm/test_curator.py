@@ -8,8 +8,8 @@ from sklearn.datasets import load_iris
 
 from dprepro.llm import DPLLMClassifier, maps
 from dprepro.llm.curator import SHUFFLED, GradientQuery, Noise, Project, enter_planned
-from dprepro.llm.gradients import NumericRows
 from dprepro.llm.maps import draw_projections
+from dprepro.llm.rows import NumericRows
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import PrivateRowsError
 from dprepro.privacy.release import BudgetError, SensitivityError, listening
@@ -199,7 +199,7 @@ def test_no_more_sums_are_answered_than_are_in_the_ledger():
 @pytest.mark.parametrize("plan", [PLAN, replace(PLAN, sampling="shuffle")])
 def test_what_is_planned_without_rows_is_what_a_curator_enters(plan):
     planned, entered = (ledger(gaps=(SHUFFLED,)) for _ in range(2))
-    enter_planned(plan, ROWS, Noise(2.0, None), planned, 0)
+    enter_planned(plan, ROWS, Noise(2.0, None), planned, 0, ())
     curator(plan=plan, states=entered)
     assert planned.entries == entered.entries
     assert len(planned.entries) == 1

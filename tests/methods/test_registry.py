@@ -1,11 +1,13 @@
 """The registry: found by folder, wrong names explained."""
 
 import math
+import sys
 
 import pytest
 
 from dprepro.errors import DpreproError
 from dprepro.methods import registry
+from dprepro.privacy.private import Private, PrivateRowsError
 
 PLUGIN = """
 from dprepro.methods.registry import Guarantee, Method
@@ -70,3 +72,15 @@ def test_only_methods_with_a_budget_run_over_the_grid():
 def test_an_unknown_method_says_where_own_ones_are_found():
     with pytest.raises(DpreproError, match=r"did you mean 'ebm'.*DPREPRO_METHODS"):
         registry.get("emb")
+
+
+def test_a_users_method_can_be_a_package_whose_curator_opens_rows(plugins):
+    package = plugins / "sealed_method"
+    package.mkdir()
+    (package / "curator.py").write_text("def size(rows):\n    return len(rows.open())\n")
+    source = "from .curator import size\n\ndef look(rows):\n    return rows.open()\n"
+    (package / "__init__.py").write_text(source + PLUGIN.format(name="sealed"))
+    made = sys.modules[registry.get("sealed").build.__module__]
+    assert made.size(Private([1, 2, 3])) == 3
+    with pytest.raises(PrivateRowsError, match="may not open private rows"):
+        made.look(Private([1, 2, 3]))

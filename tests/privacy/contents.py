@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.tree._tree import Tree
 
 from dprepro.privacy.private import Private
 
@@ -59,6 +60,9 @@ def _parts(thing: Any, path: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(thing, np.ndarray):
         yield ".shape", thing.shape
         yield "", thing.ravel().tolist()
+    elif isinstance(thing, Tree):
+        for name in ("feature", "threshold", "children_left", "children_right", "value"):
+            yield f".{name}", getattr(thing, name)
     elif isinstance(thing, _LISTS):
         items = sorted(thing, key=repr) if isinstance(thing, set | frozenset) else thing
         for k, item in enumerate(items):

@@ -24,7 +24,7 @@ from dprepro.baselines.linear_regression import DPLinearRegression
 from dprepro.baselines.linear_regression.curator import LinearCurator
 from dprepro.baselines.logistic import DPLogisticRegression
 from dprepro.baselines.logistic.curator import LogisticCurator
-from dprepro.baselines.toy_ebm import ToyDPEBMClassifier
+from dprepro.baselines.toy_ebm import ToyDPEBMClassifier, ToyDPEBMRegressor
 from dprepro.baselines.toy_ebm.curator import ToyCurator
 from dprepro.baselines.wishart_regression import WishartLinearRegression
 from dprepro.baselines.wishart_regression.curator import WishartCurator
@@ -51,6 +51,21 @@ RANGE = Domain(FEATURES, (-1.0, 2.0))
 ROWS = 61
 
 
+Rows = Callable[[pd.DataFrame], Any]
+
+
+def _frame(X: pd.DataFrame) -> pd.DataFrame:
+    return X
+
+
+def _boolean(X: pd.DataFrame) -> np.ndarray:
+    return np.column_stack([X["x"] > 0.5, X["z"] > 0.3, X["z"] > 0.7, X["c"] == "b"]).astype(int)
+
+
+def _numeric(X: pd.DataFrame) -> np.ndarray:
+    return X[["x", "z"]].to_numpy()
+
+
 @dataclass(frozen=True)
 class Fit:
     """A way to a curator.
@@ -59,28 +74,22 @@ class Fit:
     ----------
     curator
         Its class.
-    fit
-        Fits X, columns x and z in [0, 1] and c of "a" and "b", to y, labels 0 and 1.
+    model
+        An estimator that makes one.
+    rows
+        Makes what the estimator takes of X, columns x and z in [0, 1] and c of "a" and "b".
     listed
         Attributes of the curator that hold exact values which the ledger lists.
     """
 
     curator: type[Curator]
-    fit: Callable[[pd.DataFrame, np.ndarray], Any]
+    model: Any
+    rows: Rows = _frame
     listed: tuple[str, ...] = ()
 
-
-def _boolean(X: pd.DataFrame) -> np.ndarray:
-    return np.column_stack([X["x"] > 0.5, X["z"] > 0.3, X["z"] > 0.7, X["c"] == "b"]).astype(int)
-
-
-def _lazy(base: str, **more: Any) -> Callable[[pd.DataFrame, np.ndarray], Any]:
-    model = LazyBBClassifier(base, rounds=3, splits=2, random_state=0, **more)
-    return lambda X, y: model.fit(_boolean(X), y)
-
-
-def _numeric(model: Any) -> Callable[[pd.DataFrame, np.ndarray], Any]:
-    return lambda X, y: model.fit(X[["x", "z"]].to_numpy(), y)
+    def fit(self, X: pd.DataFrame, y: np.ndarray) -> Any:
+        """Fit to X and y, labels 0 and 1; return the model."""
+        return self.model.fit(self.rows(X), y)
 
 
 NUMERIC = Domain(FEATURES[:2], ("0", "1"))
@@ -89,39 +98,51 @@ NUMERIC_RANGE = Domain(FEATURES[:2], (-1.0, 2.0))
 _EBM: dict[str, Any] = {"n_epochs": 2, "random_state": 0}
 _BOOST: dict[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 0}
 
+_LAZY: dict[str, Any] = {"rounds": 3, "splits": 2, "random_state": 0}
+_BAG: dict[str, Any] = {"teachers": 10, "partitions": 5, "epsilon": 50.0, "random_state": 0}
+_LLM: dict[str, Any] = {"epochs": 2, "random_state": 0}
+
 FITS = {
-    "dp-ebm, classification": Fit(DPEBMCurator, DPEBMClassifier(domain=LABELS, **_EBM).fit),
+    "dp-ebm, classification": Fit(DPEBMCurator, DPEBMClassifier(domain=LABELS, **_EBM)),
     "dp-ebm, regression": Fit(
-        DPEBMCurator, DPEBMRegressor(domain=RANGE, sensitivity="sound", **_EBM).fit
+        DPEBMCurator, DPEBMRegressor(domain=RANGE, sensitivity="sound", **_EBM)
     ),
-    "dp-ebm-plus, classification": Fit(PlusCurator, DPEBMPlusClassifier(domain=LABELS, **_EBM).fit),
-    "dp-ebm-plus, regression": Fit(PlusCurator, DPEBMPlusRegressor(domain=RANGE, **_EBM).fit),
+    "dp-ebm, as published": Fit(DPEBMCurator, DPEBMRegressor(domain=RANGE, **_EBM)),
+    "dp-ebm-plus, classification": Fit(PlusCurator, DPEBMPlusClassifier(domain=LABELS, **_EBM)),
+    "dp-ebm-plus, regression": Fit(PlusCurator, DPEBMPlusRegressor(domain=RANGE, **_EBM)),
     "dpboost, sound": Fit(
-        DPBoostCurator, DPBoostRegressor(variant="sound", domain=RANGE, **_BOOST).fit
+        DPBoostCurator, DPBoostRegressor(variant="sound", domain=RANGE, **_BOOST)
     ),
     "dpboost, as published": Fit(
-        DPBoostCurator, DPBoostClassifier(domain=LABELS, **_BOOST).fit, ("bins", "_bin_starts")
+        DPBoostCurator,
+        DPBoostClassifier(domain=LABELS, **_BOOST),
+        listed=("bins", "_bin_starts"),
     ),
-    "lazybb, 1-Rules": Fit(LazyBBCurator, _lazy("1r")),
-    "lazybb, trees": Fit(LazyBBCurator, _lazy("topdown", diagnostics=True)),
-    "lazybb, exact": Fit(ExactCurator, _lazy("topdown", epsilon=np.inf)),
-    "dp-bag": Fit(
-        BagCurator,
-        DPBagClassifier(teachers=10, partitions=5, epsilon=50.0, domain=LABELS, random_state=0).fit,
+    "lazybb, 1-Rules": Fit(LazyBBCurator, LazyBBClassifier("1r", **_LAZY), _boolean),
+    "lazybb, trees": Fit(
+        LazyBBCurator, LazyBBClassifier("topdown", diagnostics=True, **_LAZY), _boolean
     ),
-    "dp-forest": Fit(ForestCurator, _numeric(DPRandomForest(3, domain=NUMERIC, random_state=0))),
+    "lazybb, exact": Fit(
+        ExactCurator, LazyBBClassifier("topdown", epsilon=np.inf, **_LAZY), _boolean
+    ),
+    "dp-bag": Fit(BagCurator, DPBagClassifier(domain=LABELS, **_BAG)),
+    "dp-bag, sound": Fit(BagCurator, DPBagClassifier(inputs="domain", domain=LABELS, **_BAG)),
+    "dp-forest": Fit(ForestCurator, DPRandomForest(3, domain=NUMERIC, random_state=0), _numeric),
     "dp-linear-fair": Fit(
-        LinearCurator, _numeric(DPLinearRegression(domain=NUMERIC_RANGE, random_state=0))
+        LinearCurator, DPLinearRegression(domain=NUMERIC_RANGE, random_state=0), _numeric
     ),
     "dp-logistic": Fit(
         LogisticCurator,
-        _numeric(DPLogisticRegression(data_norm=2.0, domain=NUMERIC, random_state=0)),
+        DPLogisticRegression(data_norm=2.0, domain=NUMERIC, random_state=0),
+        _numeric,
     ),
-    "toy-dp-ebm": Fit(ToyCurator, ToyDPEBMClassifier(n_epochs=2, random_state=0).fit),
+    "toy-dp-ebm": Fit(ToyCurator, ToyDPEBMClassifier(n_epochs=2, random_state=0)),
+    "toy-dp-ebm, regression": Fit(ToyCurator, ToyDPEBMRegressor(n_epochs=2, random_state=0)),
     "dp-linear": Fit(
-        WishartCurator, _numeric(WishartLinearRegression(domain=NUMERIC_RANGE, random_state=0))
+        WishartCurator, WishartLinearRegression(domain=NUMERIC_RANGE, random_state=0), _numeric
     ),
-    "dp-llm": Fit(LLMCurator, _numeric(DPLLMClassifier(epochs=2, random_state=0))),
+    "dp-llm": Fit(LLMCurator, DPLLMClassifier(domain=NUMERIC, **_LLM), _numeric),
+    "dp-llm, shuffled": Fit(LLMCurator, DPLLMClassifier(sampling="shuffle", **_LLM), _numeric),
 }
 
 

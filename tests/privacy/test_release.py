@@ -44,8 +44,10 @@ class Shift(Instruction):
 
 
 class SumCurator(Curator):
+    relations = frozenset({ADD_REMOVE})
+
     def __init__(self, rows: np.ndarray, uses: int, multiplier: float, **settings: Any) -> None:
-        super().__init__(Ledger(*BUDGET, ADD_REMOVE), 0)
+        super().__init__(Ledger(*BUDGET, ADD_REMOVE), 0, ())
         self.rows = rows
         self.uses = self._gaussian(
             releases="sums", noise_multiplier=multiplier, uses=uses,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import Curator, Query, Release
+from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.uses import LaplaceUses
 
 STUDENT_ROWS = "features of the rows set aside for the student"
@@ -93,10 +95,12 @@ class BagCurator(Curator):
         See `Curator`.
     """
 
+    relations = frozenset({REPLACE_ONE})
+
     def __init__(
         self, rows: Private[Rows], domain: Domain, ledger: Ledger, seed: int | None
     ) -> None:
-        super().__init__(ledger, seed)
+        super().__init__(ledger, seed, domain.observed)
         self._rows, self._domain = rows, domain
         self.number_of_rows = len(rows.open().frame)
 
@@ -156,6 +160,9 @@ def enter_votes(source: NoiseSource, rate: float, labels: int) -> LaplaceUses:
     )
 
 
-def plan_votes(rate: float, labels: int, ledger: Ledger, seed: int | None) -> None:
-    """Make the entries in a ledger that a fit would make, without any rows."""
+def plan_votes(
+    rate: float, labels: int, ledger: Ledger, seed: int | None, observed: Sequence[str]
+) -> None:
+    """Write into a ledger what the curator of a fit would write, without any rows."""
+    ledger.note_observed(observed)
     enter_votes(NoiseSource(ledger, seed), rate, labels)

@@ -131,7 +131,9 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         """
         self.check_parameters()
         ledger = self._open_ledger(self.domain)
-        plan_votes(self._rate, self._labels(rows), ledger, self.random_state)
+        plan_votes(
+            self._rate, self._labels(rows), ledger, self.random_state, _observed(self.domain)
+        )
         return ledger
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -172,19 +174,17 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         return encode(draw_features(domain, labels, curator.public_generator), domain)
 
     def _open_ledger(self, domain: Domain | None) -> Ledger:
-        observed = _UNKNOWN if domain is None else domain.observed
-        unpaid = list(observed)
-        if self.inputs == "rows":
-            unpaid.append(STUDENT_ROWS)
         return Ledger(
             epsilon=self.epsilon,
             delta=self.delta,
             adjacency=REPLACE_ONE,
-            unpaid=unpaid,
+            unpaid=[STUDENT_ROWS] if self.inputs == "rows" else [],
             assumed_public=[
-                "number of rows", "labels", *([] if observed else ["bounds and categories"]),
+                "number of rows",
+                "labels",
+                *([] if _observed(domain) else ["bounds and categories"]),
             ],
-        )  # fmt: skip
+        )
 
     def _aside(self, rows: int) -> int:
         """Return how many rows teach nobody."""
@@ -198,3 +198,8 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         check_integer("limit", self.limit, 1)
         if self.rate is not None:
             check_number("rate", self.rate, 0)
+
+
+def _observed(domain: Domain | None) -> tuple[str, ...]:
+    """Return what a fit reads of the domain from the rows, in words."""
+    return _UNKNOWN if domain is None else domain.observed

@@ -18,7 +18,7 @@ from dprepro.baselines.curator import LibraryCurator
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import LedgerEntry
 from dprepro.privacy.release import Query, Release, SensitivityError
-from dprepro.privacy.sensitivity import Adjacency
+from dprepro.privacy.sensitivity import ZERO_OUT, Adjacency
 
 
 class SecretCoins(secrets.SystemRandom):
@@ -80,6 +80,8 @@ class LeafLabels(Query):
 
 class ForestCurator(LibraryCurator):
     """Answers once for the trees of a forest; the parameters are those of `LibraryCurator`."""
+
+    relations = frozenset({ZERO_OUT})
 
     def grow(self, forest: RandomForestClassifier, query: LeafLabels) -> Release:
         """Let the library fit `forest`, and return the labels of all leaves, float64 (leaves,).

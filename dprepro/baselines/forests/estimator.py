@@ -10,9 +10,8 @@ from diffprivlib.models import RandomForestClassifier as DiffprivlibForest
 from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, SecretTree
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
-from dprepro.estimators.inputs import Arrays
+from dprepro.estimators.inputs import wrap_training_arrays
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
@@ -74,10 +73,11 @@ class DPRandomForest(DiffprivlibForest):
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=ZERO_OUT,
-            unpaid=list(self.domain.observed),
             assumed_public=["number and order of rows", "labels", "bounds and categories"],
         )
-        curator = ForestCurator(Private(Arrays(X, y)), ledger, self.random_state)
+        curator = ForestCurator(
+            wrap_training_arrays(X, y), ledger, self.random_state, self.domain.observed
+        )
         curator.grow(self, LeafLabels(1.0, 1.0, ledger.adjacency))
         self.ledger_ = ledger
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import Query, Release
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class LinearCurator(LibraryCurator):
         As `read_training_arrays` returns them.
     bounds
         Public bounds of the target. Those of every column are -1 and 1.
-    ledger, seed
+    ledger, seed, observed
         See `LibraryCurator`.
 
     Raises
@@ -71,14 +73,17 @@ class LinearCurator(LibraryCurator):
         If the ledger has entries that spend the budget already.
     """
 
+    relations = frozenset({REPLACE_ONE})
+
     def __init__(
         self,
         rows: Private[Arrays],
         bounds: tuple[float, float],
         ledger: Ledger,
         seed: int | None,
+        observed: Sequence[str],
     ) -> None:
-        super().__init__(rows, ledger, seed)
+        super().__init__(rows, ledger, seed, observed)
         self._bounds, self._seed = bounds, seed
         self._epsilon = ledger.epsilon
         entries = library_entries(rows.open().features.shape[1], ledger.epsilon)

@@ -119,7 +119,7 @@ class DPLinearRegression(_BoundedLinearRegression):
         if not 0 < self.epsilon < np.inf:
             raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
         self.ledger_ = self._new_ledger()
-        curator = LinearCurator(rows, bounds, self.ledger_, self.random_state)
+        curator = LinearCurator(rows, bounds, self.ledger_, self.random_state, self.domain.observed)
         release = curator.products(Products(1.0, 1.0, bound=1.0))
         self.products_, self.gram_ = release.of_target, release.value
         self.coef_ = trim_and_solve(self.gram_, self.products_, release.scale)
@@ -130,7 +130,6 @@ class DPLinearRegression(_BoundedLinearRegression):
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=REPLACE_ONE,
-            unpaid=list(self.domain.observed),
             assumed_public=["bounds of every column and of the target", "categories"],
         )
 

@@ -15,6 +15,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import LedgerEntry
 from dprepro.privacy.objective import ObjectivePerturbation
 from dprepro.privacy.release import BudgetError, Query, Release, SensitivityError
+from dprepro.privacy.sensitivity import REPLACE_ONE
 
 LARGEST_NORM = "largest row norm"
 """What is read without noise where no bound on it is given, in the words of the ledger."""
@@ -91,6 +92,8 @@ class Coefficients(Query):
 
 class LogisticCurator(LibraryCurator):
     """Answers once for a model's coefficients; the parameters are those of `LibraryCurator`."""
+
+    relations = frozenset({REPLACE_ONE})
 
     def fit(self, model: LogisticRegression, query: Coefficients) -> Release:
         """Let the library fit `model`, and return its coefficients, float64 (1, columns).

@@ -13,9 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from dprepro.baselines.logistic.curator import LARGEST_NORM, Coefficients, LogisticCurator
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.estimators.inputs import Arrays
+from dprepro.estimators.inputs import wrap_training_arrays
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
@@ -61,18 +60,18 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
         self._validate_params()
         self.accountant.check(self.epsilon, 0)
         ledger = self._new_ledger()
-        curator = LogisticCurator(Private(Arrays(X, y)), ledger, self.random_state)
+        observed = self.domain.observed if self.domain is not None else ()
+        curator = LogisticCurator(wrap_training_arrays(X, y), ledger, self.random_state, observed)
         curator.fit(self, Coefficients.of(self))
         self.ledger_ = ledger
         return self
 
     def _new_ledger(self) -> Ledger:
-        observed = list(self.domain.observed) if self.domain is not None else []
         return Ledger(
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=REPLACE_ONE,
-            unpaid=[*observed, LARGEST_NORM] if self.data_norm is None else observed,
+            unpaid=[LARGEST_NORM] if self.data_norm is None else [],
             assumed_public=["number of rows", "labels", "bound on the row norm"],
         )
 

@@ -17,7 +17,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import Curator, Instruction, Query, Release
-from dprepro.privacy.sensitivity import Sensitivity
+from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
 from dprepro.privacy.uses import DrawnGaussianUses
 
 QUANTILES = "quantiles of the numeric features, which are the bin edges"
@@ -129,10 +129,12 @@ class ToyCurator(Curator):
         If the ledger does not list the gap `OVERSPENT`.
     """
 
+    relations = frozenset({ZERO_OUT})
+
     def __init__(
         self, rows: Private[Rows], max_bins: int, n_epochs: int, ledger: Ledger, seed: int | None
     ) -> None:
-        super().__init__(ledger, seed)
+        super().__init__(ledger, seed, ())
         opened = rows.open()
         self._exact = Private(ExactMeans(opened, max_bins))
         self._uses = [

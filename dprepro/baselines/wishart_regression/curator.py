@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import Curator, Instruction, Query, Release
+from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.uses import LaplaceUses, WishartUses
 
 BOUNDS = "bounds of all columns and of the target"
@@ -93,7 +95,7 @@ class WishartCurator(Curator):
     ----------
     rows
         As `read_training_arrays` returns them.
-    ledger, seed
+    ledger, seed, observed
         See `Curator`; the ledger has to list `UNPAID` and `GAPS`.
 
     Raises
@@ -104,8 +106,12 @@ class WishartCurator(Curator):
         If the ledger does not list the gap `ONE_MEAN_PAID`.
     """
 
-    def __init__(self, rows: Private[Arrays], ledger: Ledger, seed: int | None) -> None:
-        super().__init__(ledger, seed)
+    relations = frozenset({REPLACE_ONE})
+
+    def __init__(
+        self, rows: Private[Arrays], ledger: Ledger, seed: int | None, observed: Sequence[str]
+    ) -> None:
+        super().__init__(ledger, seed, observed)
         exact = ExactMoments(rows.open())
         self._exact = Private(exact)
         self._enter(exact.size, ledger.epsilon)

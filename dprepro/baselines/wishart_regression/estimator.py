@@ -74,7 +74,8 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
         """
         rows = read_training_arrays(self, X, y)
         self.ledger_ = self._new_ledger()
-        curator = WishartCurator(rows, self.ledger_, self.random_state)
+        observed = self.domain.observed if self.domain is not None else ()
+        curator = WishartCurator(rows, self.ledger_, self.random_state, observed)
         means = curator.means(ColumnMeans(1.0, 1.0)).value
         curator.tell(Centre(means))
         moments = curator.moments(SecondMoments(1.0, 1.0, gap=TARGET_LEFT_OUT)).value
@@ -89,12 +90,11 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
         return X @ self.coef_ + self.intercept_
 
     def _new_ledger(self) -> Ledger:
-        observed = list(self.domain.observed) if self.domain is not None else []
         return Ledger(
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=REPLACE_ONE,
-            unpaid=list(dict.fromkeys([*observed, *UNPAID])),
+            unpaid=list(UNPAID),
             assumed_public=["number of rows"],
             gaps=list(GAPS),
         )

@@ -125,7 +125,7 @@ def test_rows_set_aside_are_listed_and_teach_nobody():
 
 def test_a_plan_enters_what_a_fit_enters():
     planned = ledger()
-    plan_votes(0.01, 4, planned, 0)
+    plan_votes(0.01, 4, planned, 0, ())
     assert planned == curator()._source.ledger
 
 

@@ -33,4 +33,4 @@ def build(name, epsilon=1.0, seed=None, domain=DOMAIN):
 def curator(X, y, epsilon=1.0, seed=None):
     """Return a curator of columns and a target whose public bounds are -1 and 1."""
     ledger = Ledger(epsilon, 0.0, REPLACE_ONE)
-    return LinearCurator(Private(Arrays(X, y)), (-1.0, 1.0), ledger, seed)
+    return LinearCurator(Private(Arrays(X, y)), (-1.0, 1.0), ledger, seed, ())

@@ -142,7 +142,7 @@ def test_a_ledger_that_has_spent_its_budget_is_refused():
     X, y = rows(50)
     spent = Ledger(1.0, 0.0, "replace-one", library_entries(COLUMNS, 1.0))
     with pytest.raises(BudgetError, match="divide the budget"):
-        LinearCurator(Private(Arrays(X, y)), (-1.0, 1.0), spent, None)
+        LinearCurator(Private(Arrays(X, y)), (-1.0, 1.0), spent, None, ())
 
 
 def test_listeners_hear_the_noisy_products():

@@ -32,7 +32,7 @@ def model(**settings):
 
 
 def curator(epsilon=1.0, n=100):
-    return LogisticCurator(Private(Arrays(*rows(n))), Ledger(epsilon, 0.0, REPLACE_ONE), None)
+    return LogisticCurator(Private(Arrays(*rows(n))), Ledger(epsilon, 0.0, REPLACE_ONE), None, ())
 
 
 @pytest.mark.parametrize("norm", [0.5, 1.0, 3.0])

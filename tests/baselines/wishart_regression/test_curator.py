@@ -37,7 +37,7 @@ def rows(n=200, columns=3, seed=0):
 
 def curator(X, y, epsilon=1.0, seed=0, gaps=GAPS, unpaid=UNPAID):
     ledger = Ledger(epsilon, 0.0, REPLACE_ONE, unpaid=list(unpaid), gaps=list(gaps))
-    return WishartCurator(Private(Arrays(X, y)), ledger, seed)
+    return WishartCurator(Private(Arrays(X, y)), ledger, seed, ())
 
 
 def test_an_exchange_of_a_row_moves_a_mean_by_at_most_what_is_charged():

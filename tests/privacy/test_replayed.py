@@ -1,0 +1,134 @@
+"""A model follows from releases alone: the fit of a neighbour, given the same answers, is equal."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.dpboost.curator import DPBoostCurator
+from dprepro.ebm_plus.estimator import DPEBMPlusClassifier
+from dprepro.lazybb.curator import ExactCurator
+from dprepro.privacy.private import Private
+from dprepro.privacy.release import Curator, Query, Release
+from dprepro.privacy.sensitivity import ADD_REMOVE
+from tests.privacy.contents import contents
+from tests.privacy.curators import FITS, Fit, exchanged, table
+
+NOT_RELEASED = {
+    # The ledgers list bin edges, features of the student's rows, diagnostics, quantiles and counts.
+    "dpboost, as published": ("bins_",),
+    "dp-bag": ("student_",),
+    "lazybb, trees": ("edges_", "margins_"),
+    "toy-dp-ebm": ("bins_", "shapes_"),
+    "toy-dp-ebm, regression": ("bins_", "shapes_"),
+    # A library writes what it releases into the model, where no answer can be put in its place.
+    "dp-forest": ("estimators_",),
+    "dp-logistic": ("coef_", "intercept_", "n_iter_"),
+}
+"""Attributes of models that depend on rows otherwise than by answers, and why they may."""
+
+LIBRARYS_ACCOUNTANT = "BudgetAccountant"
+"""diffprivlib's own counts all fits of the process, so each fit finds another."""
+
+PRIVATE = [name for name, fit in FITS.items() if fit.curator is not ExactCurator]
+COUNTED = [n for n in PRIVATE if n.startswith("dp-ebm-plus") or n == "dpboost, sound"]
+"""Fits whose number of rows is private."""
+
+
+class Answers:
+    """Keeps the answers of one fit, and puts them in the place of those of another."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[type, dict[str, Any]]] = []
+
+    def keep(self, query: Query, release: Release) -> None:
+        self.kept.append((type(query), copy.deepcopy(vars(release))))
+
+    def put(self, query: Query, release: Release) -> None:
+        asked, fields = self.kept.pop(0)
+        assert asked is type(query)
+        for name, value in fields.items():
+            object.__setattr__(release, name, value)
+
+
+def model_of(
+    fit: Fit, rows: tuple[pd.DataFrame, np.ndarray], heard: Any, name: str
+) -> dict[str, Hashable]:
+    """Return what can be reached from the model of a fit, whose answers are given to `heard`."""
+    announce = Curator._announce
+
+    def announced(curator: Curator, query: Query, release: Release) -> Release:
+        answer = announce(curator, query, release)
+        heard(query, answer)
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Curator, "_announce", announced)
+        found = contents(vars(fit.fit(*rows)))
+    left_out = tuple(f"[{attribute!r}]" for attribute in NOT_RELEASED.get(name, ()))
+    return {
+        path: value
+        for path, value in found.items()
+        if not path.startswith(left_out) and LIBRARYS_ACCOUNTANT not in path
+    }
+
+
+def differences(name: str, other: tuple[pd.DataFrame, np.ndarray]) -> set[str]:
+    """Return where the model differs from that of other rows with the same answers."""
+    answers = Answers()
+    one = model_of(FITS[name], table(), answers.keep, name)
+    assert answers.kept
+    two = model_of(FITS[name], other, answers.put, name)
+    assert not answers.kept
+    return {path for path in one.keys() | two.keys() if one.get(path) != two.get(path)}
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_an_exchanged_row_shows_in_answers_only(name: str) -> None:
+    assert differences(name, exchanged(*table())) == set()
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_row_less_shows_in_answers_only(name: str) -> None:
+    X, y = table()
+    assert differences(name, (X[:-1], y[:-1])) == set()
+
+
+def test_those_whose_number_of_rows_is_private_are_looked_at() -> None:
+    relations = {name: FITS[name].fit(*table()).ledger_.adjacency for name in PRIVATE}
+    assert [name for name in PRIVATE if relations[name] is ADD_REMOVE] == COUNTED
+
+
+@pytest.mark.parametrize("name", NOT_RELEASED)
+def test_what_is_left_out_does_show(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(NOT_RELEASED, name)
+    assert differences(name, exchanged(*table()))
+
+
+def test_a_planted_read_of_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    train = DPEBMPlusClassifier._train
+
+    def peeking(model: Any, rows: Private[Any], *rest: Any) -> Any:
+        model.mean_ = rows._Private__value.targets.mean()  # type: ignore[attr-defined]
+        return train(model, rows, *rest)
+
+    monkeypatch.setattr(DPEBMPlusClassifier, "_train", peeking)
+    found = differences("dp-ebm-plus, classification", exchanged(*table()))
+    assert found == {"['mean_']"}
+
+
+def test_a_planted_exact_number_from_a_curator_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = DPBoostCurator.__init__
+
+    def telling(made: Any, private: Private[Any], *rest: Any) -> None:
+        begin(made, private, *rest)
+        made.bins = [*made.bins, len(private._Private__value.targets)]  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(DPBoostCurator, "__init__", telling)
+    X, y = table()
+    assert "['bins_'][3]" in differences("dpboost, sound", (X[:-1], y[:-1]))
