@@ -60,9 +60,10 @@ def checked_record(values: Any, where: str) -> ModelRecord:
     if _is_deeper(values, _MOST_LEVELS):
         raise DpreproError(f"{where}: nested more than {_MOST_LEVELS} levels deep")
     if values.get("version") not in VERSIONS:
+        known = ", ".join(map(str, VERSIONS))
         raise DpreproError(
             f"{where}: version {_brief(repr(values.get('version')))} of the format is not known "
-            f"here (allowed: {', '.join(map(str, VERSIONS))}); use the release of dprepro that wrote it"
+            f"here (allowed: {known}); use the release of dprepro that wrote it"
         )
     _refuse_half_characters(values, where)
     try:

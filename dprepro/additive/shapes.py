@@ -122,5 +122,5 @@ def noise_deviation(cuts: np.ndarray, scales: np.ndarray, counts: np.ndarray) ->
     leaf_of_bin = (cuts[:, :, None] <= np.arange(n_bins)).sum(axis=1)
     own = np.take_along_axis(weights, leaf_of_bin, axis=1)
     terms = 1 / own**2 - 2 / (own * total) + n_leaves / total**2
-    deviation: np.ndarray = np.sqrt(np.maximum(scales**2 @ terms, 0.0))
+    deviation: np.ndarray = np.sqrt(np.maximum((scales[:, None] ** 2 * terms).sum(0), 0.0))
     return deviation

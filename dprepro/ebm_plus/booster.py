@@ -38,7 +38,7 @@ _AVERAGED = 4 / 3
 """Variance of an average of n answers weighted 1, 2, ..., n over that of their plain average, for
 large n."""
 
-_SCALES = 3.0 ** np.arange(-4, 3)
+_SCALES = np.array([1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0, 3.0, 9.0])
 """Sizes that a function may have a priori, in the unit of `Loss.scales`."""
 
 _ASTRAY = 0.1

@@ -10,10 +10,11 @@ from scipy.special import erf
 MAGNITUDES = 20
 """Cells for |residual|: half octaves of the target's range, down to a thousandth."""
 
-EDGES = 2.0 ** (-np.arange(1, MAGNITUDES + 1) / 2)
+_WHOLE, _HALF = np.divmod(np.arange(1, MAGNITUDES + 1), 2)
+EDGES = np.ldexp(np.where(_HALF, math.sqrt(0.5), 1.0), -_WHOLE)
 """Lower edges of the cells; the first also counts what is larger, the last what is smaller."""
 
-_HALF_CELL = 2**0.25
+_HALF_CELL = math.sqrt(math.sqrt(2))
 
 _LARGEST = 0.5
 """Clipping never lets more than half the target's range through."""
@@ -57,7 +58,7 @@ def likely_sizes(
     trust = expected**2 / (expected**2 + deviation**2)
     sizes = np.maximum(trust * noisy + (1 - trust) * expected, 0.0)
     middles = EDGES * _HALF_CELL
-    return sizes, float(sizes @ middles**2 / max(sizes.sum(), 1e-9))
+    return sizes, float((sizes * middles**2).sum() / max(sizes.sum(), 1e-9))
 
 
 def _within(z: np.ndarray) -> np.ndarray:
@@ -79,6 +80,6 @@ def best_bound(sizes: np.ndarray, noise: float) -> float:
         Deviation of the noise in the sum over a bin, for c = 1, from all features and epochs.
     """
     above = np.clip(EDGES[:, None] * _HALF_CELL - EDGES, 0.0, None)
-    bias = sizes @ above
+    bias = (sizes[:, None] * above).sum(axis=0)
     error = _UNEVEN * bias**2 + _BINS * (noise * EDGES) ** 2
     return min(_LARGEST, float(EDGES[np.argmin(error)]))

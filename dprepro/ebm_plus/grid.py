@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -30,6 +32,15 @@ _EVEN_CELLS = 128
 _DECADES = 5
 _CELLS_PER_DECADE = 12
 
+# In decimals, since the last bit of a power in floating point depends on the machine.
+_FRACTIONS = np.array(
+    [
+        float(10 ** (Decimal(-k) / _CELLS_PER_DECADE))
+        for k in range(_DECADES * _CELLS_PER_DECADE + 1)
+    ]
+)
+"""Powers of ten, 12 a decade, from 1 down over five decades."""
+
 _FINEST = 250
 """No bin aims at fewer rows than this share of all. Codes are uint8: more categories are joined; of
 cells a number has 249 at most, and missing values."""
@@ -56,18 +67,25 @@ def grid_edges(feature: NumericFeature) -> np.ndarray:
     # Not a difference of the bounds, which could overflow.
     parts = np.arange(1, _EVEN_CELLS) / _EVEN_CELLS
     found = [lower * (1 - parts) + upper * parts]
-    steps = np.arange(_DECADES * _CELLS_PER_DECADE + 1) / _CELLS_PER_DECADE
     if lower <= 0 <= upper:
-        found += [bound * 10.0**-steps for bound in (lower, upper) if bound != 0] + [np.zeros(1)]
+        found += [bound * _FRACTIONS for bound in (lower, upper) if bound != 0] + [np.zeros(1)]
     else:
-        decades = abs(math.log10(abs(upper)) - math.log10(abs(lower)))
-        if decades > 1:
-            cells = math.ceil(_CELLS_PER_DECADE * decades)
-            found.append(np.geomspace(lower, upper, cells + 1)[1:-1])
+        found.append(_geometric(lower, upper))
     edges = np.unique(np.concatenate(found))
     edges = edges[(edges > lower) & (edges < upper)]
     apart = np.diff(edges / 2) > 1e-9 * (upper / 2 - lower / 2)
     return edges[np.append(np.ones(min(edges.size, 1), dtype=bool), apart)]
+
+
+@lru_cache(maxsize=4096)
+def _geometric(lower: float, upper: float) -> np.ndarray:
+    """Return edges between bounds of one sign, 12 a decade; none within a decade."""
+    ratio = Decimal(upper) / Decimal(lower)
+    decades = abs(ratio.log10())
+    cells = math.ceil(_CELLS_PER_DECADE * decades) if decades > 1 else 0
+    return np.array(
+        [float(Decimal(lower) * ratio ** (Decimal(k) / cells)) for k in range(1, cells)]
+    )
 
 
 def cell_extents(feature: Feature) -> np.ndarray:

@@ -82,7 +82,7 @@ class Loss(ABC):
 
     @abstractmethod
     def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
-        """Return targets, int32 (n,) in units, from what the reader gives; every one is in range."""
+        """Return targets, int32 (n,) in units, from what the reader gives; all are in range."""
 
     @abstractmethod
     def centred(self, targets: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
+_MU_DIGITS = 36
 _LOG_MU_RANGE = (math.log(1e-8), math.log(1e4))
 
 
@@ -33,6 +34,9 @@ def delta_of(epsilon: float, mu: float) -> float:
 def mu_of(epsilon: float, delta: float) -> float:
     """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP.
 
+    Rounded down to 36 binary digits, so that all machines have the same: their logarithms differ in
+    the last.
+
     Raises
     ------
     ValueError
@@ -42,7 +46,8 @@ def mu_of(epsilon: float, delta: float) -> float:
     root = brentq(
         lambda log_mu: delta_of(epsilon, math.exp(log_mu)) - delta, *_LOG_MU_RANGE, xtol=1e-14
     )
-    return math.exp(root)
+    mantissa, exponent = math.frexp(math.exp(root))
+    return math.ldexp(math.floor(mantissa * 2.0**_MU_DIGITS), exponent - _MU_DIGITS)
 
 
 def epsilon_of(mu: float, delta: float) -> float:

@@ -18,7 +18,7 @@ from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import Sensitivity
 
 _ROUNDED_UP = 1 + 2.0**-50
-"""What a scale in units is multiplied by: more than the quotient of two doubles can be too small."""
+"""What a scale in units is multiplied by: a quotient of doubles is too small by less."""
 
 Unit = float | np.ndarray
 """What a whole number counts in: one unit for a whole answer, or one for each of its numbers."""

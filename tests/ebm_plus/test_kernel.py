@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from dprepro.ebm_plus.kernel import UNIT, from_units, magnitude_counts, move_scores, residual_sums, to_units
+from dprepro.ebm_plus.kernel import (
+    UNIT,
+    from_units,
+    magnitude_counts,
+    move_scores,
+    residual_sums,
+    to_units,
+)
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 
 KINDS = pytest.mark.parametrize("logistic", [True, False])

@@ -146,6 +146,7 @@ def test_fault_5_labels_not_clipped_are_found(loss, monkeypatch):
 @BOTH
 def test_fault_5_labels_not_clipped_do_no_harm_to_residuals(loss, monkeypatch):
     """The kernel clips residuals to what is charged, whatever the labels are."""
-    monkeypatch.setattr(type(loss), "targets", lambda _, y, domain: np.full(y.size, 2**29, np.int32))
+    far = np.int32(2**29)
+    monkeypatch.setattr(type(loss), "targets", lambda _, y, domain: np.full(y.size, far))
     query = Residuals(loss.part_norm(0.5), 1.0, INTERCEPT, 0.5, loss)
     assert part_over_charged(query, loss) == pytest.approx(1.0)
