@@ -21,8 +21,8 @@ VERSIONS = (1, 2)
 """Of the format: the last is written, all are read."""
 
 PREDICTION = (
-    "Values, noise and the intercept are whole numbers of 2 to the power of units.functions, counts "
-    "of 2 to the power of units.counts. "
+    "Values, noise and the intercept are whole numbers of 2 to the power of units.functions, "
+    "counts of 2 to the power of units.counts. "
     "Add to the intercept one value of each feature. Numeric: values[number of cuts <= x]. "
     "Categorical: values[groups[position of x among the categories]]; an unlisted category takes "
     "the bin labelled (other). Missing: values[missing_bin]. Where there is no such bin, add 0. "
