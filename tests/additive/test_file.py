@@ -103,6 +103,7 @@ def predict_by_the_file_alone(model, row):
         else:
             b = feature["labels"].index("(other)") if "(other)" in feature["labels"] else None
         total += 0.0 if b is None else feature["values"][b]
+    total *= 2.0 ** model["units"]["functions"]
     if model["task"] == "binary":
         return 1 / (1 + math.exp(-total))
     return min(max(total, model["range"][0]), model["range"][1]) if model["range"] else total
@@ -147,6 +148,44 @@ def test_columns_must_be_those_of_the_fit():
         loaded.predict(table()[0][["c", "age"]])
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_holds_whole_numbers_that_read_back_to_the_bit(name):
+    model = MODELS[name]
+    file = json.loads(json.dumps(model_to_json(model)))
+    numbers = [file["intercept"]]
+    for feature in file["features"]:
+        numbers += [*feature["values"], *feature["counts"], *(feature["noise"] or [])]
+    assert {type(number) for number in numbers} == {int}
+    assert 2**29 <= max(map(abs, numbers))
+    loaded = model_from_json(file)
+    for kind in ("shape_functions_", "bin_counts_", "shape_noise_"):
+        for one, other in zip(
+            getattr(loaded, kind) or [], getattr(model, kind) or [], strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+    assert model_to_json(loaded) == file
+
+
+def test_files_of_version_1_are_read_and_saved_as_they_are_now():
+    file = model_to_json(MODELS["dp-classifier"])
+    unit = 2.0 ** file["units"]["functions"]
+    old = {**file, "version": 1, "intercept": file["intercept"] * unit + 1e-13}
+    del old["units"]
+    old["features"] = [
+        feature
+        | {"values": [value * unit + 1e-13 for value in feature["values"]]}
+        | {"noise": [value * unit for value in feature["noise"]]}
+        for feature in file["features"]
+    ]
+    loaded = model_from_json(old)
+    assert loaded.intercept_ == old["intercept"]
+    assert loaded.shape_functions_[0].tolist() == old["features"][0]["values"]
+    saved = model_to_json(loaded)
+    assert saved["version"] == 2
+    again = model_from_json(saved)
+    np.testing.assert_allclose(again.shape_functions_[0], loaded.shape_functions_[0], atol=unit)
+
+
 # --- broken and hostile files ---------------------------------------------------------------------
 
 
@@ -177,8 +216,13 @@ def spoilt(*path, value):
     ("path", "value", "message"),
     [
         (["format"], "pickle", "not a model file"),
-        (["version"], 2, "version 2"),
+        (["version"], 3, "version 3"),
         (["version"], ..., "version None"),
+        (["version"], 1, "units are for version 2"),
+        (["units"], None, "units are for version 2"),
+        (["units", "functions"], 2000, "units.functions"),
+        (["features", 0, "values", 0], 0.5, "whole numbers"),
+        (["intercept"], 0.5, "whole numbers"),
         (["task"], "regression", "classes are for binary"),
         (["classes"], ["yes", "no"], "ascend"),
         (["classes"], ["no", 1], "one type"),
@@ -210,9 +254,9 @@ def spoilt(*path, value):
         (["features", 1, "groups", 0], 0.0, "groups.0"),
         (["features", 1, "categories", 0], "b", "categories repeat"),
         (["edits", 0, "feature"], "height", "no feature"),
-        (["edits", 0, "after", 0], 1.5, "does not lead to"),
-        (["edits", 1, "after", 0], 1.5, "does not lead to"),
-        (["edits", 0, "before"], [0.0], "does not lead to"),
+        (["edits", 0, "after", 0], 3, "does not lead to"),
+        (["edits", 1, "after", 0], 3, "does not lead to"),
+        (["edits", 0, "before"], [0], "does not lead to"),
         (["edits", 0, "action"], "exec", "action"),
         (["ledger"], {}, "entries is missing"),
         (["ledger", "entries"], ..., "entries is missing"),
