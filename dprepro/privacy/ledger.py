@@ -22,7 +22,10 @@ TOLERANCE = 1e-6
 _ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
 """Renyi orders, so dense that the best of them costs less than `TOLERANCE` too much."""
 
-Mechanism = Literal["gaussian", "laplace", "exponential", "cited"]
+Choice = Literal["exponential", "permute-and-flip"]
+Mechanism = Literal["gaussian", "laplace", "exponential", "permute-and-flip", "cited"]
+CHOICES: tuple[Choice, ...] = ("exponential", "permute-and-flip")
+"""Mechanisms that choose a candidate by its utility."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +35,19 @@ class LedgerEntry:
     Attributes
     ----------
     mechanism
-        "gaussian" or "laplace" noise or an "exponential" choice drawn here, or "cited": a library's
-        own mechanism, taken at its word to be `budget`-DP.
+        "gaussian" or "laplace" noise or an "exponential" or "permute-and-flip" choice drawn here,
+        or "cited": a library's own mechanism, taken at its word to be `budget`-DP.
     releases
         What was released, in words.
     sensitivity, norm
-        How far one release can move between neighbours, and in which norm. For an exponential
-        choice: how far the utility of any one candidate can move, or half the largest difference
-        between the moves of two (a constant added to all utilities changes no choice).
+        How far one release can move between neighbours, and in which norm. For a choice: how far
+        the utility of any one candidate can move, or half the largest difference between the moves
+        of two (a constant added to all utilities changes no choice).
     scale
-        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), or the s of
-        P(candidate) ~ exp(utility / s) (exponential); for "cited" as far as known, else 0.
+        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), the s of
+        P(candidate) ~ exp(utility / s) (exponential), or the s of exp(-d / s), with which a
+        candidate passes whose utility is d below the largest (permute-and-flip); for "cited" as far
+        as known, else 0.
     uses
         How many such releases one row can take part in, adaptively. Releases about disjoint sets
         of rows count once (parallel composition).
@@ -174,7 +179,7 @@ class Ledger:
         formulas that calibrated them. There is one exception: the noise of sampled releases may
         have been found by the same distributions, so tests compare it with a simulation. With
         exponential choices the result is the smallest of three valid figures: the sum of pure
-        epsilons, privacy loss distributions, and Renyi DP with the bounded range of such choices.
+        epsilons, privacy loss distributions, and Renyi DP with the bounded range of exponential ones.
         The result does not include gaps, nor reads that epsilon does not cover.
 
         Parameters
@@ -242,7 +247,7 @@ def _spent(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     pure = sum(_pure_epsilon(entry) * entry.uses for entry in entries)
     if delta == 0:
         return pure
-    if all(entry.mechanism != "exponential" for entry in entries):
+    if all(entry.mechanism not in CHOICES for entry in entries):
         return _spent_by_losses(entries, delta)
     return min(pure, _spent_by_losses(entries, delta), _spent_by_renyi(entries, delta))
 
@@ -304,8 +309,8 @@ def _pure_epsilon(entry: LedgerEntry) -> float:
         return math.inf
     if entry.mechanism == "cited":
         return entry.budget[0]
-    # One utility up and another down: the exponential choice pays twice.
-    moves = 2 if entry.mechanism == "exponential" else 1
+    # One utility up and another down: a choice pays twice.
+    moves = 2 if entry.mechanism in CHOICES else 1
     return moves / entry.noise_multiplier
 
 
@@ -318,7 +323,7 @@ def _loss(entry: LedgerEntry, grain: float) -> pld.PrivacyLossDistribution:
         loss = sampled_loss(entry.noise_multiplier, entry.sampling, grain, entry.exchanged)
     else:
         epsilon, delta = entry.budget
-        if entry.mechanism == "exponential":
+        if entry.mechanism in CHOICES:
             epsilon, delta = _pure_epsilon(entry), 0.0
         loss = pld.from_privacy_parameters(
             common.DifferentialPrivacyParameters(epsilon, delta),
