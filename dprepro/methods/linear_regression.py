@@ -37,8 +37,11 @@ METHODS = [
         tasks=_REGRESSION,
         guarantee=Guarantee.PURE,
         adjacency=REPLACE_ONE,
-        assumes=("public: bounds, categories, target range",),
-        reference="Zhang et al. 2012, as in diffprivlib 0.6.6, on columns scaled to [-1, 1]",
+        assumes=("public: bounds, categories, target range, number of rows",),
+        reference=(
+            "Zhang et al. 2012, the mechanism of diffprivlib 0.6.6 with exact noise, on columns "
+            "scaled to [-1, 1]"
+        ),
         build=_build_private_fair,
         takes_epsilon=True,
         repeats_within=REPEATS_PRODUCTS,
