@@ -32,7 +32,9 @@ METHODS = [
         guarantee=Guarantee.PURE,
         adjacency=ZERO_OUT,
         assumes=("public: bounds, categories, labels, number and order of rows",),
-        reference="Fletcher, Islam 2017, with permute-and-flip, as in diffprivlib 0.6.6",
+        reference=(
+            "Fletcher, Islam 2017, the trees of diffprivlib 0.6.6, with exact permute-and-flip"
+        ),
         build=_build_private,
         takes_epsilon=True,
         keeps_ledger=True,
