@@ -10,6 +10,7 @@ from dprepro.baselines.forests.estimator import DPRandomForest
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.standing import Noise
 
 
 def _build_private(setting: Setting, **params: Any) -> Estimator:
@@ -37,6 +38,7 @@ METHODS = [
         ),
         build=_build_private,
         takes_epsilon=True,
+        noise=Noise.EXACT,
         keeps_ledger=True,
         encoding="one-hot",
         defaults=defaults_of(DPRandomForest, "epsilon", "domain", "random_state"),

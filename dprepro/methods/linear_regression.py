@@ -14,6 +14,7 @@ from dprepro.baselines.linear_regression.estimator import (
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Noise
 
 
 def _build_private_fair(setting: Setting, **params: Any) -> Estimator:
@@ -44,6 +45,7 @@ METHODS = [
         ),
         build=_build_private_fair,
         takes_epsilon=True,
+        noise=Noise.EXACT,
         repeats_within=REPEATS_PRODUCTS,
         keeps_ledger=True,
         encoding="symmetric",

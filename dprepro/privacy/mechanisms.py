@@ -184,7 +184,8 @@ class NoiseSource:
 
         `sensitivity` is by how much, in L2, a row that takes part can move one release, under
         zero-out and add/remove-one. A row takes part in `uses` releases, in each with probability
-        `sampling`; see `LedgerEntry`. The entry is written at once, the noise drawn one by one.
+        `sampling`; see `LedgerEntry`. The entry is written at once, the noise drawn one by one. The
+        ledger lists it as floating point.
 
         Raises
         ------
@@ -197,6 +198,7 @@ class NoiseSource:
                 "gaussian", releases, sensitivity, "L2", scale, uses, budget, sampling=sampling
             )
         )
+        self.ledger.note_floating_point(f"{releases}: the sums and their noise are float32")
         return (
             np.float32(scale) * self.generator.standard_normal(shape, dtype=np.float32)
             for _ in range(draws)
@@ -214,7 +216,8 @@ class NoiseSource:
         """Draw W_p(p + 1, scale^2 I), float64 (p, p) with p = `size`: symmetric and positive.
 
         Not differentially private, whatever its scale (see `baselines.wishart_regression`). The
-        ledger takes `budget` from the source that claims it, "cited"; the caller names the gap.
+        ledger takes `budget` from the source that claims it, "cited", and lists the draw as
+        floating point; the caller names the gap.
         `sensitivity` is the L2 norm of a row, in the unit of `scale`.
 
         Raises
@@ -224,6 +227,7 @@ class NoiseSource:
         """
         scale = _scale(releases, scale / sensitivity if sensitivity > 0 else 0.0, sensitivity)
         self.ledger.add(LedgerEntry("cited", releases, sensitivity, "L2", scale, 1, budget))
+        self.ledger.note_floating_point(f"{releases}: they and the Wishart draw are float64")
         factor = self.generator.normal(0.0, scale, (size, size + 1))
         return factor @ factor.T
 

@@ -41,6 +41,16 @@ def test_one_method_at_one_epsilon_is_shown_in_full():
     assert "bounds of age" in output
 
 
+def test_what_is_in_floating_point_is_named():
+    output = " ".join(run("adult", "--method", "dp-logistic-fair", "--epsilon", "1").split())
+    heading = "Floating point, where real arithmetic is taken as given: "
+    assert f"{heading}coefficients: the noise is part of what an optimiser" in output
+    (found,) = json.loads(
+        run("adult", "--method", "dp-random-forest", "--epsilon", "1", "--json")
+    )
+    assert found["floating_point"] == []
+
+
 def test_json_holds_every_entry():
     (found,) = json.loads(run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1", "--json"))
     assert [entry["uses"] for entry in found["entries"]] == [14, 4200]

@@ -17,7 +17,7 @@ from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
 
 # Other than 1, so that a sensitivity left out shows.
 _SENSITIVITY = 3.0
-_UNIT = 2.0**-20
+_UNIT = 2.0**-30
 _WHOLE = int(_SENSITIVITY / _UNIT)
 """The sensitivity in units: answers are whole numbers of these."""
 _CANDIDATES = 10
