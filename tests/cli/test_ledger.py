@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from dprepro.baselines.logistic.curator import FLOATING_POINT
 from dprepro.cli import app, main
 from dprepro.config import load_config
 
@@ -45,10 +46,11 @@ def test_what_is_in_floating_point_is_named():
     output = " ".join(run("adult", "--method", "dp-logistic-fair", "--epsilon", "1").split())
     heading = "Floating point, where real arithmetic is taken as given: "
     assert f"{heading}coefficients: the noise is part of what an optimiser" in output
-    (found,) = json.loads(
-        run("adult", "--method", "dp-random-forest", "--epsilon", "1", "--json")
+    assert f"{heading}none" in " ".join(
+        run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1").split()
     )
-    assert found["floating_point"] == []
+    (found,) = json.loads(run("adult", "--method", "dp-logistic", "--epsilon", "1", "--json"))
+    assert found["floating_point"] == [FLOATING_POINT]
 
 
 def test_json_holds_every_entry():
