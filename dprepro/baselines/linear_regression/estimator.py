@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.baselines.linear_regression.curator import LinearCurator, Products
 from dprepro.baselines.linear_regression.scaling import scaled
+from dprepro.baselines.linear_regression.solving import trim_and_solve
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.estimators.inputs import checked, read_training_arrays
 from dprepro.privacy.ledger import Ledger
@@ -139,27 +140,6 @@ class DPLinearRegression(_BoundedLinearRegression):
                 "number of rows", "bounds of every column and of the target", "categories",
             ],
         )  # fmt: skip
-
-
-def trim_and_solve(gram: np.ndarray, products: np.ndarray, scale: float) -> np.ndarray:
-    """Return w that minimises w'Gw - 2p'w over the directions in which that has a minimum.
-
-    Parameters
-    ----------
-    gram, products
-        Noisy X'X (k, k), symmetric, and X'y (k,).
-    scale
-        Of their Laplace noise. Four of its standard deviations, 4 sqrt(2) scale, are added to the
-        diagonal of G first (Zhang et al. 2012, section 6.1); directions that are still not positive
-        are dropped (section 6.2).
-    """
-    eigenvalues, vectors = np.linalg.eigh(gram)
-    eigenvalues = eigenvalues + 4 * np.sqrt(2) * scale
-    kept = eigenvalues > 0
-    coefficients: np.ndarray = vectors[:, kept] @ (
-        (vectors[:, kept].T @ products) / eigenvalues[kept]
-    )
-    return coefficients
 
 
 _REGRESSION: frozenset[TaskKind] = frozenset({"regression"})
