@@ -56,7 +56,7 @@ def test_a_round_of_boosting_is_bounded(name):
     [
         ("dp-linear-fair", 3000, 2.0),
         ("dp-logistic-fair", 600, 3.0),
-        ("dp-random-forest", 400, 4.0),
+        ("dp-random-forest", 800, 4.0),
     ],
 )
 def test_the_bound_nears_what_the_pair_can_show(name, trials, attainable):
