@@ -1,1 +1,1 @@
-"""Mechanisms, calibration, composition and the ledger. Imports nothing else of the package."""
+"""Mechanisms, calibration, composition and the ledger. Imports `dprepro.exact` only."""

@@ -10,7 +10,7 @@ from dp_accounting import dp_event, rdp
 from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dprepro.privacy.entry import LARGEST_EXPONENT, LedgerEntry
+from dprepro.privacy.entry import CHOICES, LARGEST_EXPONENT, LedgerEntry
 from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain, sampled_loss
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
@@ -39,7 +39,7 @@ def spent_epsilon(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     if delta == 0:
         return pure
     spent = min(pure, _spent_by_losses(entries, delta))
-    if any(entry.mechanism == "exponential" for entry in entries):
+    if any(entry.mechanism in CHOICES for entry in entries):
         spent = min(spent, _spent_by_renyi(entries, delta))
     return spent
 

@@ -11,7 +11,10 @@ from dprepro.privacy.budget import PrivacyBudget
 LARGEST_EXPONENT = 700.0
 """exp of it is a float; exp of 710 is not."""
 
-Mechanism = Literal["gaussian", "laplace", "exponential", "cited"]
+Choice = Literal["exponential", "permute-and-flip"]
+Mechanism = Literal["gaussian", "laplace", "exponential", "permute-and-flip", "cited"]
+CHOICES: tuple[Choice, ...] = ("exponential", "permute-and-flip")
+"""Mechanisms that choose a candidate by its utility."""
 
 
 @dataclass(frozen=True)
@@ -21,17 +24,19 @@ class LedgerEntry:
     Attributes
     ----------
     mechanism
-        "gaussian" or "laplace" noise or an "exponential" choice drawn here, or "cited": a library's
-        own mechanism, taken at its word to be `budget`-DP.
+        "gaussian" or "laplace" noise or an "exponential" or "permute-and-flip" choice drawn here,
+        or "cited": a library's own mechanism, taken at its word to be `budget`-DP.
     releases
         What was released, in words.
     sensitivity, norm
-        How far one release can move between neighbours, and in which norm. For an exponential
-        choice: how far the utility of any one candidate can move, or half the largest difference
-        between the moves of two (a constant added to all utilities changes no choice).
+        How far one release can move between neighbours, and in which norm. For a choice: how far
+        the utility of any one candidate can move, or half the largest difference between the moves
+        of two (a constant added to all utilities changes no choice).
     scale
-        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), or the s of
-        P(candidate) ~ exp(utility / s) (exponential); for "cited" as far as known, else 0.
+        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), the s of
+        P(candidate) ~ exp(utility / s) (exponential), or the s of exp(-d / s), with which a
+        candidate passes whose utility is d below the largest (permute-and-flip); for "cited" as far
+        as known, else 0.
     uses
         How many such releases one row can take part in, adaptively. Releases about disjoint sets
         of rows count once (parallel composition).
@@ -72,8 +77,8 @@ class LedgerEntry:
             return math.inf
         if self.mechanism == "cited":
             return self.budget.epsilon
-        # One utility up and another down: the exponential choice pays twice.
-        moves = 2 if self.mechanism == "exponential" else 1
+        # One utility up and another down: a choice pays twice.
+        moves = 2 if self.mechanism in CHOICES else 1
         return moves / self.noise_multiplier
 
     def under_replace_one(self) -> LedgerEntry:

@@ -35,6 +35,10 @@ class Ledger:
         In words, known holes in the proof of the stated sensitivities. Empty for a sound fit.
     post_processing
         In words, what was changed after the fit. It reads no rows, so it costs nothing.
+    floating_point
+        In words, releases that are summed or noised in floating-point numbers. For these the
+        guarantee takes real arithmetic as given: the low bits of a rounded number can disclose what
+        its noise hides (Mironov 2012). Empty where all noise is exact, see `dprepro.exact`.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Ledger:
     assumed_public: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     post_processing: list[str] = field(default_factory=list)
+    floating_point: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.adjacency = Adjacency(self.adjacency)
@@ -68,6 +73,11 @@ class Ledger:
     def add(self, entry: LedgerEntry) -> None:
         """Append a release."""
         self.entries.append(entry)
+
+    def note_floating_point(self, text: str) -> None:
+        """List, unless it is listed, a release that is summed or noised in floating point."""
+        if text not in self.floating_point:
+            self.floating_point.append(text)
 
     def note_seed(self, seed: object) -> None:
         """List a fixed seed as not covered by epsilon: whoever knows it can subtract the noise."""
@@ -128,8 +138,8 @@ class Ledger:
         """Return what a journal keeps of the ledger, JSON-able.
 
         Keys: ``epsilon``, ``delta``, ``adjacency``, ``true_epsilon`` (the spent epsilon),
-        ``replace_one_epsilon``, ``holds``, ``unpaid``, ``gaps``, and ``releases``, a list of
-        mechanism, sensitivity, scale, uses and, if below 1, sampling.
+        ``replace_one_epsilon``, ``holds``, ``unpaid``, ``gaps``, ``floating_point``, and
+        ``releases``, a list of mechanism, sensitivity, scale, uses and, if below 1, sampling.
         """
         return {
             "epsilon": self.epsilon,
@@ -140,6 +150,7 @@ class Ledger:
             "holds": self.holds,
             "unpaid": list(self.unpaid),
             "gaps": list(self.gaps),
+            "floating_point": list(self.floating_point),
             "releases": [
                 {
                     "mechanism": entry.mechanism,

@@ -156,12 +156,10 @@ def test_a_file_holds_whole_numbers_that_read_back_to_the_bit(name):
     for feature in file["features"]:
         numbers += [*feature["values"], *feature["counts"], *(feature["noise"] or [])]
     assert {type(number) for number in numbers} == {int}
-    assert 2**29 <= max(map(abs, numbers))
+    assert max(map(abs, numbers)) >= 2**29
     loaded = model_from_json(file)
     for kind in ("shape_functions_", "bin_counts_", "shape_noise_"):
-        for one, other in zip(
-            getattr(loaded, kind) or [], getattr(model, kind) or [], strict=True
-        ):
+        for one, other in zip(getattr(loaded, kind) or [], getattr(model, kind) or [], strict=True):
             np.testing.assert_array_equal(one, other)
     assert model_to_json(loaded) == file
 

@@ -56,7 +56,7 @@ def test_a_round_of_boosting_is_bounded(name):
     [
         ("dp-linear-fair", 3000, 2.0),
         ("dp-logistic-fair", 600, 3.0),
-        ("dp-random-forest", 400, 4.0),
+        ("dp-random-forest", 800, 4.0),
     ],
 )
 def test_the_bound_nears_what_the_pair_can_show(name, trials, attainable):
@@ -67,7 +67,8 @@ def test_the_bound_nears_what_the_pair_can_show(name, trials, attainable):
 
 
 @pytest.mark.parametrize(
-    ("name", "share"), [("gaussian", 0.75), ("laplace", 0.75), ("exponential", 0.6)]
+    ("name", "share"),
+    [("gaussian", 0.75), ("laplace", 0.75), ("exponential", 0.6), ("permute-and-flip", 0.6)],
 )
 def test_the_mechanisms_are_bounded_closely(name, share):
     result = audit(find_case(name, epsilon=2.0), 20_000, seed=3)

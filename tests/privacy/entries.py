@@ -21,6 +21,10 @@ def exponential(scale, uses=1):
     return LedgerEntry("exponential", "a choice", 1.0, "max", scale, uses, (1.0, 0.0))
 
 
+def flipped(scale, uses=1):
+    return LedgerEntry("permute-and-flip", "a label", 1.0, "max", scale, uses, (1.0, 0.0))
+
+
 def ledger(*entries, epsilon=1.0, delta=1e-6):
     return Ledger(epsilon, delta, ZERO_OUT, list(entries))
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.baselines.linear_regression.curator import LinearCurator, Products
 from dprepro.baselines.linear_regression.scaling import scaled
+from dprepro.baselines.linear_regression.solving import trim_and_solve
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.estimators.inputs import checked, read_training_arrays
 from dprepro.privacy.ledger import Ledger
@@ -62,12 +63,16 @@ class PlainBoundedLinearRegression(_BoundedLinearRegression):
 
 
 class DPLinearRegression(_BoundedLinearRegression):
-    """The functional mechanism (Zhang et al. 2012) with diffprivlib's noise and a ledger.
+    """The functional mechanism (Zhang et al. 2012), as diffprivlib has it, with exact noise.
 
-    The library adds Laplace noise to y'y, to X'y and to each entry of X'X. Its sensitivity of the
-    diagonal looks at the lower bound only, and its centring spends more than its share; bounds
-    of -1 and 1 throughout and ``fit_intercept=False`` avoid both, and the noise is exactly what
-    replace-one needs. The constant is a column like any other: its products are noised too.
+    Laplace noise is added to y'y, to X'y and to each entry of X'X, with the sensitivities and the
+    shares of epsilon that the library has for bounds of -1 and 1 throughout and
+    ``fit_intercept=False``. It is what replace-one needs. (The library's own sensitivity of the
+    diagonal looks at the lower bound only, and its centring spends more than its share; these
+    settings avoid both.) The constant is a column like any other: its products are noised too.
+
+    The library draws noise in floating point, on floating-point sums. Here values are rounded
+    towards zero to a public grid, sums are whole numbers, and so is the noise; see `Grid`.
 
     The noisy X'X is seldom positive definite, and the library then descends without end. Here the
     release is solved as section 6 of the paper says: regularise by four standard deviations of the
@@ -89,7 +94,7 @@ class DPLinearRegression(_BoundedLinearRegression):
     products_, gram_ : ndarray of shape (columns,), (columns, columns)
         The noisy X'y and X'X: all that the coefficients are made of.
     ledger_ : Ledger
-        The library's releases. Its noisy y'y is charged, and dropped.
+        The releases. The noisy y'y is charged, and not used.
     """
 
     products_: np.ndarray
@@ -130,29 +135,10 @@ class DPLinearRegression(_BoundedLinearRegression):
             epsilon=self.epsilon,
             delta=0.0,
             adjacency=REPLACE_ONE,
-            assumed_public=["bounds of every column and of the target", "categories"],
-        )
-
-
-def trim_and_solve(gram: np.ndarray, products: np.ndarray, scale: float) -> np.ndarray:
-    """Return w that minimises w'Gw - 2p'w over the directions in which that has a minimum.
-
-    Parameters
-    ----------
-    gram, products
-        Noisy X'X (k, k), symmetric, and X'y (k,).
-    scale
-        Of their Laplace noise. Four of its standard deviations, 4 sqrt(2) scale, are added to the
-        diagonal of G first (Zhang et al. 2012, section 6.1); directions that are still not positive
-        are dropped (section 6.2).
-    """
-    eigenvalues, vectors = np.linalg.eigh(gram)
-    eigenvalues = eigenvalues + 4 * np.sqrt(2) * scale
-    kept = eigenvalues > 0
-    coefficients: np.ndarray = vectors[:, kept] @ (
-        (vectors[:, kept].T @ products) / eigenvalues[kept]
-    )
-    return coefficients
+            assumed_public=[
+                "number of rows", "bounds of every column and of the target", "categories",
+            ],
+        )  # fmt: skip
 
 
 _REGRESSION: frozenset[TaskKind] = frozenset({"regression"})

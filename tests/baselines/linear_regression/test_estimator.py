@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from dprepro.baselines.linear_regression.estimator import trim_and_solve
 from dprepro.data.domain import Domain
-from tests.baselines.linear_regression.lab import BOUNDS, COLUMNS, DOMAIN, build, rows, scaled
+from tests.baselines.linear_regression.lab import BOUNDS, DOMAIN, build, rows, scaled
 
 
 def test_the_library_leaves_the_diagonal_bare_on_bounds_from_zero():
@@ -78,21 +77,6 @@ def test_an_impossible_budget_is_refused(epsilon):
 def test_target_bounds_that_coincide_are_refused():
     with pytest.raises(ValueError, match="lower < upper, and they coincide"):
         build("linear-fair", domain=Domain(DOMAIN.features, (1.0, 1.0))).fit(*rows(50))
-
-
-def test_without_noise_trimming_only_regularises():
-    X, y = rows()
-    gram, products = X.T @ X, X.T @ y
-    np.testing.assert_allclose(
-        trim_and_solve(gram, products, 0.0), np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-9
-    )
-    ridge = np.linalg.solve(gram + 4 * np.sqrt(2) * 10 * np.eye(COLUMNS), products)
-    np.testing.assert_allclose(trim_and_solve(gram, products, 10.0), ridge, rtol=1e-9)
-
-
-def test_directions_without_a_minimum_are_dropped():
-    gram, products = np.diag([4.0, -50.0, 0.0]), np.array([8.0, 3.0, 5.0])
-    np.testing.assert_allclose(trim_and_solve(gram, products, 0.0), [2, 0, 0])
 
 
 def test_the_librarys_own_descent_has_no_minimum_to_find():
