@@ -187,7 +187,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         literals = self._read(X, reset=True)
         rows = pd.DataFrame(index=range(literals.rows))
         self.classes_, labels = read_labels(self, rows, y, self.domain)
-        return Private(BooleanRows(literals, 2.0 * labels.astype(np.float64) - 1.0))
+        return Private(BooleanRows(literals, 2 * labels.astype(np.int64) - 1))
 
     def _curator(self, private: Private[BooleanRows]) -> LazyBBCurator:
         """Return the curator of the rows; one without noise where epsilon is infinite."""
