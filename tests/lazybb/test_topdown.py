@@ -56,6 +56,13 @@ def test_gains_are_off_by_no_more_than_is_charged() -> None:
     assert 100 < worst <= GAIN_ROUNDING / 2
 
 
+def test_gini_is_rounded_as_any_machine_rounds_it() -> None:
+    """To the bit what Python's doubles give one by one, by IEEE 754."""
+    weights = RNG.integers(0, TOTAL // 2, (1000, 2)) >> RNG.integers(0, 60, (1000, 2))
+    expected = [int(4 * float(a) * float(b) / (a + b)) if a + b else 0 for a, b in weights.tolist()]
+    assert gini(weights).tolist() == expected
+
+
 def test_whole_weights_of_leaves_are_exact() -> None:
     """Of more bits than a double has, and from any order of rows."""
     signs, weights = RNG.choice([-1, 1], 300), RNG.integers(0, TOTAL // 300, 300)

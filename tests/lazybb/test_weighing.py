@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _pydecimal
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
+from dprepro.lazybb import weighing
 from dprepro.lazybb.weighing import Weighing, _measure_of
 from dprepro.privacy.robust import TOTAL, largest_weight
 
@@ -68,6 +70,19 @@ def test_a_measure_does_not_depend_on_the_context_of_the_caller() -> None:
     with localcontext() as context:
         context.prec = 3
         assert _measure_of(0.45, 0.35, 31) == expected
+
+
+@pytest.mark.parametrize("halves", [-3, 1, 7, 90])
+def test_another_decimal_arithmetic_gives_the_same_measures(
+    halves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the standard library in Python alone; the usual one is in C."""
+    assert _pydecimal.Decimal is not Decimal
+    expected = _measure_of(0.45, 0.35, halves)
+    monkeypatch.setattr(weighing, "Decimal", _pydecimal.Decimal)
+    monkeypatch.setattr(weighing, "_DECIMAL", _pydecimal.Context(prec=weighing._DECIMAL.prec))
+    monkeypatch.setattr(weighing, "_LARGEST", _pydecimal.Decimal(int(weighing._LARGEST)))
+    assert _measure_of.__wrapped__(0.45, 0.35, halves) == expected
 
 
 def test_weights_are_those_of_the_margins_in_any_order() -> None:
