@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dprepro.lazybb.queries import LabelQuery, RuleQuery, SmoothQuery, SplitQuer
 from dprepro.lazybb.weighing import Weighing
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.release import BudgetError, Query, Release, SensitivityError, listening
+from dprepro.privacy.robust import TOTAL
 from tests.lazybb.lab import budget, curator, rows_of
 
 RNG = np.random.default_rng(0)
@@ -121,6 +123,13 @@ def test_a_query_that_charges_less_than_it_enforces_cannot_be_built(
     assert query(9.0, 1.0, **coarse).enforced >= moves * ZETA + 0.25
     with pytest.raises(SensitivityError, match="0 bits or more"):
         query(9.0, 1.0, **{**smooth, "dropped": -1})
+
+
+def test_a_split_is_charged_for_gains_worked_out_in_doubles() -> None:
+    """Twice the error of one gain: five operations in the whole and in its parts, and 3 units."""
+    one_gain = 2 * (((1 + Fraction(1, 2**53)) ** 5 / (1 - Fraction(1, 2**53)) - 1) * TOTAL) + 3
+    rule, split, _ = (round(query.enforced * TOTAL) for query in queries(60, 0))
+    assert split - 4 * rule >= 2 * one_gain
 
 
 def test_labels_of_more_leaves_than_are_charged_are_refused() -> None:
