@@ -12,9 +12,9 @@ def smooth_weights(measure: Sequence[int], counts: Sequence[int], density: float
 
     The Bregman projection of a measure m onto those with values in [0, 1] and a sum of at least
     kappa n is min(1, c m): c = 1 if the sum is reached already, and else c > 1 such that it is
-    reached exactly (Barak, Hardt, Kale 2009; Asadi et al. 2022, section 2.1). Normalised, both are
-    min(cap, a m) with cap = 1 / (kappa n) and the one a at which all rows together weigh 1. Here
-    the weights are
+    reached exactly (Barak, Hardt, Kale 2009; Asadi et al. 2022, section 2.1). For an m of at most 1
+    both are, normalised, min(cap, a m) with cap = 1 / (kappa n) and the one a at which all rows
+    together weigh 1. Here the weights are
 
         w = min(C, floor(a m)),    C = floor(T / (kappa n)),    T = `TOTAL`,
 
@@ -22,8 +22,8 @@ def smooth_weights(measure: Sequence[int], counts: Sequence[int], density: float
     weigh less than T even so. All of it is integer arithmetic, so it is exact. For
     `robust.smooth_distance` three things are proved:
 
-    - A weight depends on its m and on a alone, and grows with a. So of two tables, one gives all
-      rows that both have at least the weight that the other gives.
+    - A weight depends on its m and on a alone, besides n and kappa, and grows with a. So of two
+      neighbours, one gives all rows that both have at least the weight that the other gives.
     - No weight exceeds C.
     - All n weights add up to at most T, and to more than T - n: rounding down takes less than 1
       from each; and if all are C, then n C > n (T / (kappa n) - 1) >= T - n.
@@ -33,7 +33,7 @@ def smooth_weights(measure: Sequence[int], counts: Sequence[int], density: float
     Parameters
     ----------
     measure
-        m of each group, positive, in any unit that all share. Groups may be equal.
+        m of each group, positive, in any unit that all share. Groups may have the same m.
     counts
         The rows in each group, positive Python integers: NumPy's would overflow.
     density
