@@ -11,7 +11,12 @@ from dprepro.privacy.robust import (
     ONE_RULE_ERROR,
     PUBLISHED_ONE_RULE_ERROR,
     SPLIT_GAIN,
+    dropped_bits,
+    error_sensitivity,
+    gain_sensitivity,
+    leaf_sensitivity,
     smooth_distance,
+    unit_of,
 )
 from dprepro.privacy.rounds import choice_epsilon, tree_epsilons
 
@@ -37,12 +42,13 @@ class Budget:
 class Rate:
     """The rate eta of P(candidate) ~ exp(eta utility), or of Laplace(1 / eta), and what it is for.
 
-    `sensitivity` is the robust one that is charged.
+    `sensitivity` is the robust one that is charged, for an answer that drops so many bits.
     """
 
     releases: str
     eta: float
     sensitivity: float
+    dropped: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,15 +85,19 @@ def one_rule_rates(budget: Budget, rows: int) -> Rates:
     Each choice may spend eps0 and the error moves by Delta zeta: eta = eps0 / (2 Delta zeta). With
     Delta = 2 and pure composition that is the paper's eta = epsilon kappa n / (4 rounds) (Theorem
     7), with the true Delta = 1 it is twice as much. The ledger gets the true one either way.
+    Rounding is charged on top, see `privacy.robust`: a millionth for a million rows.
     """
     zeta = smooth_distance(budget.density, rows)
     published = budget.calibration == "paper"
     moves = PUBLISHED_ONE_RULE_ERROR if published else ONE_RULE_ERROR
     each = choice_epsilon(budget.composition, budget.rounds, budget.epsilon, budget.delta)
+    dropped = dropped_bits(2 * moves * zeta / each)
+    sensitivity = error_sensitivity(zeta, unit_of(dropped))
     choice = Rate(
         "1-Rule of each round, by its weighted error",
-        eta=each / (2 * moves * zeta),
-        sensitivity=ONE_RULE_ERROR * zeta,
+        eta=each / (2 * moves / ONE_RULE_ERROR * sensitivity),
+        sensitivity=sensitivity,
+        dropped=dropped,
     )
     return Rates(budget.rounds, 0, choice)
 
@@ -106,15 +116,21 @@ def topdown_rates(budget: Budget, splits: int, label_share: float, rows: int) ->
         for_split, for_labels = tree_epsilons(
             budget.composition, budget.rounds, splits, label_share, budget.epsilon, budget.delta
         )
+    dropped = dropped_bits(2 * SPLIT_GAIN * zeta / for_split)
+    sensitivity = gain_sensitivity(zeta, unit_of(dropped))
     choice = Rate(
         "leaf and column of each split, by its gain",
-        eta=for_split / (2 * SPLIT_GAIN * zeta),
-        sensitivity=SPLIT_GAIN * zeta,
+        eta=for_split / (2 * sensitivity),
+        sensitivity=sensitivity,
+        dropped=dropped,
     )
+    dropped = dropped_bits(LEAF_WEIGHTS * zeta / for_labels)
+    sensitivity = leaf_sensitivity(zeta, unit_of(dropped), splits + 1)
     labels = Rate(
         "label of each leaf, by the weights of both",
-        eta=for_labels / (LEAF_WEIGHTS * zeta),
-        sensitivity=LEAF_WEIGHTS * zeta,
+        eta=for_labels / sensitivity,
+        sensitivity=sensitivity,
+        dropped=dropped,
     )
     gap = ZETA_TWICE if budget.calibration == "code" else None
     return Rates(budget.rounds, splits, choice, labels, gap)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -14,16 +14,16 @@ from dprepro.estimators.inputs import read_labels
 from dprepro.lazybb.calibration import Rates
 from dprepro.lazybb.literals import Literals, column_names, read_literals
 from dprepro.lazybb.one_rule import errors
+from dprepro.lazybb.queries import LabelQuery, RuleQuery, SmoothQuery, SplitQuery
 from dprepro.lazybb.rademacher import accuracy_bound
 from dprepro.lazybb.topdown import LeafWeights
 from dprepro.lazybb.weighing import Weighing
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Instruction, Query, Release, SensitivityError
-from dprepro.privacy.robust import LEAF_WEIGHTS, ONE_RULE_ERROR, SPLIT_GAIN, smooth_distance
+from dprepro.privacy.release import Curator, Instruction, Release, SensitivityError
+from dprepro.privacy.robust import TOTAL
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.uses import LaplaceUses
-from dprepro.privacy.weighted import WeightedExponential, weighted_noisy_max
+from dprepro.privacy.weighted import weighted_choices, weighted_noisy_max
 
 DIAGNOSTICS = (
     "advantages and margins on the training rows, and the bound made of them (diagnostics)"
@@ -39,13 +39,13 @@ class Hypothesis(Protocol):
         ...
 
     def outputs(self, literals: Literals) -> np.ndarray:
-        """Return -1.0 or 1.0 for each row, float64 (n,)."""
+        """Return -1 or 1 for each row, int64 (n,)."""
         ...
 
 
 @dataclass(frozen=True)
 class BooleanRows:
-    """The rows of a fit: columns, and the labels as -1.0 and 1.0, float64 (n,)."""
+    """The rows of a fit: columns, and the labels as -1 and 1, int64 (n,)."""
 
     literals: Literals
     signs: np.ndarray
@@ -64,7 +64,7 @@ def read_boolean_rows(model: Any, X: Any, y: Any) -> Private[BooleanRows]:
         model, pd.DataFrame(index=range(literals.rows)), y, model.domain
     )
     model.column_names_ = column_names(X, literals.columns)
-    return Private(BooleanRows(literals, 2.0 * labels.astype(np.float64) - 1.0))
+    return Private(BooleanRows(literals, 2 * labels.astype(np.int64) - 1))
 
 
 class Diagnostics(NamedTuple):
@@ -76,49 +76,6 @@ class Diagnostics(NamedTuple):
 
     edges: np.ndarray
     margins: np.ndarray
-
-
-@dataclass(frozen=True)
-class SmoothQuery(Query):
-    """A choice by the weights of one round, of which no row has more than 1 / (kappa n).
-
-    Attributes
-    ----------
-    density, rows
-        kappa and n. The curator projects to this density.
-    moves
-        What is chosen by moves by so many zeta; see `privacy.robust`.
-    """
-
-    density: float
-    rows: int
-    moves: ClassVar[float]
-
-    @property
-    def enforced(self) -> float:
-        """`moves` zeta, zeta = 1 / (kappa n)."""
-        return self.moves * smooth_distance(self.density, self.rows)
-
-
-@dataclass(frozen=True)
-class RuleQuery(SmoothQuery):
-    """The 1-Rule of a round, by its weighted error: a position among `errors`."""
-
-    moves = ONE_RULE_ERROR
-
-
-@dataclass(frozen=True)
-class SplitQuery(SmoothQuery):
-    """The next split of a tree, by its gain: leaf times columns plus column."""
-
-    moves = SPLIT_GAIN
-
-
-@dataclass(frozen=True)
-class LabelQuery(SmoothQuery):
-    """The labels -1 and 1 of all leaves, by the weights of both."""
-
-    moves = LEAF_WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -150,7 +107,7 @@ class ExactRound:
     ----------
     turn : int
         The rounds that ended.
-    margins : float64 (n,)
+    margins : int64 (n,)
         The votes so far times the label of each row.
     edges : list of float
         The advantage of each round that was weighed, 1/2 less its weighted error.
@@ -160,13 +117,13 @@ class ExactRound:
         self.literals, self._signs = rows.literals, rows.signs
         self._weighing, self._diagnostics = weighing, diagnostics
         self.turn = 0
-        self.margins = np.zeros(rows.literals.rows)
+        self.margins = np.zeros(rows.literals.rows, np.int64)
         self.edges: list[float] = []
         self._weights: np.ndarray | None = None
         self._leaves: LeafWeights | None = None
 
     def signed_weights(self) -> np.ndarray:
-        """Return the weights of this round times the labels -1 and 1, float64 (n,)."""
+        """Return the weights of this round times the labels -1 and 1, int64 (n,)."""
         if self._weights is None:
             self._weights = self._signs * self._weighing.weights(self.margins, self.turn)
         return self._weights
@@ -186,7 +143,7 @@ class ExactRound:
 
     def _end(self, outputs: np.ndarray) -> None:
         if self._diagnostics and self._weights is not None:
-            self.edges.append(float(self._weights @ outputs / 2))
+            self.edges.append(float(self._weights @ outputs / (2 * TOTAL)))
         self.margins += self._signs * outputs
         self.turn += 1
         self._weights = self._leaves = None
@@ -246,7 +203,7 @@ class LazyBBCurator(Curator):
         SensitivityError
             If a gap is named that the ledger does not list.
         """
-        self._choice = WeightedExponential(
+        self._choices = weighted_choices(
             self._source,
             (rates.rounds, rates.splits) if rates.splits else (rates.rounds,),
             releases=rates.choice.releases,
@@ -254,7 +211,7 @@ class LazyBBCurator(Curator):
             robust_sensitivity=rates.choice.sensitivity,
         )
         if rates.labels is not None:
-            self._labels: LaplaceUses = weighted_noisy_max(
+            self._labels = weighted_noisy_max(
                 self._source,
                 (rates.rounds, rates.splits + 1, 2),
                 releases=rates.labels.releases,
@@ -268,21 +225,26 @@ class LazyBBCurator(Curator):
         self._check_density(query)
         exact = self._exact.open()
         quality = -errors(exact.literals, exact.signed_weights())
-        return self._announce(query, self._pick((exact.turn,), quality, query))
+        return self._announce(query, self._pick((exact.turn,), quality >> query.dropped, query))
 
     def choose_split(self, query: SplitQuery) -> Release:
         """Return the next split of this round's tree, an integer; see `SplitQuery`."""
         self._check_density(query)
         exact = self._exact.open()
         tree = exact.tree()
-        use = (exact.turn, tree.leaves - 1)
-        return self._announce(query, self._pick(use, tree.gains().ravel(), query))
+        use, quality = (exact.turn, tree.leaves - 1), tree.gains().ravel()
+        return self._announce(query, self._pick(use, quality >> query.dropped, query))
 
     def label_leaves(self, query: LabelQuery) -> Release:
         """Return the label of each leaf of this round's tree, int64 (leaves,) of -1 and 1."""
         self._check_density(query)
         exact = self._exact.open()
-        noisy = self._noisy(exact.turn, exact.tree().weights(), query)
+        weights = exact.tree().weights()
+        if len(weights) > query.leaves:
+            raise SensitivityError(
+                f"the tree has {len(weights)} leaves, the query charges for {query.leaves}"
+            )
+        noisy = self._noisy(exact.turn, weights >> query.dropped, query)
         labels = 2 * np.argmax(noisy.value, axis=1) - 1
         return self._announce(query, Release(labels, noisy.scale))
 
@@ -304,11 +266,11 @@ class LazyBBCurator(Curator):
         exact = self._exact.open()
         return accuracy_bound(exact.literals, self.diagnose().margins, exact.turn)
 
-    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: Query) -> Release:
-        return self._choice.pick(use, quality, query)
+    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: SmoothQuery) -> Release:
+        return self._choices.choose(use, quality, query, query.unit)
 
-    def _noisy(self, turn: int, weights: np.ndarray, query: Query) -> Release:
-        return self._labels.answer(turn, weights, query)
+    def _noisy(self, turn: int, weights: np.ndarray, query: SmoothQuery) -> Release:
+        return self._labels.answer(turn, weights, query, query.unit)
 
     def _check_density(self, query: SmoothQuery) -> None:
         if (query.density, query.rows) != (self._weighing.density, self.rows):
@@ -330,8 +292,8 @@ class ExactCurator(LazyBBCurator):
     def enter(self, rates: Rates) -> None:
         """Enter nothing: there is no noise."""
 
-    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: Query) -> Release:
+    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: SmoothQuery) -> Release:
         return Release(np.asarray(np.argmax(quality)), 0.0)
 
-    def _noisy(self, turn: int, weights: np.ndarray, query: Query) -> Release:
+    def _noisy(self, turn: int, weights: np.ndarray, query: SmoothQuery) -> Release:
         return Release(weights, 0.0)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dprepro.lazybb.calibration import Budget, rates_of
-from dprepro.lazybb.curator import LabelQuery, LazyBBCurator, RuleQuery, Split, SplitQuery
+from dprepro.lazybb.curator import LazyBBCurator, Split
 from dprepro.lazybb.one_rule import Rule
+from dprepro.lazybb.queries import LabelQuery, RuleQuery, SplitQuery
 from dprepro.lazybb.topdown import Tree
 
 
@@ -64,11 +65,13 @@ def make_learner(
     """
     rates = rates_of(budget, splits, label_share, curator.rows)
     curator.enter(rates)
-    smooth: Any = {"density": budget.density, "rows": curator.rows}
-    if rates.labels is None:
-        return OneRuleLearner(RuleQuery(rates.choice.sensitivity, 1.0, **smooth))
+    choice, labels = rates.choice, rates.labels
+    smooth: Any = {"density": budget.density, "rows": curator.rows, "dropped": choice.dropped}
+    if labels is None:
+        return OneRuleLearner(RuleQuery(choice.sensitivity, 1.0, **smooth))
+    of_labels: Any = {**smooth, "dropped": labels.dropped, "leaves": splits + 1}
     return TopDownLearner(
         splits,
-        SplitQuery(rates.choice.sensitivity, 1.0, **smooth),
-        LabelQuery(rates.labels.sensitivity, 1.0, **smooth),
+        SplitQuery(choice.sensitivity, 1.0, **smooth),
+        LabelQuery(labels.sensitivity, 1.0, **of_labels),
     )

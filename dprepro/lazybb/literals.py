@@ -1,4 +1,4 @@
-"""Boolean columns, stored so that all of their weighted sums are one sparse product."""
+"""Boolean columns, stored so that all of their sums are one sparse product of whole numbers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,22 @@ class Literals:
 
     def __init__(self, X: np.ndarray) -> None:
         self.rows, self.columns = X.shape
-        self._by_column = sparse.csc_array(X, dtype=np.float64)
+        self._by_column = sparse.csc_array(X, dtype=np.int64)
         self._transposed = self._by_column.T
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return, for each column, the sum of `values` over the rows where it is true.
 
-        `values` is float64 (n,) or (n, k); the result (d,) or (d, k).
+        `values` is int64 (n,) or (n, k); the result int64 (d,) or (d, k). It is exact unless a sum
+        of absolute values exceeds 2^63.
+
+        Raises
+        ------
+        TypeError
+            If the values are not whole numbers: sums of others depend on the order of rows.
         """
+        if values.dtype != np.int64:
+            raise TypeError(f"sums are of whole numbers, int64, got {values.dtype}")
         return np.asarray(self._transposed @ values)
 
     def true_rows(self, column: int) -> np.ndarray:

@@ -22,10 +22,10 @@ class Rule:
         return set() if self.column is None else {self.column}
 
     def outputs(self, literals: Literals) -> np.ndarray:
-        """Return -1.0 or 1.0 for each row, float64 (n,)."""
+        """Return -1 or 1 for each row, int64 (n,)."""
         if self.column is None:
-            return np.full(literals.rows, float(self.sign))
-        outputs = np.full(literals.rows, float(-self.sign))
+            return np.full(literals.rows, self.sign, np.int64)
+        outputs = np.full(literals.rows, -self.sign, np.int64)
         outputs[literals.true_rows(self.column)] = self.sign
         return outputs
 
@@ -33,9 +33,13 @@ class Rule:
 def errors(literals: Literals, signed_weights: np.ndarray) -> np.ndarray:
     """Return the weighted error of every 1-Rule: columns, negations, constants 1 and -1.
 
-    err = (1 - sum_i w_i y_i h(x_i)) / 2 for weights of sum 1, and h = 2 x - 1 for a column x:
-    one sparse product for all of them. float64 (2 d + 2,).
+    A column is wrong where it is true of label -1 or not true of label 1. With s the sum of w y
+    where it is true, and w- and w+ the weights of the labels, that is w+ - s. Its negation is wrong
+    by w- + s: one sparse product for all of them.
+
+    `signed_weights` are weights times labels, int64 (n,); the result is int64 (2 d + 2,), exact.
     """
-    total = signed_weights.sum()
-    agreement = 2 * literals.sums(signed_weights) - total
-    return (1 - np.concatenate([agreement, -agreement, [total, -total]])) / 2
+    against = -signed_weights[signed_weights < 0].sum()
+    in_favour = signed_weights[signed_weights > 0].sum()
+    where_true = literals.sums(signed_weights)
+    return np.concatenate([in_favour - where_true, against + where_true, [against, in_favour]])

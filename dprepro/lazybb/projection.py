@@ -1,47 +1,54 @@
-"""Smooth distributions: no row gets more than 1 / (kappa n) of the weight."""
+"""Smooth distributions in whole numbers: no row gets more than 1 / (kappa n) of the weight."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
-import numpy as np
-
-_ROUNDING = 1e-12
+from dprepro.privacy.robust import TOTAL, largest_weight
 
 
-def project(log_measure: np.ndarray, density: float) -> np.ndarray:
-    """Return the Bregman projection of a measure onto those of density at least kappa.
+def smooth_weights(measure: Sequence[int], counts: Sequence[int], density: float) -> list[int]:
+    """Return the weight of a row in each group of rows, in units of 1 / `TOTAL`.
 
-    Among measures with values in [0, 1] and a sum of at least kappa n it is the one nearest to
-    exp(log_measure) in KL divergence: min(1, c exp(log_measure)), where c = 1 if that sum is
-    reached already, and else c > 1 such that it is reached exactly (Barak, Hardt, Kale 2009; Asadi
-    et al. 2022, section 2.1). One sort gives c: with the i largest values capped at 1, c is
-    (kappa n - i) over the sum of all others, and the first i at which no other exceeds 1 is it.
+    The Bregman projection of a measure m onto those with values in [0, 1] and a sum of at least
+    kappa n is min(1, c m): c = 1 if the sum is reached already, and else c > 1 such that it is
+    reached exactly (Barak, Hardt, Kale 2009; Asadi et al. 2022, section 2.1). For an m of at most 1
+    both are, normalised, min(cap, a m) with cap = 1 / (kappa n) and the one a at which all rows
+    together weigh 1. Here the weights are
+
+        w = min(C, floor(a m)),    C = floor(T / (kappa n)),    T = `TOTAL`,
+
+    where a is the rational number at which min(C, a m) adds up to T, or without limit if the rows
+    weigh less than T even so. All of it is integer arithmetic, so it is exact. For
+    `robust.smooth_distance` three things are proved:
+
+    - A weight depends on its m and on a alone, besides n and kappa, and grows with a. So of two
+      neighbours, one gives all rows that both have at least the weight that the other gives.
+    - No weight exceeds C.
+    - All n weights add up to at most T, and to more than T - n: rounding down takes less than 1
+      from each; and if all are C, then n C > n (T / (kappa n) - 1) >= T - n.
+
+    a is found by capping groups, the largest m first, until the next one needs no cap.
 
     Parameters
     ----------
-    log_measure
-        float64 (n,), finite; logarithms, so that no weight is lost to underflow.
+    measure
+        m of each group, positive, in any unit that all share. Groups may have the same m.
+    counts
+        The rows in each group, positive Python integers: NumPy's would overflow.
     density
         kappa, in (0, 1].
-
-    Returns
-    -------
-    float64 (n,) in [0, 1]
     """
-    capped = np.exp(np.minimum(log_measure, 0.0))
-    least = density * log_measure.size
-    if capped.sum() >= least:
-        return capped
-    falling = np.sort(log_measure)[::-1]
-    log_rest = np.logaddexp.accumulate(falling[::-1])[::-1]
-    largest = np.arange(math.ceil(least))  # at most this many can be capped
-    log_factor = np.log(least - largest) - log_rest[: largest.size]
-    first = np.argmax(log_factor + falling[: largest.size] <= _ROUNDING)
-    return np.exp(np.minimum(log_measure + log_factor[first], 0.0))
-
-
-def smooth_weights(log_measure: np.ndarray, density: float) -> np.ndarray:
-    """Return the projection normalised: float64 (n,) of sum 1, each at most 1 / (kappa n)."""
-    measure = project(log_measure, density)
-    return measure / measure.sum()
+    cap, left = largest_weight(density, sum(counts)), TOTAL
+    mass = sum(n * m for n, m in zip(counts, measure, strict=True))
+    weights = [cap] * len(measure)
+    falling = sorted(range(len(measure)), key=measure.__getitem__, reverse=True)
+    for place, group in enumerate(falling):
+        # Here a = left / mass, and a group is capped if its a m exceeds C.
+        if left * measure[group] <= cap * mass:
+            for free in falling[place:]:
+                weights[free] = left * measure[free] // mass
+            break
+        left -= cap * counts[group]
+        mass -= measure[group] * counts[group]
+    return weights

@@ -20,7 +20,7 @@ def complexity(literals: Literals) -> float:
     E max_h 1/n sum_i sigma_i h(x_i) over uniform signs sigma, where h is a column (as -1, 1), a
     constant or the opposite of one: the mean over 100 draws, always the same.
     """
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (literals.rows, _DRAWS))
+    signs = np.random.default_rng(0).choice([-1, 1], (literals.rows, _DRAWS))
     total = signs.sum(axis=0)
     columns = np.abs(2 * literals.sums(signs) - total)
     best = np.maximum(columns.max(axis=0), np.abs(total))

@@ -32,11 +32,11 @@ class Tree:
         return {int(column) for column in self.splits}
 
     def outputs(self, literals: Literals) -> np.ndarray:
-        """Return -1.0 or 1.0 for each row, float64 (n,)."""
+        """Return -1 or 1 for each row, int64 (n,)."""
         at = np.zeros(literals.rows, dtype=np.int64)
         for k, (leaf, column) in enumerate(zip(self.leaves, self.splits, strict=True)):
             _split(at, literals, leaf, column, k + 1)
-        return self.labels[at].astype(np.float64)
+        return self.labels[at]
 
 
 class LeafWeights:
@@ -47,7 +47,7 @@ class LeafWeights:
     literals
         The rows.
     signed_weights
-        The weights times the labels -1 and 1, float64 (n,).
+        The weights times the labels -1 and 1, int64 (n,).
     """
 
     def __init__(self, literals: Literals, signed_weights: np.ndarray) -> None:
@@ -68,11 +68,11 @@ class LeafWeights:
         return len(self._whole)
 
     def gains(self) -> np.ndarray:
-        """Return the gain of each column in each leaf, float64 (leaves, d)."""
+        """Return the gain of each column in each leaf, int64 (leaves, d)."""
         return np.array(self._gains)
 
     def weights(self) -> np.ndarray:
-        """Return the weights of labels -1 and 1 in each leaf, float64 (leaves, 2)."""
+        """Return the weights of labels -1 and 1 in each leaf, int64 (leaves, 2)."""
         return np.array(self._whole)
 
     def split(self, leaf: int, column: int) -> None:
@@ -82,27 +82,31 @@ class LeafWeights:
         moved = self._weights * (self._at == new)[:, None]
         self._whole.append(moved.sum(axis=0))
         self._inside.append(self._literals.sums(moved))
-        # What stays is the difference, which may round to a little below 0.
-        self._whole[leaf] = np.maximum(self._whole[leaf] - self._whole[new], 0.0)
-        self._inside[leaf] = np.maximum(self._inside[leaf] - self._inside[new], 0.0)
+        self._whole[leaf] = self._whole[leaf] - self._whole[new]
+        self._inside[leaf] = self._inside[leaf] - self._inside[new]
         self._gains.append(split_gains(self._whole[new], self._inside[new]))
         self._gains[leaf] = split_gains(self._whole[leaf], self._inside[leaf])
 
 
 def split_gains(whole: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Return the gain g(leaf) - g(false part) - g(true part) of every column, float64 (d,).
+    """Return the gain g(leaf) - g(false part) - g(true part) of every column, int64 (d,).
 
-    The leaf weighs `whole`, float64 (2,) for both labels, and `inside`, (d, 2), where each column
-    is true. g is weight times Gini, w G(q) = 4 w q (1 - q) = 4 a b / (a + b).
+    The leaf weighs `whole`, int64 (2,) for both labels, and `inside`, (d, 2), where each column
+    is true. g is weight times Gini, w G(q) = 4 w q (1 - q) = 4 a b / (a + b), as `gini` rounds it.
     """
-    return gini(whole) - gini(inside) - gini(np.maximum(whole - inside, 0.0))
+    return gini(whole) - gini(inside) - gini(whole - inside)
 
 
 def gini(weights: np.ndarray) -> np.ndarray:
-    """Return 4 a b / (a + b), 0 for no weight, of weights (..., 2)."""
-    a, b = weights[..., 0], weights[..., 1]
-    total = a + b
-    return np.divide(4 * a * b, total, out=np.zeros_like(total), where=total > 0)
+    """Return 4 a b / (a + b), 0 for no weight, of weights, int64 (..., 2): int64, rounded.
+
+    It takes operations alone that IEEE 754 rounds to the nearest double, the same on every machine;
+    `robust.GAIN_ROUNDING` bounds by how much they are off.
+    """
+    total = weights.sum(axis=-1)
+    a, b = weights[..., 0].astype(np.float64), weights[..., 1].astype(np.float64)
+    rounded = np.divide(4 * a * b, total, out=np.zeros(total.shape), where=total > 0)
+    return rounded.astype(np.int64)
 
 
 def _split(at: np.ndarray, literals: Literals, leaf: int, column: int, new_leaf: int) -> None:

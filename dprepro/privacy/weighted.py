@@ -10,53 +10,33 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.release import Query, Release
 from dprepro.privacy.uses import ExponentialUses, LaplaceUses
 
 
-class WeightedExponential:
-    """Choices of a given shape by the Weighted Exponential Mechanism: P ~ exp(eta * quality).
+def weighted_choices(
+    source: NoiseSource,
+    shape: tuple[int, ...],
+    *,
+    releases: str,
+    eta: float,
+    robust_sensitivity: float,
+) -> ExponentialUses:
+    """Return choices of a given shape by the Weighted Exponential Mechanism, P ~ exp(eta utility).
 
     Each is (2 eta Delta, 0, zeta)-DP, Delta the robust sensitivity at zeta (Theorem 3). A constant
-    added to all qualities changes no probability, so Delta may be half the largest difference
-    between the moves of two candidates. One ledger entry covers all choices.
+    added to all utilities changes no probability, so Delta may be half the largest difference
+    between the moves of two candidates. One ledger entry covers all choices. A choice is drawn
+    exactly, from utilities in whole numbers; see `NoiseSource.choose`.
     """
-
-    def __init__(
-        self,
-        source: NoiseSource,
-        shape: tuple[int, ...],
-        *,
-        releases: str,
-        eta: float,
-        robust_sensitivity: float,
-    ) -> None:
-        self._eta, self._sensitivity = eta, robust_sensitivity
-        self._uses = ExponentialUses(
-            source,
-            shape,
-            releases=releases,
-            epsilon=2 * eta * robust_sensitivity,
-            sensitivity=robust_sensitivity,
-            uses=math.prod(shape),
-        )
-
-    def pick(self, use: tuple[int, ...], quality: np.ndarray, query: Query) -> Release:
-        """Return the candidate of choice number `use` among those with `quality`, float64 (k,).
-
-        Raises
-        ------
-        BudgetError
-            If the choice was made before.
-        """
-        _, uniform = self._uses.hand_to_kernel(use, query)
-        eta = self._sensitivity / query.charged * self._eta
-        sums = np.cumsum(np.exp(eta * (quality - quality.max())))
-        chosen = np.searchsorted(sums, uniform * sums[-1], side="right")
-        return Release(np.minimum(chosen, quality.size - 1), 1 / eta)
+    return ExponentialUses(
+        source,
+        shape,
+        releases=releases,
+        epsilon=2 * eta * robust_sensitivity,
+        sensitivity=robust_sensitivity,
+        uses=math.prod(shape),
+    )
 
 
 def weighted_noisy_max(

@@ -10,13 +10,13 @@ from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import Case
 from dprepro.ebm import curator, losses, queries
 from dprepro.lazybb import calibration
-from dprepro.lazybb import curator as lazybb_curator
+from dprepro.lazybb import queries as lazybb_queries
 from dprepro.lazybb.curator import LazyBBCurator
 from dprepro.privacy import composition, mechanisms
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
-from dprepro.privacy.robust import smooth_distance
+from dprepro.privacy.robust import gain_sensitivity, smooth_distance
 
 pytestmark = pytest.mark.audits
 
@@ -132,7 +132,7 @@ def test_every_round_spends_all_of_epsilon(monkeypatch):
 
 
 def test_a_split_pays_for_a_quarter_of_what_it_moves(monkeypatch):
-    plant(monkeypatch, "SPLIT_GAIN", calibration.SPLIT_GAIN / 4)
+    plant(monkeypatch, "gain_sensitivity", lambda *given: gain_sensitivity(*given) / 4)
     assert caught("lazybb-topdown/splits", epsilon=2.0, trials=400)
 
 
@@ -141,7 +141,7 @@ def plant(monkeypatch, name, wrong):
     monkeypatch.setattr(calibration, name, wrong)
     with pytest.raises(SensitivityError):
         find_case("lazybb-topdown/boosted", epsilon=2.0).fit(True, 0)
-    for query in (lazybb_curator.RuleQuery, lazybb_curator.SplitQuery, lazybb_curator.LabelQuery):
+    for query in (lazybb_queries.RuleQuery, lazybb_queries.SplitQuery, lazybb_queries.LabelQuery):
         monkeypatch.setattr(query, "enforced", 1e-12)
 
 

@@ -7,20 +7,21 @@ import pytest
 
 from dprepro.lazybb.literals import Literals
 from dprepro.lazybb.weighing import Weighing
+from dprepro.privacy.robust import TOTAL
 from tests.lazybb.lab import exact
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (400, 10))
-SIGNS = np.where(X[:, :5].sum(axis=1) + RNG.normal(0, 0.5, 400) > 2.5, 1.0, -1.0)
+SIGNS = np.where(X[:, :5].sum(axis=1) + RNG.normal(0, 0.5, 400) > 2.5, 1, -1)
 
 
 def test_edges_are_one_half_less_the_weighted_error() -> None:
     weighing = Weighing(0.5, 0.5)
     hypotheses, made = exact(X, SIGNS, weighing, 7)
-    margins = np.zeros(400)
+    margins = np.zeros(400, np.int64)
     for turn, (hypothesis, edge) in enumerate(zip(hypotheses, made.diagnose().edges, strict=True)):
         outputs = hypothesis.outputs(Literals(X))
-        error = weighing.weights(margins, turn)[outputs != SIGNS].sum()
+        error = weighing.weights(margins, turn)[outputs != SIGNS].sum() / TOTAL
         assert edge == pytest.approx(0.5 - error)
         margins += SIGNS * outputs
     np.testing.assert_array_equal(made.diagnose().margins, margins / 7)

@@ -20,11 +20,25 @@ from dprepro.privacy.robust import (
     ONE_RULE_ERROR,
     PUBLISHED_ONE_RULE_ERROR,
     SPLIT_GAIN,
+    TOTAL,
+    dropped_bits,
+    largest_weight,
     smooth_distance,
+    unit_of,
 )
 
 Pair = tuple[Literals, np.ndarray, np.ndarray, float]
-"""Columns of all records, signed weights of both datasets, zeta."""
+"""Columns of all records, signed whole weights of both datasets, zeta in the same units."""
+
+
+def whole(weights: np.ndarray) -> np.ndarray:
+    return np.rint(weights * TOTAL).astype(np.int64)
+
+
+def pair_of(literals: Literals, first: np.ndarray, second: np.ndarray, signs: np.ndarray) -> Pair:
+    weights = whole(first), whole(second)
+    zeta = float(np.abs(weights[0] - weights[1]).sum() / 2)
+    return literals, signs * weights[0], signs * weights[1], zeta
 
 
 def random_pairs(count: int, seed: int) -> Iterator[Pair]:
@@ -33,7 +47,7 @@ def random_pairs(count: int, seed: int) -> Iterator[Pair]:
     for _ in range(count):
         n, d = int(rng.integers(2, 8)), int(rng.integers(1, 4))
         literals = Literals(rng.integers(0, 2, (n + 1, d)))
-        signs = rng.choice([-1.0, 1.0], n + 1)
+        signs = rng.choice([-1, 1], n + 1)
         if rng.random() < 0.5:  # the same record with its label changed
             same = rng.integers(0, 2, (n + 1, d))
             same[n] = same[0]
@@ -45,8 +59,7 @@ def random_pairs(count: int, seed: int) -> Iterator[Pair]:
         if share < 1:
             second = (1 - share) * np.append(0.0, first[1:]) / max(1 - first[0], 1e-12)
             second[n] = 1 - second[:n].sum()
-        zeta = np.abs(first - second).sum() / 2
-        yield literals, signs * first, signs * second, zeta
+        yield pair_of(literals, first, second, signs)
 
 
 def gains_of(literals: Literals, weights: np.ndarray) -> np.ndarray:
@@ -59,10 +72,9 @@ def flipped_record(zeta: float) -> Pair:
     Records: it and its other self; a crowd of its old label; a crowd of its new one.
     """
     literals = Literals(np.array([[1, 1], [1, 1], [1, 0], [0, 1]]))
-    crowd = (1 - zeta) / 2
-    old = np.array([zeta, 0, crowd, -crowd])
-    new = np.array([0, -zeta, crowd, -crowd])
-    return literals, old, new, zeta
+    crowd, signs = (1 - zeta) / 2, np.array([1, -1, 1, -1])
+    old, new = np.array([zeta, 0, crowd, crowd]), np.array([0, zeta, crowd, crowd])
+    return pair_of(literals, old, new, signs)
 
 
 def moves_of_gains(pair: Pair, leaves: np.ndarray) -> np.ndarray:
@@ -86,13 +98,12 @@ def test_boosting_keeps_neighbours_within_zeta() -> None:
         weighing = Weighing(
             rng.choice([0.2, 1.0, 3.0]), density, rng.choice(["signed", "agreements"])
         )
-        margins = rng.choice(np.arange(-rounds, rounds + 1, 2), n + 1).astype(float)
-        first = np.append(weighing.weights(margins[:n], rounds), 0.0)
-        second = np.append(0.0, weighing.weights(margins[1:], rounds))
-        distance = np.abs(first - second).sum() / 2
-        zeta = smooth_distance(density, n)
-        assert distance <= zeta * (1 + 1e-9)
-        largest = max(largest, distance / zeta)
+        margins = rng.choice(np.arange(-rounds, rounds + 1, 2), n + 1)
+        first = np.append(weighing.weights(margins[:n], rounds), 0)
+        second = np.append(0, weighing.weights(margins[1:], rounds))
+        distance = int(np.abs(first - second).sum())
+        assert distance <= 2 * largest_weight(density, n) + n
+        largest = max(largest, distance / (2 * TOTAL * smooth_distance(density, n)))
     assert largest > 0.999
 
 
@@ -124,12 +135,8 @@ def test_a_single_gain_can_move_by_more_than_lemma_15_says() -> None:
     zeta, small = 1e-4, 0.0066
     literals = Literals(np.array([[1], [1], [1], [0]]))
     rest = 1 - small - zeta
-    pair = (
-        literals,
-        np.array([zeta, 0, small, -rest]),
-        np.array([0, -zeta, small, -rest]),
-        zeta,
-    )
+    old, new = np.array([zeta, 0, small, rest]), np.array([0, zeta, small, rest])
+    pair = pair_of(literals, old, new, np.array([1, -1, 1, -1]))
     assert np.abs(moves_of_gains(pair, np.zeros(4, dtype=int))).max() > 7.5
 
 
@@ -144,3 +151,10 @@ def test_the_weights_of_all_leaves_move_by_two_zeta_together() -> None:
         ]
         largest = max(largest, np.abs(sums[0] - sums[1]).sum() / zeta)
     assert largest == pytest.approx(LEAF_WEIGHTS, abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 2.0**-8.5, 2.0**-8, 0.01, 1.0, 3e5])
+def test_noise_of_any_scale_can_be_drawn_in_the_unit_it_gets(scale: float) -> None:
+    unit = unit_of(dropped_bits(scale))
+    assert scale / unit < 2.0**52
+    assert unit == 1 / TOTAL or scale / unit >= 2.0**51
