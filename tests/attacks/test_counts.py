@@ -1,0 +1,78 @@
+"""Low bits of Gaussian noise: is a released count 1 plus noise, or 0 plus noise?
+
+`dp-ebm-gdp` at epsilon 1, delta 1e-6: 1,500 rows, five categorical features, and a canary that is
+alone in a category of each. A tenth of epsilon is for the counts: all five together may tell both
+tables apart with an advantage below 0.02 by honest means.
+"""
+
+import math
+
+import pytest
+from scipy import stats
+
+from dprepro.privacy.composition import gdp_sigma
+from dprepro.privacy.gdp import mu_of
+from tests.attacks import releases, standin
+from tests.attacks.evidence import Claims
+from tests.attacks.low_bits import can_be_count
+from tests.attacks.releases import DELTA, EPSILON, ROWS, RUNS, Release
+
+BINNING = 0.1 * EPSILON, DELTA / 2
+FEATURES = 5
+SCALE = gdp_sigma(FEATURES, *BINNING)
+OWN_BIN = ROWS / 32
+"""A category whose noisy count is smaller is merged with others."""
+HONEST_ADVANTAGE = 2 * stats.norm.cdf(mu_of(*BINNING) / 2) - 1
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return {
+        present: [releases.counts(present, seed) for seed in range(RUNS)]
+        for present in (False, True)
+    }
+
+
+def claims(models, present):
+    """Return the claims that the canary is there, or is not: no noise gives a count otherwise."""
+    return Claims.of(
+        lambda counts: any(not can_be_count(count, float(not present)) for count in counts),
+        models[present],
+        models[not present],
+    )
+
+
+def from_floats(present, seed):
+    """Return what `releases.counts` does, of noise in floating point."""
+    counts = [standin.count(present, SCALE, FEATURES * seed + k) for k in range(FEATURES)]
+    return [count for count in counts if count.value >= OWN_BIN]
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_the_attack_succeeds_on_floating_point(present):
+    models = {
+        there: [from_floats(there, seed) for seed in range(RUNS)] for there in (False, True)
+    }
+    found = claims(models, present)
+    assert found.wrong == 0
+    assert found.right > 0.2 * RUNS
+    assert found.delta(EPSILON) > 0.15
+
+
+@pytest.mark.audits
+@pytest.mark.parametrize("present", [True, False])
+def test_the_attack_fails_on_dp_ebm(shipped, present):
+    found = claims(shipped, present)
+    assert found.advantage <= HONEST_ADVANTAGE + 4 * found.error
+    assert found.delta(EPSILON) <= DELTA
+
+
+@pytest.mark.audits
+@pytest.mark.parametrize("present", [True, False])
+def test_the_attack_was_given_what_it_expects(shipped, present):
+    counts = [count for counts in shipped[present] for count in counts]
+    assert {count.scale for count in counts} == {pytest.approx(SCALE)}
+    own = float(stats.norm.sf(OWN_BIN, present, SCALE))
+    share = len(counts) / (FEATURES * RUNS)
+    assert share == pytest.approx(own, abs=5 * math.sqrt(own / (FEATURES * RUNS)))
+    assert all(isinstance(count, Release) and count.value >= OWN_BIN for count in counts)
