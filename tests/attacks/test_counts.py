@@ -25,6 +25,10 @@ OWN_BIN = ROWS / 32
 HONEST_ADVANTAGE = 2 * stats.norm.cdf(mu_of(*BINNING) / 2) - 1
 
 
+pytestmark = pytest.mark.xdist_group("counts")
+"""One process makes the models that the tests share."""
+
+
 @pytest.fixture(scope="module")
 def shipped():
     return {

@@ -19,6 +19,10 @@ SENSITIVITY = leaf_mean(True)
 SCALE = SENSITIVITY / (EPSILON / 2)
 
 
+pytestmark = pytest.mark.xdist_group("leaves")
+"""One process makes the models that the tests share."""
+
+
 @pytest.fixture(scope="module")
 def shipped():
     return {

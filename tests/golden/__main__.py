@@ -1,20 +1,32 @@
-"""Print the digests of fits as JSON; --write makes them the golden ones (`make golden`)."""
-import argparse, json, sys
-from tests.golden.fits import GOLDEN, private_fits, bits, fitted
-from tests.golden.digest import digest
-import numpy as np
-import traceback
-out={}
-for name in private_fits():
-    try:
-        b=bits(name)
-        model, rows = fitted(*private_fits()[name])
-        p = model.predict_proba(rows) if hasattr(model,"predict_proba") else model.predict(rows)
-        b["predict"]=digest(np.asarray(model.predict(rows)))
-        b["proba"]=digest(np.asarray(p))
-        b["entries"]=" ".join(float(e.scale).hex() for e in model.ledger_.entries)
-    except Exception as e:
-        traceback.print_exc(limit=3, file=sys.stderr)
-        b={"error":repr(e)}
-    out[name]=b
-json.dump(out, open(sys.argv[1],"w"), indent=0, sort_keys=True)
+"""Fit what the golden file has: print the digests as JSON, or write them to the file.
+
+``python -m tests.golden`` prints, ``--write`` writes (`make golden`), ``--all`` takes the methods
+that compute in floating point as well, ``--only TEXT`` those whose name holds a text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tests.golden.fits import GOLDEN, bits, golden_fits, private_fits
+
+
+def main() -> None:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    names = private_fits() if given.all else golden_fits()
+    found = {name: bits(name) for name in names if given.only in name}
+    text = json.dumps(found, indent=1, sort_keys=True)
+    if given.write:
+        GOLDEN.write_text(text + "\n")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

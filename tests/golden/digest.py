@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from sklearn.tree._tree import Tree
 
 UNRELEASED = {"ledger_", "domain_", "n_features_in_", "feature_names_in_"}
 """Fitted attributes that no release is in: scikit-learn's own, the public domain, and the ledger,
@@ -34,7 +35,9 @@ def released(model: Any) -> dict[str, Any]:
 
 def _parts(value: Any) -> Iterator[bytes]:
     """Yield the bytes of a value, each with what kind it is and how long."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        yield from _items([(name, value[name]) for name in value.dtype.names])  # without padding
+    elif isinstance(value, np.ndarray) and value.dtype != object:
         yield f"array {value.dtype.str} {value.shape}".encode()
         yield np.ascontiguousarray(value).tobytes()
     elif isinstance(value, float | np.floating):
@@ -64,4 +67,7 @@ def _state(value: Any) -> Mapping[str, Any]:
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if hasattr(value, "get_params"):
         return released(value)
+    if isinstance(value, Tree):
+        state = value.__getstate__()
+        return {"nodes": state["nodes"], "labels": np.argmax(state["values"], axis=-1)}
     raise TypeError(f"a model holds a {type(value).__name__}: say how its bits are told")

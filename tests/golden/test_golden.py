@@ -1,0 +1,71 @@
+"""The same fits give the same bits on every machine: a file has their digests.
+
+After a change that is meant to change bits, `make golden` writes the file anew.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dprepro.methods import registry
+from tests.golden.conditions import CONDITIONS
+from tests.golden.digest import digest
+from tests.golden.fits import FLOATING, GOLDEN, bits, golden_fits, private_fits
+
+STORED = json.loads(GOLDEN.read_text())
+
+
+def test_the_file_has_every_private_method_but_those_in_floating_point():
+    assert sorted(STORED) == sorted(golden_fits())
+    assert len(STORED) >= 20
+    named = {key.split("/")[0] for key in STORED} | set(FLOATING)
+    private = {method.name for method in registry.all_methods().values() if method.takes_epsilon}
+    assert named == private
+    assert all(reason for reason in FLOATING.values())
+
+
+def test_different_fits_have_different_digests():
+    assert len({found["released"] for found in STORED.values()}) > len(STORED) / 2
+
+
+@pytest.mark.parametrize("name", sorted(STORED))
+def test_a_fit_has_the_bits_of_the_file(name):
+    assert bits(name) == STORED[name]
+
+
+@pytest.mark.compiling
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_bits_are_the_same(condition):
+    """Kernels are compiled anew for other processors, which takes half a minute."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.golden"],
+        env={**os.environ, **CONDITIONS[condition]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {key for key in STORED if found[key] != STORED[key]} == set()
+
+
+@pytest.mark.parametrize("change", [np.nextafter(1.5, 2.0), 1.5 + 0j, np.float32(1.25), "1.5", 1])
+def test_a_digest_tells_values_apart(change):
+    assert digest([1.5, {"a": np.arange(3)}]) != digest([change, {"a": np.arange(3)}])
+
+
+def test_a_digest_tells_arrays_apart():
+    array = np.arange(6.0)
+    others = [array.astype(np.float32), array.reshape(2, 3), -array, array[::-1], list(array)]
+    assert len({digest(other) for other in (array, *others)}) == 6
+    assert digest(array[::2]) == digest(array[::2].copy())
+
+
+def test_an_object_without_known_bits_is_refused():
+    with pytest.raises(TypeError, match="a model holds a object"):
+        digest([object()])
