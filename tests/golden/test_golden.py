@@ -14,7 +14,7 @@ import pytest
 from dprepro.methods import registry
 from tests.golden.conditions import CONDITIONS
 from tests.golden.digest import digest
-from tests.golden.fits import FLOATING, GOLDEN, bits, golden_fits, private_fits
+from tests.golden.fits import FLOATING, GOLDEN, bits, golden_fits
 
 STORED = json.loads(GOLDEN.read_text())
 
