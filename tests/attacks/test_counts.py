@@ -15,13 +15,11 @@ from dprepro.privacy.gdp import mu_of
 from tests.attacks import releases, standin
 from tests.attacks.evidence import Claims
 from tests.attacks.low_bits import can_be_count
-from tests.attacks.releases import DELTA, EPSILON, ROWS, RUNS, Release
+from tests.attacks.releases import DELTA, EPSILON, ROWS, RUNS
 
 BINNING = 0.1 * EPSILON, DELTA / 2
 FEATURES = 5
 SCALE = gdp_sigma(FEATURES, *BINNING)
-OWN_BIN = ROWS / 32
-"""A category whose noisy count is smaller is merged with others."""
 HONEST_ADVANTAGE = 2 * stats.norm.cdf(mu_of(*BINNING) / 2) - 1
 
 
@@ -37,6 +35,11 @@ def shipped():
     }
 
 
+def own_bin(present):
+    """Return the noisy count below which a category is merged with others."""
+    return (ROWS - (not present)) / 32
+
+
 def claims(models, present):
     """Return the claims that the canary is there, or is not: no noise gives a count otherwise."""
     return Claims.of(
@@ -49,7 +52,7 @@ def claims(models, present):
 def from_floats(present, seed):
     """Return what `releases.counts` does, of noise in floating point."""
     counts = [standin.count(present, SCALE, FEATURES * seed + k) for k in range(FEATURES)]
-    return [count for count in counts if count.value >= OWN_BIN]
+    return [count for count in counts if count.value >= own_bin(present)]
 
 
 @pytest.mark.parametrize("present", [True, False])
@@ -74,7 +77,7 @@ def test_the_attack_fails_on_dp_ebm(shipped, present):
 def test_the_attack_was_given_what_it_expects(shipped, present):
     counts = [count for counts in shipped[present] for count in counts]
     assert [count.scale for count in counts] == pytest.approx([SCALE] * len(counts))
-    own = float(stats.norm.sf(OWN_BIN, present, SCALE))
+    own = float(stats.norm.sf(own_bin(present), present, SCALE))
     share = len(counts) / (FEATURES * RUNS)
     assert share == pytest.approx(own, abs=5 * math.sqrt(own / (FEATURES * RUNS)))
-    assert all(isinstance(count, Release) and count.value >= OWN_BIN for count in counts)
+    assert all(count.value >= own_bin(present) for count in counts)

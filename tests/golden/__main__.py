@@ -1,7 +1,8 @@
-"""Fit what the golden file has: print the digests as JSON, or write them to the file.
+"""Fit, and print the digests as JSON, or write them to the golden file.
 
-``python -m tests.golden`` prints, ``--write`` writes (`make golden`), ``--all`` takes the methods
-that compute in floating point as well, ``--only TEXT`` those whose name holds a text.
+``python -m tests.golden`` prints those of exact methods, ``--write`` writes the file (`make
+golden`), ``--all`` takes the methods in floating point as well, ``--only TEXT`` those whose name
+holds a text.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from tests.golden.fits import GOLDEN, bits, golden_fits, private_fits
+from tests.golden.fits import GOLDEN, bits, exact_fits, golden_fits, private_fits
 
 
 def main() -> None:
@@ -19,8 +20,8 @@ def main() -> None:
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--only", default="")
     given = parser.parse_args()
-    names = private_fits() if given.all else golden_fits()
-    found = {name: bits(name) for name in names if given.only in name}
+    chosen = private_fits() if given.all else golden_fits() if given.write else exact_fits()
+    found = {name: bits(name) for name in chosen if given.only in name}
     text = json.dumps(found, indent=1, sort_keys=True)
     if given.write:
         GOLDEN.write_text(text + "\n")
