@@ -65,6 +65,7 @@ def test_the_attack_succeeds_on_floating_point(present):
 
 
 @pytest.mark.audits
+@pytest.mark.xfail(reason="its noise is in floating point still", strict=True)
 @pytest.mark.parametrize("present", [True, False])
 def test_the_attack_fails_on_dp_ebm(shipped, present):
     found = claims(shipped, present)
