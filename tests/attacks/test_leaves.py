@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.attacks import releases, standin
+from tests.attacks import exactly, releases, standin
 from tests.attacks.evidence import Claims
 from tests.attacks.low_bits import can_be_leaf
 from tests.attacks.releases import EPSILON, LEARNING_RATE, RUNS, leaf_mean
@@ -39,24 +39,36 @@ def claims(leaves, present):
     )
 
 
+def released_by(arithmetic):
+    return {
+        present: [arithmetic.leaf(present, SCALE, seed) for seed in range(RUNS)]
+        for present in (False, True)
+    }
+
+
 @pytest.mark.parametrize("present", [True, False])
 def test_the_attack_succeeds_on_floating_point(present):
-    leaves = {
-        there: [standin.leaf(there, SCALE, seed) for seed in range(RUNS)] for there in (False, True)
-    }
-    found = claims(leaves, present)
+    found = claims(released_by(standin), present)
     assert found.wrong == 0
     assert found.right > 0.5 * RUNS
     assert found.epsilon > 5 * EPSILON
+
+
+def check_failed(found):
+    assert found.advantage <= HONEST_ADVANTAGE + 4 * found.error
+    assert found.epsilon <= EPSILON
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_the_attack_fails_on_exact_noise(present):
+    check_failed(claims(released_by(exactly), present))
 
 
 @pytest.mark.audits
 @pytest.mark.xfail(reason="its noise is in floating point still", strict=True)
 @pytest.mark.parametrize("present", [True, False])
 def test_the_attack_fails_on_dpboost_sound(shipped, present):
-    found = claims(shipped, present)
-    assert found.advantage <= HONEST_ADVANTAGE + 4 * found.error
-    assert found.epsilon <= EPSILON
+    check_failed(claims(shipped, present))
 
 
 @pytest.mark.audits
