@@ -38,20 +38,48 @@ def test_a_fit_has_the_bits_of_the_file(name):
     assert bits(name) == STORED[name]
 
 
-@pytest.mark.compiling
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_the_bits_are_the_same(condition):
-    """Kernels are compiled anew for other processors, which takes half a minute."""
+def printed_under(variables, *arguments):
+    """Run Python with more environment variables; return the JSON that it prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.golden"],
-        env={**os.environ, **CONDITIONS[condition]},
+        [sys.executable, *arguments],
+        cwd=GOLDEN.parents[2],
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+CHOSEN = """
+import json, os, threadpoolctl, scipy.linalg
+from numba.core.registry import cpu_target
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+pools = [p for p in threadpoolctl.threadpool_info() if p["internal_api"] == "openblas"]
+print(json.dumps({
+    "loops": [f for f in __cpu_dispatch__ if __cpu_features__[f]],
+    "kernels": cpu_target.target_context.codegen().magic_tuple()[1],
+    "products": sorted({p["architecture"] for p in pools}),
+    "threads": sorted({p["num_threads"] for p in pools}),
+}))
+"""
+
+
+def test_libraries_choose_as_the_conditions_say():
+    old, four = (printed_under(variables, "-c", CHOSEN) for variables in CONDITIONS.values())
+    assert (old["loops"], old["kernels"], old["threads"]) == ([], "generic", [1])
+    # OpenBLAS calls Prescott by the name of an older processor with the same code.
+    assert old["products"] in (["Prescott"], ["Katmai"])
+    assert four["threads"] == [4]
+
+
+@pytest.mark.compiling
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_bits_are_the_same(condition):
+    """Kernels are compiled anew for other processors, which takes half a minute."""
+    found = printed_under(CONDITIONS[condition], "-m", "tests.golden")
     assert {key for key in exact_fits() if found[key] != STORED[key]} == set()
 
 
