@@ -10,7 +10,7 @@ PIP_INSTALL := install --quiet --no-compile
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test kernels-test audit-test cluster-test docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
+.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,11 +39,14 @@ quickstart: install ## Run a small experiment on data that needs no download and
 test: install-dev ## Run the tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
-kernels-test: install-dev ## Test how kernels are compiled and kept: they are compiled a dozen times
-	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled
+golden: install-dev ## Write the bits that small fits of every private method must have
+	$(BIN)/python -m tests.golden --write
 
-audit-test: install-dev ## Test that audits pass what is sound and catch what is not: thousands of fits
-	$(BIN)/python -m pytest --numprocesses 2 -m audits tests/audit
+kernels-test: install-dev ## Test how kernels are compiled and kept, and that other processors give the same bits
+	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled tests/golden
+
+audit-test: install-dev ## Test that audits pass what is sound, and that attacks fail: thousands of fits
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m audits tests/audit tests/attacks
 
 cluster-test: install-dev ## Test runs on a local Dask cluster whose workers are killed
 	$(BIN)/python -m pytest -m cluster tests/experiment

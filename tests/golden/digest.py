@@ -1,0 +1,73 @@
+"""A digest of what a fitted model releases: the same for the same bits, and for no others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from sklearn.tree._tree import Tree
+
+UNRELEASED = {"ledger_", "domain_", "n_features_in_", "feature_names_in_"}
+"""Fitted attributes that no release is in: scikit-learn's own, the public domain, and the ledger,
+whose scales are compared by themselves."""
+
+
+def digest(value: Any) -> str:
+    """Return 16 hexadecimal digits that name the bits of a value."""
+    found = hashlib.sha256()
+    for part in _parts(value):
+        found.update(part)
+    return found.hexdigest()[:16]
+
+
+def released(model: Any) -> dict[str, Any]:
+    """Return the fitted attributes of an estimator, by name."""
+    return {
+        name: value
+        for name, value in sorted(vars(model).items())
+        if name.endswith("_") and not name.startswith("_") and name not in UNRELEASED
+    }
+
+
+def _parts(value: Any) -> Iterator[bytes]:
+    """Yield the bytes of a value, each with what kind it is and how long."""
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        yield from _items([(name, value[name]) for name in value.dtype.names])  # without padding
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        yield f"array {value.dtype.str} {value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, float | np.floating):
+        yield f"float {float(value).hex()};".encode()
+    elif isinstance(value, Enum | str | int | np.integer | np.bool_ | None):
+        yield f"plain {value!r};".encode()
+    elif isinstance(value, Mapping):
+        yield from _items(sorted(value.items(), key=lambda item: repr(item[0])))
+    elif isinstance(value, list | tuple | np.ndarray):
+        yield f"list {len(value)};".encode()
+        for item in value:
+            yield from _parts(item)
+    else:
+        yield type(value).__name__.encode()
+        yield from _items(list(_state(value).items()))
+
+
+def _items(items: list[tuple[Any, Any]]) -> Iterator[bytes]:
+    yield f"mapping {len(items)};".encode()
+    for key, value in items:
+        yield from _parts(key)
+        yield from _parts(value)
+
+
+def _state(value: Any) -> Mapping[str, Any]:
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if hasattr(value, "get_params"):
+        return released(value)
+    if isinstance(value, Tree):
+        state = value.__getstate__()
+        return {"nodes": state["nodes"], "labels": np.argmax(state["values"], axis=-1)}
+    raise TypeError(f"a model holds a {type(value).__name__}: say how its bits are told")

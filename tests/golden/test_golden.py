@@ -1,0 +1,100 @@
+"""The same fits give the same bits on every machine: a file has their digests.
+
+After a change that is meant to change bits, `make golden` writes the file anew.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dprepro.methods import registry
+from tests.golden.conditions import CONDITIONS
+from tests.golden.digest import digest
+from tests.golden.fits import FLOATING, GOLDEN, NOT_YET, bits, exact_fits, golden_fits
+
+STORED = json.loads(GOLDEN.read_text())
+
+
+def test_the_file_has_every_private_method_but_those_in_floating_point():
+    assert sorted(STORED) == sorted(golden_fits())
+    assert len(STORED) >= 20
+    named = {key.split("/")[0] for key in STORED} | set(FLOATING)
+    private = {method.name for method in registry.all_methods().values() if method.takes_epsilon}
+    assert named == private
+    assert all(reason for reason in FLOATING.values())
+    assert private >= NOT_YET
+
+
+def test_different_fits_have_different_digests():
+    assert len({found["released"] for found in STORED.values()}) > len(STORED) / 2
+
+
+@pytest.mark.parametrize("name", sorted(exact_fits()))
+def test_a_fit_has_the_bits_of_the_file(name):
+    assert bits(name) == STORED[name]
+
+
+def printed_under(variables, *arguments):
+    """Run Python with more environment variables; return the JSON that it prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=GOLDEN.parents[2],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+CHOSEN = """
+import json, os, threadpoolctl, scipy.linalg
+from numba.core.registry import cpu_target
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+pools = [p for p in threadpoolctl.threadpool_info() if p["internal_api"] == "openblas"]
+print(json.dumps({
+    "loops": [f for f in __cpu_dispatch__ if __cpu_features__[f]],
+    "kernels": cpu_target.target_context.codegen().magic_tuple()[1],
+    "products": sorted({p["architecture"] for p in pools}),
+    "threads": sorted({p["num_threads"] for p in pools}),
+}))
+"""
+
+
+def test_libraries_choose_as_the_conditions_say():
+    old, four = (printed_under(variables, "-c", CHOSEN) for variables in CONDITIONS.values())
+    assert (old["loops"], old["kernels"], old["threads"]) == ([], "generic", [1])
+    # OpenBLAS calls Prescott by the name of an older processor with the same code.
+    assert old["products"] in (["Prescott"], ["Katmai"])
+    assert four["threads"] == [min(4, len(os.sched_getaffinity(0)))]
+
+
+@pytest.mark.compiling
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_bits_are_the_same(condition):
+    """Kernels are compiled anew for other processors, which takes half a minute."""
+    found = printed_under(CONDITIONS[condition], "-m", "tests.golden")
+    assert {key for key in exact_fits() if found[key] != STORED[key]} == set()
+
+
+@pytest.mark.parametrize("change", [np.nextafter(1.5, 2.0), np.float32(1.25), "1.5", 1, None])
+def test_a_digest_tells_values_apart(change):
+    assert digest([1.5, {"a": np.arange(3)}]) != digest([change, {"a": np.arange(3)}])
+
+
+def test_a_digest_tells_arrays_apart():
+    array = np.arange(6.0)
+    others = [array.astype(np.float32), array.reshape(2, 3), -array, array[::-1], list(array)]
+    assert len({digest(other) for other in (array, *others)}) == 6
+    assert digest(array[::2]) == digest(array[::2].copy())
+
+
+def test_an_object_without_known_bits_is_refused():
+    with pytest.raises(TypeError, match="a model holds a object"):
+        digest([object()])
