@@ -16,7 +16,7 @@ from sklearn.tree._tree import Tree
 from dprepro.baselines.curator import LibraryCurator
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import Query, Release, SensitivityError
-from dprepro.privacy.sensitivity import ZERO_OUT, Adjacency
+from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Adjacency
 from dprepro.privacy.uses import PermuteAndFlipUses
 
 
@@ -93,7 +93,7 @@ class LeafLabels(Query):
 class ForestCurator(LibraryCurator):
     """Answers once for the trees of a forest; the parameters are those of `LibraryCurator`."""
 
-    relations = frozenset({ZERO_OUT})
+    relations = frozenset({ZERO_OUT, REPLACE_ONE})
 
     def grow(self, forest: RandomForestClassifier, query: LeafLabels) -> Release:
         """Let the library grow `forest`, and return the labels of all leaves, int64 (leaves,).
