@@ -25,6 +25,7 @@ from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 BUDGET = (1.0, 1e-6)
 MU = mu_of(*BUDGET)
+UNIT = 2.0**-30
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ class SumCurator(Curator):
         self.ledger = self._source.ledger
 
     def answer(self, query: Sum) -> Release:
-        exact = np.clip(self.rows, -query.bound, query.bound).sum(axis=0)
-        return self._announce(query, self.uses.answer(exact, query))
+        parts = np.clip(self.rows, -query.bound, query.bound) / UNIT
+        exact = parts.astype(np.int64).sum(axis=0)
+        return self._announce(query, self.uses.answer(exact, query, UNIT))
 
     def _follow(self, instruction: Shift) -> None:
         self.rows = self.rows + instruction.by
