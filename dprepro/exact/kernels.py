@@ -1,4 +1,4 @@
-"""Exact samplers: Gaussian and Laplace noise rounded to whole numbers, and exponential choices.
+"""Exact samplers: Gaussian and Laplace noise rounded to whole numbers, choices and random orders.
 
 For a whole number x, x + round(N) = round(x + N). So a sum of whole numbers with rounded noise is
 the rounding of what the ideal mechanism releases: its guarantee holds by post-processing.
@@ -137,20 +137,60 @@ def rounded_laplace(state, mantissa, shift, out):  # type: ignore[no-untyped-def
         out[i] = size if next_word(state) & np.uint64(1) else -size
 
 
+@kernel()
+def _exceeds(state, pool, mantissa, shift, distance):  # type: ignore[no-untyped-def]
+    """Return whether an exponential number with mean s is at least a distance d: exp(-d / s).
+
+    s = `mantissa` 2^-`shift`; 0 <= d <= 2^62.
+    """
+    if distance == 0:
+        return True
+    k = _exponential(state, pool)
+    return scaled(state, pool, _X, k, mantissa, shift, False) >= distance
+
+
 @kernel("(uint32[::1], uint64, int64, const(int64[::1]))")
 def exponential_choice(state, mantissa, shift, utilities):  # type: ignore[no-untyped-def]
     """Return i with probability proportional to exp(utilities[i] / s), s = `mantissa` 2^-`shift`.
 
-    A uniform i is accepted if an exponential number with mean s is at least the distance d of its
-    utility from the largest: with probability exp(-d / s). No distance may exceed 2^62.
+    A uniform i is accepted with probability exp(-d / s), d the distance of its utility from the
+    largest. No distance may exceed 2^62.
     """
     pool = np.zeros((_NUMBERS, WORDS + 1), np.uint64)
     largest = utilities.max()
     while True:
         i = np.int64(below(state, np.uint64(utilities.size)))
-        distance = largest - utilities[i]
-        if distance == 0:
+        if _exceeds(state, pool, mantissa, shift, largest - utilities[i]):
             return i
-        k = _exponential(state, pool)
-        if scaled(state, pool, _X, k, mantissa, shift, False) >= distance:
-            return i
+
+
+@kernel("(uint32[::1], uint64, int64, const(int64[:, ::1]), int64[::1])")
+def permute_and_flip(state, mantissa, shift, utilities, out):  # type: ignore[no-untyped-def]
+    """Fill with a choice from each row of `utilities` (choices, candidates).
+
+    Candidates come in a random order; each is accepted with probability exp(-d / s), d the distance
+    of its utility from the largest of the row (McKenna, Sheldon 2020, algorithm 1), and the first
+    that is accepted is chosen. s and the distances are those of `exponential_choice`.
+    """
+    pool = np.zeros((_NUMBERS, WORDS + 1), np.uint64)
+    candidates = utilities.shape[1]
+    waiting = np.empty(candidates, np.int64)
+    for row in range(utilities.shape[0]):
+        waiting[:] = np.arange(candidates)
+        largest = utilities[row].max()
+        left = candidates
+        while left > 0:
+            at = np.int64(below(state, np.uint64(left)))
+            i, left = waiting[at], left - 1
+            if _exceeds(state, pool, mantissa, shift, largest - utilities[row, i]):
+                out[row] = i
+                break
+            waiting[at] = waiting[left]
+
+
+@kernel("(uint32[::1], int64[::1])")
+def shuffle(state, items):  # type: ignore[no-untyped-def]
+    """Put the items in an order of which all are equally likely: Fisher, Yates 1938."""
+    for i in range(items.size - 1, 0, -1):
+        j = np.int64(below(state, np.uint64(i + 1)))
+        items[i], items[j] = items[j], items[i]

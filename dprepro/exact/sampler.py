@@ -7,7 +7,13 @@ import math
 import numpy as np
 
 from dprepro.exact.bits import Bits
-from dprepro.exact.kernels import exponential_choice, rounded_gaussian, rounded_laplace
+from dprepro.exact.kernels import (
+    exponential_choice,
+    permute_and_flip,
+    rounded_gaussian,
+    rounded_laplace,
+    shuffle,
+)
 
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-10, 2.0**53
 """Scales from the first up to below the second can be sampled."""
@@ -74,6 +80,29 @@ class ExactSampler:
             See `gaussian`.
         """
         return int(exponential_choice(self.state, *dyadic(scale), utilities))
+
+    def permute_and_flip(self, utilities: np.ndarray, scale: float) -> np.ndarray:
+        """Return one candidate of each row of `utilities`, int64 (choices,), by permute-and-flip.
+
+        Candidates come in a random order. The first is chosen that passes a trial, which happens
+        with probability exp(-d / scale), d the distance of its utility from the row's largest.
+
+        Parameters
+        ----------
+        utilities : int64 (choices, candidates)
+            At least one candidate; those of a row within 2^62 of each other.
+        scale
+            See `gaussian`.
+        """
+        out = np.empty(len(utilities), np.int64)
+        permute_and_flip(self.state, *dyadic(scale), np.ascontiguousarray(utilities), out)
+        return out
+
+    def permutation(self, size: int) -> np.ndarray:
+        """Return 0 .. `size` - 1 in a secret order, int64 (size,); all orders are equally likely."""
+        items = np.arange(size)
+        shuffle(self.state, items)
+        return items
 
 
 def dyadic(scale: float) -> tuple[np.uint64, int]:

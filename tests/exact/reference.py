@@ -157,3 +157,22 @@ def choice(words: Words, utilities: list[int], scale: float) -> int:
         distance = max(utilities) - utilities[i]
         if distance == 0 or scaled(scale, *exponential(words), Fraction(0)) >= distance:
             return i
+
+
+def permute_and_flip(words: Words, utilities: list[int], scale: float) -> int:
+    waiting = list(range(len(utilities)))
+    while True:
+        at = below(words, len(waiting))
+        i, waiting[at] = waiting[at], waiting[-1]
+        waiting.pop()
+        distance = max(utilities) - utilities[i]
+        if distance == 0 or scaled(scale, *exponential(words), Fraction(0)) >= distance:
+            return i
+
+
+def permutation(words: Words, size: int) -> list[int]:
+    items = list(range(size))
+    for i in range(size - 1, 0, -1):
+        j = below(words, i + 1)
+        items[i], items[j] = items[j], items[i]
+    return items

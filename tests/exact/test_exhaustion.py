@@ -5,6 +5,7 @@ has ended has an exact probability, a multiple of a power of 1/2. The rest is no
 stated probability of a value has to lie between what has ended with it and that plus the rest.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -102,6 +103,36 @@ def test_choice(scale):
     found, undecided = probabilities(lambda words: reference.choice(words, utilities, scale), 16)
     weights = np.exp((np.array(utilities) - 2) / scale)
     check(found, undecided, dict(enumerate(weights / weights.sum())), 0.5)
+
+
+def flipped(utilities, scale):
+    """Return the probabilities of permute-and-flip, going through all orders."""
+    found = dict.fromkeys(range(len(utilities)), 0.0)
+    accepted = np.exp((np.array(utilities) - max(utilities)) / scale)
+    for order in itertools.permutations(range(len(utilities))):
+        reached = 1 / math.factorial(len(utilities))
+        for i in order:
+            found[i] += reached * accepted[i]
+            reached *= 1 - accepted[i]
+    return found
+
+
+@pytest.mark.parametrize(("utilities", "scale"), [([0, 2, 1], 2.0), ([1, 0], 0.5), ([3, 3], 1.0)])
+def test_permute_and_flip(utilities, scale):
+    found, undecided = probabilities(
+        lambda words: reference.permute_and_flip(words, utilities, scale), 16
+    )
+    check(found, undecided, flipped(utilities, scale), 0.3)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_all_orders_are_equally_likely(size):
+    found, undecided = probabilities(
+        lambda words: tuple(reference.permutation(words, size)), 16
+    )
+    orders = list(itertools.permutations(range(size)))
+    assert set(found) == set(orders)
+    check(found, undecided, dict.fromkeys(orders, 1 / len(orders)), 0.05)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 16])

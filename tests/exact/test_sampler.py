@@ -47,6 +47,29 @@ def test_choices_are_those_of_the_reference(scale):
     assert [sampler.choice(np.array(utilities), scale) for _ in range(100)] == expected
 
 
+@SCALES
+def test_permute_and_flip_is_that_of_the_reference(scale):
+    sampler, words = pair(5)
+    utilities = np.array([[0, 3, -2, 3, 1], [5, 1, 0, 4, 4]] * 50)
+    expected = [reference.permute_and_flip(words, row, scale) for row in utilities.tolist()]
+    assert sampler.permute_and_flip(utilities, scale).tolist() == expected
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 50])
+def test_orders_are_those_of_the_reference(size):
+    sampler, words = pair(6)
+    expected = [reference.permutation(words, size) for _ in range(40)]
+    assert [sampler.permutation(size).tolist() for _ in range(40)] == expected
+
+
+def test_all_orders_of_four_are_drawn_equally_often():
+    sampler = ExactSampler(Bits(7))
+    drawn = np.array([sampler.permutation(4) for _ in range(24_000)])
+    counts = np.unique(drawn @ [64, 16, 4, 1], return_counts=True)[1]
+    assert counts.size == 24
+    assert stats.chisquare(counts).pvalue > ALPHA
+
+
 @pytest.mark.parametrize("scale", [0.25, 0.8, 2.0, 9.5])
 def test_gaussian_noise_has_the_probabilities_of_a_rounded_normal_number(scale):
     most = math.ceil(4 * scale)
