@@ -14,6 +14,7 @@ from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import MAX_BINS, FeatureCuts, as_numbers
 from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.curator import DPBoostCurator
+from dprepro.dpboost.grid import UNIT, whole
 from dprepro.dpboost.tree import Plan, Tree
 from dprepro.dpboost.variants import VARIANTS, Variant
 from dprepro.estimators.inputs import (
@@ -100,10 +101,10 @@ class _DPBoost(BaseEstimator):
                 for name, bins in zip(frame.columns, self.bins_, strict=True)
             ]
         )
-        scores = np.full(len(frame), self.start_)
+        scores = np.full(len(frame), whole(np.array(self.start_)))
         for tree in self.trees_:
             tree.add_to(scores, codes)
-        return scores
+        return scores * UNIT
 
     def _open_ledger(self, domain: Domain, variant: Variant) -> Ledger:
         return Ledger(
@@ -198,7 +199,7 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     trees_ : list of Tree
         Splits and noisy leaves; without counts or other exact sums.
     start_ : float
-        The initial score.
+        The initial score. Scores and leaf values are multiples of 2^-24.
 
     Raises
     ------

@@ -40,9 +40,11 @@ def test_laplace_noise_is_that_of_the_reference_to_the_last_bit(scale):
 
 
 @SCALES
-def test_choices_are_those_of_the_reference(scale):
+@pytest.mark.parametrize("spread", [1.0, 0.3, 9.0])
+def test_choices_are_those_of_the_reference(scale, spread):
+    """With distances of a few whole numbers, and of any number of halvings up to the most."""
     sampler, words = pair(3)
-    utilities = [0, 3, -2, 3, 1]
+    utilities = [math.floor(u * max(1.0, spread * scale)) for u in (0, 3, -2, 3, 1, -9, 2)]
     expected = [reference.choice(words, utilities, scale) for _ in range(100)]
     assert [sampler.choice(np.array(utilities), scale) for _ in range(100)] == expected
 
