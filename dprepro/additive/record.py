@@ -164,6 +164,10 @@ class ModelRecord(_Record):
             now[edit.feature] = edit.before
 
 
+BEFORE_EXACT_NOISE = "all releases: the file was written before noise was exact"
+"""What the ledger of a file lists as floating point that says nothing of it."""
+
+
 def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
     """Return a ledger as a dict of JSON values, without what follows from the edits."""
     values = asdict(ledger)
@@ -180,6 +184,8 @@ def ledger_from_json(values: dict[str, JsonValue]) -> Ledger:
     ValueError
         If a field is missing, unknown, of another type, or out of range.
     """
+    # Files without it were written before noise was exact.
+    values = {"floating_point": [BEFORE_EXACT_NOISE], **values}
     # Left out, these would make a ledger look better than it is.
     for name in ("entries", "unpaid", "gaps"):
         if name not in values:

@@ -24,7 +24,7 @@ def methods(
     name: str | None = typer.Argument(None, help="Show only this method, with its parameters."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List all methods: kinds of task, guarantee, neighbouring relation and assumptions.
+    """List all methods: kinds of task, guarantee, neighbouring relation, noise and assumptions.
 
     Example: dprepro methods dp-ebm-gdp
     """
@@ -47,6 +47,7 @@ def _as_dict(method: Method) -> dict[str, object]:
         "guarantee": method.guarantee.value,
         "unverified": method.is_unverified,
         "adjacency": method.adjacency,
+        "noise": method.noise,
         "assumes": list(method.assumes),
         "reference": method.reference,
         "parameters": dict(method.defaults),
@@ -64,6 +65,8 @@ def _block(method: Method) -> list[RenderableType]:
     promise = f"guarantee {method.guarantee.value}"
     if method.adjacency:
         promise += f", neighbours {method.adjacency}"
+    if method.noise:
+        promise += f", noise: {method.noise}"
     if method.is_unverified:
         promise += f"; {UNTIL_RUN}"
     lines = [promise, *(f"- {text}" for text in method.assumes), method.reference]

@@ -8,6 +8,7 @@ from dprepro.baselines.dp_bag import DPBagClassifier
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Noise
 
 
 def _build(inputs: str) -> Any:
@@ -31,6 +32,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         reference="Jordon, Yoon, van der Schaar 2019, by the authors' code, every vote charged",
         build=_build(inputs),
         takes_epsilon=True,
+        noise=Noise.EXACT,
         keeps_ledger=True,
         repeats_within=REPEATS_SOLVER,
         defaults=defaults_of(

@@ -8,6 +8,7 @@ from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
 from dprepro.dpboost.variants import VARIANTS
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
+from dprepro.privacy.standing import Noise
 
 
 def _build(variant: str) -> Build:
@@ -42,6 +43,7 @@ def _method(
         reference=reference,
         build=_build(variant),
         takes_epsilon=True,
+        noise=Noise.EXACT,
         keeps_ledger=True,
         defaults=defaults_of(DPBoostClassifier, "epsilon", "variant", "domain", "random_state"),
     )

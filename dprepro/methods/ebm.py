@@ -8,6 +8,7 @@ from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegre
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.standing import Noise
 
 
 def _build_private(**settings: str) -> Build:
@@ -44,6 +45,7 @@ def _private(name: str, title: str, reference: str, *assumes: str, **settings: s
         reference=reference,
         build=_build_private(**settings),
         takes_epsilon=True,
+        noise=Noise.EXACT,
         keeps_ledger=True,
         defaults=defaults_of(DPEBMClassifier, *excluded) | settings,
     )

@@ -8,6 +8,7 @@ from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE
+from dprepro.privacy.standing import Noise
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
@@ -35,6 +36,7 @@ METHODS = [
         reference="ours, from no paper: few large, smoothed steps on noisy histograms of residuals",
         build=_build,
         takes_epsilon=True,
+        noise=Noise.EXACT,
         keeps_ledger=True,
         defaults=defaults_of(DPEBMPlusClassifier, "epsilon", "delta", "domain", "random_state"),
     )

@@ -10,6 +10,7 @@ from dprepro.baselines.forests.estimator import DPRandomForest
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.standing import Noise
 
 
 def _build_private(setting: Setting, **params: Any) -> Estimator:
@@ -32,9 +33,12 @@ METHODS = [
         guarantee=Guarantee.PURE,
         adjacency=ZERO_OUT,
         assumes=("public: bounds, categories, labels, number and order of rows",),
-        reference="Fletcher, Islam 2017, with permute-and-flip, as in diffprivlib 0.6.6",
+        reference=(
+            "Fletcher, Islam 2017, the trees of diffprivlib 0.6.6, with exact permute-and-flip"
+        ),
         build=_build_private,
         takes_epsilon=True,
+        noise=Noise.EXACT,
         keeps_ledger=True,
         encoding="one-hot",
         defaults=defaults_of(DPRandomForest, "epsilon", "domain", "random_state"),

@@ -9,6 +9,7 @@ from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.standing import Noise
 
 
 def _build(composition: str) -> Build:
@@ -40,6 +41,7 @@ def _method(composition: str, title: str) -> Method:
         reference="Nori et al. 2021, Algorithm 2, on one-hot categories: more features, more noise",
         build=_build(composition),
         takes_epsilon=True,
+        noise=Noise.EXACT,
         keeps_ledger=True,
         encoding="indicators",
         defaults=defaults | {"composition": composition},

@@ -8,6 +8,7 @@ from dprepro.estimators.contract import Estimator
 from dprepro.lazybb import LazyBBClassifier, OneRule
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Noise
 
 _PUBLIC = (
     "public: bounds, categories, labels, number of rows",
@@ -62,6 +63,7 @@ def _method(
         reference=f"Asadi, Carmosino, Jahanara, Rafiey, Salamatian 2022, {section}",
         build=build,
         takes_epsilon=private,
+        noise=Noise.EXACT if private else None,
         keeps_ledger=private,
         encoding="boolean",
         defaults=defaults,

@@ -14,6 +14,7 @@ from dprepro.baselines.linear_regression.estimator import (
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Noise
 
 
 def _build_private_fair(setting: Setting, **params: Any) -> Estimator:
@@ -37,10 +38,14 @@ METHODS = [
         tasks=_REGRESSION,
         guarantee=Guarantee.PURE,
         adjacency=REPLACE_ONE,
-        assumes=("public: bounds, categories, target range",),
-        reference="Zhang et al. 2012, as in diffprivlib 0.6.6, on columns scaled to [-1, 1]",
+        assumes=("public: bounds, categories, target range, number of rows",),
+        reference=(
+            "Zhang et al. 2012, the mechanism of diffprivlib 0.6.6 with exact noise, on columns "
+            "scaled to [-1, 1]"
+        ),
         build=_build_private_fair,
         takes_epsilon=True,
+        noise=Noise.EXACT,
         repeats_within=REPEATS_PRODUCTS,
         keeps_ledger=True,
         encoding="symmetric",

@@ -14,6 +14,7 @@ from dprepro.estimators.contract import Estimator
 from dprepro.llm import DPLLMClassifier, LLMClassifier
 from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.standing import Noise
 
 _PAPER = "Harder, Bauer, Park 2020"
 _TASKS: frozenset[TaskKind] = frozenset({"binary", "multiclass"})
@@ -70,6 +71,7 @@ METHODS = [
         reference=f"{_PAPER}, Algorithm 1, on Poisson samples",
         build=_build_private,
         takes_epsilon=True,
+        noise=Noise.FLOATING_POINT,
         repeats_within=REPEATS_EPOCHS,
         keeps_ledger=True,
         encoding="unit-interval",

@@ -13,6 +13,7 @@ from dprepro.baselines.logistic.estimator import (
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Noise
 
 _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
 
@@ -54,6 +55,7 @@ METHODS = [
         reference=_REFERENCE + ", with its defaults",
         build=_build_private,
         takes_epsilon=True,
+        noise=Noise.FLOATING_POINT,
         repeats_within=REPEATS_SOLVER,
         keeps_ledger=True,
         encoding="one-hot",
@@ -69,6 +71,7 @@ METHODS = [
         reference=_REFERENCE + ", on rows scaled to norm 1 by public bounds",
         build=_build_private_fair,
         takes_epsilon=True,
+        noise=Noise.FLOATING_POINT,
         repeats_within=REPEATS_SOLVER,
         keeps_ledger=True,
         encoding="unit-norm",

@@ -22,6 +22,7 @@ from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import Estimator, check_parameters
 from dprepro.privacy.sensitivity import Adjacency
+from dprepro.privacy.standing import Noise
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
 
@@ -105,6 +106,9 @@ class Method:
         The method's parameters and their default values, for validation and help.
     requires
         An importable module name of an optional extra, or None.
+    noise
+        How it draws its noise; None where it draws none, or does not say. Tests compare it with the
+        ledgers of fits.
     keeps_ledger
         Whether a fitted estimator is to have its `dprepro.privacy.ledger.Ledger` as ``ledger_``.
         This is for `dprepro methods`, which fits nothing; elsewhere the fitted estimator decides,
@@ -127,6 +131,7 @@ class Method:
     version: int = 1
     defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     requires: str | None = None
+    noise: Noise | None = None
     keeps_ledger: bool = False
     repeats_within: float = REPEATS
 

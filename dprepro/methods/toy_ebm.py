@@ -8,6 +8,7 @@ from dprepro.baselines.toy_ebm import UNPAID, ToyDPEBMClassifier, ToyDPEBMRegres
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.standing import Noise
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
@@ -29,6 +30,7 @@ METHODS = [
         reference="Chatziloizos, Zhang, Behaegel 2025, section 7",
         build=_build,
         takes_epsilon=True,
+        noise=Noise.EXACT,
         keeps_ledger=True,
         defaults=defaults_of(ToyDPEBMClassifier, "epsilon", "delta", "random_state"),
     )

@@ -8,6 +8,7 @@ from dprepro.baselines.wishart_regression import WishartLinearRegression
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Noise
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
@@ -30,6 +31,7 @@ METHODS = [
         reference="Sheffet 2015; Imtiaz, Sarwate 2016; as diffprivlib 0.3 with its defaults",
         build=_build,
         takes_epsilon=True,
+        noise=Noise.FLOATING_POINT,
         repeats_within=REPEATS_PRODUCTS,
         keeps_ledger=True,
         encoding="one-hot",

@@ -22,7 +22,10 @@ TOLERANCE = 1e-6
 _ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
 """Renyi orders, so dense that the best of them costs less than `TOLERANCE` too much."""
 
-Mechanism = Literal["gaussian", "laplace", "exponential", "cited"]
+Choice = Literal["exponential", "permute-and-flip"]
+Mechanism = Literal["gaussian", "laplace", "exponential", "permute-and-flip", "cited"]
+CHOICES: tuple[Choice, ...] = ("exponential", "permute-and-flip")
+"""Mechanisms that choose a candidate by its utility."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +35,19 @@ class LedgerEntry:
     Attributes
     ----------
     mechanism
-        "gaussian" or "laplace" noise or an "exponential" choice drawn here, or "cited": a library's
-        own mechanism, taken at its word to be `budget`-DP.
+        "gaussian" or "laplace" noise or an "exponential" or "permute-and-flip" choice drawn here,
+        or "cited": a library's own mechanism, taken at its word to be `budget`-DP.
     releases
         What was released, in words.
     sensitivity, norm
-        How far one release can move between neighbours, and in which norm. For an exponential
-        choice: how far the utility of any one candidate can move, or half the largest difference
-        between the moves of two (a constant added to all utilities changes no choice).
+        How far one release can move between neighbours, and in which norm. For a choice: how far
+        the utility of any one candidate can move, or half the largest difference between the moves
+        of two (a constant added to all utilities changes no choice).
     scale
-        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), or the s of
-        P(candidate) ~ exp(utility / s) (exponential); for "cited" as far as known, else 0.
+        In the sensitivity's unit: standard deviation (gaussian), scale b (laplace), the s of
+        P(candidate) ~ exp(utility / s) (exponential), or the s of exp(-d / s), with which a
+        candidate passes whose utility is d below the largest (permute-and-flip); for "cited" as far
+        as known, else 0.
     uses
         How many such releases one row can take part in, adaptively. Releases about disjoint sets
         of rows count once (parallel composition).
@@ -109,6 +114,10 @@ class Ledger:
         In words, known holes in the proof of the stated sensitivities. Empty for a sound fit.
     post_processing
         In words, what was changed after the fit. It reads no rows, so it costs nothing.
+    floating_point
+        In words, releases that are summed or noised in floating-point numbers. For these the
+        guarantee takes real arithmetic as given: the low bits of a rounded number can disclose what
+        its noise hides (Mironov 2012). Empty where all noise is exact, see `dprepro.exact`.
 
     Examples
     --------
@@ -130,6 +139,7 @@ class Ledger:
     assumed_public: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     post_processing: list[str] = field(default_factory=list)
+    floating_point: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.adjacency = Adjacency(self.adjacency)
@@ -142,6 +152,11 @@ class Ledger:
     def add(self, entry: LedgerEntry) -> None:
         """Append a release."""
         self.entries.append(entry)
+
+    def note_floating_point(self, text: str) -> None:
+        """List, unless it is listed, a release that is summed or noised in floating point."""
+        if text not in self.floating_point:
+            self.floating_point.append(text)
 
     def note_seed(self, seed: object) -> None:
         """List a fixed seed as not covered by epsilon: whoever knows it can subtract the noise."""
@@ -174,7 +189,7 @@ class Ledger:
         formulas that calibrated them. There is one exception: the noise of sampled releases may
         have been found by the same distributions, so tests compare it with a simulation. With
         exponential choices the result is the smallest of three valid figures: the sum of pure
-        epsilons, privacy loss distributions, and Renyi DP with the bounded range of such choices.
+        epsilons, privacy loss distributions, and Renyi DP with the bounded range of exponential ones.
         The result does not include gaps, nor reads that epsilon does not cover.
 
         Parameters
@@ -202,8 +217,8 @@ class Ledger:
         """Return what a journal keeps of the ledger, JSON-able.
 
         Keys: ``epsilon``, ``delta``, ``adjacency``, ``true_epsilon`` (the spent epsilon),
-        ``replace_one_epsilon``, ``holds``, ``unpaid``, ``gaps``, and ``releases``, a list of
-        mechanism, sensitivity, scale, uses and, if below 1, sampling.
+        ``replace_one_epsilon``, ``holds``, ``unpaid``, ``gaps``, ``floating_point``, and
+        ``releases``, a list of mechanism, sensitivity, scale, uses and, if below 1, sampling.
         """
         return {
             "epsilon": self.epsilon,
@@ -214,6 +229,7 @@ class Ledger:
             "holds": self.holds,
             "unpaid": list(self.unpaid),
             "gaps": list(self.gaps),
+            "floating_point": list(self.floating_point),
             "releases": [
                 {
                     "mechanism": entry.mechanism,
@@ -242,7 +258,7 @@ def _spent(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     pure = sum(_pure_epsilon(entry) * entry.uses for entry in entries)
     if delta == 0:
         return pure
-    if all(entry.mechanism != "exponential" for entry in entries):
+    if all(entry.mechanism not in CHOICES for entry in entries):
         return _spent_by_losses(entries, delta)
     return min(pure, _spent_by_losses(entries, delta), _spent_by_renyi(entries, delta))
 
@@ -304,8 +320,8 @@ def _pure_epsilon(entry: LedgerEntry) -> float:
         return math.inf
     if entry.mechanism == "cited":
         return entry.budget[0]
-    # One utility up and another down: the exponential choice pays twice.
-    moves = 2 if entry.mechanism == "exponential" else 1
+    # One utility up and another down: a choice pays twice.
+    moves = 2 if entry.mechanism in CHOICES else 1
     return moves / entry.noise_multiplier
 
 
@@ -318,7 +334,7 @@ def _loss(entry: LedgerEntry, grain: float) -> pld.PrivacyLossDistribution:
         loss = sampled_loss(entry.noise_multiplier, entry.sampling, grain, entry.exchanged)
     else:
         epsilon, delta = entry.budget
-        if entry.mechanism == "exponential":
+        if entry.mechanism in CHOICES:
             epsilon, delta = _pure_epsilon(entry), 0.0
         loss = pld.from_privacy_parameters(
             common.DifferentialPrivacyParameters(epsilon, delta),

@@ -1,7 +1,7 @@
 """The one place where noise is drawn: each draw names its sensitivity and lands in the ledger.
 
-Noise on whole numbers is exact: `add_gaussian`, `add_laplace` and `choose` take an answer in whole
-numbers of a public unit and draw in the same unit, see `dprepro.exact`. What is left in floating
+Noise on whole numbers is exact: `add_gaussian`, `add_laplace`, `choose` and `permute_and_flip` take
+an answer in whole numbers of a public unit and draw in the same unit, see `dprepro.exact`. What is left in floating
 point, `sampled_gaussian` and `wishart`, says so.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from dprepro.exact.bits import Bits
 from dprepro.exact.sampler import SMALLEST_SCALE, ExactSampler
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.ledger import Choice, Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import Sensitivity
 
 _ROUNDED_UP = 1 + 2.0**-50
@@ -85,6 +85,15 @@ class NoiseSource:
         """
         return self.sampler.choice(_whole(utilities), in_units(scale, unit))
 
+    def permute_and_flip(
+        self, utilities: np.ndarray, scale: float, unit: float = 1.0
+    ) -> np.ndarray:
+        """Return a candidate of each row of `utilities`, int64 (choices,), by permute-and-flip.
+
+        Utilities are int64 (choices, candidates), in units of `unit`. Raises as `add_gaussian`.
+        """
+        return self.sampler.permute_and_flip(_whole(utilities), in_units(scale, unit))
+
     def enter_gaussian(
         self,
         *,
@@ -138,11 +147,25 @@ class NoiseSource:
         A candidate is chosen with probability proportional to exp(utility / s), where
         s = 2 sensitivity / epsilon (McSherry, Talwar 2007). Raises as `enter_laplace`.
         """
+        return self._enter_choices("exponential", releases, epsilon, sensitivity, uses)
+
+    def enter_permute_and_flip(
+        self, *, releases: str, epsilon: float, sensitivity: float, uses: int = 1
+    ) -> float:
+        """Write the entry of permute-and-flip choices, epsilon-DP each; return s.
+
+        Candidates come in a random order, and the first is chosen that passes a trial of
+        probability exp(-d / s), d the distance of its utility from the largest, where
+        s = 2 sensitivity / epsilon (McKenna, Sheldon 2020). Raises as `enter_laplace`.
+        """
+        return self._enter_choices("permute-and-flip", releases, epsilon, sensitivity, uses)
+
+    def _enter_choices(
+        self, mechanism: Choice, releases: str, epsilon: float, sensitivity: float, uses: int
+    ) -> float:
         scale = _scale(releases, 2 / epsilon if epsilon > 0 else 0.0, sensitivity)
         budget = PrivacyBudget(epsilon * uses, 0.0)
-        self.ledger.add(
-            LedgerEntry("exponential", releases, sensitivity, "max", scale, uses, budget)
-        )
+        self.ledger.add(LedgerEntry(mechanism, releases, sensitivity, "max", scale, uses, budget))
         return scale
 
     def sampled_gaussian(
@@ -161,7 +184,8 @@ class NoiseSource:
 
         `sensitivity` is by how much, in L2, a row that takes part can move one release, under
         zero-out and add/remove-one. A row takes part in `uses` releases, in each with probability
-        `sampling`; see `LedgerEntry`. The entry is written at once, the noise drawn one by one.
+        `sampling`; see `LedgerEntry`. The entry is written at once, the noise drawn one by one. The
+        ledger lists it as floating point.
 
         Raises
         ------
@@ -174,6 +198,7 @@ class NoiseSource:
                 "gaussian", releases, sensitivity, "L2", scale, uses, budget, sampling=sampling
             )
         )
+        self.ledger.note_floating_point(f"{releases}: the sums and their noise are float32")
         return (
             np.float32(scale) * self.generator.standard_normal(shape, dtype=np.float32)
             for _ in range(draws)
@@ -191,7 +216,8 @@ class NoiseSource:
         """Draw W_p(p + 1, scale^2 I), float64 (p, p) with p = `size`: symmetric and positive.
 
         Not differentially private, whatever its scale (see `baselines.wishart_regression`). The
-        ledger takes `budget` from the source that claims it, "cited"; the caller names the gap.
+        ledger takes `budget` from the source that claims it, "cited", and lists the draw as
+        floating point; the caller names the gap.
         `sensitivity` is the L2 norm of a row, in the unit of `scale`.
 
         Raises
@@ -201,6 +227,7 @@ class NoiseSource:
         """
         scale = _scale(releases, scale / sensitivity if sensitivity > 0 else 0.0, sensitivity)
         self.ledger.add(LedgerEntry("cited", releases, sensitivity, "L2", scale, 1, budget))
+        self.ledger.note_floating_point(f"{releases}: they and the Wishart draw are float64")
         factor = self.generator.normal(0.0, scale, (size, size + 1))
         return factor @ factor.T
 

@@ -31,6 +31,19 @@ class Standing(str, Enum):
         return self.value
 
 
+class Noise(str, Enum):
+    """How noise is drawn. Members equal their wording."""
+
+    EXACT = "exact"
+    """On whole numbers, with exactly the stated probabilities; see `dprepro.exact`."""
+
+    FLOATING_POINT = "floating point"
+    """The guarantee takes real arithmetic as given; see `Ledger.floating_point`."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
 def standing_of(epsilon: float, ledger: Ledger | None) -> Standing:
     """Return the standing of a fit at a stated epsilon, infinite for none, by its ledger, if any.
 

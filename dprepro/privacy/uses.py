@@ -66,14 +66,18 @@ class _NumberedSums:
         ValueError
             If the answer has more numbers than the mechanism was entered for.
         """
-        if exact.ndim != len(self._most) or any(np.greater(exact.shape, self._most)):
-            raise ValueError(
-                f"an answer has the shape {exact.shape}, but the mechanism was entered for "
-                f"{self._most} at most: ask for fewer"
-            )
+        _check_shape(exact, self._most)
         self._uses.take((use,))
         scale = query.charged / self._sensitivity * self._scale
         return Release(self._add(exact, scale, unit), scale)
+
+
+def _check_shape(exact: np.ndarray, most: tuple[int, ...]) -> None:
+    if exact.ndim != len(most) or any(np.greater(exact.shape, most)):
+        raise ValueError(
+            f"an answer has the shape {exact.shape}, but the mechanism was entered for "
+            f"{most} at most: ask for fewer"
+        )
 
 
 class LaplaceUses(_NumberedSums):
@@ -164,6 +168,33 @@ class ExponentialUses:
     def _take(self, use: Use, query: Query) -> float:
         self._uses.take(use)
         return query.charged / self._sensitivity * self._scale
+
+
+class PermuteAndFlipUses:
+    """Permute-and-flip choices: `shape` is uses, then the most choices and candidates of each.
+
+    `settings` are those of `NoiseSource.enter_permute_and_flip`; the entry covers all uses.
+    """
+
+    def __init__(self, source: NoiseSource, shape: tuple[int, int, int], **settings: Any) -> None:
+        self._uses, self._most = NumberedUses(shape[:1]), shape[1:]
+        self._source, self._scale = source, source.enter_permute_and_flip(**settings)
+        self._sensitivity = source.ledger.entries[-1].sensitivity
+
+    def choose(self, use: int, utilities: np.ndarray, query: Query, unit: float = 1.0) -> Release:
+        """Return a candidate of each row of `utilities`, int64 (choices, candidates), of `unit`.
+
+        Raises
+        ------
+        BudgetError
+            If the use was taken before.
+        ValueError
+            If there are more choices or candidates than the mechanism was entered for.
+        """
+        _check_shape(utilities, self._most)
+        self._uses.take((use,))
+        scale = query.charged / self._sensitivity * self._scale
+        return Release(self._source.permute_and_flip(utilities, scale, unit), scale)
 
 
 class SampledGaussianUses:

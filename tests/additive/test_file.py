@@ -3,6 +3,7 @@
 import json
 import math
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,9 +19,11 @@ from dprepro.additive.file import (
     model_to_json,
     save_model,
 )
+from dprepro.additive.record import BEFORE_EXACT_NOISE
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
 from dprepro.errors import DpreproError
+from dprepro.report.write.ledgers import verdict
 
 FEATURES = (
     NumericFeature("age", 0, 80, missing=True),
@@ -88,6 +91,20 @@ def test_the_ledger_and_the_noise_come_back(name):
     assert loaded.ledger_.spent_epsilon() == model.ledger_.spent_epsilon()
     for a, b in zip(loaded.shape_noise_, model.shape_noise_, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_the_ledger_of_a_file_written_before_noise_was_exact_says_so():
+    """Its ledger has no list of what is in floating point, which must not read as none."""
+    model = MODELS["dp-classifier"]
+    file = model_to_json(model)
+    assert file["ledger"].pop("floating_point") == model.ledger_.floating_point == []
+    loaded = model_from_json(file)
+    assert loaded.ledger_.floating_point == [BEFORE_EXACT_NOISE]
+    assert loaded.ledger_.entries == model.ledger_.entries
+    assert "in real arithmetic (it lists floating point)" in verdict(
+        replace(loaded.ledger_, unpaid=[])
+    )
+    assert "real arithmetic" not in verdict(replace(model.ledger_, unpaid=[]))
 
 
 def predict_by_the_file_alone(model, row):

@@ -75,7 +75,7 @@ def test_every_private_method_is_a_subject_with_each_of_its_tasks():
     first = [name for name, _ in METHODS if "/" not in name]
     assert {name: [t for n, t in METHODS if n == name] for name in first} == private
     assert [name for name, task in subjects() if task is None] == [
-        "gaussian", "laplace", "exponential",
+        "gaussian", "laplace", "exponential", "permute-and-flip",
     ]  # fmt: skip
 
 

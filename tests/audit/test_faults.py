@@ -98,11 +98,13 @@ def test_histograms_without_noise(monkeypatch):
     assert caught("dp-ebm-sound", "binary", epsilon=1.0)
 
 
-def test_the_exponential_choice_without_its_factor_of_two(monkeypatch):
-    scale = NoiseSource._exponential_scale
-    assert not caught("exponential", epsilon=2.0, trials=6000)
-    monkeypatch.setattr(NoiseSource, "_exponential_scale", lambda *a, **k: scale(*a, **k) / 2)
-    assert caught("exponential", epsilon=2.0, trials=6000)
+@pytest.mark.parametrize("name", ["exponential", "permute-and-flip"])
+def test_a_choice_without_its_factor_of_two(name, monkeypatch):
+    enter = f"enter_{name.replace('-', '_')}"
+    scale = getattr(NoiseSource, enter)
+    assert not caught(name, epsilon=2.0, trials=6000)
+    monkeypatch.setattr(NoiseSource, enter, lambda *a, **k: scale(*a, **k) / 2)
+    assert caught(name, epsilon=2.0, trials=6000)
 
 
 @pytest.mark.parametrize("name", ["lazybb-1r", "lazybb-topdown"])

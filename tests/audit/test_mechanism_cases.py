@@ -11,7 +11,7 @@ from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import TOLERANCE
 
 
-@pytest.mark.parametrize("name", ["gaussian", "laplace", "exponential"])
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "exponential", "permute-and-flip"])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_all_of_epsilon_is_spent(name, epsilon):
     ledger = find_case(name, epsilon=epsilon).fit(True, 0).ledger_

@@ -48,9 +48,9 @@ def test_one_fit_convicts_the_published_regression():
 
 
 def test_one_run_catches_half_the_noise(monkeypatch):
-    gaussian = NoiseSource.gaussian
+    scale = NoiseSource.enter_gaussian
     assert result_of("gaussian").verdict is AuditVerdict.WITHIN
-    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 2)
+    monkeypatch.setattr(NoiseSource, "enter_gaussian", lambda *a, **k: scale(*a, **k) / 2)
     result = result_of("gaussian")
     assert result.verdict is AuditVerdict.EXCEEDED
     assert result.unexplained
@@ -58,8 +58,8 @@ def test_one_run_catches_half_the_noise(monkeypatch):
 
 
 def test_the_general_bound_alone_catches_it_at_a_small_epsilon(monkeypatch):
-    gaussian = NoiseSource.gaussian
-    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 4)
+    scale = NoiseSource.enter_gaussian
+    monkeypatch.setattr(NoiseSource, "enter_gaussian", lambda *a, **k: scale(*a, **k) / 4)
     assert result_of("gaussian", epsilon=1.0).lower_bound > 1.0
 
 

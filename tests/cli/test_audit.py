@@ -62,8 +62,8 @@ def test_one_run():
 
 
 def test_an_excess_without_a_reason_fails(monkeypatch):
-    gaussian = NoiseSource.gaussian
-    monkeypatch.setattr(NoiseSource, "gaussian", lambda *a, **k: gaussian(*a, **k) / 100)
+    scale = NoiseSource.enter_gaussian
+    monkeypatch.setattr(NoiseSource, "enter_gaussian", lambda *a, **k: scale(*a, **k) / 100)
     output = run("gaussian", "--trials", "200", "--seed", "1", code=1)
     assert "the ledger names no reason" in output
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from dprepro.baselines.logistic.curator import FLOATING_POINT
 from dprepro.cli import app, main
 from dprepro.config import load_config
 
@@ -39,6 +40,17 @@ def test_one_method_at_one_epsilon_is_shown_in_full():
     assert "4,200" in output
     assert "by dp_accounting: 0.876 of the stated 1; under replace-one 1.848" in output
     assert "bounds of age" in output
+
+
+def test_what_is_in_floating_point_is_named():
+    output = " ".join(run("adult", "--method", "dp-logistic-fair", "--epsilon", "1").split())
+    heading = "Floating point, where real arithmetic is taken as given: "
+    assert f"{heading}coefficients: the noise is part of what an optimiser" in output
+    assert f"{heading}none" in " ".join(
+        run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1").split()
+    )
+    (found,) = json.loads(run("adult", "--method", "dp-logistic", "--epsilon", "1", "--json"))
+    assert found["floating_point"] == [FLOATING_POINT]
 
 
 def test_json_holds_every_entry():

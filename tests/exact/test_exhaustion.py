@@ -134,9 +134,7 @@ def test_permute_and_flip(utilities, scale):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_all_orders_are_equally_likely(size):
-    found, undecided = probabilities(
-        lambda words: tuple(reference.permutation(words, size)), 16
-    )
+    found, undecided = probabilities(lambda words: tuple(reference.permutation(words, size)), 16)
     orders = list(itertools.permutations(range(size)))
     assert set(found) == set(orders)
     check(found, undecided, dict.fromkeys(orders, 1 / len(orders)), 0.05)

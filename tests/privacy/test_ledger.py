@@ -38,6 +38,10 @@ def exponential(scale, uses=1):
     return LedgerEntry("exponential", "a choice", 1.0, "max", scale, uses, (1.0, 0.0))
 
 
+def flipped(scale, uses=1):
+    return LedgerEntry("permute-and-flip", "a label", 1.0, "max", scale, uses, (1.0, 0.0))
+
+
 def ledger(*entries, epsilon=1.0, delta=1e-6):
     return Ledger(epsilon, delta, ZERO_OUT, list(entries))
 
@@ -104,6 +108,22 @@ def test_pure_releases_add_up_without_a_delta():
     pure = ledger(laplace(10.0, 3), exponential(20.0, 2), cited(0.1), delta=0.0)
     assert pure.spent_epsilon() == pytest.approx(3 / 10 + 2 * 2 / 20 + 0.1)
     assert ledger(gaussian(1e9), delta=0.0).spent_epsilon() == math.inf
+
+
+def test_permute_and_flip_costs_what_an_exponential_choice_costs_without_its_bounded_range():
+    """An exponential choice has a loss in an interval of its epsilon; with a delta it is cheaper."""
+    assert ledger(flipped(20.0, 2), delta=0.0).spent_epsilon() == pytest.approx(0.2)
+    many = [ledger(entry(4.0, 100)).spent_epsilon() for entry in (exponential, flipped)]
+    assert many[0] < 0.7 * many[1] < many[1] <= 50.0
+    assert ledger(flipped(2.0), delta=0.0).spent_epsilon(REPLACE_ONE) == pytest.approx(2.0)
+
+
+def test_what_is_in_floating_point_is_listed_once_and_does_not_break_the_guarantee():
+    made = ledger(laplace(10.0))
+    for _ in range(2):
+        made.note_floating_point("a sum: float32")
+    assert made.floating_point == made.summary()["floating_point"] == ["a sum: float32"]
+    assert made.holds
 
 
 def test_a_delta_never_makes_pure_releases_dearer():

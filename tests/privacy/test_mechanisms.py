@@ -1,22 +1,34 @@
 """Noise: its size is what the ledger says, whatever was asked for."""
 
+import itertools
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
+from dprepro.privacy.mechanisms import NoiseSource, in_units
+from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Sensitivity
+
+
+UNIT = 2.0**-20
+
+
+def source(seed=0, delta=0.0):
+    ledger = Ledger(1.0, delta, ZERO_OUT)
+    return NoiseSource(ledger, seed), ledger
 
 
 def draw(seed=0, size=20_000, noise_multiplier=5.0, sensitivity=0.3):
-    ledger = Ledger(1.0, 1e-6, ZERO_OUT)
-    noise = NoiseSource(ledger, seed).gaussian(
-        (size,), releases="a sum", noise_multiplier=noise_multiplier,
+    noise_source, ledger = source(seed, 1e-6)
+    scale = noise_source.enter_gaussian(
+        releases="a sum", noise_multiplier=noise_multiplier,
         sensitivity=Sensitivity(sensitivity, 2 * sensitivity),
         uses=3, budget=(1.0, 1e-6),
     )  # fmt: skip
-    return noise, ledger
+    return noise_source.add_gaussian(np.zeros(size, np.int64), scale, UNIT), ledger
 
 
 def test_noise_has_the_scale_that_the_ledger_states():
@@ -63,52 +75,128 @@ def test_missing_noise_is_refused(noise_multiplier, sensitivity):
         draw(noise_multiplier=noise_multiplier, sensitivity=sensitivity)
 
 
-def source():
-    ledger = Ledger(1.0, 0.0, ZERO_OUT)
-    return NoiseSource(ledger, 0), ledger
-
-
 def test_laplace_noise_spends_its_epsilon():
     noise_source, ledger = source()
-    noise = noise_source.laplace((20_000,), releases="a sum", epsilon=0.2, sensitivity=3.0, uses=4)
+    scale = noise_source.enter_laplace(releases="a sum", epsilon=0.2, sensitivity=3.0, uses=4)
+    noise = noise_source.add_laplace(np.zeros(20_000, np.int64), scale, UNIT)
     assert stats.kstest(noise / 15.0, "laplace").pvalue > 1e-6
-    assert ledger.entries[0].scale == pytest.approx(15.0)
+    assert ledger.entries[0].scale == scale == pytest.approx(15.0)
     assert ledger.spent_epsilon() == pytest.approx(0.8)
 
 
-def test_exponential_choices_have_the_exact_probabilities():
+UTILITIES = np.array([0, 2, 5, -2])
+"""In halves."""
+
+
+def exponential_probabilities(scale):
+    weights = np.exp(UTILITIES / 2 / scale)
+    return weights / weights.sum()
+
+
+def flipped_probabilities(scale):
+    """Return P(candidate), going through all orders."""
+    passes = np.exp((UTILITIES - UTILITIES.max()) / 2 / scale)
+    found = np.zeros(UTILITIES.size)
+    for order in itertools.permutations(range(UTILITIES.size)):
+        reached = 1 / math.factorial(UTILITIES.size)
+        for i in order:
+            found[i] += reached * passes[i]
+            reached *= 1 - passes[i]
+    return found
+
+
+def choose(noise_source, scale, size):
+    return [noise_source.choose(UTILITIES, scale, 0.5) for _ in range(size)]
+
+
+def flip(noise_source, scale, size):
+    return noise_source.permute_and_flip(np.tile(UTILITIES, (size, 1)), scale, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "draws", "stated"),
+    [
+        ("exponential", choose, exponential_probabilities),
+        ("permute_and_flip", flip, flipped_probabilities),
+    ],
+)
+def test_choices_have_the_exact_probabilities_and_spend_their_epsilon(name, draws, stated):
     noise_source, ledger = source()
-    utilities = np.array([0.0, 1.0, 2.5, -1.0])
-    scale, noise = noise_source.exponential(
-        (50_000, 4), releases="a choice", epsilon=1.5, sensitivity=1.0
-    )
+    enter = getattr(noise_source, f"enter_{name}")
+    scale = enter(releases="a choice", epsilon=1.5, sensitivity=1.0, uses=2)
     assert scale == pytest.approx(2 / 1.5)
-    chosen = np.bincount((utilities / scale + noise).argmax(axis=1), minlength=4)
-    probabilities = np.exp(utilities / scale) / np.exp(utilities / scale).sum()
-    assert stats.chisquare(chosen, 50_000 * probabilities).pvalue > 1e-6
-    assert ledger.spent_epsilon() == pytest.approx(1.5)
-
-
-def test_inversion_gives_the_same_probabilities_from_one_draw_a_choice():
-    noise_source, ledger = source()
-    utilities = np.array([0.0, 1.0, 2.5, -1.0])
-    scale, noise = noise_source.exponential_by_inversion(
-        (50_000,), releases="a choice", epsilon=1.5, sensitivity=1.0, uses=2
-    )
-    running = np.cumsum(np.exp(utilities / scale))
-    chosen = np.bincount(np.searchsorted(running, noise * running[-1], side="right"), minlength=4)
-    probabilities = np.exp(utilities / scale) / running[-1]
-    assert stats.chisquare(chosen, 50_000 * probabilities).pvalue > 1e-6
-    assert ledger.entries[0].scale == pytest.approx(2 / 1.5)
+    chosen = np.bincount(draws(noise_source, scale, 20_000), minlength=4)
+    assert stats.chisquare(chosen, 20_000 * stated(scale)).pvalue > 1e-6
+    (entry,) = ledger.entries
+    assert entry.mechanism == name.replace("_", "-")
     assert ledger.spent_epsilon() == pytest.approx(3.0)
+    assert ledger.spent_epsilon(REPLACE_ONE) == pytest.approx(6.0)
 
 
-@pytest.mark.parametrize("kind", ["laplace", "exponential"])
+@pytest.mark.parametrize("probabilities", [exponential_probabilities, flipped_probabilities])
+def test_no_move_of_the_utilities_that_is_stated_makes_a_choice_likelier_than_e_to_epsilon(
+    probabilities, monkeypatch
+):
+    """Every candidate moves by at most 1, up or down, or by 0 or 2: half of that is stated."""
+    epsilon, before = 1.5, probabilities(2 / 1.5)
+    moves = [*itertools.product((-1, 0, 1), repeat=4), *itertools.product((0, 2), repeat=4)]
+    largest = 0.0
+    start = UTILITIES.copy()
+    for move in moves:
+        monkeypatch.setitem(globals(), "UTILITIES", start + 2 * np.array(move))
+        ratio = probabilities(2 / 1.5) / before
+        largest = max(largest, np.abs(np.log(ratio)).max())
+    assert 0.5 * epsilon < largest <= epsilon + 1e-12
+
+
+def test_an_answer_keeps_its_value_and_its_grid():
+    noise_source, _ = source()
+    exact = np.array([[5, -7], [2**40, 0]])
+    for unit in (2.0**-10, np.array([0.25, 2.0**-5])):
+        for add in (noise_source.add_gaussian, noise_source.add_laplace):
+            noisy = add(exact, 3.0, unit)
+            assert noisy.shape == exact.shape
+            assert np.abs(noisy - exact * unit).max() < 60
+            np.testing.assert_array_equal(noisy / unit, np.round(noisy / unit))
+
+
+def test_each_number_gets_noise_in_its_own_unit():
+    noise_source, _ = source()
+    units = np.array([1.0, 2.0**-30])
+    noise = noise_source.add_gaussian(np.zeros((20_000, 2), np.int64), 4.0, units)
+    # Rounding to whole ones adds a variance of 1/12; the finer grid adds none.
+    expected = np.sqrt(16 + np.array([1 / 12, 0.0]))
+    np.testing.assert_allclose(noise.std(axis=0), expected, rtol=0.03)
+    assert np.unique(noise[:, 0]).size < 50 < 19_000 < np.unique(noise[:, 1]).size
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, bool])
+def test_answers_that_are_not_whole_numbers_are_refused(dtype):
+    noise_source, _ = source()
+    exact = np.zeros((2, 2), dtype)
+    for draw_noise in (
+        noise_source.add_gaussian, noise_source.add_laplace, noise_source.permute_and_flip,
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match="round the rows' parts to a public unit"):
+            draw_noise(exact, 1.0)
+    with pytest.raises(TypeError, match="round the rows' parts to a public unit"):
+        noise_source.choose(exact[0], 1.0)
+
+
+def test_a_scale_in_units_is_never_rounded_down():
+    for scale, unit in ((0.1, 0.3), (1 / 3, 1 / 7), (5e-324, 1.0), (1.5, 2.0**-20)):
+        assert Fraction(in_units(scale, unit)) >= Fraction(scale) / Fraction(unit)
+        assert in_units(scale, unit) <= max(scale / unit * (1 + 2.0**-49), 2.0**-10)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "exponential", "permute_and_flip"])
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0, 1), (-1, 1), (1, 0), (np.inf, 1)])
 def test_pure_mechanisms_refuse_a_budget_or_sensitivity_of_nothing(kind, epsilon, sensitivity):
     noise_source, _ = source()
     with pytest.raises(ValueError, match="positive, finite"):
-        getattr(noise_source, kind)((1,), releases="x", epsilon=epsilon, sensitivity=sensitivity)
+        getattr(noise_source, f"enter_{kind}")(
+            releases="x", epsilon=epsilon, sensitivity=sensitivity
+        )
 
 
 def test_wishart_draws_are_cited_and_claim_what_their_source_claims():

@@ -27,6 +27,10 @@ FITS_FILE = "tests/privacy/curators.py"
 SPENT = "._spent"
 """Of `GaussianUses`: the sum of the shares that were asked for, which are made of releases."""
 
+STREAM = ".sampler.state"
+"""Of `NoiseSource`: where the stream of secret bits stands. How many bits a choice takes depends on
+the utilities. The state has to stay secret in any case: it tells all noise."""
+
 
 class Watch:
     """Looks at every curator that is made while it listens."""
@@ -77,7 +81,10 @@ def open_to_all(fit: Fit) -> set[str]:
     for one, two in _pairs(before, fewer):
         found |= _different(_shapes(one), _shapes(two))
     listed = tuple(f"[{attribute!r}]" for attribute in fit.listed)
-    return {path for path in found if not (path.startswith(listed) or path.endswith(SPENT))}
+    return {path for path in found if not (path.startswith(listed) or path.endswith(_SECRET))}
+
+
+_SECRET = (SPENT, STREAM)
 
 
 def _pairs(one: list[Contents], two: list[Contents]) -> list[tuple[Contents, Contents]]:

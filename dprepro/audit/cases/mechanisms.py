@@ -17,6 +17,9 @@ from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
 
 # Other than 1, so that a sensitivity left out shows.
 _SENSITIVITY = 3.0
+_UNIT = 2.0**-30
+_WHOLE = int(_SENSITIVITY / _UNIT)
+"""The sensitivity in units: answers are whole numbers of these."""
 _CANDIDATES = 10
 _CANARIES = 10_000
 _TRIALS = 100_000
@@ -27,8 +30,8 @@ def gaussian(epsilon: float, delta: float) -> Case:
 
     def fit(present: bool, seed: int | None) -> Any:
         ledger = Ledger(epsilon, delta, ZERO_OUT)
-        noise = _gaussian_noise(1, ledger, seed)
-        return SimpleNamespace(ledger_=ledger, released=_SENSITIVITY * present + noise)
+        released = _with_gaussian_noise(np.array([_WHOLE * present]), ledger, seed)
+        return SimpleNamespace(ledger_=ledger, released=released)
 
     return _case("gaussian", "a sum, and one more by its sensitivity", fit)
 
@@ -38,10 +41,10 @@ def laplace(epsilon: float, delta: float) -> Case:
 
     def fit(present: bool, seed: int | None) -> Any:
         ledger = Ledger(epsilon, 0.0, ZERO_OUT)
-        noise = NoiseSource(ledger, seed).laplace(
-            (1,), releases="a sum", epsilon=epsilon, sensitivity=_SENSITIVITY
-        )
-        return SimpleNamespace(ledger_=ledger, released=_SENSITIVITY * present + noise)
+        source = NoiseSource(ledger, seed)
+        scale = source.enter_laplace(releases="a sum", epsilon=epsilon, sensitivity=_SENSITIVITY)
+        released = source.add_laplace(np.array([_WHOLE * present]), scale, _UNIT)
+        return SimpleNamespace(ledger_=ledger, released=released)
 
     return _case("laplace", "a sum, and one more by its sensitivity", fit)
 
@@ -51,16 +54,38 @@ def exponential(epsilon: float, delta: float) -> Case:
 
     def fit(present: bool, seed: int | None) -> Any:
         ledger = Ledger(epsilon, 0.0, ZERO_OUT)
-        scale, noise = NoiseSource(ledger, seed).exponential(
-            (_CANDIDATES,), releases="a choice", epsilon=epsilon, sensitivity=_SENSITIVITY
+        source = NoiseSource(ledger, seed)
+        scale = source.enter_exponential(
+            releases="a choice", epsilon=epsilon, sensitivity=_SENSITIVITY
         )
-        first = np.arange(_CANDIDATES) == 0
-        utility = _SENSITIVITY * (first if present else ~first)
-        chosen = np.argmax(utility / scale + noise)
+        chosen = source.choose(_utilities(present), scale, _UNIT)
         return SimpleNamespace(ledger_=ledger, released=np.array([float(chosen == 0)]))
 
-    words = f"{_CANDIDATES} candidates: the first is better than the others, or worse"
-    return _case("exponential", words, fit)
+    return _case("exponential", _FIRST, fit)
+
+
+def permute_and_flip(epsilon: float, delta: float) -> Case:
+    """Return a choice whose first candidate gains what the canary takes from all the others."""
+
+    def fit(present: bool, seed: int | None) -> Any:
+        ledger = Ledger(epsilon, 0.0, ZERO_OUT)
+        source = NoiseSource(ledger, seed)
+        scale = source.enter_permute_and_flip(
+            releases="a choice", epsilon=epsilon, sensitivity=_SENSITIVITY
+        )
+        chosen = source.permute_and_flip(_utilities(present)[None], scale, _UNIT)
+        return SimpleNamespace(ledger_=ledger, released=(chosen == 0).astype(np.float64))
+
+    return _case("permute-and-flip", _FIRST, fit)
+
+
+_FIRST = f"{_CANDIDATES} candidates: the first is better than the others, or worse"
+
+
+def _utilities(present: bool) -> np.ndarray:
+    """Return the utilities of all candidates in units, int64: each moves by the sensitivity."""
+    first = np.arange(_CANDIDATES) == 0
+    return _WHOLE * (first if present else ~first)
 
 
 def gaussian_in_one_run(epsilon: float, delta: float) -> OneRunCase:
@@ -68,24 +93,25 @@ def gaussian_in_one_run(epsilon: float, delta: float) -> OneRunCase:
 
     def run(coins: np.ndarray, seed: int | None) -> tuple[np.ndarray, Ledger]:
         ledger = Ledger(epsilon, delta, ZERO_OUT)
-        noise = _gaussian_noise(coins.size, ledger, seed)
-        return _SENSITIVITY * (coins - 0.5) + noise, ledger
+        halves = np.where(coins, _WHOLE // 2, -(_WHOLE // 2))  # so that 0 is the middle
+        return _with_gaussian_noise(halves, ledger, seed), ledger
 
     return OneRunCase(
         "gaussian", None, f"{_CANARIES} sums, each moved by a canary or not", _CANARIES, run
     )
 
 
-def _gaussian_noise(size: int, ledger: Ledger, seed: int | None) -> np.ndarray:
-    """Draw the noise of disjoint sums, which one canary can move by the sensitivity in all."""
-    return NoiseSource(ledger, seed).gaussian(
-        (size,),
+def _with_gaussian_noise(exact: np.ndarray, ledger: Ledger, seed: int | None) -> np.ndarray:
+    """Release disjoint sums, int64 in units; one canary can move the sensitivity in all."""
+    source = NoiseSource(ledger, seed)
+    scale = source.enter_gaussian(
         releases="a sum",
         noise_multiplier=1 / mu_of(ledger.epsilon, ledger.delta),
         sensitivity=Sensitivity(_SENSITIVITY, math.sqrt(2) * _SENSITIVITY),
         uses=1,
         budget=ledger.budget,
     )
+    return source.add_gaussian(exact, scale, _UNIT)
 
 
 def _case(name: str, neighbours: str, fit: Callable[[bool, int | None], Any]) -> Case:
@@ -93,6 +119,11 @@ def _case(name: str, neighbours: str, fit: Callable[[bool, int | None], Any]) ->
 
 
 MECHANISMS = MappingProxyType(
-    {"gaussian": gaussian, "laplace": laplace, "exponential": exponential}
+    {
+        "gaussian": gaussian,
+        "laplace": laplace,
+        "exponential": exponential,
+        "permute-and-flip": permute_and_flip,
+    }
 )
 ONE_RUN_MECHANISMS = MappingProxyType({"gaussian": gaussian_in_one_run})

@@ -1,4 +1,9 @@
-"""The curator of DP-Bag: rows, labels and teachers stay here; noisy counts of votes come out."""
+"""The curator of DP-Bag: rows, labels and teachers stay here; noisy counts of votes come out.
+
+Teachers learn and predict in floating point, but a teacher's answer is a vote, 0 or 1: however it
+rounds, a row moves the votes of its own teachers only, and each of them by at most one. On another
+processor a solver may stop elsewhere and a vote may differ.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ import numpy as np
 from dprepro.baselines.dp_bag.learner import encode, learn
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
+from dprepro.exact import ExactSampler
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
@@ -56,8 +62,8 @@ class ExactVotes:
     def __init__(self, X: np.ndarray, codes: np.ndarray) -> None:
         self.X, self.codes = X, codes
 
-    def counts(self, query: Votes, asked: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Return the votes for both classes over the divisor, float64 (rows asked, 2).
+    def counts(self, query: Votes, asked: np.ndarray, sampler: ExactSampler) -> np.ndarray:
+        """Return the votes for both classes, int64 (rows asked, 2).
 
         Raises
         ------
@@ -66,16 +72,13 @@ class ExactVotes:
         """
         if len(self.X) < query.teachers:
             raise ValueError(f"too few rows for {query.teachers} teachers; take fewer teachers")
-        votes = np.zeros(len(asked))
+        votes = np.zeros(len(asked), np.int64)
         for _ in range(query.partitions):
             # Which part a row is in must not depend on the rows, only on their number.
-            order = generator.permutation(len(self.X))
+            order = sampler.permutation(len(self.X))
             for part in np.array_split(order, query.teachers):
                 votes += learn(self.X[part], self.codes[part]).predict(asked)
-        for_one = votes / query.divisor
-        return np.column_stack(
-            [query.partitions * query.teachers / query.divisor - for_one, for_one]
-        )
+        return np.column_stack([query.partitions * query.teachers - votes, votes])
 
 
 class BagCurator(Curator):
@@ -114,7 +117,7 @@ class BagCurator(Curator):
     def divide(self, aside: int) -> None:
         """Draw which rows, `aside` of them, teach nobody."""
         rows = self._rows.open()
-        order = self._source.generator.permutation(self.number_of_rows)
+        order = self._source.sampler.permutation(self.number_of_rows)
         student, taught = np.split(order, [aside])
         self._student = Private(rows.frame.iloc[student])
         X = encode(rows.frame.iloc[taught], self._domain)
@@ -131,6 +134,8 @@ class BagCurator(Curator):
     def votes(self, query: Votes, asked: np.ndarray) -> Release:
         """Return the noisy votes for both classes on rows (n, columns), float64 (n, 2).
 
+        They are over the query's divisor, and whole numbers of 1 / divisor.
+
         Raises
         ------
         BudgetError
@@ -138,8 +143,9 @@ class BagCurator(Curator):
         ValueError
             If there are more teachers than rows.
         """
-        counts = self._exact.open().counts(query, asked, self._source.generator)
-        answers = [self._uses.answer(k, exact, query) for k, exact in enumerate(counts)]
+        counts = self._exact.open().counts(query, asked, self._source.sampler)
+        unit = 1 / query.divisor
+        answers = [self._uses.answer(k, exact, query, unit) for k, exact in enumerate(counts)]
         value = np.array([answer.value for answer in answers])
         return self._announce(query, Release(value, answers[0].scale))
 

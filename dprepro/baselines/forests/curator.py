@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -15,49 +14,62 @@ from diffprivlib.utils import DiffprivlibCompatibilityWarning
 from sklearn.tree._tree import Tree
 
 from dprepro.baselines.curator import LibraryCurator
-from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import LedgerEntry
+from dprepro.privacy.private import Private
 from dprepro.privacy.release import Query, Release, SensitivityError
 from dprepro.privacy.sensitivity import Adjacency
+from dprepro.privacy.uses import PermuteAndFlipUses
 
 
-class SecretCoins(secrets.SystemRandom):
-    """The operating system's entropy, under the names that the library asks for."""
+class UnlabelledTree(DecisionTreeClassifier):
+    """The library's tree, which counts labels instead of choosing one for each leaf.
 
-    def randint(self, a: int, b: int | None = None) -> int:
-        """Return an integer below `a`, as NumPy's generators do; of [a, b] with `b`."""
-        return self.randrange(a) if b is None else super().randint(a, b)
-
-
-class SecretTree(DecisionTreeClassifier):
-    """The library's tree, whose labels do not come from the generator of its thresholds.
-
-    The library draws both from one generator, whose seed a forest leaves in the tree: whoever
-    holds the model could draw the coins again.
+    The library chooses with floating-point coins, from the generator of the thresholds, whose seed
+    a forest leaves in the tree: whoever holds the model could draw the coins again. Here a curator
+    chooses by the counts, see `ForestCurator`.
     """
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, *_args: Any, **_kwargs: Any) -> SecretTree:
-        """Fit to rows that the forest has checked and clipped: the library calls this."""
+    def _fit(self, X: np.ndarray, y: np.ndarray, *_args: Any, **_kwargs: Any) -> UnlabelledTree:
+        """Sort rows that the forest has checked and clipped into leaves: the library calls this."""
         self.n_outputs_, self.n_features_in_ = 1, X.shape[1]
         self.classes_ = np.ravel(self.classes)
         self.n_classes_ = len(self.classes_)
-        state = np.random.RandomState(self.random_state)
-        growing = _FittingTree(
-            self.max_depth, X.shape[1], self.classes_, self.epsilon, self.bounds, state
+        thresholds = np.random.RandomState(self.random_state)
+        self._growing = _FittingTree(
+            self.max_depth, X.shape[1], self.classes_, self.epsilon, self.bounds, thresholds
         ).build()
-        if self.random_state is None:
-            growing.random_state = SecretCoins()
-        growing.fit(X, y)
-        self.tree_ = Tree(X.shape[1], np.array([self.n_classes_]), 1)
-        self.tree_.__setstate__(growing.__getstate__())
+        codes = np.ravel(y).astype(np.int64)
+        known = codes < self.n_classes_
+        cells = self._growing.apply(X)[known] * self.n_classes_ + codes[known]
+        counts = np.bincount(cells, minlength=self._growing.node_count * self.n_classes_)
+        self._counts = Private(counts.reshape(-1, self.n_classes_)[self._leaves()])
         return self
+
+    def give_counts(self) -> Private[np.ndarray]:
+        """Return the labels in each leaf, int64 (leaves, classes), and keep nothing of them."""
+        counts = self._counts
+        del self._counts
+        return counts
+
+    def label(self, labels: np.ndarray) -> None:
+        """Complete the tree with the label of each leaf, int64 (leaves,)."""
+        values = np.zeros((self._growing.node_count, 1, self.n_classes_))
+        values[self._leaves(), 0, labels] = 1
+        self._growing.values_ = values
+        self.tree_ = Tree(self.n_features_in_, np.array([self.n_classes_]), 1)
+        self.tree_.__setstate__(self._growing.__getstate__())
+        del self._growing
+
+    def _leaves(self) -> list[int]:
+        return [node.node_id for node in self._growing.nodes if node.left_child == -1]
 
 
 @dataclass(frozen=True)
 class LeafLabels(Query):
     """The label of each leaf of each tree, by permute-and-flip.
 
-    What is enforced and charged is how far a row moves the counts of labels in all leaves together.
+    What is enforced and charged is half of how far a row moves the counts of labels, in all leaves
+    together. A choice looks at differences of counts only: in a leaf, half of the largest
+    difference between the moves of two counts is at most half of what all move.
 
     Attributes
     ----------
@@ -69,12 +81,12 @@ class LeafLabels(Query):
 
     @property
     def enforced(self) -> float:
-        """Each row belongs to one tree, by its position, and there to one leaf: 1 under zero-out.
+        """Each row belongs to one tree, by its position, and there to one leaf: 1/2 under zero-out.
 
-        2 under replace-one: a row can leave one leaf and enter another. Infinity where a row more
+        1 under replace-one: a row can leave one leaf and enter another. Infinity where a row more
         or less makes others change trees.
         """
-        moves = {Adjacency.ZERO_OUT: 1.0, Adjacency.REPLACE_ONE: 2.0}
+        moves = {Adjacency.ZERO_OUT: 0.5, Adjacency.REPLACE_ONE: 1.0}
         return moves.get(Adjacency(self.adjacency), math.inf)
 
 
@@ -82,31 +94,36 @@ class ForestCurator(LibraryCurator):
     """Answers once for the trees of a forest; the parameters are those of `LibraryCurator`."""
 
     def grow(self, forest: RandomForestClassifier, query: LeafLabels) -> Release:
-        """Let the library fit `forest`, and return the labels of all leaves, float64 (leaves,).
+        """Let the library grow `forest`, and return the labels of all leaves, int64 (leaves,).
+
+        A leaf without rows gets any label with equal probability, as in the library.
 
         Raises
         ------
         BudgetError
             If it was done before, or the forest's epsilon is more than the ledger states.
         SensitivityError
-            If the query is for another relation than the ledger, or charges other than 1, for which
-            the library chooses; if bounds or labels are not public, so that the library would read
-            them.
+            If the query is for another relation than the ledger; if bounds or labels are not
+            public, so that the library would read them.
         """
         self._check(forest, query)
         with self._handing_over(), warnings.catch_warnings():
-            self._enter(forest.epsilon, query)
+            uses = self._enter(forest, query)
             warnings.simplefilter("ignore", DiffprivlibCompatibilityWarning)
             rows = self._rows.open()
             RandomForestClassifier.fit(forest, rows.features, rows.targets)
-        labels = np.concatenate([_leaf_labels(tree.tree_) for tree in forest.estimators_])
-        return self._announce(query, Release(labels, 0.0))
+        counts = [tree.give_counts().open() for tree in forest.estimators_]
+        release = uses.choose(0, np.concatenate(counts), query)
+        parts = np.split(release.value, np.cumsum([len(part) for part in counts])[:-1])
+        for tree, labels in zip(forest.estimators_, parts, strict=True):
+            tree.label(labels)
+        return self._announce(query, release)
 
     def _check(self, forest: RandomForestClassifier, query: LeafLabels) -> None:
-        if query.adjacency != self._source.ledger.adjacency or query.charged != 1.0:
+        if query.adjacency != self._source.ledger.adjacency:
             raise SensitivityError(
-                f"the query charges {query.charged!r} under {query.adjacency!r}, but the library "
-                f"chooses labels for 1.0, and the ledger is for {self._source.ledger.adjacency!r}"
+                f"the query is for {query.adjacency!r} neighbours, but the ledger is for "
+                f"{self._source.ledger.adjacency!r}: ask for the ledger's"
             )
         if forest.bounds is None or forest.classes is None:
             raise SensitivityError(
@@ -114,20 +131,14 @@ class ForestCurator(LibraryCurator):
                 "both from the public domain"
             )
 
-    def _enter(self, epsilon: float, query: LeafLabels) -> None:
-        entry = LedgerEntry(
-            mechanism="cited",
-            releases="label of each leaf: permute-and-flip by its counts (diffprivlib)",
+    def _enter(self, forest: RandomForestClassifier, query: LeafLabels) -> PermuteAndFlipUses:
+        """Enter the choice of all labels: a row takes part in one leaf's, so they count once."""
+        uses = PermuteAndFlipUses(
+            self._source,
+            (1, forest.n_estimators * 2**forest.max_depth, len(forest.classes)),
+            releases="label of each leaf, by its counts",
+            epsilon=forest.epsilon,
             sensitivity=query.charged,
-            norm="max",
-            scale=0.0,
-            uses=1,
-            budget=PrivacyBudget(epsilon, 0.0),
         )
-        self._source.ledger.add(entry)
         self._require_budget()
-
-
-def _leaf_labels(tree: Any) -> np.ndarray:
-    leaves = tree.children_left == -1
-    return np.argmax(tree.value[leaves, 0, :], axis=1).astype(np.float64)
+        return uses

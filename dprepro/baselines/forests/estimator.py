@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from diffprivlib.models import RandomForestClassifier as DiffprivlibForest
 
-from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, SecretTree
+from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, UnlabelledTree
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
 from dprepro.estimators.inputs import Arrays
@@ -17,7 +17,7 @@ from dprepro.privacy.sensitivity import ZERO_OUT
 
 
 class DPRandomForest(DiffprivlibForest):
-    """diffprivlib's random forest with a ledger, and with coins that nobody can toss again.
+    """diffprivlib's random forest with exact choices of its labels, and with a ledger.
 
     Splits are drawn at random within the bounds, without a look at the rows. Each row belongs to
     one tree, by its position, and there to one leaf, whose label permute-and-flip chooses by the
@@ -25,14 +25,14 @@ class DPRandomForest(DiffprivlibForest):
     replace-one a row can leave one leaf and enter another, which doubles it. Where the number of
     rows is private (add/remove-one) rows change trees, and nothing is claimed.
 
-    Without a seed labels are drawn from the operating system and thresholds from another
-    generator; no seed is kept. The library itself keeps one in each tree, which gives thresholds
-    and labels away.
+    The library chooses by floating-point probabilities, from a generator whose seed each tree
+    keeps, which gives thresholds and labels away. Here labels are drawn exactly, and thresholds,
+    which are public, by another generator; without `random_state` no seed is kept.
 
     Attributes
     ----------
     ledger_ : Ledger
-        One cited mechanism, and what epsilon does not cover.
+        One permute-and-flip choice, and what epsilon does not cover.
     """
 
     ledger_: Ledger
@@ -49,10 +49,10 @@ class DPRandomForest(DiffprivlibForest):
         super().__init__(
             n_estimators, epsilon=epsilon, max_depth=max_depth, random_state=random_state
         )
-        self.estimator = SecretTree()
+        self.estimator = UnlabelledTree()
         self.domain = domain
 
-    def _make_estimator(self, append: bool = True, random_state: Any = None) -> SecretTree:
+    def _make_estimator(self, append: bool = True, random_state: Any = None) -> UnlabelledTree:
         # Given a generator, it would give the tree a seed to keep.
         return super()._make_estimator(
             append, random_state if self.random_state is not None else None
@@ -78,6 +78,6 @@ class DPRandomForest(DiffprivlibForest):
             assumed_public=["number and order of rows", "labels", "bounds and categories"],
         )
         curator = ForestCurator(Private(Arrays(X, y)), ledger, self.random_state)
-        curator.grow(self, LeafLabels(1.0, 1.0, ledger.adjacency))
+        curator.grow(self, LeafLabels(0.5, 1.0, ledger.adjacency))
         self.ledger_ = ledger
         return self

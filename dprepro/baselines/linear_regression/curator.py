@@ -1,26 +1,24 @@
-"""The curator of linear regression: the rows stay here, diffprivlib's noisy products come out."""
+"""The curator of linear regression: the rows stay here, noisy sums of products come out."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from diffprivlib.models.linear_regression import _construct_regression_obj
-from sklearn.utils import check_random_state
 
-from dprepro.baselines.curator import LibraryCurator
+from dprepro.baselines.linear_regression.products import Grid, Moments, symmetric
 from dprepro.baselines.linear_regression.scaling import scaled
 from dprepro.estimators.inputs import Arrays
-from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Query, Release
+from dprepro.privacy.release import Curator, Query, Release
+from dprepro.privacy.uses import NumberedUses
 
 
 @dataclass(frozen=True)
 class Products(Query):
-    """X'X and X'y of columns and a target that are clipped to [-bound, bound].
+    """X'X, X'y and y'y of columns and a target that are clipped to [-bound, bound].
 
     What is enforced and charged is the largest product of two values, which is the unit in which
     the ledger states the sensitivities: 1 of a square, and 2 of another product, whose sign can
@@ -36,7 +34,7 @@ class Products(Query):
 
     @property
     def enforced(self) -> float:
-        """bound^2."""
+        """bound^2: values are rounded towards zero after they are clipped."""
         return self.bound**2
 
 
@@ -48,22 +46,49 @@ class NoisyProducts(Release):
     ----------
     of_target : float64 (columns,)
         The noisy X'y.
+    target_square : float
+        The noisy y'y.
     """
 
     of_target: np.ndarray
+    target_square: float
 
 
-class LinearCurator(LibraryCurator):
+class Share(NamedTuple):
+    """Releases of one kind: what they are, the L1 sensitivity and epsilon of each, how many."""
+
+    releases: str
+    sensitivity: float
+    epsilon: float
+    count: int
+
+
+def shares(columns: int, epsilon: float) -> list[Share]:
+    """Return the releases about so many columns, in the order of `Moments`: equal shares.
+
+    They are those of diffprivlib: epsilon over the number of all products, 1 + k + k (k + 1) / 2.
+    """
+    kinds = (
+        ("sum of squares of the target", 1.0, 1),
+        ("products of columns and target", 2.0, columns),
+        ("sums of squares of the columns", 1.0, columns),
+        ("products of two columns", 2.0, columns * (columns - 1) // 2),
+    )
+    each = epsilon / sum(count for *_, count in kinds)
+    return [Share(releases, moves, each, count) for releases, moves, count in kinds]
+
+
+class LinearCurator(Curator):
     """Answers once for the products of all columns and the target.
 
     Parameters
     ----------
     rows
-        As `read_training_arrays` returns them.
+        As `read_training_arrays` returns them. Their number is public.
     bounds
         Public bounds of the target. Those of every column are -1 and 1.
     ledger, seed
-        See `LibraryCurator`.
+        See `Curator`.
 
     Raises
     ------
@@ -78,51 +103,49 @@ class LinearCurator(LibraryCurator):
         ledger: Ledger,
         seed: int | None,
     ) -> None:
-        super().__init__(rows, ledger, seed)
-        self._bounds, self._seed = bounds, seed
-        self._epsilon = ledger.epsilon
-        entries = library_entries(rows.open().features.shape[1], ledger.epsilon)
-        for entry in entries:
-            ledger.add(entry)
-        self._scale = max(entry.scale for entry in entries)
+        super().__init__(ledger, seed)
+        self._rows, self._bounds = rows, bounds
+        columns = rows.open().features.shape[1]
+        self._scales = [self._enter(share) for share in shares(columns, ledger.epsilon)]
+        self._uses = NumberedUses((1,))
         self._require_budget()
 
+    def _enter(self, share: Share) -> float:
+        """Enter the noise of one kind of release, if there are any, and return its scale."""
+        if not share.count:
+            return 0.0
+        return self._source.enter_laplace(
+            releases=share.releases,
+            epsilon=share.epsilon,
+            sensitivity=share.sensitivity,
+            uses=share.count,
+        )
+
     def products(self, query: Products) -> NoisyProducts:
-        """Return the library's noisy products; `scale` is that of the noisiest.
+        """Return the noisy products; `scale` is that of the noisiest.
+
+        Noisy squares are folded at zero, as in diffprivlib: their sign is noise.
 
         Raises
         ------
         BudgetError
             If they were answered before.
         """
+        self._uses.take((0,))
+        scales = [query.charged * scale for scale in self._scales]
         rows = self._rows.open()
+        grid = Grid.of(len(rows.targets), max(scales))
         X, y = scaled(rows.features, rows.targets, self._bounds, query.bound)
-        bound = np.full(X.shape[1], math.sqrt(query.charged))
-        with self._handing_over():
-            # Its estimator would go on to descend without end; only the release is wanted.
-            _, (_, products, gram) = _construct_regression_obj(
-                X, y, bounds_X=(-bound, bound), bounds_y=(-bound[:1], bound[:1]),
-                epsilon=self._epsilon, alpha=0, random_state=check_random_state(self._seed),
-            )  # fmt: skip
-        release = NoisyProducts(gram, query.charged * self._scale, products[:, 0])
+        exact = Moments.of(grid.whole(X), grid.whole(y))
+        target_square, of_target, squares, pairs = (
+            self._source.add_laplace(sums, scale, grid.unit)
+            for sums, scale in zip(exact, scales, strict=True)
+        )
+        release = NoisyProducts(
+            value=symmetric(np.abs(squares), pairs),
+            scale=max(scales),
+            of_target=of_target,
+            target_square=float(np.abs(target_square[0])),
+        )
         self._announce(query, release)
         return release
-
-
-def library_entries(columns: int, epsilon: float) -> list[LedgerEntry]:
-    """Return the library's releases about so many columns: equal shares of epsilon."""
-    moments = (
-        ("sum of squares of the target", 1.0, 1),
-        ("products of columns and target", 2.0, columns),
-        ("sums of squares of the columns", 1.0, columns),
-        ("products of two columns", 2.0, columns * (columns - 1) // 2),
-    )
-    share = epsilon / sum(count for *_, count in moments)
-    return [
-        LedgerEntry(
-            "laplace", releases, sensitivity, "L1", sensitivity / share, count,
-            PrivacyBudget(share * count, 0.0),
-        )
-        for releases, sensitivity, count in moments
-        if count
-    ]  # fmt: skip

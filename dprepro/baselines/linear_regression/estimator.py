@@ -62,12 +62,16 @@ class PlainBoundedLinearRegression(_BoundedLinearRegression):
 
 
 class DPLinearRegression(_BoundedLinearRegression):
-    """The functional mechanism (Zhang et al. 2012) with diffprivlib's noise and a ledger.
+    """The functional mechanism (Zhang et al. 2012), as diffprivlib has it, with exact noise.
 
-    The library adds Laplace noise to y'y, to X'y and to each entry of X'X. Its sensitivity of the
-    diagonal looks at the lower bound only, and its centring spends more than its share; bounds
-    of -1 and 1 throughout and ``fit_intercept=False`` avoid both, and the noise is exactly what
-    replace-one needs. The constant is a column like any other: its products are noised too.
+    Laplace noise is added to y'y, to X'y and to each entry of X'X, with the sensitivities and the
+    shares of epsilon that the library has for bounds of -1 and 1 throughout and
+    ``fit_intercept=False``. It is what replace-one needs. (The library's own sensitivity of the
+    diagonal looks at the lower bound only, and its centring spends more than its share; these
+    settings avoid both.) The constant is a column like any other: its products are noised too.
+
+    The library draws noise in floating point, on floating-point sums. Here values are rounded
+    towards zero to a public grid, sums are whole numbers, and so is the noise; see `Grid`.
 
     The noisy X'X is seldom positive definite, and the library then descends without end. Here the
     release is solved as section 6 of the paper says: regularise by four standard deviations of the
@@ -89,7 +93,7 @@ class DPLinearRegression(_BoundedLinearRegression):
     products_, gram_ : ndarray of shape (columns,), (columns, columns)
         The noisy X'y and X'X: all that the coefficients are made of.
     ledger_ : Ledger
-        The library's releases. Its noisy y'y is charged, and dropped.
+        The releases. The noisy y'y is charged, and not used.
     """
 
     products_: np.ndarray
@@ -131,8 +135,10 @@ class DPLinearRegression(_BoundedLinearRegression):
             delta=0.0,
             adjacency=REPLACE_ONE,
             unpaid=list(self.domain.observed),
-            assumed_public=["bounds of every column and of the target", "categories"],
-        )
+            assumed_public=[
+                "number of rows", "bounds of every column and of the target", "categories",
+            ],
+        )  # fmt: skip
 
 
 def trim_and_solve(gram: np.ndarray, products: np.ndarray, scale: float) -> np.ndarray:

@@ -23,6 +23,11 @@ LONG_ROWS = (
     "row norm bound above 1 (an intercept counts): the library's noise uses the bound "
     "where its square is needed"
 )
+FLOATING_POINT = (
+    "coefficients: the noise is part of what an optimiser of diffprivlib minimises, in float64"
+)
+"""Why they cannot be whole numbers, in the words of the ledger."""
+
 STOPPED = "optimiser stopped before the optimum, which the proof needs"
 
 
@@ -127,6 +132,7 @@ class LogisticCurator(LibraryCurator):
                 f"{ledger.epsilon!r}: state what the library spends"
             )
         ledger.add(entry)
+        ledger.note_floating_point(FLOATING_POINT)
         if query.data_norm is None:
             self._read_exactly(LARGEST_NORM)
         else:

@@ -1,6 +1,7 @@
 """The curator of the toy DP-EBM: codes and residuals stay here; mean residuals come out noisy.
 
 Three things leave it without noise, as published: the ledger lists them as not covered by epsilon.
+Residuals and means are whole numbers of `UNIT`, so sums are exact, and so is the noise.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import Curator, Instruction, Query, Release
 from dprepro.privacy.sensitivity import Sensitivity
-from dprepro.privacy.uses import DrawnGaussianUses
+from dprepro.privacy.uses import NumberedGaussianUses
+
+UNIT = 2.0**-24
+"""Of residuals, means and steps, in the target's unit."""
+
+_LARGEST_SUM = 2**62
 
 QUANTILES = "quantiles of the numeric features, which are the bin edges"
 CATEGORIES = "categories that occur"
@@ -56,7 +62,13 @@ class MeanResiduals(Query):
 
 @dataclass(frozen=True, eq=False)
 class Step(Instruction):
-    """Subtract a change of a feature's function, float64 (bins,), from the residuals."""
+    """Subtract a change of a feature's function from the residuals.
+
+    Attributes
+    ----------
+    change : float64 (bins,)
+        Whole numbers of `UNIT`.
+    """
 
     feature: int
     change: np.ndarray
@@ -64,6 +76,8 @@ class Step(Instruction):
 
 class ExactMeans:
     """Codes and residuals of the rows, and the mean residuals without noise.
+
+    Residuals are cut off where their sum could leave int64: at 2^38 over the number of rows.
 
     Attributes
     ----------
@@ -92,19 +106,26 @@ class ExactMeans:
             np.bincount(codes, minlength=bins.count)
             for codes, bins in zip(self._codes, self.bins, strict=True)
         ]
-        self._residuals = rows.targets.astype(np.float64)
+        self._orders = [np.argsort(codes, kind="stable") for codes in self._codes]
+        self._largest = _LARGEST_SUM // max(len(frame), 1)
+        cut = np.clip(rows.targets.astype(np.float64) / UNIT, -_LARGEST_SUM, _LARGEST_SUM)
+        self._residuals = np.clip(cut.astype(np.int64), -self._largest, self._largest)
 
     def means(self, feature: int) -> np.ndarray:
-        """Return the mean residual of each bin of a feature, float64 (bins,)."""
+        """Return the mean residual of each bin of a feature, rounded down, int64 (bins,)."""
         counts = self.counts[feature]
-        sums = np.bincount(
-            self._codes[feature], weights=self._residuals, minlength=len(counts)
-        )  # fmt: skip
-        return sums / np.maximum(counts, 1)
+        filled = counts > 0
+        starts = (np.cumsum(counts) - counts)[filled]
+        means = np.zeros(len(counts), np.int64)
+        sums = np.add.reduceat(self._residuals[self._orders[feature]], starts)
+        means[filled] = sums // counts[filled]
+        return means
 
     def subtract(self, step: Step) -> None:
         """Subtract a change from the residuals of the rows in each bin."""
-        self._residuals -= step.change[self._codes[step.feature]]
+        change = np.rint(step.change / UNIT).astype(np.int64)
+        left = self._residuals - change[self._codes[step.feature]]
+        self._residuals = np.clip(left, -self._largest, self._largest)
 
 
 class ToyCurator(Curator):
@@ -141,9 +162,9 @@ class ToyCurator(Curator):
         ]
         self._require_budget(OVERSPENT)
 
-    def _enter(self, ledger: Ledger, name: str, n_epochs: int, n_bins: int) -> DrawnGaussianUses:
-        """Draw the noise of a feature, by the formula of the slides."""
-        return DrawnGaussianUses(
+    def _enter(self, ledger: Ledger, name: str, n_epochs: int, n_bins: int) -> NumberedGaussianUses:
+        """Enter the noise of a feature, by the formula of the slides."""
+        return NumberedGaussianUses(
             self._source,
             (n_epochs, n_bins),
             releases=f"mean residual in each bin of {name}, every epoch",
@@ -167,6 +188,8 @@ class ToyCurator(Curator):
     def mean_residuals(self, query: MeanResiduals) -> Release:
         """Return the noisy mean residual of each bin of a feature, float64 (bins,).
 
+        It is a whole number of `UNIT`.
+
         Raises
         ------
         BudgetError
@@ -176,7 +199,7 @@ class ToyCurator(Curator):
         """
         self._read_exactly(COUNTS)  # the sums are divided by them, however few they are
         exact = self._exact.open().means(query.feature)
-        release = self._uses[query.feature].answer(query.epoch, exact, query)
+        release = self._uses[query.feature].answer(query.epoch, exact, query, UNIT)
         return self._announce(query, release)
 
     def _follow(self, instruction: Any) -> None:

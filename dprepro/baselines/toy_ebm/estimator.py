@@ -15,6 +15,7 @@ from dprepro.baselines.toy_ebm.bins import ToyBins
 from dprepro.baselines.toy_ebm.curator import (
     GAPS,
     UNBOUNDED,
+    UNIT,
     UNPAID,
     MeanResiduals,
     Step,
@@ -66,7 +67,8 @@ class _ToyDPEBM(BaseEstimator):
         for epoch in range(self.n_epochs):
             for k, shape in enumerate(self.shapes_):
                 release = curator.mean_residuals(MeanResiduals(1.0, 1.0, k, epoch, gap=UNBOUNDED))
-                change = np.where(occupied[k], self.learning_rate * release.value, 0.0)
+                step = np.rint(self.learning_rate * release.value / UNIT) * UNIT
+                change = np.where(occupied[k], step, 0.0)
                 shape += change
                 curator.tell(Step(k, change))
 

@@ -1,4 +1,8 @@
-"""The curator of the Wishart regression: it releases noisy means, then noisy second moments."""
+"""The curator of the Wishart regression: it releases noisy means, then noisy second moments.
+
+The means are exact sums of whole numbers with exact noise. The second moments and the Wishart draw
+are in floating point; they have no guarantee that rounding could break.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,9 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import Curator, Instruction, Query, Release
 from dprepro.privacy.uses import LaplaceUses, WishartUses
+
+UNIT = 2.0**-30
+"""Of a value's place between the bounds of its column, and of sums of places."""
 
 BOUNDS = "bounds of all columns and of the target"
 LARGEST_NORM = "largest row norm"
@@ -67,11 +74,20 @@ class ExactMoments:
         """Return the least and the largest value of each column, float64 (p,) each."""
         return self._table.min(axis=0), self._table.max(axis=0)
 
-    def noisy_means(self, noise: np.ndarray) -> np.ndarray:
-        """Return the means, float64 (p,), with `noise` in units of range / n, within the bounds."""
+    def places(self) -> np.ndarray:
+        """Return sums of the values' places between the bounds, int64 (p,), in `UNIT`s.
+
+        A place is 0 at the lower bound, 1 at the upper one, and rounded down.
+        """
         lower, upper = self.bounds()
-        noisy = self._table.mean(axis=0) + (upper - lower) * noise / len(self._table)
-        return np.clip(noisy, lower, upper)
+        width = np.where(upper > lower, upper - lower, 1.0)
+        whole: np.ndarray = ((self._table - lower) / width / UNIT).astype(np.int64)
+        return whole.sum(axis=0)
+
+    def means_of(self, places: np.ndarray) -> np.ndarray:
+        """Return the means, float64 (p,), that belong to sums of places, within the bounds."""
+        lower, upper = self.bounds()
+        return np.clip(lower + (upper - lower) * places / len(self._table), lower, upper)
 
     def noisy_moments(self, draw: np.ndarray) -> np.ndarray:
         """Return the second moments, float64 (p, p), with `draw` in units of the norm squared."""
@@ -141,8 +157,9 @@ class WishartCurator(Curator):
             If they were answered before.
         """
         self._read_exactly(BOUNDS)
-        scale, noise = self._means.hand_to_kernel(0, query)
-        return self._announce(query, Release(self._exact.open().noisy_means(noise), scale))
+        exact = self._exact.open()
+        noisy = self._means.answer(0, exact.places(), query, UNIT)
+        return self._announce(query, Release(exact.means_of(noisy.value), noisy.scale))
 
     def moments(self, query: SecondMoments) -> Release:
         """Return the noisy second moments of [X, y] less what was told, float64 (p, p).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from dprepro.privacy.standing import Standing
+from dprepro.privacy.standing import Noise, Standing
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.layout.claim_words import claim_notes, said
@@ -32,6 +32,7 @@ _LEDGER_HEADS = (
     Head("Under replace-one", Kind.NUMBER, "the same when one row is exchanged for any other"),
     Head("Guarantee"),
     Head("Why not", Kind.PROSE),
+    Head("Noise", Kind.PROSE, "exact, or in floating point, where real arithmetic is taken as given"),
 )
 _AUDIT_HEADS = (
     Head("Audited"),
@@ -90,6 +91,7 @@ def _spent(spending: Spending) -> Row:
         ),
         Cell(state, tone=tone(state)),
         _why_not(spending),
+        _noise(spending),
     )
     return Row(fields, None, spending.dataset, spending.method)
 
@@ -105,6 +107,14 @@ def _why_not(spending: Spending) -> Cell:
     lines = [f"Read, but not covered by epsilon: {text}" for text in spending.unpaid]
     lines += [f"Gap: {text}" for text in spending.gaps]
     return Cell(", ".join(said), more=tuple(lines))
+
+
+def _noise(spending: Spending) -> Cell:
+    """Return how noise is drawn; empty where no record says it."""
+    if spending.floating_point is None:
+        return Cell("")
+    noise = Noise.FLOATING_POINT if spending.floating_point else Noise.EXACT
+    return Cell(noise.value, more=spending.floating_point)
 
 
 def _share(ratio: float) -> str:

@@ -25,7 +25,7 @@ _FIXED_SEED = "fixed seed"
 class LedgerSummary(BaseModel):
     """What a record keeps of a ledger; see `dprepro.privacy.ledger.Ledger.summary`.
 
-    An epsilon is None where it is infinite.
+    An epsilon is None where it is infinite, `floating_point` where it was not recorded.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -37,6 +37,7 @@ class LedgerSummary(BaseModel):
     replace_one_epsilon: float | None = None
     unpaid: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
+    floating_point: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Spending:
         Distinct reads that epsilon does not cover, and gaps in the proof; without the fixed seed.
     is_seeded
         Whether a fixed seed was used, as reproductions do. Such a model must not be released.
+    floating_point
+        Distinct releases in floating point; None where a record does not say.
     unverified
         The stated epsilons at which the method kept no ledger of its releases; then there are no
         `levels`.
@@ -73,6 +76,7 @@ class Spending:
     unpaid: tuple[str, ...]
     gaps: tuple[str, ...]
     is_seeded: bool
+    floating_point: tuple[str, ...] | None = None
     unverified: tuple[float, ...] = ()
 
     @property
@@ -218,7 +222,16 @@ def _spending(
         reads,
         tuple(dict.fromkeys(text for ledger in ledgers for text in ledger.gaps)),
         is_seeded=len(reads) < len(unpaid),
+        floating_point=_floating_point(ledgers),
     )
+
+
+def _floating_point(ledgers: Iterable[LedgerSummary]) -> tuple[str, ...] | None:
+    found = [ledger.floating_point for ledger in ledgers]
+    said = [texts for texts in found if texts is not None]
+    if len(said) < len(found):
+        return None
+    return tuple(dict.fromkeys(text for texts in said for text in texts))
 
 
 def _levels(ledgers: Iterable[LedgerSummary]) -> Iterable[Level]:

@@ -107,6 +107,7 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
         ("Taken as public", ledger.assumed_public),
         ("Read, but not covered by epsilon", ledger.unpaid),
         ("Gaps in the proof", ledger.gaps),
+        ("Floating point, where real arithmetic is taken as given", ledger.floating_point),
         ("Edits after the fit, which cost no budget", ledger.post_processing),
     ):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
@@ -126,7 +127,8 @@ def verdict(ledger: Ledger) -> str:
     """Return in a line what one ledger promises, and whether and why not that holds."""
     promise = f"{ledger.budget}, {ledger.adjacency} neighbours"
     if ledger.holds:
-        return f"{promise}: the ledger says that this guarantee {Standing.HOLDS}"
+        given = ", in real arithmetic (it lists floating point)" if ledger.floating_point else ""
+        return f"{promise}: the ledger says that this guarantee {Standing.HOLDS}{given}"
     reasons = [*ledger.unpaid, *ledger.gaps]
     if ledger.is_empty:
         reasons.append("it names no release")

@@ -13,6 +13,7 @@ from dprepro.baselines.dp_bag.curator import (
 )
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.estimators.inputs import Rows
+from dprepro.exact import Bits, ExactSampler
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
@@ -50,7 +51,9 @@ def test_another_row_moves_a_count_by_at_most_one_and_may_move_it_so_far(partiti
     query = votes(partitions=partitions)
 
     def counts(codes):
-        return ExactVotes(X, codes).counts(query, ASKED, np.random.default_rng(0))
+        whole = ExactVotes(X, codes).counts(query, ASKED, ExactSampler(Bits(0)))
+        assert whole.dtype == np.int64
+        return whole / query.divisor
 
     for k in range(10):
         other = np.where(np.arange(10) == k, 1 - codes, codes)
@@ -64,7 +67,7 @@ def test_no_exchange_of_a_row_of_larger_parts_moves_a_count_further():
     query, asked = votes(teachers=4), np.linspace(0, 1, 5)[:, None]
 
     def counts(X, codes):
-        return ExactVotes(X, codes).counts(query, asked, np.random.default_rng(0))
+        return ExactVotes(X, codes).counts(query, asked, ExactSampler(Bits(0))) / query.divisor
 
     before, largest = counts(X, codes), 0.0
     for row in range(24):
@@ -81,21 +84,48 @@ def test_a_query_that_charges_less_than_it_enforces_cannot_be_built():
             votes(**changes)
 
 
+FAINT = 1e-9
+"""A rate at which noise is far larger than any count: no two values are alike by chance."""
+
+
 def check_noise(made, query, labels):
     """Raise unless both counts of every label have noise of their own; return the release."""
     release = made.votes(query, np.ones((labels, 2)))
     assert np.unique(release.value).size == 2 * labels
-    # Of three partitions, exact counts are multiples of a third.
-    assert np.abs(3 * release.value - np.round(3 * release.value)).min() > 1e-9
+    assert np.abs(release.value).min() > 1e3 * query.teachers
     return release
 
 
 def test_every_count_has_noise_of_its_own_that_follows_what_is_charged():
     for charged in (1.0, 2.0):
-        made = curator(labels=300, rate=0.001)
+        made = curator(labels=300, rate=FAINT)
         release = check_noise(made, votes(charged=charged), 300)
-        assert release.scale == charged * 1000.0
+        assert release.scale == charged / FAINT
         assert np.abs(release.value).mean() == pytest.approx(release.scale, rel=0.15)
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 50])
+def test_noisy_counts_are_whole_numbers_of_votes_over_the_divisor(partitions):
+    release = curator().votes(votes(partitions=partitions), ASKED)
+    whole = np.round(release.value * partitions)
+    np.testing.assert_array_equal(release.value, whole * (1 / partitions))
+
+
+def test_partitions_are_secret_orders_and_not_numpys(monkeypatch):
+    """Whoever knows the state of NumPy's generator of the noise knows no partition."""
+    drawn = []
+
+    class Spy(ExactSampler):
+        def permutation(self, size):
+            drawn.append(super().permutation(size))
+            return drawn[-1]
+
+    ExactVotes(np.ones((10, 2)), np.array([0, 1] * 5)).counts(votes(), ASKED, Spy(Bits(0)))
+    assert len(drawn) == 3
+    made = curator()
+    monkeypatch.setattr(made._source, "generator", None)
+    made.divide(10)
+    made.votes(votes(), ASKED)
 
 
 def test_votes_are_answered_once_and_on_no_more_rows_than_were_entered():
@@ -130,16 +160,17 @@ def test_a_plan_enters_what_a_fit_enters():
 
 
 def test_a_count_without_noise_is_caught(monkeypatch):
-    laplace = NoiseSource.laplace
+    add = NoiseSource.add_laplace
 
-    def faulty(*arguments, **settings):
-        noise = laplace(*arguments, **settings)
-        noise[:, 1] = 0.0
-        return noise
+    def faulty(self, exact, scale, unit):
+        noisy = add(self, exact, scale, unit)
+        noisy[1] = exact[1] * unit
+        return noisy
 
-    monkeypatch.setattr(NoiseSource, "laplace", faulty)
+    check_noise(curator(rate=FAINT), votes(), 4)
+    monkeypatch.setattr(NoiseSource, "add_laplace", faulty)
     with pytest.raises(AssertionError):
-        check_noise(curator(), votes(), 4)
+        check_noise(curator(rate=FAINT), votes(), 4)
 
 
 def test_listeners_hear_the_votes():

@@ -2,18 +2,21 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
 
 from dprepro.baselines.forests import DPRandomForest
-from dprepro.baselines.forests.curator import ForestCurator, LeafLabels
+from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, UnlabelledTree
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
+from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.privacy.release import BudgetError, SensitivityError, listening
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
+from dprepro.privacy.uses import PermuteAndFlipUses
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
-QUERY = LeafLabels(1.0, 1.0, ZERO_OUT)
+QUERY = LeafLabels(0.5, 1.0, ZERO_OUT)
 
 
 def rows(n=60):
@@ -55,28 +58,71 @@ def test_an_exchange_of_a_row_moves_two_counts_and_its_loss_one():
             X_other, y_other = X.copy(), y.copy()
             X_other[row], y_other[row] = x, label
             largest = max(largest, np.abs(leaf_counts(X_other, y_other) - before).sum())
-    assert largest == LeafLabels(2.0, 1.0, REPLACE_ONE).enforced
+    assert largest / 2 == LeafLabels(1.0, 1.0, REPLACE_ONE).enforced
     one_row = np.zeros_like(before)
     one_row[np.unravel_index(before.argmax(), before.shape)] = 1
-    assert np.abs(one_row).sum() == QUERY.enforced
+    assert np.abs(one_row).sum() / 2 == QUERY.enforced
 
 
 @pytest.mark.parametrize(
-    ("charged", "adjacency"), [(0.99, ZERO_OUT), (1.99, REPLACE_ONE), (1e300, ADD_REMOVE)]
+    ("charged", "adjacency"), [(0.49, ZERO_OUT), (0.99, REPLACE_ONE), (1e300, ADD_REMOVE)]
 )
 def test_a_query_that_charges_less_than_it_enforces_cannot_be_built(charged, adjacency):
     with pytest.raises(SensitivityError, match="charge at least"):
         LeafLabels(charged, 1.0, adjacency)
 
 
-def test_a_query_for_another_relation_or_charge_than_the_librarys_is_refused():
+def test_a_query_for_another_relation_is_refused():
     for made, query in (
         (curator(REPLACE_ONE), QUERY),
-        (curator(REPLACE_ONE), LeafLabels(2.0, 1.0, REPLACE_ONE)),
-        (curator(), LeafLabels(2.0, 1.0, ZERO_OUT)),
+        (curator(), LeafLabels(1.0, 1.0, REPLACE_ONE)),
     ):
-        with pytest.raises(SensitivityError, match="the library chooses labels"):
+        with pytest.raises(SensitivityError, match="ask for the ledger's"):
             made.grow(forest(), query)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "charged", "scale"),
+    [(ZERO_OUT, 0.5, 0.5), (ZERO_OUT, 1.0, 1.0), (REPLACE_ONE, 1.0, 1.0)],
+)
+def test_the_ledger_states_what_is_charged_and_spends_epsilon(adjacency, charged, scale):
+    made = curator(adjacency, epsilon=2.0)
+    release = made.grow(forest(epsilon=2.0), LeafLabels(charged, 1.0, adjacency))
+    (entry,) = made._source.ledger.entries
+    assert (entry.mechanism, entry.sensitivity, entry.uses) == ("permute-and-flip", charged, 1)
+    assert release.scale == entry.scale == 2 * charged / 2.0 == scale
+    assert made._source.ledger.spent_epsilon() == 2.0
+
+
+def test_trees_keep_no_count():
+    """And until they are given, only a curator may look at them."""
+    grown, made = forest(epsilon=0.1), curator()
+    made.grow(grown, QUERY)
+    clean = DecisionTreeClassifier(max_depth=3).fit(*rows())
+    for tree in grown.estimators_:
+        assert set(vars(tree)) - set(vars(clean)) <= {"epsilon", "bounds", "classes", "accountant"}
+    counted = clone(UnlabelledTree(3, bounds=([0.0], [1.0]), classes=[0, 1]))._fit(*rows())
+    with pytest.raises(PrivateRowsError):
+        counted.give_counts().open()
+    assert not hasattr(counted, "_counts")
+
+
+def test_labels_are_chosen_by_the_counts_of_all_leaves(monkeypatch):
+    X, y = rows()
+    given, choose = [], PermuteAndFlipUses.choose
+
+    def spy(self, use, utilities, query):
+        given.append(utilities)
+        return choose(self, use, utilities, query)
+
+    monkeypatch.setattr(PermuteAndFlipUses, "choose", spy)
+    release = curator().grow(forest(), QUERY)
+    counts = leaf_counts(X, y)
+    filled = counts.sum(axis=1) > 0
+    assert given[0].dtype == np.int64
+    assert given[0].sum() == len(X)
+    np.testing.assert_array_equal(given[0][given[0].sum(axis=1) > 0], counts[filled])
+    assert len(given[0]) == release.value.size == 3 * 2**3
 
 
 def test_a_forest_that_would_read_bounds_or_labels_is_refused():
@@ -114,6 +160,8 @@ def test_listeners_hear_the_labels_of_all_leaves():
     release = made.grow(grown, QUERY)
     assert heard == [(QUERY, release)]
     assert release.value.size == sum(tree.tree_.n_leaves for tree in grown.estimators_)
-    assert set(release.value) <= {0.0, 1.0}
+    assert set(release.value) <= {0, 1}
+    found = [tree.tree_.value[tree.tree_.children_left == -1, 0, 1] for tree in grown.estimators_]
+    np.testing.assert_array_equal(np.concatenate(found), release.value)
     with pytest.raises(TypeError, match="queries only"):
         made._follow(None)

@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from diffprivlib.models import RandomForestClassifier
-from sklearn.base import clone
 
 from dprepro.baselines.forests import DPRandomForest
-from dprepro.baselines.forests.curator import SecretTree
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import OneHotEncoder, one_hot_bounds
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -93,24 +91,47 @@ def test_labels_cannot_be_drawn_again_from_what_a_model_keeps(X):
         forest = DPRandomForest(1, epsilon=1e-9, max_depth=7, domain=DOMAIN).fit(X, y)
         found.append(forest.estimators_[0])
     assert (forest.random_state, found[0].random_state) == (None, None)
-    for replayed in (found[1], clone(found[0])._fit(X, y)):
-        assert not np.array_equal(leaf_labels(replayed), leaf_labels(found[0]))
+    assert not np.array_equal(leaf_labels(found[1]), leaf_labels(found[0]))
 
 
 @pytest.mark.parametrize("X", [SPREAD, ALIKE], ids=["spread", "alike"])
 def test_thresholds_do_not_tell_the_labels(X):
     """A generator that draws the same thresholds does not draw the same labels."""
-    tree = SecretTree(7, epsilon=1e-9, bounds=([0.0], [1.0]), classes=[0, 1])
-    generator = np.random.RandomState
-    with mock.patch("dprepro.baselines.forests.curator.np.random.RandomState") as fresh:
-        fresh.side_effect = lambda _: generator(5)
-        found = [clone(tree)._fit(X, np.tile([0, 1], 32)) for _ in range(2)]
-    np.testing.assert_array_equal(found[0].tree_.threshold, found[1].tree_.threshold)
-    assert not np.array_equal(leaf_labels(found[0]), leaf_labels(found[1]))
+
+    class Fixed(np.random.RandomState):
+        def __init__(self, _):
+            super().__init__(5)
+
+    with mock.patch("dprepro.baselines.forests.curator.np.random.RandomState", Fixed):
+        found = [
+            DPRandomForest(1, epsilon=1e-9, max_depth=7, domain=DOMAIN).fit(X, np.tile([0, 1], 32))
+            for _ in range(2)
+        ]
+    one, other = (forest.estimators_[0] for forest in found)
+    np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
+    assert not np.array_equal(leaf_labels(one), leaf_labels(other))
 
 
-def test_a_seed_grows_the_trees_of_the_library():
+def test_a_seed_grows_the_trees_of_the_library_and_a_huge_budget_gives_their_labels():
+    X, y = np.random.default_rng(0).random((60, 1)), np.tile([0, 1, 1], 20)
+    settings = {"random_state": 5, "max_depth": 2, "epsilon": 1e3}
+    ours = DPRandomForest(3, domain=DOMAIN, **settings).fit(X, y)
+    theirs = RandomForestClassifier(3, bounds=(0, 1), classes=[0, 1], **settings).fit(X, y)
+    parts = zip(ours.estimators_, theirs.estimators_, np.split(np.arange(60), 3), strict=True)
+    for one, other, part in parts:
+        np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
+        np.testing.assert_array_equal(one.tree_.children_left, other.tree_.children_left)
+        margins = np.zeros(one.tree_.node_count)
+        np.add.at(margins, one.tree_.apply(X[part].astype(np.float32)), 2 * y[part] - 1)
+        decided = margins != 0  # others may get either label
+        assert decided.sum() >= 2
+        for tree in (one, other):
+            np.testing.assert_array_equal(tree.tree_.value[decided, 0, 1], margins[decided] > 0)
+
+
+def test_a_seeded_forest_repeats():
     X, y = np.random.default_rng(0).random((60, 1)), np.tile([0, 1], 30)
-    ours = DPRandomForest(3, domain=DOMAIN, random_state=5).fit(X, y)
-    theirs = RandomForestClassifier(3, bounds=(0, 1), classes=[0, 1], random_state=5).fit(X, y)
-    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+    one, other = (
+        DPRandomForest(3, epsilon=1e-3, domain=DOMAIN, random_state=5).fit(X, y) for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))

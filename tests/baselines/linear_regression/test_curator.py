@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.baselines.linear_regression.curator import LinearCurator, Products, library_entries
+from dprepro.baselines.linear_regression.curator import LinearCurator, Products, shares
+from dprepro.baselines.linear_regression.products import Grid
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import BudgetError, SensitivityError, listening
 from tests.baselines.linear_regression.lab import COLUMNS, build, curator, rows, scaled
@@ -18,7 +20,7 @@ QUERY = Products(1.0, 1.0, bound=1.0)
 
 
 def noise_of_releases(epsilon, fits):
-    """Return what the library adds to X'y (fits, 3) and to X'X (fits, 3, 3)."""
+    """Return what is added to X'y (fits, 3) and to X'X (fits, 3, 3)."""
     X, y = rows(500)
     target = scaled(y)
     releases = [curator(X, target, epsilon, seed).products(QUERY) for seed in range(fits)]
@@ -55,7 +57,21 @@ def test_every_release_has_the_scale_that_the_ledger_states(drawn):
 
 @pytest.fixture
 def released(monkeypatch):
-    """Every (value, sensitivity, epsilon) that the library is about to add noise to, in order."""
+    """Every (value, scale) that noise is about to be added to, in order."""
+    found, add = [], NoiseSource.add_laplace
+
+    def spy(self, exact, scale, unit):
+        assert exact.dtype == np.int64
+        found.extend((value, scale) for value in exact * unit)
+        return add(self, exact, scale, unit)
+
+    monkeypatch.setattr(NoiseSource, "add_laplace", spy)
+    return found
+
+
+@pytest.fixture
+def drawn_by_the_library(monkeypatch):
+    """Every (value, sensitivity, epsilon) that diffprivlib adds noise to, in order."""
     found = []
 
     def spying_on(mechanism):
@@ -71,14 +87,24 @@ def released(monkeypatch):
     return found
 
 
-def test_the_ledger_lists_exactly_what_the_library_draws(released):
+def test_the_mechanism_is_that_of_the_library(released, drawn_by_the_library):
+    """The same values with the same scales: only their arithmetic is another."""
     X, y = rows(100)
     ledger = build("dp-linear-fair", epsilon=3.0).fit(X, y).ledger_
+    one = np.ones(COLUMNS)
+    library._construct_regression_obj(
+        X, scaled(y), bounds_X=(-one, one), bounds_y=(-one[:1], one[:1]), epsilon=3.0, alpha=0,
+        random_state=np.random.RandomState(0),
+    )  # fmt: skip
+    theirs = sorted(
+        (value, sensitivity / epsilon) for value, sensitivity, epsilon in drawn_by_the_library
+    )
+    np.testing.assert_allclose(sorted(released), theirs, atol=1e-3)
     stated = [(e.sensitivity, e.sensitivity / e.scale) for e in ledger.entries]
     repeated = np.repeat(stated, [e.uses for e in ledger.entries], axis=0)
-    drawn = [noise for _, *noise in released]
-    np.testing.assert_allclose(sorted(drawn), sorted(repeated.tolist()))
-    assert sum(epsilon for _, epsilon in drawn) == pytest.approx(3.0)
+    np.testing.assert_allclose(
+        sorted(noise for _, *noise in drawn_by_the_library), sorted(repeated.tolist())
+    )
     assert ledger.spent_epsilon() == pytest.approx(3.0)
     assert ledger.holds
 
@@ -96,13 +122,13 @@ def exchanges(released, columns):
         curator(np.vstack([X, row]), np.append(y, target)).products(QUERY)
         values.append([value for value, *_ in released])
     moved = np.abs(np.array(values)[:, None] - np.array(values)).reshape(-1, len(released))
-    scales = np.array([sensitivity / epsilon for _, sensitivity, epsilon in released])
-    return moved, moved / scales
+    return moved, moved / np.array([scale for _, scale in released])
 
 
 def test_the_noise_is_what_the_worst_exchange_of_a_row_needs_at_every_release(released):
     moved, _ = exchanges(released, (3, 3, 3, 3))
-    np.testing.assert_allclose(moved.max(axis=0), [sensitivity for _, sensitivity, _ in released])
+    each = 1.0 / sum(share.count for share in shares(COLUMNS, 1.0))
+    np.testing.assert_array_equal(moved.max(axis=0), [scale * each for _, scale in released])
 
 
 def test_no_exchange_moves_all_releases_at_once(released):
@@ -117,13 +143,14 @@ def test_no_exchange_moves_all_releases_at_once(released):
 
 @pytest.mark.parametrize("bound", [0.5, 1.0])
 def test_rows_beyond_the_bound_of_the_query_are_clipped_to_it(released, bound):
-    """And the library is told of the bound that is charged: its noise covers what is enforced."""
+    """And the noise follows the bound that is charged: it covers what is enforced."""
     X, y = np.full((3, 2), 1e9), np.array([-1e9, 1.0, -1.0])
     query = Products(bound**2, 1.0, bound=bound)
     curator(X, y).products(query)
     exact = np.array([value for value, *_ in released])
     np.testing.assert_allclose(np.abs(exact).max(), 3 * query.enforced)
-    assert {sensitivity for _, sensitivity, _ in released} == {bound**2, 2 * bound**2}
+    each = 1.0 / sum(share.count for share in shares(2, 1.0))
+    assert {scale * each for _, scale in released} == {bound**2, 2 * bound**2}
 
 
 def test_a_query_that_charges_less_than_it_enforces_cannot_be_built():
@@ -134,13 +161,13 @@ def test_a_query_that_charges_less_than_it_enforces_cannot_be_built():
 def test_the_products_are_answered_once():
     made = curator(*rows(50))
     made.products(QUERY)
-    with pytest.raises(BudgetError, match="one use"):
+    with pytest.raises(BudgetError, match="answered before"):
         made.products(QUERY)
 
 
 def test_a_ledger_that_has_spent_its_budget_is_refused():
     X, y = rows(50)
-    spent = Ledger(1.0, 0.0, "replace-one", library_entries(COLUMNS, 1.0))
+    spent = curator(X, y)._source.ledger
     with pytest.raises(BudgetError, match="divide the budget"):
         LinearCurator(Private(Arrays(X, y)), (-1.0, 1.0), spent, None)
 
@@ -157,4 +184,26 @@ def test_listeners_hear_the_noisy_products():
         made = curator(X, y)
     release = made.products(QUERY)
     assert heard == [(QUERY, release)]
-    assert release.scale == max(entry.scale for entry in library_entries(COLUMNS, 1.0))
+    assert release.scale == max(entry.scale for entry in made._source.ledger.entries)
+
+
+def test_what_is_released_lies_on_the_grid_and_has_no_order_of_rows():
+    X, y = rows(300)
+    order = np.random.default_rng(1).permutation(300)
+    one, other = (
+        curator(X[rows], scaled(y)[rows], seed=3).products(QUERY)
+        for rows in (np.arange(300), order)
+    )
+    unit = Grid.of(300, one.scale).unit
+    for name in ("value", "of_target", "target_square"):
+        values = np.asarray(getattr(one, name))
+        np.testing.assert_array_equal(values, getattr(other, name))
+        np.testing.assert_array_equal(values / unit, np.round(values / unit))
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1e6])
+def test_noise_of_any_scale_has_room(epsilon):
+    X, y = rows(300)
+    release = curator(X, scaled(y), epsilon).products(QUERY)
+    assert np.isfinite(release.value).all()
+    assert release.scale == pytest.approx(20 / epsilon)

@@ -11,7 +11,9 @@ from dprepro.baselines.toy_ebm.curator import (
     GAPS,
     OVERSPENT,
     UNBOUNDED,
+    UNIT,
     UNPAID,
+    ExactMeans,
     MeanResiduals,
     Step,
     ToyCurator,
@@ -87,6 +89,36 @@ def test_told_steps_move_the_residuals_of_their_bins():
     np.testing.assert_allclose(before - after, [0.0, 2.0, 0.5], atol=1e-6)
 
 
+def test_residuals_are_whole_numbers_and_means_are_rounded_down():
+    exact = ExactMeans(Rows(X, Y / 3), 6)
+    whole = np.trunc(Y / 3 / UNIT).astype(np.int64)
+    codes = exact.bins[1].encode(X["c"])
+    for _ in range(2):
+        expected = [sum(whole[codes == b].tolist()) // max((codes == b).sum(), 1) for b in range(3)]
+        assert exact.means(1).tolist() == expected
+        exact.subtract(Step(1, np.array([0.0, 3 * UNIT, -0.25])))
+        whole -= np.array([0, 3, -(2**22)])[codes]
+
+
+def test_another_order_of_the_rows_gives_the_same_bits():
+    order = np.random.default_rng(0).permutation(len(Y))
+    fits = [
+        estimator.ToyDPEBMRegressor(n_epochs=5, random_state=0).fit(X.iloc[rows], (Y / 7)[rows])
+        for rows in (np.arange(len(Y)), order)
+    ]
+    for one, other in zip(fits[0].shapes_, fits[1].shapes_, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one / UNIT, np.round(one / UNIT))
+
+
+def test_targets_too_large_for_sums_are_cut_off():
+    exact = ExactMeans(Rows(X, np.array([1e300, 1e300, -1e300, 1.0, 1.0, 1.0])), 6)
+    assert exact.means(0)[0] == 2**62 // 6
+    assert exact.means(1).tolist()[0] == 0
+    exact.subtract(Step(0, np.full(exact.bins[0].count, -(2.0**30))))
+    assert exact.means(0)[0] == 2**62 // 6
+
+
 def check_noise(made, epochs):
     """Raise unless each bin of each epoch has noise of its own; return it: residuals are 0."""
     drawn = np.concatenate(
@@ -105,17 +137,18 @@ def test_every_bin_of_every_epoch_has_noise_of_its_own_with_the_stated_scale():
 
 @pytest.mark.parametrize("fault", ["a bin without noise", "the same noise in two epochs"])
 def test_planted_faults_of_the_noise_are_caught(fault, monkeypatch):
-    gaussian = NoiseSource.gaussian
+    add, given = NoiseSource.add_gaussian, []
 
-    def faulty(*arguments, **settings):
-        drawn = gaussian(*arguments, **settings)
+    def faulty(self, exact, scale, unit):
+        noisy = add(self, exact, scale, unit)
         if fault == "a bin without noise":
-            drawn[:, 1] = 0.0
-        else:
-            drawn[1] = drawn[0]
-        return drawn
+            noisy[1] = exact[1] * unit
+        elif given and given[-1].size == noisy.size:
+            noisy = given[-1]
+        given.append(noisy)
+        return noisy
 
-    monkeypatch.setattr(NoiseSource, "gaussian", faulty)
+    monkeypatch.setattr(NoiseSource, "add_gaussian", faulty)
     with pytest.raises(AssertionError):
         check_noise(curator(np.zeros(6), epochs=3), 3)
 

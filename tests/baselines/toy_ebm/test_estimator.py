@@ -73,10 +73,10 @@ def test_equal_values_of_other_types_are_categories_of_their_own():
 
 def test_the_noise_is_what_the_slides_say():
     X, y = frame(2000), np.tile([0, 1], 1000)
-    settings = {"max_bins": 32, "n_epochs": 200, "learning_rate": 1e-9}  # residuals hardly move
+    settings = {"max_bins": 32, "n_epochs": 200, "learning_rate": 1e-4}  # residuals hardly move
     noisy = ToyDPEBMClassifier(0.5, 1e-5, **settings, random_state=3).fit(X, y)
     clear = ToyDPEBMClassifier(**NOISELESS, delta=1e-5, **settings).fit(X, y)
-    draws = (noisy.shapes_[0] - clear.shapes_[0]) / (1e-9 * math.sqrt(200))
+    draws = (noisy.shapes_[0] - clear.shapes_[0]) / (1e-4 * math.sqrt(200))
     expected = math.sqrt(2 * math.log(1.25 / 1e-5)) / 0.5
     assert noisy.ledger_.entries[0].scale == pytest.approx(expected)
     assert np.std(draws) == pytest.approx(expected, rel=0.5)

@@ -13,9 +13,11 @@ from dprepro.baselines.wishart_regression.curator import (
     NOT_PRIVATE,
     ONE_MEAN_PAID,
     TARGET_LEFT_OUT,
+    UNIT,
     UNPAID,
     Centre,
     ColumnMeans,
+    ExactMoments,
     SecondMoments,
     WishartCurator,
 )
@@ -114,6 +116,18 @@ def test_the_means_have_the_noise_that_the_ledger_states():
     assert np.unique(off).size == off.size
     # The mean absolute value of Laplace noise is its scale.
     np.testing.assert_allclose(np.abs(off).mean(axis=0), 2.0, rtol=0.1)
+
+
+def test_places_are_whole_numbers_whose_sums_have_no_order():
+    X, y = rows(500)
+    X[:, 1] = 2.5  # a column of width 0
+    places = ExactMoments(Arrays(X, y)).places()
+    order = np.random.default_rng(0).permutation(500)
+    assert places.dtype == np.int64
+    np.testing.assert_array_equal(ExactMoments(Arrays(X[order], y[order])).places(), places)
+    assert places[1] == 0
+    expected = (y - y.min()) / np.ptp(y)
+    assert 0 <= expected.sum() - places[3] * UNIT < 501 * UNIT
 
 
 def test_means_that_were_told_are_subtracted():

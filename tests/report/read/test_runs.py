@@ -39,6 +39,20 @@ def test_spending_is_the_largest_over_splits_at_each_level(tmp_path):
     assert (spending.adjacency, spending.delta) == ("zero-out", 1e-6)
 
 
+def test_floating_point_is_that_of_all_records_and_unknown_if_one_does_not_say(tmp_path):
+    said = [
+        *records([0.8], ledger=ledger(floating_point=["b"]), epsilon=1.0),
+        *records([0.8], ledger=ledger(floating_point=["a", "b"]), epsilon=1.0, split=1),
+    ]
+    write(tmp_path, "one", said)
+    assert only_spending(tmp_path).floating_point == ("b", "a")
+    assert only_spending(tmp_path).stands
+    write(tmp_path, "one", records([0.8], ledger=ledger(floating_point=[])))
+    assert only_spending(tmp_path).floating_point == ()
+    write(tmp_path, "one", [*said, *records([0.8], ledger=ledger(), epsilon=1.0, split=2)])
+    assert only_spending(tmp_path).floating_point is None
+
+
 def test_a_fixed_seed_alone_does_not_break_the_guarantee(tmp_path):
     write(tmp_path, "one", records([0.8], ledger=ledger()))
     spending = only_spending(tmp_path)

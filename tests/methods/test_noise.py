@@ -1,0 +1,88 @@
+"""How a method draws its noise is declared once; ledgers of fits, commands and pages agree."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.methods.registry import all_methods
+from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.standing import Noise
+from tests.methods.test_methods import PRIVATE, fit, ids
+
+PAGE = Path(__file__).parents[2] / "PRIVACY.md"
+METHODS = all_methods()
+FLOATING_POINT = sorted(n for n, m in METHODS.items() if m.noise is Noise.FLOATING_POINT)
+EXACT = [(method, task) for method, task in PRIVATE if method.noise is Noise.EXACT]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.ConvergenceWarning")
+
+
+def test_every_method_with_a_budget_says_how_it_draws_noise_and_no_other_does():
+    for method in METHODS.values():
+        assert (method.noise is not None) == method.takes_epsilon, method.name
+
+
+@pytest.mark.parametrize(("method", "task"), PRIVATE, ids=ids(PRIVATE))
+def test_the_ledger_of_a_fit_says_the_same(method, task):
+    ledger = fit(method, task)[0].ledger_
+    assert bool(ledger.floating_point) == (method.noise is Noise.FLOATING_POINT)
+    assert ledger.summary()["floating_point"] == ledger.floating_point
+
+
+class Trap:
+    """A generator that nothing may draw from."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"{name} was drawn in floating point")
+
+
+@pytest.mark.parametrize(("method", "task"), EXACT, ids=ids(EXACT))
+def test_a_method_that_is_declared_exact_never_draws_from_numpys_generator_of_noise(
+    method, task, monkeypatch
+):
+    """Public choices come from another generator, without a seed."""
+    start = NoiseSource.__init__
+
+    def trapped(self, ledger, seed):
+        start(self, ledger, seed)
+        self.generator = Trap()
+
+    monkeypatch.setattr(NoiseSource, "__init__", trapped)
+    assert fit(method, task, seed=None)[0].ledger_.entries
+
+
+def test_the_trap_catches_what_draws_in_floating_point(monkeypatch):
+    start = NoiseSource.__init__
+
+    def trapped(self, ledger, seed):
+        start(self, ledger, seed)
+        self.generator = Trap()
+
+    monkeypatch.setattr(NoiseSource, "__init__", trapped)
+    with pytest.raises(AssertionError, match="drawn in floating point"):
+        fit(METHODS["dp-linear"], "regression", seed=None)
+
+
+def test_the_list_of_methods_shows_it():
+    listed = json.loads(CliRunner().invoke(app, ["methods", "--json"]).output)
+    for entry in listed:
+        noise = METHODS[entry["name"]].noise
+        assert entry["noise"] == (noise.value if noise else None)
+    shown = CliRunner().invoke(app, ["methods"], env={"COLUMNS": "200"}).output
+    assert shown.count("noise: floating point") == len(FLOATING_POINT)
+    private = [m for m in METHODS.values() if m.takes_epsilon]
+    assert shown.count("noise: exact") == len(private) - len(FLOATING_POINT)
+
+
+def test_the_page_counts_and_names_the_methods_in_floating_point():
+    page = " ".join(PAGE.read_text().split())
+    private = sum(method.takes_epsilon for method in METHODS.values())
+    count = f"{private - len(FLOATING_POINT)} of the {private} methods with a privacy budget"
+    assert f"{count} draw exact noise" in page
+    (section,) = re.findall(r"The other \w+ remain in floating point:(.*?)\*\*", page)
+    named = set(re.findall(r"`(dp-[a-z-]+)`", section))
+    assert sorted(named & set(METHODS)) == FLOATING_POINT
