@@ -99,7 +99,7 @@ class ExactSampler:
         return out
 
     def permutation(self, size: int) -> np.ndarray:
-        """Return 0 .. `size` - 1 in a secret order, int64 (size,); all orders are equally likely."""
+        """Return 0 .. `size` - 1 in a secret order, int64 (size,); all are equally likely."""
         items = np.arange(size)
         shuffle(self.state, items)
         return items

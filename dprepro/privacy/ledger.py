@@ -189,7 +189,7 @@ class Ledger:
         formulas that calibrated them. There is one exception: the noise of sampled releases may
         have been found by the same distributions, so tests compare it with a simulation. With
         exponential choices the result is the smallest of three valid figures: the sum of pure
-        epsilons, privacy loss distributions, and Renyi DP with the bounded range of exponential ones.
+        epsilons, privacy loss distributions, and Renyi DP with the bounded range of such choices.
         The result does not include gaps, nor reads that epsilon does not cover.
 
         Parameters

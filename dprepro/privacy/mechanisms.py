@@ -1,8 +1,8 @@
 """The one place where noise is drawn: each draw names its sensitivity and lands in the ledger.
 
 Noise on whole numbers is exact: `add_gaussian`, `add_laplace`, `choose` and `permute_and_flip` take
-an answer in whole numbers of a public unit and draw in the same unit, see `dprepro.exact`. What is left in floating
-point, `sampled_gaussian` and `wishart`, says so.
+an answer in whole numbers of a public unit and draw in the same unit, see `dprepro.exact`. What is
+left in floating point, `sampled_gaussian` and `wishart`, says so, and the ledger lists it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dprepro.privacy.ledger import Choice, Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import Sensitivity
 
 _ROUNDED_UP = 1 + 2.0**-50
-"""What a scale in units is multiplied by: more than the quotient of two doubles can be too small."""
+"""What a scale in units is multiplied by: a quotient of two doubles is never so much too small."""
 
 Unit = float | np.ndarray
 """What a whole number counts in: one unit for a whole answer, or one for each of its numbers."""

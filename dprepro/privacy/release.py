@@ -153,7 +153,7 @@ class GaussianUses:
         self._spent = 0.0
 
     def answer(self, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> Release:
-        """Return `exact`, int64 in units of `unit`, with noise of its charged sensitivity and share.
+        """Return `exact`, int64 in units of `unit`, with noise of what is charged and of its share.
 
         Raises
         ------

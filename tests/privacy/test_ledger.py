@@ -111,7 +111,7 @@ def test_pure_releases_add_up_without_a_delta():
 
 
 def test_permute_and_flip_costs_what_an_exponential_choice_costs_without_its_bounded_range():
-    """An exponential choice has a loss in an interval of its epsilon; with a delta it is cheaper."""
+    """That range makes many exponential choices cheaper where there is a delta."""
     assert ledger(flipped(20.0, 2), delta=0.0).spent_epsilon() == pytest.approx(0.2)
     many = [ledger(entry(4.0, 100)).spent_epsilon() for entry in (exponential, flipped)]
     assert many[0] < 0.7 * many[1] < many[1] <= 50.0

@@ -12,7 +12,6 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource, in_units
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Sensitivity
 
-
 UNIT = 2.0**-20
 
 

@@ -60,7 +60,7 @@ class Share(NamedTuple):
     releases: str
     sensitivity: float
     epsilon: float
-    count: int
+    number: int
 
 
 def shares(columns: int, epsilon: float) -> list[Share]:
@@ -112,13 +112,13 @@ class LinearCurator(Curator):
 
     def _enter(self, share: Share) -> float:
         """Enter the noise of one kind of release, if there are any, and return its scale."""
-        if not share.count:
+        if not share.number:
             return 0.0
         return self._source.enter_laplace(
             releases=share.releases,
             epsilon=share.epsilon,
             sensitivity=share.sensitivity,
-            uses=share.count,
+            uses=share.number,
         )
 
     def products(self, query: Products) -> NoisyProducts:

@@ -32,7 +32,9 @@ _LEDGER_HEADS = (
     Head("Under replace-one", Kind.NUMBER, "the same when one row is exchanged for any other"),
     Head("Guarantee"),
     Head("Why not", Kind.PROSE),
-    Head("Noise", Kind.PROSE, "exact, or in floating point, where real arithmetic is taken as given"),
+    Head(
+        "Noise", Kind.PROSE, "exact, or in floating point, where real arithmetic is taken as given"
+    ),
 )
 _AUDIT_HEADS = (
     Head("Audited"),

@@ -10,7 +10,6 @@ from scipy import stats
 from dprepro.baselines.linear_regression.curator import LinearCurator, Products, shares
 from dprepro.baselines.linear_regression.products import Grid
 from dprepro.estimators.inputs import Arrays
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import BudgetError, SensitivityError, listening
@@ -127,7 +126,7 @@ def exchanges(released, columns):
 
 def test_the_noise_is_what_the_worst_exchange_of_a_row_needs_at_every_release(released):
     moved, _ = exchanges(released, (3, 3, 3, 3))
-    each = 1.0 / sum(share.count for share in shares(COLUMNS, 1.0))
+    each = 1.0 / sum(share.number for share in shares(COLUMNS, 1.0))
     np.testing.assert_array_equal(moved.max(axis=0), [scale * each for _, scale in released])
 
 
@@ -149,7 +148,7 @@ def test_rows_beyond_the_bound_of_the_query_are_clipped_to_it(released, bound):
     curator(X, y).products(query)
     exact = np.array([value for value, *_ in released])
     np.testing.assert_allclose(np.abs(exact).max(), 3 * query.enforced)
-    each = 1.0 / sum(share.count for share in shares(2, 1.0))
+    each = 1.0 / sum(share.number for share in shares(2, 1.0))
     assert {scale * each for _, scale in released} == {bound**2, 2 * bound**2}
 
 
