@@ -158,6 +158,10 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     Cuts come from the domain. Every node above `max_depth` is split and every leaf gets noise, even
     if it holds no row.
 
+    Both variants count targets, scores and leaf values in units of 2^-24, and gains in units of
+    2^-20. The sensitivities include what rounding adds. Noise and choices are exact: see
+    `dprepro.exact`.
+
     ``variant="as-published"`` does what the authors' code does, apart from its constant random
     seeds: LightGBM's bins read from the rows; trees that grow best-first to 31 leaves by exact
     gains, leave 20 rows on either side of a split and stay empty where that is impossible; rows

@@ -1,4 +1,4 @@
-"""Growing and applying one regression tree, in whole numbers: of `UNIT`, and gains of `GAIN_UNIT`.
+"""Growing and applying one regression tree, in whole numbers of `UNIT`; gains are in `GAIN_UNIT`.
 
 Sums over rows are sums of integers. What is computed from them uses floating-point operations that
 are correctly rounded everywhere, in the order written here, and is rounded down to an integer.
@@ -39,8 +39,8 @@ def _sum_of(values, members):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _last_start(starts, place):  # type: ignore[no-untyped-def]
-    """Return the feature to which the bin at `place` in the list of all bins belongs."""
+def _feature_of(starts, place):  # type: ignore[no-untyped-def]
+    """Return the feature of the bin at `place` in the list of all bins."""
     j = 0
     while starts[j + 1] <= place:
         j += 1
@@ -191,7 +191,7 @@ def grow(  # type: ignore[no-untyped-def]
         if nodes == n_nodes or priority[node] == _NEVER:
             break
         priority[node] = _NEVER
-        feature[node] = _last_start(starts, chosen[node])
+        feature[node] = _feature_of(starts, chosen[node])
         cut[node] = chosen[node] - starts[feature[node]]
         left[node] = nodes
         middle = first[node] + _partition(

@@ -12,7 +12,7 @@ from dprepro.exact import ExactSampler
 from dprepro.exact.bits import fill
 
 _PROBABILITY_BITS = 53
-"""Probabilities are whole multiples of 2^-53, as a share in [0, 1] is."""
+"""Probabilities are rounded to whole multiples of 2^-53."""
 
 
 class Subsets(Protocol):
@@ -79,7 +79,9 @@ class IndependentRows:
     def __init__(self, sampler: ExactSampler, n_rows: int, shares: np.ndarray) -> None:
         self._sampler = sampler
         self._unused = np.arange(n_rows)
-        hazards = shares / np.cumsum(shares[::-1])[::-1]
+        rest = np.cumsum(shares[::-1])[::-1]
+        # Shares of the last of a thousand trees round to 0.
+        hazards = np.divide(shares, rest, out=np.zeros_like(shares), where=rest > 0)
         self._hazards = iter(np.rint(hazards * 2.0**_PROBABILITY_BITS).astype(np.uint64))
 
     def draw(self, fits: np.ndarray) -> np.ndarray:

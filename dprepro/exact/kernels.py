@@ -46,7 +46,7 @@ def _cumulative_table() -> np.ndarray:
 
 _CUMULATIVE = _cumulative_table()
 
-_HALVINGS = 40
+_HALVINGS = 32
 """How often the weight with which a candidate is proposed is halved, at most."""
 
 
@@ -178,11 +178,10 @@ def _propose(utilities, largest, step, halvings):  # type: ignore[no-untyped-def
     d is the distance of its utility from the largest. Returns the sum of all weights; the weight of
     the largest utility is 2^`_HALVINGS`.
     """
-    total, step = np.uint64(0), np.uint64(step)
-    far = step * np.uint64(_HALVINGS)
+    total, far = np.uint64(0), step * np.uint64(_HALVINGS)
     for i in range(utilities.size):
         distance = np.uint64(largest - utilities[i])
-        halvings[i] = _HALVINGS if distance >= far else distance // step
+        halvings[i] = np.uint64(_HALVINGS) if distance >= far else distance // step
         total += np.uint64(1) << np.uint64(_HALVINGS - halvings[i])
     return total
 
@@ -218,7 +217,7 @@ def exponential_choice(state, mantissa, shift, utilities):  # type: ignore[no-un
     proportional to 2^-k and accepted with probability 2^k exp(-d / s): if an exponential number E
     with mean 1 has s (E + k ln 2) >= d. That is a probability as k is at most d / (s ln 2). It is
     at least about 1/2 while k is below `_HALVINGS`, so that few proposals are made, however many
-    candidates there are. No distance may exceed 2^62, and there are at most 2^22 candidates.
+    candidates there are. No distance may exceed 2^62, and there are at most 2^30 candidates.
     """
     pool = np.zeros((_NUMBERS, WORDS + 1), np.uint64)
     largest, halvings = utilities.max(), np.empty(utilities.size, np.uint8)

@@ -44,6 +44,14 @@ def test_independent_rows_are_drawn_by_comparing_secret_words_with_whole_numbers
     np.testing.assert_array_equal(second, rest[bits.words(rest.size) >> 11 < round(0.4 * 2**53)])
 
 
+def test_trees_whose_share_rounds_to_nothing_get_no_row():
+    shares = expected_shares(0.6, 1000)
+    assert shares[-1] == 0
+    sizes = [rows.size for rows in deal(IndependentRows, shares=shares)]
+    assert sum(sizes) == 2000
+    assert not any(sizes[100:])
+
+
 def test_fixed_numbers_of_rows_come_first_in_a_secret_order():
     first, _ = deal(FixedSizes, n=50, shares=np.array([0.4, 0.6]), seed=3)
     order = ExactSampler(Bits(3)).permutation(50)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 WORD = 2**64
 TABLE_BITS = 256
-MOST_HALVINGS = 40
+MOST_HALVINGS = 32
 CHOICE_WORDS = 8
 """How many words of a number are drawn before a multiple of ln 2 is added to it."""
 
