@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from dprepro.dpboost.curator import AddTree, DPBoostCurator, LeafQuery, SplitQuery, Start
-from dprepro.dpboost.sensitivity import GAIN, leaf_clip, leaf_sensitivity
+from dprepro.dpboost.grid import on_grid
+from dprepro.dpboost.sensitivity import gain_sensitivity, leaf_clip, leaf_sensitivity
 from dprepro.dpboost.tree import FitSettings, Tree
 from dprepro.dpboost.variants import Variant
 
@@ -18,7 +19,7 @@ def boost(
 ) -> list[Tree]:
     """Fit `n_trees` trees to the squared loss (F - y)^2 / 2, one after the other.
 
-    `start` is the score from which all rows start.
+    `start` is the score from which all rows start, a multiple of `grid.UNIT`.
     """
     curator.tell(Start(start))
     units = leaf_sensitivity(
@@ -31,7 +32,7 @@ def boost(
         leaves = np.flatnonzero(feature < 0)
         if variant.complete or leaves.size > 1:
             query = leaf_query(t, float(units[t]), params, variant)
-            values[leaves] = params.learning_rate * curator.leaf_values(query).value
+            values[leaves] = on_grid(params.learning_rate * curator.leaf_values(query).value)
         trees.append(Tree(feature, cut, left, values))
         curator.tell(AddTree(trees[-1]))
     return trees
@@ -40,8 +41,9 @@ def boost(
 def split_query(variant: Variant) -> SplitQuery:
     """Return the query for the splits of any tree."""
     return SplitQuery(
-        GAIN, 1.0, bound=1 + variant.tolerance, complete=variant.complete, gap=variant.split_gap
-    )
+        gain_sensitivity(1.0), 1.0, bound=1 + variant.tolerance, complete=variant.complete,
+        gap=variant.split_gap,
+    )  # fmt: skip
 
 
 def leaf_query(t: int, unit: float, params: FitSettings, variant: Variant) -> LeafQuery:

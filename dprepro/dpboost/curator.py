@@ -9,13 +9,16 @@ import numpy as np
 
 from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
+from dprepro.dpboost.grid import UNIT, truncated, whole
 from dprepro.dpboost.kernel import grow
-from dprepro.dpboost.sensitivity import GAIN
+from dprepro.dpboost.sensitivity import GAIN_UNIT, MAX_ROWS, gain_sensitivity
 from dprepro.dpboost.subsets import Subsets, expected_shares
 from dprepro.dpboost.tree import FitSettings, Tree, max_leaves
 from dprepro.dpboost.variants import BIN_EDGES, Variant
 from dprepro.estimators.inputs import Rows
+from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import in_units
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import BudgetError, Curator, Instruction, Query, Release
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
@@ -42,13 +45,13 @@ class SplitQuery(Query):
 
     @property
     def enforced(self) -> float:
-        """GAIN b^2: gains are quadratic in the gradients, which lie in [-b, b]."""
-        return GAIN * self.bound**2 if self.complete else math.inf
+        """3 b^2 and what rounding adds; see `gain_sensitivity`."""
+        return gain_sensitivity(self.bound) if self.complete else math.inf
 
 
 @dataclass(frozen=True)
 class LeafQuery(Query):
-    """The value of every leaf of the tree that was just split, -S / (n + lambda), clipped.
+    """The value of every leaf of the tree that was just split, see `leaf_means`.
 
     Attributes
     ----------
@@ -70,8 +73,10 @@ class LeafQuery(Query):
 
     @property
     def enforced(self) -> float:
-        """min(b / (1 + lambda), 2 c); see `leaf_sensitivity`."""
-        return min(self.bound / (1 + self.ridge), 2 * self.clip) if self.independent else math.inf
+        """min(b / (1 + lambda) + one unit, 2 c); see `leaf_sensitivity`."""
+        if not self.independent:
+            return math.inf
+        return min(self.bound / (1 + self.ridge) + UNIT, 2 * self.clip)
 
 
 @dataclass(frozen=True)
@@ -96,11 +101,11 @@ class ExactRows:
     ----------
     codes : uint8 (n, K)
         Bin of every row.
-    targets, scores : float64 (n,)
-        Scaled to [-1, 1], and what the trees so far make of each row.
+    targets, scores : int64 (n,)
+        Scaled to [-1, 1], and what the trees so far make of each row, in units of `grid.UNIT`.
     subsets
         Of the ensemble that is being grown.
-    sums, counts : float64 (leaves,)
+    sums, counts : int64 (leaves,)
         Of the gradients, and of the rows, in each leaf of the last tree.
     """
 
@@ -112,13 +117,13 @@ class ExactRows:
     counts: np.ndarray = field(init=False)
 
     def gradients(self) -> np.ndarray:
-        """Return F - y of every row, float64 (n,)."""
+        """Return F - y of every row, int64 (n,)."""
         return self.scores - self.targets
 
     def follow(self, instruction: Start | AddTree) -> None:
         """Do what an instruction says."""
         if isinstance(instruction, Start):
-            self.scores = np.full(self.targets.size, instruction.score)
+            self.scores = np.full(self.targets.size, whole(np.array(instruction.score)))
         else:
             instruction.tree.add_to(self.scores, self.codes)
 
@@ -146,7 +151,7 @@ class DPBoostCurator(Curator):
     Raises
     ------
     ValueError
-        If the rows hold values that the domain rules out.
+        If the rows hold values that the domain rules out, or there are more than `MAX_ROWS`.
     BudgetError
         If all splits and leaves together would spend more than the ledger states.
     """
@@ -166,11 +171,13 @@ class DPBoostCurator(Curator):
     ) -> None:
         super().__init__(ledger, seed, domain.observed)
         rows = private.open()
+        if len(rows.frame) > MAX_ROWS:
+            raise ValueError(f"a fit takes {MAX_ROWS:,} rows at most: give a sample of yours")
         self._params, self._variant = params, variant
         self.bins, codes = self._bin(rows, domain, max_bins)
         self._bin_starts = np.cumsum([0, *(b.n_bins for b in self.bins)], dtype=np.int64)
-        targets = _scaled(rows.targets, *target_range)
-        self._exact = Private(ExactRows(codes, targets, np.zeros(targets.size)))
+        targets = truncated(_scaled(rows.targets, *target_range))
+        self._exact = Private(ExactRows(codes, targets, np.zeros_like(targets)))
         self._enter_mechanisms()
         self._shares = expected_shares(params.learning_rate, params.trees_per_ensemble)
         self._grown, self._answered = 0, True
@@ -185,11 +192,10 @@ class DPBoostCurator(Curator):
         leaves, ensembles = max_leaves(params, variant), params.n_ensembles
         self._choices = ExponentialUses(
             self._source,
-            (params.n_trees, 2 * leaves - 1),
-            use_axes=1,
+            (params.n_trees,),
             releases="feature and cut of each split, by its gain",
             epsilon=variant.split_share * params.epsilon / (ensembles * params.max_depth),
-            sensitivity=GAIN,
+            sensitivity=gain_sensitivity(1.0),
             uses=ensembles * params.max_depth,
         )
         self._leaves = LaplaceUses(
@@ -203,9 +209,10 @@ class DPBoostCurator(Curator):
         self._require_budget()
 
     def mean_target(self) -> float:
-        """Return the exact mean of the scaled targets; the ledger lists it."""
+        """Return the mean of the scaled targets, rounded to the grid; the ledger lists it."""
         self._read_exactly(MEAN_OF_TARGET)
-        return float(self._exact.open().targets.mean())
+        targets = self._exact.open().targets
+        return float(np.rint(int(targets.sum()) / targets.size)) * UNIT
 
     def splits(self, query: SplitQuery) -> Release:
         """Return the nodes of the next tree: feature, cut and left child, int64 (3, nodes).
@@ -215,13 +222,13 @@ class DPBoostCurator(Curator):
         BudgetError
             If all trees of the ledger are grown.
         """
-        uses = (self._grown,)
-        scale, uniforms = self._choices.hand_to_kernel(uses, query)
+        scale, state = self._choices.hand_to_kernel((self._grown,), query)
         exact = self._exact.open()
         rows = self._next_rows(exact, query.bound)
         feature, cut, left, sums, counts = grow(
-            exact.codes[rows], exact.gradients()[rows], self._bin_starts, uniforms, scale,
-            self._params.ridge, self._params.max_depth, max_leaves(self._params, self._variant),
+            exact.codes[rows], exact.gradients()[rows], self._bin_starts, state,
+            *dyadic(in_units(scale, GAIN_UNIT)), self._params.ridge, self._params.max_depth,
+            max_leaves(self._params, self._variant),
             0 if query.complete else self._variant.min_rows, query.complete,
         )  # fmt: skip
         is_leaf = feature < 0
@@ -245,15 +252,16 @@ class DPBoostCurator(Curator):
             raise BudgetError("rows draw their trees in fixed numbers here, not independently")
         self._answered = True
         means = leaf_means(exact.sums, exact.counts, query.ridge, query.clip)
-        return self._announce(query, self._leaves.answer(self._grown - 1, means, query))
+        return self._announce(query, self._leaves.answer(self._grown - 1, means, query, UNIT))
 
     def _next_rows(self, exact: ExactRows, bound: float) -> np.ndarray:
         """Draw the rows of the next tree: of an ensemble, each row trains one tree at most."""
         if self._grown % self._params.trees_per_ensemble == 0:
             exact.subsets = self._variant.subsets(
-                self._source.generator, exact.targets.size, self._shares
+                self._source.sampler, exact.targets.size, self._shares
             )
-        return exact.subsets.draw(np.abs(exact.gradients()) <= bound)
+        gradients, most = exact.gradients(), math.floor(bound / UNIT)
+        return exact.subsets.draw((-most <= gradients) & (gradients <= most))
 
     def _follow(self, instruction: Start | AddTree) -> None:
         self._exact.open().follow(instruction)
@@ -278,9 +286,16 @@ class DPBoostCurator(Curator):
 
 
 def leaf_means(sums: np.ndarray, counts: np.ndarray, ridge: float, clip: float) -> np.ndarray:
-    """Return -S / (n + lambda) of each leaf, within [-clip, clip], float64 (leaves,)."""
-    exact = -sums / np.maximum(counts + ridge, np.finfo(float).tiny)
-    return np.clip(exact, -clip, clip)
+    """Return -S / (n + lambda) of each leaf within [-clip, clip], int64 (leaves,) in grid units.
+
+    Rounded down, in Python's integers: exact. S and n are int64, S in units of the grid.
+    """
+    over, under = float(ridge).as_integer_ratio()
+    quotients = [
+        -int(s) * under // max(int(n) * under + over, 1) for s, n in zip(sums, counts, strict=True)
+    ]
+    most = math.floor(clip / UNIT)
+    return np.array([min(max(q, -most), most) for q in quotients], dtype=np.int64)
 
 
 def _scaled(targets: np.ndarray, lower: float, upper: float) -> np.ndarray:

@@ -14,6 +14,7 @@ from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import MAX_BINS, FeatureCuts, as_numbers
 from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.curator import DPBoostCurator
+from dprepro.dpboost.grid import UNIT, whole
 from dprepro.dpboost.tree import FitSettings, Tree
 from dprepro.dpboost.variants import VARIANTS, Variant
 from dprepro.estimators.inputs import (
@@ -100,10 +101,10 @@ class _DPBoost(BaseEstimator):
                 for name, bins in zip(frame.columns, self.bins_, strict=True)
             ]
         )
-        scores = np.full(len(frame), self.start_)
+        scores = np.full(len(frame), whole(np.array(self.start_)))
         for tree in self.trees_:
             tree.add_to(scores, codes)
-        return scores
+        return scores * UNIT
 
     def _open_ledger(self, domain: Domain, variant: Variant) -> Ledger:
         return Ledger(
@@ -157,6 +158,10 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     Cuts come from the domain. Every node above `max_depth` is split and every leaf gets noise, even
     if it holds no row.
 
+    Both variants count targets, scores and leaf values in units of 2^-24, and gains in units of
+    2^-20. The sensitivities include what rounding adds. Noise and choices are exact: see
+    `dprepro.exact`.
+
     ``variant="as-published"`` does what the authors' code does, apart from its constant random
     seeds: LightGBM's bins read from the rows; trees that grow best-first to 31 leaves by exact
     gains, leave 20 rows on either side of a split and stay empty where that is impossible; rows
@@ -198,7 +203,7 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     trees_ : list of Tree
         Splits and noisy leaves; without counts or other exact sums.
     start_ : float
-        The initial score.
+        The initial score. Scores and leaf values are multiples of 2^-24.
 
     Raises
     ------

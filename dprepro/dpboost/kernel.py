@@ -1,4 +1,8 @@
-"""Growing and applying one regression tree; deterministic, all randomness is handed in."""
+"""Growing and applying one regression tree, in whole numbers of `UNIT`; gains are in `GAIN_UNIT`.
+
+Sums over rows are sums of integers. What is computed from them uses floating-point operations that
+are correctly rounded everywhere, in the order written here, and is rounded down to an integer.
+"""
 
 from __future__ import annotations
 
@@ -7,38 +11,40 @@ import math
 import numpy as np
 
 from dprepro.compiled import kernel
+from dprepro.dpboost.grid import UNIT
+from dprepro.dpboost.sensitivity import GAIN_UNIT
+from dprepro.exact.kernels import exponential_choice
+
+_NEVER = -(2**62)
+"""Below all gains."""
 
 
 @kernel()
 def _histogram(codes, gradients, rows, starts, histogram):  # type: ignore[no-untyped-def]
     """Set (sum of gradients, rows) of every bin of every feature."""
-    histogram[:] = 0.0
+    histogram[:] = 0
     for i in rows:
         for j in range(codes.shape[1]):
             b = starts[j] + codes[i, j]
             histogram[b, 0] += gradients[i]
-            histogram[b, 1] += 1.0
+            histogram[b, 1] += 1
 
 
 @kernel()
 def _sum_of(values, members):  # type: ignore[no-untyped-def]
-    total = 0.0
+    total = 0
     for i in members:
         total += values[i]
     return total
 
 
 @kernel()
-def _first_above(ascending, value):  # type: ignore[no-untyped-def]
-    """Return the first place whose number is above `value`, or the size if there is none."""
-    low, high = 0, ascending.size
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] > value:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+def _feature_of(starts, place):  # type: ignore[no-untyped-def]
+    """Return the feature of the bin at `place` in the list of all bins."""
+    j = 0
+    while starts[j + 1] <= place:
+        j += 1
+    return j
 
 
 @kernel()
@@ -53,33 +59,41 @@ def _largest_at(values):  # type: ignore[no-untyped-def]
 
 @kernel(error_model="numpy")
 def _score(gradient, rows, ridge):  # type: ignore[no-untyped-def]
-    return gradient * gradient / (rows + ridge) if rows > 0 else 0.0
+    """Return S^2 / (n + lambda), float64; S is in units of `UNIT`."""
+    total = gradient * UNIT
+    return total * total / (rows + ridge) if rows > 0 else 0.0
+
+
+@kernel()
+def _in_units(gain):  # type: ignore[no-untyped-def]
+    return np.int64(math.floor(gain / GAIN_UNIT))
 
 
 @kernel(
-    "(float64[:, ::1], int64[::1], float64, int64, float64, boolean[::1], float64[::1])",
+    "(int64[:, ::1], int64[::1], float64, int64, int64, boolean[::1], int64[::1], int64[::1])",
     error_model="numpy",
 )
-def split_gains(histogram, starts, ridge, min_rows, floor, splittable, gains):  # type: ignore[no-untyped-def]
-    """Write the gain of "codes up to b go left" for every bin b; return the largest.
+def split_gains(histogram, starts, ridge, min_rows, floor, splittable, gains, cuts):  # type: ignore[no-untyped-def]
+    """Write the gains of all possible splits and their bins; return how many there are.
 
-    G_L^2 / (n_L + ridge) + G_R^2 / (n_R + ridge) - G^2 / (n + ridge)  (Li et al. 2020, equation 3,
-    with the parent's term, which changes no choice between the splits of one node). Minus infinity
-    where a side has fewer than `min_rows` rows, the gain is not above `floor`, or the feature is
-    not `splittable`; a feature without a gain becomes so no more.
+    The gain of "codes up to bin b go left" is, in units of `GAIN_UNIT`,
+    floor(S_L^2 / (n_L + ridge) + S_R^2 / (n_R + ridge)) - floor(S^2 / (n + ridge))
+    (Li et al. 2020, equation 3, with the parent's term, which changes no choice between the splits
+    of one node). `sensitivity.gain_sensitivity` bounds what a row does to the first term. A split
+    is possible if both sides have `min_rows` rows, its gain is above `floor` and its feature is
+    `splittable`; a feature without a possible split becomes so no more.
     """
-    best = -np.inf
-    for j in range(splittable.size):
-        first, last = starts[j], starts[j + 1] - 1
-        gains[first : last + 1] = -np.inf
+    found = 0
+    for j in range(starts.size - 1):
         if not splittable[j]:
             continue
-        gradient, rows = 0.0, 0.0
+        first, last = starts[j], starts[j + 1] - 1
+        gradient, rows = 0, 0
         for b in range(first, last + 1):
             gradient += histogram[b, 0]
             rows += histogram[b, 1]
-        whole = _score(gradient, rows, ridge)
-        left_gradient, left_rows, found = 0.0, 0.0, False
+        whole = _in_units(_score(gradient, rows, ridge))
+        left_gradient, left_rows, before = 0, 0, found
         for b in range(first, last):
             left_gradient += histogram[b, 0]
             left_rows += histogram[b, 1]
@@ -87,29 +101,12 @@ def split_gains(histogram, starts, ridge, min_rows, floor, splittable, gains):  
             if left_rows < min_rows or right_rows < min_rows:
                 continue
             left = _score(left_gradient, left_rows, ridge)
-            gain = left + _score(gradient - left_gradient, right_rows, ridge) - whole
+            gain = _in_units(left + _score(gradient - left_gradient, right_rows, ridge)) - whole
             if gain > floor:
-                gains[b] = gain
-                best, found = max(best, gain), True
-        splittable[j] = found
-    return best
-
-
-@kernel("(float64[::1], float64, float64, float64, float64[::1])")
-def choose(gains, best, scale, uniform, running):  # type: ignore[no-untyped-def]
-    """Return a candidate with probability proportional to exp(gain / scale).
-
-    The first at which the running sum exceeds `uniform` times the total. `best` is the largest
-    gain, finite; `running` is scratch space of the size of `gains`.
-    """
-    total, last = 0.0, -1
-    for b in range(gains.size):
-        if gains[b] > -np.inf:
-            total += math.exp((gains[b] - best) / scale)
-            last = b
-        running[b] = total
-    # The product can round up to the total.
-    return min(_first_above(running, uniform * total), last)
+                gains[found], cuts[found] = gain, b
+                found += 1
+        splittable[j] = found > before
+    return found
 
 
 @kernel()
@@ -129,24 +126,25 @@ def _partition(codes, feature, cut, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "(uint8[:, ::1], float64[::1], int64[::1], float64[::1], float64, float64, int64, int64, "
+    "(uint8[:, ::1], int64[::1], int64[::1], uint32[::1], uint64, int64, float64, int64, int64, "
     "int64, boolean)",
 )
 def grow(  # type: ignore[no-untyped-def]
-    codes, gradients, starts, uniforms, scale, ridge, max_depth, max_leaves, min_rows, complete,
+    codes, gradients, starts, state, mantissa, shift, ridge, max_depth, max_leaves, min_rows,
+    complete,
 ):  # fmt: skip
     """Grow a tree whose splits are exponential choices among all cuts of all features.
 
     Parameters
     ----------
-    codes, gradients : uint8 (m, K), float64 (m,)
+    codes, gradients : uint8 (m, K), int64 (m,)
         The rows that train this tree.
     starts : int64 (K + 1,)
         Where the bins of each feature start in the list of all bins.
-    uniforms : float64 (2 * max_leaves - 1,)
-        One draw from [0, 1) a node.
-    scale : float
-        s of P(split) ~ exp(gain / s).
+    state : uint32 (33,)
+        See `exact.Bits`.
+    mantissa, shift : uint64, int
+        s = mantissa 2^-shift of P(split) ~ exp(gain / s), in units of `GAIN_UNIT`.
     ridge : float
         lambda.
     max_depth, max_leaves, min_rows : int
@@ -160,21 +158,21 @@ def grow(  # type: ignore[no-untyped-def]
     feature, cut, left : int64 (nodes,)
         Rows with ``codes[feature] <= cut`` go to node `left`, others to ``left + 1``. Feature -1
         marks a leaf.
-    gradient, rows : float64 (nodes,)
+    gradient, rows : int64 (nodes,)
         Sum of gradients and number of rows in each node: exact, private.
     """
     n_nodes = 2 * max_leaves - 1
     feature, cut = np.full(n_nodes, -1, np.int64), np.zeros(n_nodes, np.int64)
     left, depth = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
     first, last = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
-    gradient = np.zeros(n_nodes)
-    chosen, priority = np.zeros(n_nodes, np.int64), np.full(n_nodes, -np.inf)
+    gradient = np.zeros(n_nodes, np.int64)
+    chosen, priority = np.zeros(n_nodes, np.int64), np.full(n_nodes, _NEVER)
     splittable = np.ones((n_nodes, starts.size - 1), np.bool_)
-    histogram = np.empty((starts[-1], 2))
-    gains, running = np.empty(starts[-1]), np.empty(starts[-1])
+    histogram = np.empty((starts[-1], 2), np.int64)
+    gains, cuts = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
     order = np.arange(gradients.size)
     last[0] = gradients.size
-    floor = -np.inf if complete else 0.0
+    floor = _NEVER if complete else 0
     fresh, nodes = 0, 1
     while True:
         for node in range(fresh, nodes):
@@ -183,15 +181,17 @@ def grow(  # type: ignore[no-untyped-def]
             if depth[node] == max_depth or nodes == n_nodes:
                 continue
             _histogram(codes, gradients, members, starts, histogram)
-            best = split_gains(histogram, starts, ridge, min_rows, floor, splittable[node], gains)
-            if best > -np.inf:
-                chosen[node] = choose(gains, best, scale, uniforms[node], running)
-                priority[node] = -node if complete else best
+            found = split_gains(
+                histogram, starts, ridge, min_rows, floor, splittable[node], gains, cuts
+            )
+            if found > 0:
+                chosen[node] = cuts[exponential_choice(state, mantissa, shift, gains[:found])]
+                priority[node] = -node if complete else gains[_largest_at(gains[:found])]
         node = _largest_at(priority)
-        if nodes == n_nodes or priority[node] == -np.inf:
+        if nodes == n_nodes or priority[node] == _NEVER:
             break
-        priority[node] = -np.inf
-        feature[node] = _first_above(starts, chosen[node]) - 1
+        priority[node] = _NEVER
+        feature[node] = _feature_of(starts, chosen[node])
         cut[node] = chosen[node] - starts[feature[node]]
         left[node] = nodes
         middle = first[node] + _partition(
@@ -206,11 +206,11 @@ def grow(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "(float64[::1], uint8[:, ::1], const(int64[::1]), const(int64[::1]), const(int64[::1]), "
-    "const(float64[::1]))",
+    "(int64[::1], uint8[:, ::1], const(int64[::1]), const(int64[::1]), const(int64[::1]), "
+    "const(int64[::1]))",
 )
 def add_values(scores, codes, feature, cut, left, values):  # type: ignore[no-untyped-def]
-    """Add to every row's score, float64 (n,), the value of its leaf; `codes` is uint8 (n, K)."""
+    """Add to every row's score, int64 (n,), the value of its leaf; `codes` is uint8 (n, K)."""
     for i in range(scores.size):
         node = 0
         while feature[node] >= 0:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
-from numpy.random import Generator
+
+from dprepro.dpboost.sensitivity import leaf_clip
+from dprepro.exact import ExactSampler
+from dprepro.exact.bits import fill
+
+_PROBABILITY_BITS = 53
+"""Probabilities are rounded to whole multiples of 2^-53."""
 
 
 class Subsets(Protocol):
@@ -16,7 +23,7 @@ class Subsets(Protocol):
 
     independent: bool
 
-    def __init__(self, generator: Generator, n_rows: int, shares: np.ndarray) -> None: ...
+    def __init__(self, sampler: ExactSampler, n_rows: int, shares: np.ndarray) -> None: ...
 
     def draw(self, fits: np.ndarray) -> np.ndarray:
         """Return the rows (int64, ascending) that train the next tree.
@@ -32,8 +39,8 @@ def expected_shares(learning_rate: float, n_trees: int) -> np.ndarray:
 
     |D_k| / n = eta (1 - eta)^k / (1 - (1 - eta)^n_trees)  (Li et al. 2020, section 4.2).
     """
-    powers = (1 - learning_rate) ** np.arange(n_trees)
-    return powers / powers.sum()
+    powers = leaf_clip(learning_rate, np.arange(n_trees))
+    return powers / math.fsum(powers)
 
 
 class FixedSizes:
@@ -45,8 +52,8 @@ class FixedSizes:
 
     independent = False
 
-    def __init__(self, generator: Generator, n_rows: int, shares: np.ndarray) -> None:
-        self._generator = generator
+    def __init__(self, sampler: ExactSampler, n_rows: int, shares: np.ndarray) -> None:
+        self._sampler = sampler
         self._unused = np.arange(n_rows)
         self._sizes = iter(np.floor(shares * n_rows).astype(int))
 
@@ -54,29 +61,35 @@ class FixedSizes:
         """Return the rows of the next tree; see `Subsets`."""
         size = min(next(self._sizes), self._unused.size)
         drawn = np.zeros(self._unused.size, dtype=bool)
-        drawn[self._generator.choice(self._unused.size, size, replace=False)] = True
+        drawn[self._sampler.permutation(self._unused.size)[:size]] = True
         return _take(self, drawn, fits)
 
 
 class IndependentRows:
     """Every row draws its tree for itself, with the shares as probabilities.
 
-    A row not used before tree k is drawn with probability share_k / (share_k + share_(k+1) + ...).
+    A row not used before tree k is drawn with probability share_k / (share_k + share_(k+1) + ...),
+    to 53 bits: if a uniform whole number of 53 bits is below that many.
     No row has a part in the fate of another, which is what parallel composition needs when
     neighbours differ in one row more or less.
     """
 
     independent = True
 
-    def __init__(self, generator: Generator, n_rows: int, shares: np.ndarray) -> None:
-        self._generator = generator
+    def __init__(self, sampler: ExactSampler, n_rows: int, shares: np.ndarray) -> None:
+        self._sampler = sampler
         self._unused = np.arange(n_rows)
-        self._hazards = iter(shares / np.cumsum(shares[::-1])[::-1])
+        rest = np.cumsum(shares[::-1])[::-1]
+        # Shares of the last of a thousand trees round to 0.
+        hazards = np.divide(shares, rest, out=np.zeros_like(shares), where=rest > 0)
+        self._hazards = iter(np.rint(hazards * 2.0**_PROBABILITY_BITS).astype(np.uint64))
 
     def draw(self, fits: np.ndarray) -> np.ndarray:
         """Return the rows of the next tree; see `Subsets`."""
-        drawn = self._generator.random(self._unused.size) < next(self._hazards)
-        return _take(self, drawn, fits)
+        words = np.empty(self._unused.size, np.uint64)
+        fill(self._sampler.state, words)
+        words >>= np.uint64(64 - _PROBABILITY_BITS)
+        return _take(self, words < next(self._hazards), fits)
 
 
 def _take(subsets: FixedSizes | IndependentRows, drawn: np.ndarray, fits: np.ndarray) -> np.ndarray:

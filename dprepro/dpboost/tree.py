@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dprepro.dpboost.grid import whole
 from dprepro.dpboost.kernel import add_values
 from dprepro.dpboost.variants import Variant
 
@@ -21,7 +22,8 @@ class Tree:
         Rows with ``codes[feature] <= cut`` go to node `left`, others to ``left + 1``. Feature -1
         marks a leaf.
     value : float64 (nodes,)
-        The learning rate times the noisy value of each leaf; 0 at inner nodes.
+        The learning rate times the noisy value of each leaf, a multiple of `grid.UNIT`; 0 at inner
+        nodes.
     """
 
     feature: np.ndarray
@@ -30,8 +32,11 @@ class Tree:
     value: np.ndarray
 
     def add_to(self, scores: np.ndarray, codes: np.ndarray) -> None:
-        """Add the tree's values to `scores`, float64 (n,), of rows with `codes`, uint8 (n, K)."""
-        add_values(scores, codes, self.feature, self.cut, self.left, self.value)
+        """Add the tree's values to the scores of rows with `codes`, uint8 (n, K).
+
+        `scores` are int64 (n,), in units of `grid.UNIT`.
+        """
+        add_values(scores, codes, self.feature, self.cut, self.left, whole(self.value))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from dprepro.compiled import kernel
 from dprepro.exact.bits import below, next_word
 from dprepro.exact.lazy import WORDS, forget, less, scaled, word_of
+from dprepro.exact.wide import product
 
 _X, _LAST, _NEXT, _OTHER, _NUMBERS = range(5)
 """Rows of a pool, and their number: what is sampled, two neighbours of a run, one for a choice."""
@@ -44,6 +45,27 @@ def _cumulative_table() -> np.ndarray:
 
 
 _CUMULATIVE = _cumulative_table()
+
+_HALVINGS = 32
+"""How often the weight with which a candidate is proposed is halved, at most."""
+
+
+def _halvings_table() -> np.ndarray:
+    """Return k ln 2 for k = 0 .. `_HALVINGS`, uint64 (.., 1 + WORDS): whole part, then 512 bits."""
+    bits = 64 * WORDS
+    with localcontext() as context:
+        context.prec = 200
+        multiples = [int(k * Decimal(2).ln() * 2**bits) for k in range(_HALVINGS + 1)]
+    return np.array(
+        [[number >> (bits - 64 * i) & (2**64 - 1) for i in range(WORDS + 1)]
+         for number in multiples],
+        dtype=np.uint64,
+    )  # fmt: skip
+
+
+_HALVED = _halvings_table()
+_LOG_2 = np.uint64(int(_HALVED[1, 1]) + 1)
+"""ln 2 in units of 2^-64, rounded up."""
 
 
 @kernel()
@@ -149,18 +171,67 @@ def _exceeds(state, pool, mantissa, shift, distance):  # type: ignore[no-untyped
     return scaled(state, pool, _X, k, mantissa, shift, False) >= distance
 
 
+@kernel()
+def _propose(utilities, largest, step, halvings):  # type: ignore[no-untyped-def]
+    """Set how often each candidate's weight is halved: floor(d / `step`), or `_HALVINGS` if less.
+
+    d is the distance of its utility from the largest. Returns the sum of all weights; the weight of
+    the largest utility is 2^`_HALVINGS`.
+    """
+    total, far = np.uint64(0), step * np.uint64(_HALVINGS)
+    for i in range(utilities.size):
+        distance = np.uint64(largest - utilities[i])
+        halvings[i] = np.uint64(_HALVINGS) if distance >= far else distance // step
+        total += np.uint64(1) << np.uint64(_HALVINGS - halvings[i])
+    return total
+
+
+@kernel()
+def _at_weight(halvings, rest):  # type: ignore[no-untyped-def]
+    """Return the first candidate at which the running sum of the weights is above `rest`."""
+    i = -1
+    while rest >= 0:
+        i += 1
+        rest -= np.int64(1) << np.int64(_HALVINGS - halvings[i])
+    return i
+
+
+@kernel()
+def _plus_halvings(state, pool, k):  # type: ignore[no-untyped-def]
+    """Add k ln 2 to number `_X` of the pool; return the whole part of the sum."""
+    for i in range(WORDS):
+        word_of(state, pool, _X, i)
+    carry = np.uint64(0)
+    for i in range(WORDS - 1, -1, -1):
+        added = _HALVED[k, i + 1] + carry  # no multiple has a word of ones only
+        pool[_X, i] += added
+        carry = np.uint64(pool[_X, i] < added)
+    return np.int64(_HALVED[k, 0] + carry)
+
+
 @kernel("(uint32[::1], uint64, int64, const(int64[::1]))")
 def exponential_choice(state, mantissa, shift, utilities):  # type: ignore[no-untyped-def]
     """Return i with probability proportional to exp(utilities[i] / s), s = `mantissa` 2^-`shift`.
 
-    A uniform i is accepted with probability exp(-d / s), d the distance of its utility from the
-    largest. No distance may exceed 2^62.
+    With d the distance of its utility from the largest, a candidate is proposed with probability
+    proportional to 2^-k and accepted with probability 2^k exp(-d / s): if an exponential number E
+    with mean 1 has s (E + k ln 2) >= d. That is a probability as k is at most d / (s ln 2). It is
+    at least about 1/2 while k is below `_HALVINGS`, so that few proposals are made, however many
+    candidates there are. No distance may exceed 2^62, and there are at most 2^30 candidates.
     """
     pool = np.zeros((_NUMBERS, WORDS + 1), np.uint64)
-    largest = utilities.max()
+    largest, halvings = utilities.max(), np.empty(utilities.size, np.uint8)
+    step = (product(mantissa, _LOG_2)[0] >> np.uint64(shift)) + np.uint64(1)  # above s ln 2
+    total = _propose(utilities, largest, step, halvings)
     while True:
-        i = np.int64(below(state, np.uint64(utilities.size)))
-        if _exceeds(state, pool, mantissa, shift, largest - utilities[i]):
+        i = _at_weight(halvings, np.int64(below(state, total)))
+        distance = largest - utilities[i]
+        if distance == 0:
+            return i
+        whole = _exponential(state, pool)
+        if halvings[i] > 0:
+            whole = min(whole + _plus_halvings(state, pool, halvings[i]), _MOST_WHOLE)
+        if scaled(state, pool, _X, whole, mantissa, shift, False) >= distance:
             return i
 
 

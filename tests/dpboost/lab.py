@@ -1,10 +1,15 @@
-"""A small problem for DPBoost, and a curator of any rows."""
+"""A small problem for DPBoost, a curator of any rows, and the gains of given sums."""
+
+import math
 
 import numpy as np
 import pandas as pd
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost.curator import DPBoostCurator
+from dprepro.dpboost.grid import UNIT
+from dprepro.dpboost.kernel import split_gains
+from dprepro.dpboost.sensitivity import GAIN_UNIT
 from dprepro.dpboost.tree import FitSettings
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
@@ -49,3 +54,20 @@ def encoded(made, codes):
     """Return the codes that the curator's bins give, uint8 (n, 2)."""
     columns = [bins.encode(codes[:, k]) for k, bins in enumerate(made.bins)]
     return np.column_stack(columns)
+
+
+def of_cuts(bins, ridge):
+    """Return what the gains of all cuts are without the parent's term, in whole units.
+
+    `bins` are pairs (sum of gradients, rows). The kernel subtracts the parent's term, rounded down,
+    from every gain.
+    """
+    histogram = np.array(bins)
+    gains, cuts = np.empty((2, len(bins)), np.int64)
+    found = split_gains(
+        histogram, np.array([0, len(bins)]), ridge, 0, -(2**62), np.ones(1, bool), gains, cuts
+    )
+    assert cuts[:found].tolist() == list(range(len(bins) - 1))
+    gradient, rows = histogram.sum(axis=0).tolist()
+    score = (gradient * UNIT) * (gradient * UNIT) / (rows + ridge) if rows else 0.0
+    return [gain + math.floor(score / GAIN_UNIT) for gain in gains[:found].tolist()]

@@ -120,7 +120,7 @@ def test_with_next_to_no_noise_the_regressor_finds_the_function(variant):
 def test_regression_starts_from_the_mean_as_published_and_from_the_middle_when_sound():
     X, _, y = table(rows=50)
     # Too few rows for the published trees to split: what is left is the start.
-    np.testing.assert_allclose(regressor().fit(X, y).predict(X), y.mean())
+    np.testing.assert_allclose(regressor().fit(X, y).predict(X), y.mean(), atol=1e-6)
     assert regressor(variant="sound").fit(X, y).start_ == 0.0
 
 

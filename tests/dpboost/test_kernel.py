@@ -1,30 +1,42 @@
-"""The kernel against NumPy, and the rules by which trees grow."""
+"""The kernel against fractions, and the rules by which trees grow."""
+
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.dpboost.kernel import add_values, choose, grow, split_gains
+from dprepro.dpboost.grid import truncated
+from dprepro.dpboost.kernel import add_values, grow, split_gains
+from dprepro.dpboost.sensitivity import GAIN_UNIT, gain_sensitivity
+from dprepro.exact import Bits
+from dprepro.exact.sampler import SMALLEST_SCALE, dyadic
 
 STARTS = np.array([0, 4, 10, 13])
-TINY = 1e-9
+TINY = SMALLEST_SCALE * GAIN_UNIT
 """A scale at which the exponential mechanism takes the best split."""
+
+ALL = -(2**62)
+"""A floor that lets all gains pass."""
 
 
 def rows(n=400, seed=0):
     rng = np.random.default_rng(seed)
     codes = np.column_stack([rng.integers(0, b, n) for b in np.diff(STARTS)]).astype(np.uint8)
     gradients = np.clip((codes[:, 1] > 2) - 0.5 * codes[:, 0] + rng.normal(size=n), -1, 1)
-    return codes, gradients
+    return codes, truncated(gradients)
 
 
 def gain(gradients, left, ridge=0.1):
-    """The gain of a split, in NumPy."""
+    """The gain of a split in units of `GAIN_UNIT`: what is rounded down is an exact fraction."""
 
     def score(side):
-        return side.sum() ** 2 / (side.size + ridge) if side.size else 0.0
+        total = Fraction(int(side.sum()), 2**24)
+        return total**2 / (side.size + Fraction(ridge)) / Fraction(GAIN_UNIT) if side.size else 0
 
-    return score(gradients[left]) + score(gradients[~left]) - score(gradients)
+    both = math.floor(score(gradients[left]) + score(gradients[~left]))
+    return both - math.floor(score(gradients))
 
 
 def all_gains(codes, gradients, starts=STARTS, ridge=0.1):
@@ -39,10 +51,24 @@ def all_gains(codes, gradients, starts=STARTS, ridge=0.1):
 
 def fit(codes, gradients, *, scale=TINY, seed=0, max_depth=6, max_leaves=31, min_rows=20,
         complete=False):  # fmt: skip
-    uniforms = np.random.default_rng(seed).random(2 * max_leaves - 1)
     return grow(
-        codes, gradients, STARTS, uniforms, scale, 0.1, max_depth, max_leaves, min_rows, complete
-    )
+        codes, gradients, STARTS, Bits(seed).state, *dyadic(scale / GAIN_UNIT), 0.1, max_depth,
+        max_leaves, min_rows, complete,
+    )  # fmt: skip
+
+
+def found_gains(codes, gradients, min_rows=0, floor=ALL):
+    """Return (feature, cut) -> gain by the kernel, and which features are splittable."""
+    histogram = np.zeros((STARTS[-1], 2), np.int64)
+    for j, start in enumerate(STARTS[:-1]):
+        np.add.at(histogram, (start + codes[:, j], 0), gradients)
+        np.add.at(histogram, (start + codes[:, j], 1), 1)
+    splittable = np.ones(len(STARTS) - 1, bool)
+    gains, cuts = np.empty((2, STARTS[-1]), np.int64)
+    n = split_gains(histogram, STARTS, 0.1, min_rows, floor, splittable, gains, cuts)
+    features = np.searchsorted(STARTS, cuts[:n], side="right") - 1
+    places = zip(features.tolist(), (cuts[:n] - STARTS[features]).tolist(), strict=True)
+    return dict(zip(places, gains[:n].tolist(), strict=True)), splittable
 
 
 def leaves_of(tree, codes):
@@ -69,7 +95,7 @@ def naive_tree(codes, gradients, depth):
     if depth == 0:
         return {}
     found = all_gains(codes, gradients)
-    best = max(found, key=lambda split: (found[split][0] > -np.inf, round(found[split][0], 9)))
+    best = max(found, key=lambda split: found[split][0])
     left = codes[:, best[0]] <= best[1]
     tree = {(): best}
     for side, mask in enumerate((left, ~left)):
@@ -78,70 +104,64 @@ def naive_tree(codes, gradients, depth):
     return tree
 
 
-def test_gains_equal_numpy():
+def test_gains_are_exact_fractions_rounded_down():
+    """At 400 rows no floating-point error reaches the next whole number; every cut has a gain."""
     codes, gradients = rows()
-    histogram = np.zeros((STARTS[-1], 2))
-    for j, start in enumerate(STARTS[:-1]):
-        np.add.at(histogram, (start + codes[:, j], 0), gradients)
-        np.add.at(histogram, (start + codes[:, j], 1), 1)
-    gains = np.empty(STARTS[-1])
-    best = split_gains(histogram, STARTS, 0.1, 0, -np.inf, np.ones(3, bool), gains)
     expected = all_gains(codes, gradients)
-    for (j, cut), (value, _) in expected.items():
-        assert gains[STARTS[j] + cut] == pytest.approx(value, abs=1e-9)
-    # There is nothing to the right of a feature's last bin.
-    assert (gains[STARTS[1:] - 1] == -np.inf).all()
-    assert best == pytest.approx(max(value for value, _ in expected.values()))
+    assert found_gains(codes, gradients)[0] == {cut: value for cut, (value, _) in expected.items()}
 
 
 @pytest.mark.parametrize("min_rows", [20, 120])
 def test_small_sides_and_losses_are_no_candidates_as_published(min_rows):
     codes, gradients = rows()
-    histogram = np.zeros((STARTS[-1], 2))
-    for j, start in enumerate(STARTS[:-1]):
-        np.add.at(histogram, (start + codes[:, j], 0), gradients)
-        np.add.at(histogram, (start + codes[:, j], 1), 1)
-    gains, splittable = np.empty(STARTS[-1]), np.ones(3, bool)
-    split_gains(histogram, STARTS, 0.1, min_rows, 0.0, splittable, gains)
-    expected = all_gains(codes, gradients)
-    for (j, cut), (value, smaller) in expected.items():
-        assert (gains[STARTS[j] + cut] > -np.inf) == (value > 0 and smaller >= min_rows)
-    for j in range(3):
-        assert splittable[j] == (gains[STARTS[j] : STARTS[j + 1]] > -np.inf).any()
+    found, splittable = found_gains(codes, gradients, min_rows, floor=0)
+    assert found == {
+        place: value
+        for place, (value, smaller) in all_gains(codes, gradients).items()
+        if value > 0 and smaller >= min_rows
+    }
+    assert splittable.tolist() == [any(j == feature for feature, _ in found) for j in range(3)]
 
 
-def test_choices_have_the_exponential_mechanisms_probabilities():
-    gains = np.array([0.0, -np.inf, 4.0, 2.0, -np.inf, -3.0, -np.inf])
-    scale, draws = 2.0, np.random.default_rng(0).random(50_000)
-    running = np.empty(gains.size)
-    chosen = [choose(gains, 4.0, scale, draw, running) for draw in draws]
-    counts = np.bincount(chosen, minlength=gains.size)
-    weights = np.exp(gains / scale)
-    assert (counts[weights == 0] == 0).all()
-    possible = weights > 0
-    expected = draws.size * weights[possible] / weights.sum()
-    assert stats.chisquare(counts[possible], expected).pvalue > 1e-4
-
-
-@pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53])
-def test_the_ends_of_the_unit_interval_choose_possible_splits(uniform):
-    gains = np.array([-np.inf, 1.0, 2.0, -np.inf])
-    assert choose(gains, 2.0, 1.0, uniform, np.empty(4)) == (1 if uniform == 0 else 2)
+def test_splits_have_the_exponential_mechanisms_probabilities():
+    codes, gradients = rows(n=60)
+    scale, draws = 3.0, 20_000
+    gains = np.array([value for value, _ in all_gains(codes, gradients).values()]) * GAIN_UNIT
+    state, places = Bits(1).state, {place: i for i, place in enumerate(all_gains(codes, gradients))}
+    counts = np.zeros(len(places))
+    for _ in range(draws):
+        feature, cut, *_ = grow(
+            codes, gradients, STARTS, state, *dyadic(scale / GAIN_UNIT), 0.1, 1, 2, 0, True
+        )
+        counts[places[feature[0], cut[0]]] += 1
+    weights = np.exp((gains - gains.max()) / scale)
+    assert weights.max() > 1.5 * weights.min()
+    assert stats.chisquare(counts, draws * weights / weights.sum()).pvalue > 1e-4
 
 
 def test_a_split_moves_by_no_more_than_epsilon_when_a_row_comes_or_goes():
-    """The exact probabilities of all splits on neighbouring nodes, with the paper's sensitivity."""
+    """The probabilities of all splits on neighbouring nodes, at the charged sensitivity."""
     epsilon, worst = 0.7, 0.0
-    scale = 2 * 3.0 / epsilon
+    scale = 2 * gain_sensitivity(1.0) / epsilon
     for seed in range(30):
         codes, gradients = rows(n=12, seed=seed)
         probabilities = []
         for kept in (slice(None), slice(1, None)):
-            found = all_gains(codes[kept], gradients[kept])
-            weights = np.exp(np.array([value for value, _ in found.values()]) / scale)
+            found, _ = found_gains(codes[kept], gradients[kept])
+            weights = np.exp(np.array(list(found.values())) * GAIN_UNIT / scale)
             probabilities.append(weights / weights.sum())
         worst = max(worst, np.abs(np.log(probabilities[0] / probabilities[1])).max())
     assert 0.05 < worst <= epsilon
+
+
+def test_the_order_of_the_rows_moves_no_bit():
+    codes, gradients = rows(n=3000)
+    order = np.random.default_rng(5).permutation(3000)
+    for one, two in zip(
+        fit(codes, gradients, scale=5.0), fit(codes[order], gradients[order], scale=5.0),
+        strict=True,
+    ):  # fmt: skip
+        np.testing.assert_array_equal(one, two)
 
 
 def test_a_complete_tree_is_the_naive_one_when_nothing_is_random():
@@ -163,10 +183,11 @@ def test_sums_and_counts_are_those_of_the_rows_that_reach_a_leaf():
     for limits in ({}, {"max_leaves": 64, "min_rows": 0, "complete": True}):
         tree = fit(codes, gradients, scale=5.0, **limits)
         reached = leaves_of(tree, codes)
-        sums = np.bincount(reached, weights=gradients, minlength=tree[0].size)
+        sums = np.zeros(tree[0].size, np.int64)
+        np.add.at(sums, reached, gradients)
         counts = np.bincount(reached, minlength=tree[0].size)
         leaves = tree[0] < 0
-        np.testing.assert_allclose(tree[3][leaves], sums[leaves], atol=1e-9)
+        np.testing.assert_array_equal(tree[3][leaves], sums[leaves])
         np.testing.assert_array_equal(tree[4][leaves], counts[leaves])
 
 
@@ -227,7 +248,7 @@ def test_best_first_splits_the_leaf_with_the_largest_gain():
 
 @pytest.mark.parametrize("spoil", ["few rows", "equal gradients"])
 def test_best_first_trees_stay_a_leaf_where_no_split_helps(spoil):
-    codes, gradients = rows(39) if spoil == "few rows" else (rows()[0], np.ones(400))
+    codes, gradients = rows(39) if spoil == "few rows" else (rows()[0], np.full(400, 2**24))
     # Equal gradients: lambda makes every split a loss.
     assert fit(codes, gradients)[0].tolist() == [-1]
 
@@ -242,20 +263,18 @@ def test_a_feature_without_a_gain_is_not_tried_again_below():
         mask = second == value
         gradients[mask] -= gradients[mask].mean() - 0.05
     codes = np.column_stack([first, second, np.zeros(4000)]).astype(np.uint8)
-    tree = grow(
-        codes, gradients, np.array([0, 2, 4, 5]), np.full(61, 0.5), TINY, 0.1, 6, 31, 20, False
-    )
+    shared = codes, truncated(gradients), np.array([0, 2, 4, 5]), Bits(0).state
+    scale = dyadic(SMALLEST_SCALE)
+    tree = grow(*shared, *scale, 0.1, 6, 31, 20, False)
     assert set(tree[0]) <= {-1, 0}
-    complete = grow(
-        codes, gradients, np.array([0, 2, 4, 5]), np.full(7, 0.5), TINY, 0.1, 2, 4, 0, True
-    )
+    complete = grow(*shared, *scale, 0.1, 2, 4, 0, True)
     assert 1 in complete[0]
 
 
 def test_values_are_added_where_rows_end_up():
     codes, gradients = rows()
     tree = fit(codes, gradients)
-    values = np.arange(tree[0].size, dtype=float)
-    scores = np.full(len(codes), 0.5)
+    values = np.arange(tree[0].size)
+    scores = np.full(len(codes), 5)
     add_values(scores, codes, *tree[:3], values)
-    np.testing.assert_array_equal(scores, 0.5 + leaves_of(tree, codes))
+    np.testing.assert_array_equal(scores, 5 + leaves_of(tree, codes))

@@ -1,11 +1,22 @@
 """One row more or less: brute force over small nodes stays within the stated sensitivities."""
 
 import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dprepro.dpboost.sensitivity import GAIN, leaf_clip, leaf_sensitivity
+from dprepro.dpboost.grid import UNIT
+from dprepro.dpboost.sensitivity import (
+    GAIN,
+    GAIN_UNIT,
+    MAX_ROWS,
+    gain_sensitivity,
+    leaf_clip,
+    leaf_sensitivity,
+)
+from tests.dpboost.lab import of_cuts
 
 LAMBDAS = [0.0, 0.1, 1.0]
 GRADIENTS = [-1.0, -0.5, 0.0, 1.0]
@@ -62,9 +73,71 @@ def test_the_clipped_branch_takes_over_from_the_ninth_tree():
     change = int(np.log(1 / 1.1 / 2) / np.log(0.9)) + 1
     assert change == 8
     position = np.arange(50)
-    expected = np.where(position + 1 <= change, 1 / 1.1, 2 * 0.9**position)
-    np.testing.assert_allclose(leaf_sensitivity(0.1, 0.1, position), expected)
+    expected = np.where(position + 1 <= change, 1 / 1.1 + UNIT, 2 * 0.9**position)
+    np.testing.assert_allclose(leaf_sensitivity(0.1, 0.1, position), expected, rtol=1e-13)
 
 
 def test_leaf_bounds_shrink_geometrically_from_one():
     np.testing.assert_allclose(leaf_clip(0.1, np.arange(3)), [1.0, 0.9, 0.81])
+
+
+def test_leaf_bounds_are_products_in_one_order():
+    """A power may differ in its last bit from one processor to the next."""
+    clip, expected = leaf_clip(0.3, np.arange(50)), 1.0
+    for bound in clip:
+        assert bound == expected
+        expected *= 1 - 0.3
+    assert leaf_clip(0.3, 49) == clip[49]
+    assert leaf_clip(0.3, np.arange(0)).size == 0
+
+
+# --- gains in whole units -------------------------------------------------------------------------
+
+
+def large_nodes(seed, count=1000):
+    """Yield (left sum, left rows, right sum, right rows, lambda): up to `MAX_ROWS` rows in all."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        rows = int(MAX_ROWS * rng.random() ** 3)
+        left = int(rows * rng.random())
+        means = rng.choice([-1, 1, rng.random()], 2)
+        sums = [int(n * 2**24 * mean) for n, mean in zip((left, rows - left), means, strict=True)]
+        yield sums[0], left, sums[1], rows - left, float(rng.choice([0.0, 0.1, rng.random()]))
+
+
+def exactly(total, rows, ridge):
+    return Fraction(total, 2**24) ** 2 / (rows + Fraction(ridge)) if rows else Fraction(0)
+
+
+def test_a_computed_gain_is_within_the_stated_rounding_error():
+    """Off by less than 2^-22 before it is rounded down: a quarter of a unit."""
+    worst = 0
+    for s, n, t, m, ridge in large_nodes(0):
+        real = (exactly(s, n, ridge) + exactly(t, m, ridge)) / Fraction(GAIN_UNIT)
+        excess = of_cuts([(s, n), (t, m)], ridge)[0] - real
+        assert Fraction(-5, 4) < excess < Fraction(1, 4)
+        worst = max(worst, excess)
+    # Floating point does round up past a whole number, so an error has to be charged.
+    assert worst > 0
+
+
+@pytest.mark.parametrize(("bound", "alone"), [(0.9, False), (1.0, True)])
+def test_a_row_in_a_large_node_moves_a_computed_gain_by_at_most_what_is_charged(bound, alone):
+    """The worst case, many rows with one gradient and one with its opposite, up to `MAX_ROWS`."""
+    most, rng, worst = math.floor(bound / UNIT), np.random.default_rng(1), 0.0
+    for _ in range(1000):
+        n, ridge = MAX_ROWS - int(rng.integers(2, 2**27)), float(rng.random())
+        before, after = (
+            of_cuts([(s, rows), (most // 3, 1)], ridge)[0]
+            for s, rows in ((n * most, n), (n * most - most, n + 1))
+        )
+        worst = max(worst, abs(after - before) * GAIN_UNIT)
+    assert worst <= gain_sensitivity(bound)
+    # Real numbers' sensitivity alone does where it is a multiple of the unit, and not elsewhere.
+    assert (worst <= GAIN * bound**2) == alone
+    assert worst > (GAIN - 1e-5) * bound**2
+
+
+def test_rounding_costs_less_than_a_millionth_of_the_noise():
+    assert GAIN < gain_sensitivity(1.0) < GAIN * (1 + 1e-6)
+    assert 1 / 1.1 < leaf_sensitivity(0.1, 0.1, 0) < 1 / 1.1 * (1 + 1e-7)

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from dprepro.dpboost.subsets import FixedSizes, IndependentRows, expected_shares
+from dprepro.exact import Bits, ExactSampler
 
 DEALERS = [FixedSizes, IndependentRows]
 SHARES = expected_shares(0.1, 50)
@@ -12,7 +13,7 @@ SHARES = expected_shares(0.1, 50)
 
 def deal(dealer, n=2000, shares=SHARES, seed=0, fits=None):
     """Return the rows of each tree; `fits` maps a tree's position to which rows fit."""
-    subsets = dealer(np.random.default_rng(seed), n, shares)
+    subsets = dealer(ExactSampler(Bits(seed)), n, shares)
     everyone = np.ones(n, dtype=bool)
     return [subsets.draw(everyone if fits is None else fits(k)) for k in range(len(shares))]
 
@@ -32,6 +33,29 @@ def test_no_row_trains_two_trees_of_an_ensemble(dealer, filtering):
         deal(dealer, fits=(lambda k: rng.random(2000) < 0.6) if filtering else None)
     )
     assert len(np.unique(rows)) == rows.size > 1000
+
+
+def test_independent_rows_are_drawn_by_comparing_secret_words_with_whole_numbers():
+    shares = np.array([0.25, 0.3, 0.45])
+    first, second, _ = deal(IndependentRows, n=100, shares=shares, seed=3)
+    bits = Bits(3)
+    np.testing.assert_array_equal(first, np.flatnonzero(bits.words(100) >> 11 < 2**51))
+    rest = np.setdiff1d(np.arange(100), first)
+    np.testing.assert_array_equal(second, rest[bits.words(rest.size) >> 11 < round(0.4 * 2**53)])
+
+
+def test_trees_whose_share_rounds_to_nothing_get_no_row():
+    shares = expected_shares(0.6, 1000)
+    assert shares[-1] == 0
+    sizes = [rows.size for rows in deal(IndependentRows, shares=shares)]
+    assert sum(sizes) == 2000
+    assert not any(sizes[100:])
+
+
+def test_fixed_numbers_of_rows_come_first_in_a_secret_order():
+    first, _ = deal(FixedSizes, n=50, shares=np.array([0.4, 0.6]), seed=3)
+    order = ExactSampler(Bits(3)).permutation(50)
+    np.testing.assert_array_equal(first, np.sort(order[:20]))
 
 
 def test_independent_rows_are_all_used_if_they_fit():

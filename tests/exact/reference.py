@@ -9,6 +9,13 @@ from fractions import Fraction
 
 WORD = 2**64
 TABLE_BITS = 256
+MOST_HALVINGS = 32
+CHOICE_WORDS = 8
+"""How many words of a number are drawn before a multiple of ln 2 is added to it."""
+
+with localcontext() as _context:
+    _context.prec = 200
+    LOG_2 = Fraction(Decimal(2).ln())
 
 Words = Iterator[int]
 
@@ -151,11 +158,26 @@ def rounded_laplace(words: Words, scale: float) -> int:
     return rounded(words, scale, exponential(words))
 
 
+def halvings(utilities: list[int], scale: float) -> list[int]:
+    """Return how often the weight with which each candidate is proposed is halved."""
+    step = math.floor(Fraction(scale) * Fraction(math.floor(LOG_2 * 2**64) + 1, 2**64)) + 1
+    return [min((max(utilities) - u) // step, MOST_HALVINGS) for u in utilities]
+
+
 def choice(words: Words, utilities: list[int], scale: float) -> int:
+    halved = halvings(utilities, scale)
+    weights = [2 ** (MOST_HALVINGS - k) for k in halved]
     while True:
-        i = below(words, len(utilities))
+        rest = below(words, sum(weights))
+        i = next(i for i in range(len(weights)) if sum(weights[: i + 1]) > rest)
         distance = max(utilities) - utilities[i]
-        if distance == 0 or scaled(scale, *exponential(words), Fraction(0)) >= distance:
+        if distance == 0:
+            return i
+        whole, x = exponential(words)
+        if halved[i]:
+            x.word(CHOICE_WORDS - 1)
+        added = Fraction(math.floor(halved[i] * LOG_2 * 2**512), 2**512)
+        if scaled(scale, whole, x, Fraction(scale) * added) >= distance:
             return i
 
 

@@ -66,6 +66,8 @@ def below(words, limit):
 def bits_for_words(monkeypatch):
     monkeypatch.setattr(reference, "WORD", 2)
     monkeypatch.setattr(reference, "below", below)
+    monkeypatch.setattr(reference, "CHOICE_WORDS", 1)
+    monkeypatch.setattr(reference, "MOST_HALVINGS", 2)
 
 
 def check(found, undecided, stated, at_most):
@@ -97,12 +99,17 @@ def test_rounded_gaussian(scale):
     check(found, undecided, stated, 0.45)
 
 
-@pytest.mark.parametrize("scale", [0.5, 2.0])
-def test_choice(scale):
-    utilities = [0, 2, 1]
-    found, undecided = probabilities(lambda words: reference.choice(words, utilities, scale), 16)
-    weights = np.exp((np.array(utilities) - 2) / scale)
-    check(found, undecided, dict(enumerate(weights / weights.sum())), 0.5)
+@pytest.mark.parametrize(
+    ("utilities", "scale", "halved"),
+    [([0, 2, 1], 0.5, [2, 0, 1]), ([0, 2, 1], 2.0, [1, 0, 0]), ([9, 0, 5], 4.0, [0, 2, 1]),
+     ([0, 3], 1.0, [2, 0])],
+)  # fmt: skip
+def test_choice(utilities, scale, halved):
+    """Candidates whose weight is halved never, once, as often as can be, and not often enough."""
+    assert reference.halvings(utilities, scale) == halved
+    found, undecided = probabilities(lambda words: reference.choice(words, utilities, scale), 17)
+    weights = np.exp((np.array(utilities) - max(utilities)) / scale)
+    check(found, undecided, dict(enumerate(weights / weights.sum())), 0.4)
 
 
 def flipped(utilities, scale):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dprepro.exact import Bits, ExactSampler
-from dprepro.exact.kernels import _CUMULATIVE
+from dprepro.exact.kernels import _CUMULATIVE, _HALVED, _LOG_2
 from tests.exact import reference
 
 SCALES = pytest.mark.parametrize("scale", [2.0**-10, 0.3, 1.0, 3.7, 1e6, 2.0**40, 2.0**53 * 0.9])
@@ -40,9 +40,11 @@ def test_laplace_noise_is_that_of_the_reference_to_the_last_bit(scale):
 
 
 @SCALES
-def test_choices_are_those_of_the_reference(scale):
+@pytest.mark.parametrize("spread", [1.0, 0.3, 9.0])
+def test_choices_are_those_of_the_reference(scale, spread):
+    """With distances of a few whole numbers, and of any number of halvings up to the most."""
     sampler, words = pair(3)
-    utilities = [0, 3, -2, 3, 1]
+    utilities = [math.floor(u * max(1.0, spread * scale)) for u in (0, 3, -2, 3, 1, -9, 2)]
     expected = [reference.choice(words, utilities, scale) for _ in range(100)]
     assert [sampler.choice(np.array(utilities), scale) for _ in range(100)] == expected
 
@@ -111,6 +113,32 @@ def test_choices_have_the_probabilities_of_the_exponential_mechanism(scale):
     counts = np.bincount([sampler.choice(utilities, scale) for _ in range(50_000)], minlength=5)
     weights = np.exp((utilities - utilities.max()) / scale)
     assert stats.chisquare(counts, weights / weights.sum() * 50_000).pvalue > ALPHA
+
+
+def test_choices_among_many_take_few_draws_however_far_ahead_one_is():
+    """Uniform proposals would take 5,000 trials; each takes at least two words of the stream."""
+    utilities = np.full(5000, -(10**9))
+    utilities[77] = 0
+    bits = Bits(9)
+    sampler = ExactSampler(bits)
+    before = int(bits.state[12])
+    assert {sampler.choice(utilities, 1e6) for _ in range(100)} == {77}
+    assert int(bits.state[12]) - before < 100
+
+
+def test_choices_among_many_have_the_right_probabilities():
+    sampler = ExactSampler(Bits(10))
+    utilities = -np.arange(3000) * 10
+    draws = np.array([sampler.choice(utilities, 1000.0) for _ in range(20_000)])
+    weights = np.exp(utilities / 1000.0)
+    cells = np.minimum(np.arange(3000) // 20, 40)
+    expected = np.bincount(cells, weights=weights / weights.sum()) * draws.size
+    assert stats.chisquare(np.bincount(cells[draws], minlength=41), expected).pvalue > ALPHA
+
+
+def test_multiples_of_ln_2_are_added_without_an_overflow_in_a_word():
+    assert (_HALVED[:, 1:] < 2**64 - 1).all()
+    assert float(_LOG_2) / 2**64 == pytest.approx(math.log(2), rel=1e-15)
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])

@@ -37,7 +37,7 @@ def test_the_same_queries_can_be_built_with_what_they_bound() -> None:
     built = [
         Residuals(1.0, 1.0, 0, 0.5, SQUARED),
         LeafSums.of(LogisticLoss(), ZERO_OUT, 0.01),
-        LeafQuery(0.5, 1.0, bound=1.0, ridge=1.0, clip=1.0, independent=True),
+        LeafQuery(0.5 + 2**-24, 1.0, bound=1.0, ridge=1.0, clip=1.0, independent=True),
         Totals.up_to(1),
     ]
     assert all(query.enforced <= query.charged * (1 + 1e-12) for query in built)
