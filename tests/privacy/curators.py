@@ -154,12 +154,14 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
     return X, (X["x"] + rng.normal(0, 0.3, ROWS) > 0.5).to_numpy().astype(int)
 
 
-def exchanged(X: pd.DataFrame, y: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the rows with another in place of the first: it differs in everything."""
-    X, y = X.copy(), y.copy()
-    other = {"x": 1 - X["x"][0], "z": 1 - X["z"][0], "c": "b" if X["c"][0] == "a" else "a"}
-    X.loc[0, list(other)] = list(other.values())
-    y[0] = 1 - y[0]
+def exchanged(
+    X: pd.DataFrame, y: np.ndarray, place: int = 0
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the rows with another in place of one: it differs in everything."""
+    X, y, row = X.copy(), y.copy(), X.loc[place]
+    other = {"x": 1 - row["x"], "z": 1 - row["z"], "c": "b" if row["c"] == "a" else "a"}
+    X.loc[place, list(other)] = list(other.values())
+    y[place] = 1 - y[place]
     return X, y
 
 

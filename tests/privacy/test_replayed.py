@@ -28,7 +28,7 @@ NOT_RELEASED = {
     "toy-dp-ebm, regression": ("bins_", "shapes_"),
     # A library writes what it releases into the model, where no answer can be put in its place.
     "dp-forest": ("estimators_",),
-    "dp-logistic": ("coef_", "intercept_", "n_iter_"),
+    "dp-logistic": ("coef_", "intercept_"),
 }
 """Attributes of models that depend on rows otherwise than by answers, and why they may."""
 
@@ -107,7 +107,8 @@ def test_those_whose_number_of_rows_is_private_are_looked_at() -> None:
 @pytest.mark.parametrize("name", NOT_RELEASED)
 def test_what_is_left_out_does_show(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(NOT_RELEASED, name)
-    assert differences(name, exchanged(*table()))
+    # Of DP-Bag, some rows teach only, and are not among the student's.
+    assert any(differences(name, exchanged(*table(), place)) for place in range(8))
 
 
 def test_a_planted_read_of_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

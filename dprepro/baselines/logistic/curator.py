@@ -125,6 +125,8 @@ class LogisticCurator(LibraryCurator):
             self._note_long_rows(query.mechanism(norm))
         if int(np.max(model.n_iter_)) >= model.max_iter:
             self._source.ledger.gaps.append(STOPPED)
+        # How many steps it took follows from the rows, and was not released: the most there can be.
+        model.n_iter_ = np.array([model.max_iter])
         return self._announce(query, Release(_coefficients(model), entry.scale))
 
     def _enter(self, query: Coefficients) -> LedgerEntry:
