@@ -157,3 +157,21 @@ def choice(words: Words, utilities: list[int], scale: float) -> int:
         distance = max(utilities) - utilities[i]
         if distance == 0 or scaled(scale, *exponential(words), Fraction(0)) >= distance:
             return i
+
+
+def normal(words: Words, borders: list[Fraction]) -> tuple[int, int, int, int]:
+    """Return k, sign and two words of a standard normal number."""
+    k, x = half_normal(words, borders)
+    sign = next(words) % 2
+    return k, sign, x.word(0), x.word(1)
+
+
+def nearest(scale: float, number: tuple[int, int, int, int]) -> int:
+    """Return the nearest whole number to a scale times a normal number, of what is known of it.
+
+    The number is taken as the smallest that begins with its words.
+    """
+    k, sign, first, second = number
+    x = Fraction(first * WORD + second, WORD**2)
+    size = math.floor(Fraction(scale) * (k + x) + Fraction(1, 2))
+    return size if sign else -size
