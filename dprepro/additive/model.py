@@ -66,17 +66,21 @@ class AdditiveModel(BaseEstimator):
         contributions = self.contributions(X)
         return self.intercept_ + contributions.sum(axis=1)
 
-    def _set_shapes(self, shapes: list[np.ndarray], intercept: float) -> None:
+    def _set_shapes(
+        self, shapes: list[np.ndarray], intercept: float, step: float | None = None
+    ) -> None:
         """Store shape functions, centred by the bin counts; what is taken out joins the intercept.
 
-        Predictions do not change, and no data is read.
+        No data is read. Predictions do not change, unless by rounding: with a `step`, a power of
+        two, all that is stored is a multiple of it.
         """
+        shapes = [_rounded(shape, step) for shape in shapes]
         means = [
-            float(np.average(shape, weights=counts)) if counts.sum() > 0 else 0.0
+            float(_rounded(np.average(shape, weights=counts), step)) if counts.sum() > 0 else 0.0
             for shape, counts in zip(shapes, self.bin_counts_, strict=True)
         ]
         self.shape_functions_ = [s - m for s, m in zip(shapes, means, strict=True)]
-        self.intercept_ = intercept + sum(means)
+        self.intercept_ = float(_rounded(np.float64(intercept), step)) + sum(means)
         self.edits_ = []
 
     def __sklearn_tags__(self) -> Any:
@@ -85,6 +89,11 @@ class AdditiveModel(BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = False
         return tags
+
+
+def _rounded(values: np.ndarray, step: float | None) -> np.ndarray:
+    """Return the nearest multiples of a power of two, or the values if there is none."""
+    return values if step is None else np.asarray(np.rint(values / step) * step)
 
 
 class AdditiveClassifier(ClassifierMixin, AdditiveModel):

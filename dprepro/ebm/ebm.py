@@ -101,8 +101,8 @@ class _EBM(AdditiveModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         rows = np.arange(targets.size)
         wanted = round(self.held_out_share * targets.size)
-        labels = targets if loss.is_logistic else None
-        smallest = targets.size if labels is None else np.bincount(labels.astype(int)).min()
+        labels = loss.strata(targets)
+        smallest = targets.size if labels is None else np.bincount(labels).min()
         if wanted < 2 or smallest < 2:
             return rows, rows[:0]
         train, held = train_test_split(rows, test_size=wanted, random_state=rng, stratify=labels)

@@ -17,7 +17,7 @@ from dprepro.exact.kernels import (
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-10, 2.0**53
 """Scales from the first up to below the second can be sampled."""
 
-_MANTISSA_BITS = 53
+MANTISSA_BITS = 53
 
 
 class ExactSampler:
@@ -112,4 +112,4 @@ def dyadic(scale: float) -> tuple[np.uint64, int]:
             f"which it is at least {SMALLEST_SCALE:g} and below {LARGEST_SCALE:g}"
         )
     mantissa, exponent = math.frexp(scale)
-    return np.uint64(int(mantissa * 2**_MANTISSA_BITS)), _MANTISSA_BITS - exponent
+    return np.uint64(int(mantissa * 2**MANTISSA_BITS)), MANTISSA_BITS - exponent
