@@ -28,7 +28,7 @@ _NONE = np.int32(0)
 _exact: Any = {"error_model": "numpy"}
 
 
-@kernel()
+@kernel("(int32[::1], boolean)")
 def _cut_into_blocks(targets, logistic):  # type: ignore[no-untyped-def]
     """Return where blocks start, and where the last ends, int64 (blocks + 1,).
 
@@ -76,7 +76,7 @@ def _add_update(states, codes, below, increments):  # type: ignore[no-untyped-de
             states[i] = np.int32(state + (add_b if codes[i] > below_b else _NONE))
 
 
-@kernel(**_exact)
+@kernel("(int32[::1], boolean, int32, int32[::1])", **_exact)
 def _write_parts(states, logistic, bound, parts):  # type: ignore[no-untyped-def]
     if logistic:
         for i in range(states.shape[0]):
