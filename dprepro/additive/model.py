@@ -80,7 +80,7 @@ class AdditiveModel(BaseEstimator):
             for shape, counts in zip(shapes, self.bin_counts_, strict=True)
         ]
         self.shape_functions_ = [s - m for s, m in zip(shapes, means, strict=True)]
-        self.intercept_ = float(_rounded(np.float64(intercept), step)) + sum(means)
+        self.intercept_ = float(_rounded(np.array(intercept), step)) + sum(means)
         self.edits_ = []
 
     def __sklearn_tags__(self) -> Any:

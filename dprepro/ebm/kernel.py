@@ -1,4 +1,4 @@
-"""Boosting, step by step, with given cuts and noise: whole numbers from the rows to what is released.
+"""Boosting, step by step, with given cuts and noise: whole numbers from end to end.
 
 Layout: bin codes are uint8 and lie feature by feature; a row's state is one int32, see `residuals`.
 No loop has a table look-up, so that LLVM vectorises it. A pass applies one step's update and sums
@@ -162,7 +162,7 @@ def _add_to_shape(  # type: ignore[no-untyped-def]
     Averages are rounded, and cut where a bin would leave [`lowest`, `highest`].
     """
     rises[:] = 0
-    last = 0
+    last: Any = 0
     for leaf in range(n_leaves):
         start = cuts[leaf - 1] if leaf > 0 else 0
         stop = cuts[leaf] if leaf + 1 < n_leaves else counts.size

@@ -91,9 +91,8 @@ class Loss(ABC):
     @property
     def released(self) -> str:
         """What a step releases, for the ledger."""
-        return (
-            "learning rate x sum of residuals of each leaf, in units of the label range"
-            + (": noise and sensitivity times the largest residual then possible" * self.adaptive)
+        return "learning rate x sum of residuals of each leaf, in units of the label range" + (
+            ": noise and sensitivity times the largest residual then possible" * self.adaptive
         )
 
     @property

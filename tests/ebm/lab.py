@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def problem(n_bins, max_leaves, rows=3000, epochs=5, seed=0, noise=0.5):
 
 
 def noise(normals, scales):
-    """Return the rounded noise, int64 (T, L), of numbers (T, L, 4) and scales (T,), by fractions."""
+    """Return rounded noise, int64 (T, L), of numbers (T, L, 4) and scales (T,), by fractions."""
     return np.array(
         [
             [reference.nearest(max(scale, 2.0**-10), tuple(map(int, number))) for number in step]
@@ -140,7 +141,7 @@ def boost_whole(given: Problem, loss: Loss):
         own, old = functions[k], functions[k].copy()
         highest = LIMIT - (top - int(old.max()))
         lowest = -LIMIT - (bottom - int(old.min()))
-        for leaf, (a, b) in enumerate(zip(borders, borders[1:], strict=False)):
+        for leaf, (a, b) in enumerate(pairwise(borders)):
             inside = (given.codes[k] >= a) & (given.codes[k] < b)
             sums[step, leaf] = part[inside].sum() + drawn[leaf]
             count = given.counts[k, a:b].sum()
@@ -156,10 +157,7 @@ def pass_sums(loss, scores, targets, before, last, rises, now, cuts):
     Targets are whole numbers as `Loss.whole` returns them.
     """
     scores, targets = scores.astype(np.int32), targets.astype(np.int32)
-    if loss.is_logistic:
-        states = np.where(targets > 0, scores, -scores)
-    else:
-        states = targets - scores
+    states = np.where(targets > 0, scores, -scores) if loss.is_logistic else targets - scores
     buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS, np.int64)
     sums, one = np.zeros(cuts.size + 1, np.int64), np.uint8(1)
     kernel._fused_pass(

@@ -1,4 +1,4 @@
-"""What a row adds to a sum: within its bound at every score, and the same wherever it is computed."""
+"""What a row adds to a sum: within its bound at every score, and the same wherever it stands."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,14 @@ from scipy.special import expit
 
 from dprepro.additive.exact_sums import LARGEST
 from dprepro.ebm import kernel
-from dprepro.ebm.residuals import COARSER, LIMIT, SCORE_BITS, label_part, largest_label_part
-from dprepro.ebm.residuals import target_part
+from dprepro.ebm.residuals import (
+    COARSER,
+    LIMIT,
+    SCORE_BITS,
+    label_part,
+    largest_label_part,
+    target_part,
+)
 from tests.ebm import lab
 
 BOUNDS = [1, 2, 1000, LARGEST // 2, LARGEST // 2 + 1, 700_000, LARGEST - 1, LARGEST]
@@ -19,7 +25,9 @@ def grid():
     edges = [16 << SCORE_BITS, LIMIT, 2**24, 2**25]
     dense = np.arange(-(17 << SCORE_BITS), 17 << SCORE_BITS, 97)
     far = np.linspace(-LIMIT, LIMIT, 100_001).astype(np.int64)
-    margins = np.concatenate([near, *(sign * e + near for e in edges for sign in (1, -1)), dense, far])
+    margins = np.concatenate(
+        [near, *(sign * e + near for e in edges for sign in (1, -1)), dense, far]
+    )
     return np.sort(np.clip(margins, -LIMIT, LIMIT)).astype(np.int32)
 
 
