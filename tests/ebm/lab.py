@@ -97,15 +97,12 @@ def number_that_rounds_to(whole, scale):
 def label_part(margins, bound):
     """Return `residuals.label_part` of margins (n,), int64, by NumPy's float32."""
     one = np.float32
-    limit = 2**28
-    t = np.clip(margins, -limit, limit).astype(one) * one(math.log2(math.e) * 2.0**-24)
+    t = margins.astype(one) * one(math.log2(math.e) * 2.0**-24)
     whole = (t + one(1.5 * 2**23)) - one(1.5 * 2**23)
     r = t - whole
-    power = residuals._P4
-    for coefficient in (residuals._P3, residuals._P2, residuals._P1, residuals._P0):
-        power = power * r + coefficient
-    odds = np.ldexp(power, whole.astype(int))
-    quotient = one(LARGEST) / (one(1) + odds)
+    even, odd = r * r + residuals._CENTRE, residuals._SLOPE * r
+    raised = np.ldexp(even + odd, whole.astype(int))
+    quotient = one(LARGEST) * (even - odd) / ((even - odd) + raised)
     assert quotient.dtype == np.float32
     return np.minimum(np.trunc(quotient).astype(np.int64), bound)
 
