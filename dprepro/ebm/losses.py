@@ -30,8 +30,8 @@ _CHARGED_BOUND = 1.0
 _LARGEST_WHOLE_PART = 2**27 - 1
 """Nothing is clipped to it that int32 holds in units of scores, which are 2^4 finer."""
 
-_TARGET_BITS = 28
-"""Targets whose bounds are public stay below 2^28 units: scores can reach four times as far."""
+_TARGET_BITS = 30
+"""Targets whose bounds are public lie within 2^30 units, as scores do."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class SquaredLoss(Loss):
 
     @property
     def score_bits(self) -> int:
-        """As many as leave the bounds below 2^28 units, and no more than for labels."""
+        """As many as leave the bounds within `LIMIT`, and no more than for labels."""
         lower, upper = ((bound - self.offset) / self.unit for bound in self.bounds)
         largest = max(abs(lower), abs(upper))
         if math.isinf(largest):

@@ -258,15 +258,16 @@ def test_shape_functions_are_centred_under_the_noisy_counts():
     for shape, counts in zip(model.shape_functions_, model.bin_counts_, strict=True):
         assert shape.shape == counts.shape
         assert counts.min() > 0
-        assert np.average(shape, weights=counts) == pytest.approx(0.0, abs=1e-12)
+        # Half a step of the grid: what is taken out is rounded, too.
+        assert np.average(shape, weights=counts) == pytest.approx(0.0, abs=2.0**-25)
 
 
-def test_row_order_does_not_matter_beyond_rounding():
+def test_row_order_is_in_no_bit():
     X, y, _ = table()
     order = np.random.default_rng(0).permutation(len(X))
     first = classifier().fit(X, y)
     second = classifier().fit(X.iloc[order], y[order])
-    np.testing.assert_allclose(first.decision_function(X), second.decision_function(X), atol=1e-4)
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
 
 
 def test_labels_keep_their_names():
@@ -405,4 +406,4 @@ def test_every_epsilon_from_a_ten_thousandth_to_thousands_has_a_grid(
 def test_an_epsilon_whose_noise_no_grid_holds_is_refused():
     X, labels, _ = table(rows=300)
     with pytest.raises(ValueError, match="cannot be drawn"):
-        classifier(epsilon=1e-12, n_epochs=3).fit(X, labels)
+        classifier(epsilon=1e-13, composition="classic", n_epochs=3).fit(X, labels)
