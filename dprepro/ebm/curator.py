@@ -182,8 +182,9 @@ class DPEBMCurator(Curator):
         exact, loss = self._exact.open(), self._loss
         self._check_steps(query, steps, exact)
         scale, normals = self._steps.hand_to_kernel(query, (len(steps.cuts), steps.max_leaves))
+        # Rounded up, by more than the kernel's product with a noise factor is rounded down.
         in_sums = in_units(scale, query.unit)
-        dyadic(in_sums)
+        dyadic(in_sums)  # Raises where int64 would not hold the noise.
         n_bins = np.array([counts.size for counts in steps.counts])
         shapes, noise_factors, sums = boost(
             exact.codes, exact.targets, steps.cuts, normals, in_sums, padded(steps.counts), n_bins,
