@@ -16,8 +16,7 @@ import numpy as np
 from dprepro.additive.exact_sums import BLOCK_ROWS, LARGEST
 from dprepro.compiled import kernel
 from dprepro.ebm.residuals import COARSER, LIMIT, label_part, largest_label_part, target_part
-from dprepro.exact.kernels import rounded_normal
-from dprepro.exact.sampler import MANTISSA_BITS, SMALLEST_SCALE
+from dprepro.exact.kernels import MANTISSA_BITS, SMALLEST_SCALE, rounded_normal
 
 NEVER = np.uint8(255)
 """Padding for unused cuts; what lies above it gets an increment of 0."""

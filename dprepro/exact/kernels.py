@@ -14,6 +14,12 @@ from dprepro.compiled import kernel
 from dprepro.exact.bits import below, next_word
 from dprepro.exact.lazy import WORDS, forget, less, scaled, scaled_words, word_of
 
+SMALLEST_SCALE, LARGEST_SCALE = 2.0**-10, 2.0**53
+"""Scales from the first up to below the second can be sampled."""
+
+MANTISSA_BITS = 53
+"""A scale is a whole number below 2^53 times a power of two: what a double is."""
+
 _X, _LAST, _NEXT, _OTHER, _NUMBERS = range(5)
 """Rows of a pool, and their number: what is sampled, two neighbours of a run, one for a choice."""
 

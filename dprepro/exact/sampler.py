@@ -8,16 +8,14 @@ import numpy as np
 
 from dprepro.exact.bits import Bits
 from dprepro.exact.kernels import (
+    LARGEST_SCALE,
+    MANTISSA_BITS,
+    SMALLEST_SCALE,
     exponential_choice,
     normal_words,
     rounded_gaussian,
     rounded_laplace,
 )
-
-SMALLEST_SCALE, LARGEST_SCALE = 2.0**-10, 2.0**53
-"""Scales from the first up to below the second can be sampled."""
-
-MANTISSA_BITS = 53
 
 
 class ExactSampler:
