@@ -17,6 +17,7 @@ from dprepro.data import identity, load
 from dprepro.data.card import load_card
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
+from dprepro.exact import Bits, ExactSampler
 from dprepro.experiment.run import Options, look_ahead
 from dprepro.privacy import mechanisms
 from dprepro.privacy.ledger import Ledger
@@ -52,6 +53,7 @@ def fix_noise(monkeypatch: pytest.MonkeyPatch, factor: float = 1.0) -> None:
         def __init__(self, ledger: Ledger, seed: object) -> None:
             super().__init__(ledger, None)
             ledger.note_seed(seed)
+            self.sampler = ExactSampler(Bits(3))
             self.generator = Loud(np.random.PCG64(3))
             self.public_generator = np.random.default_rng(4)
 

@@ -13,53 +13,12 @@ Two rules keep it so:
   Loops that compute a row's part are compiled without; they vectorise as they are, and give the
   same bits with SSE2, AVX2 and AVX-512.
 * int32 sums are emptied before they can overflow: `BLOCK_ROWS` parts of at most `LARGEST`. The
-  float64 sums over blocks are of whole numbers below 2^53: exact up to 8 * 10^9 rows.
+  int64 sums over blocks are exact up to 8 * 10^12 rows.
 """
 
-from __future__ import annotations
-
-import math
-
-import numpy as np
-
-from dprepro.compiled import kernel
-
 LARGEST = 2**20
-"""A step's parts are whole numbers from -LARGEST to LARGEST."""
+"""1 in units of DP-EBM's sums: the parts of rows are whole numbers from -LARGEST to LARGEST."""
 
 BLOCK_ROWS = 1984
 """Rows a block. As many parts of size `LARGEST` stay below 2^31; a multiple of 64, which is what
 loops are unrolled to."""
-
-FINE_BITS = 24
-"""g of sums that are int64 from the start: up to 5 * 10^8 parts of size 1, as float64 too."""
-
-
-# For the tiniest bounds: float32 holds the scale and its product with a bound.
-_MOST_POWER = 60
-
-
-@kernel("(float64,)")
-def step_scale(bound):  # type: ignore[no-untyped-def]
-    """Return 2^g for residuals of at most `bound`: the largest with bound 2^g <= `LARGEST`,
-    but no more than float32 can hold.
-
-    Where nothing bounds the residuals, that for residuals of at most 1.
-    """
-    if not 0 < bound < math.inf:
-        return float(LARGEST)
-    mantissa, exponent = math.frexp(bound)  # bound = mantissa 2^exponent, 1/2 <= mantissa < 1
-    power = exponent - 1 if mantissa == 0.5 else exponent
-    return math.ldexp(LARGEST, min(-power, _MOST_POWER))
-
-
-@kernel("(float32,)", inline="always")
-def or_zero(value):  # type: ignore[no-untyped-def]
-    """Return `value`, but 0 for NaN, which as a whole number would be larger than any bound."""
-    return value if value == value else np.float32(0.0)
-
-
-def exact_sum(parts: np.ndarray) -> float:
-    """Return the sum of float64 parts (n,) in [-1, 1], each truncated to a multiple of 2^-24."""
-    whole = np.trunc(np.ldexp(parts, FINE_BITS)).astype(np.int64)
-    return math.ldexp(float(whole.sum()), -FINE_BITS)

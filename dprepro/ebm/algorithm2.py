@@ -23,8 +23,9 @@ def boost(
 ) -> np.ndarray:
     """Return the functions f_k, float64 (K, B), after all steps: lines 4 to 28.
 
-    Arguments are those of `dprepro.ebm.kernel.boost`, all in float64 but for the codes. `loss`
-    stands for the kernel's scores, logistic, bound and adaptive.
+    Arguments are those of `dprepro.ebm.kernel.boost`, in real numbers where it has whole ones:
+    targets float64 (n,) in the unit of scores, and the noise itself, float64 (T, L). `loss` stands
+    for the kernel's start, logistic, bound and adaptive.
     """
     shapes = np.zeros(counts.shape)  # line 9: f_k = [0, ..., 0]
     scores = np.full(targets.size, loss.start)

@@ -123,7 +123,7 @@ def merge_cells(
     Returns
     -------
     bins, counts : FeatureBins, float64 (n_bins,)
-        The bins and their noisy counts, each positive.
+        The bins and their noisy counts, each positive; whole numbers if `noisy` holds such.
     bin_of_cell : int64 (cells,)
         The bin into which each cell went, below `MAX_BINS`.
     """
@@ -136,7 +136,7 @@ def merge_cells(
         bins, bin_of_cell = _merge_categories(feature, noisy, target)
     counts = np.bincount(bin_of_cell, weights=noisy, minlength=bins.n_bins)
     # With a lone bin the noise can leave less than one bin's worth: any positive count will do.
-    return bins, np.where(counts > 0, counts, target), bin_of_cell
+    return bins, np.where(counts > 0, counts, max(1.0, np.rint(target))), bin_of_cell
 
 
 def _merge_numeric(

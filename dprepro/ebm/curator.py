@@ -12,9 +12,18 @@ from dprepro.data.domain import Domain
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.kernel import boost
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
-from dprepro.ebm.queries import Boosted, CellCounts, LeafSums, Merge, Plan, Steps
+from dprepro.ebm.queries import (
+    Boosted,
+    CellCounts,
+    FitSettings,
+    LeafSums,
+    MergeCells,
+    Steps,
+)
 from dprepro.estimators.inputs import Rows
+from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import in_units
 from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.privacy.release import Curator, Release, SensitivityError
 from dprepro.privacy.sensitivity import (
@@ -36,8 +45,8 @@ class ExactRows:
     ----------
     order : int64 (n,)
         Which row of the table each row here is; see `Loss.row_order`.
-    targets : float32 (n,)
-        In this order.
+    targets : int32 (n,)
+        In this order; see `Loss.whole`.
     counts : list of int64 (cells,)
         Rows per cell of each feature.
     cells : dict of uint16 (n,)
@@ -55,7 +64,7 @@ class ExactRows:
     @classmethod
     def of(cls, rows: Rows, domain: Domain, loss: Loss, max_bins: int) -> ExactRows:
         """Return rows without bins yet."""
-        targets = loss.scaled(rows.targets)
+        targets = loss.whole(rows.targets)
         order = loss.row_order(targets)
         histograms = [
             histogram(rows.frame[name], feature, max_bins)
@@ -66,7 +75,7 @@ class ExactRows:
         codes = np.empty((len(histograms), targets.size), dtype=np.uint8)
         return cls(order, targets[order], counts, cells, codes)
 
-    def merge(self, merge: Merge) -> None:
+    def merge(self, merge: MergeCells) -> None:
         """Give every row the bin of its cell; the cells are not needed again."""
         k = merge.feature
         recode(self.cells.pop(k), merge.bin_of_cell, self.order, self.codes[k])
@@ -83,7 +92,7 @@ class DPEBMCurator(Curator):
         Says which cell a value lies in.
     loss
         Says what a row's target and residual are.
-    plan
+    settings
         What will be asked, and with how much noise.
     ledger, seed
         See `Curator`. The ledger's relation is that of all queries.
@@ -103,7 +112,7 @@ class DPEBMCurator(Curator):
         rows: Private[Rows],
         domain: Domain,
         loss: Loss,
-        plan: Plan,
+        settings: FitSettings,
         ledger: Ledger,
         seed: int | None,
     ) -> None:
@@ -113,25 +122,24 @@ class DPEBMCurator(Curator):
                 f"{type(loss).__name__} would see the rows: only LogisticLoss and SquaredLoss may"
             )
         self._ledger, self._loss = ledger, loss
-        self._enter_mechanisms(plan, len(domain.features))
-        self._exact = Private(ExactRows.of(rows.open(), domain, loss, plan.max_bins))
+        self._enter_mechanisms(settings, len(domain.features))
+        self._exact = Private(ExactRows.of(rows.open(), domain, loss, settings.max_bins))
 
-    def _enter_mechanisms(self, plan: Plan, n_features: int) -> None:
+    def _enter_mechanisms(self, settings: FitSettings, n_features: int) -> None:
         adjacency, loss = self._ledger.adjacency, self._loss
         self._histograms = self._gaussian(
             releases="rows per cell of each feature's histogram",
-            noise_multiplier=plan.noise.binning,
+            noise_multiplier=settings.noise.binning,
             sensitivity=histogram_sensitivity(adjacency),
             uses=n_features,
-            budget=plan.noise.binning_budget,
+            budget=settings.noise.binning_budget,
         )
         self._steps = self._gaussian(
-            releases="learning rate x sum of residuals of each leaf, in units of the label range"
-            + (": noise and sensitivity times the largest residual then possible" * loss.adaptive),
-            noise_multiplier=plan.noise.boosting,
-            sensitivity=loss.charged_sensitivity(adjacency) * plan.learning_rate,
-            uses=plan.n_steps,
-            budget=plan.noise.boosting_budget,
+            releases=loss.released,
+            noise_multiplier=settings.noise.boosting,
+            sensitivity=loss.charged_sensitivity(adjacency) * settings.learning_rate,
+            uses=settings.n_steps,
+            budget=settings.noise.boosting_budget,
         )
 
     def number_of_rows(self) -> int:
@@ -171,21 +179,30 @@ class DPEBMCurator(Curator):
         BudgetError
             If there are more steps than were planned.
         SensitivityError
-            If the query is for another relation or residual bound than are enforced here, if a row
-            could be in several leaves of a step, or if the bins of a feature are not told yet.
+            If the query is for another relation, residual bound or grid than are enforced here, if
+            a row could be in several leaves of a step, or if the bins of a feature are not told
+            yet.
+        ValueError
+            If the noise is too large for int64.
         """
         self._check_relation(query)
         exact, loss = self._exact.open(), self._loss
         self._check_steps(query, steps, exact)
-        scale, noise = self._steps.hand_to_kernel(query, (len(steps.cuts), steps.max_leaves))
+        scale, normals = self._steps.hand_to_kernel(query, (len(steps.cuts), steps.max_leaves))
+        # Rounded up, by more than the kernel's product with a noise factor is rounded down.
+        in_sums = in_units(scale, query.unit)
+        dyadic(in_sums)  # Raises where int64 would not hold the noise.
         n_bins = np.array([counts.size for counts in steps.counts])
-        scores = np.full(exact.targets.size, loss.start, dtype=np.float32)
         shapes, noise_factors, sums = boost(
-            exact.codes, exact.targets, scores, steps.cuts, noise, padded(steps.counts), n_bins,
-            query.learning_rate, loss.is_logistic, np.float32(loss.clip), loss.adaptive,
+            exact.codes, exact.targets, steps.cuts, normals, in_sums, padded(steps.counts), n_bins,
+            query.learning_rate, loss.whole_start, loss.is_logistic, np.int32(loss.whole_bound),
+            loss.adaptive,
         )  # fmt: skip
-        functions = [shape[:size] for shape, size in zip(shapes, n_bins, strict=True)]
-        release = Boosted(sums, scale, noise_factors, functions)
+        functions = [
+            np.ldexp(shape[:size].astype(np.float64), -loss.score_bits)
+            for shape, size in zip(shapes, n_bins, strict=True)
+        ]
+        release = Boosted(sums * query.unit, scale, noise_factors, functions)
         self._announce(query, release)
         return release
 
@@ -202,8 +219,15 @@ class DPEBMCurator(Curator):
                 f"the query says that residuals are at most {query.residual_bound!r}, but the "
                 f"curator lets them reach {self._loss.residual_bound!r}: make it of the same loss"
             )
-        if (steps.cuts[:, 1:] < steps.cuts[:, :-1]).any():
-            raise SensitivityError("cuts must ascend, or a row is in several leaves of a step")
+        if query.grid != self._loss.part_bits:
+            raise SensitivityError(
+                f"the query counts in units of 2^-{query.grid}, but the curator in units of "
+                f"2^-{self._loss.part_bits}: make it of the same loss"
+            )
+        if (steps.cuts[:, 1:] < steps.cuts[:, :-1]).any() or (steps.cuts == 0).any():
+            raise SensitivityError(
+                "cuts must ascend from 1 on, or a row is in several leaves of a step"
+            )
         if exact.cells:
             raise SensitivityError(
                 f"features {sorted(exact.cells)} have no bins yet: tell the curator to merge cells"

@@ -19,7 +19,7 @@ from dprepro.ebm.binning import merge_cells
 from dprepro.ebm.curator import NUMBER_OF_ROWS, DPEBMCurator
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
-from dprepro.ebm.queries import CellCounts, LeafSums, Merge, Plan, Steps
+from dprepro.ebm.queries import CellCounts, FitSettings, LeafSums, MergeCells, Steps
 from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_choice, check_integer, check_share
 from dprepro.privacy.composition import calibrate_two_phases
@@ -86,17 +86,18 @@ class _DPEBM(AdditiveModel):
         )
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain, loss)
-        plan = Plan(self.max_bins, self.learning_rate, n_steps, noise)
-        curator = DPEBMCurator(rows, domain, loss, plan, self.ledger_, self.random_state)
+        settings = FitSettings(self.max_bins, self.learning_rate, n_steps, noise)
+        curator = DPEBMCurator(rows, domain, loss, settings, self.ledger_, self.random_state)
         self._bin(curator, domain)
         self._boost(curator, loss)
         make_all_monotone(self, self.monotone)
 
     def _bin(self, curator: DPEBMCurator, domain: Domain) -> None:
         """Set ``bins_`` and ``bin_counts_`` (Algorithm 2, line 7)."""
-        charged = histogram_sensitivity(self.adjacency).stated
+        adjacency = Adjacency(self.adjacency)
+        charged = histogram_sensitivity(adjacency).stated
         histograms = [
-            curator.cell_counts(CellCounts(charged, 1.0, k, self.adjacency)).value
+            curator.cell_counts(CellCounts(charged, 1.0, k, adjacency)).value
             for k in range(len(domain.features))
         ]
         per_bin = self._number_of_rows(curator, histograms) / self.max_bins
@@ -104,7 +105,7 @@ class _DPEBM(AdditiveModel):
         self.bin_counts_ = []
         for k, (feature, noisy) in enumerate(zip(domain.features, histograms, strict=True)):
             bins, bin_counts, bin_of_cell = merge_cells(feature, noisy, per_bin, self.max_bins)
-            curator.tell(Merge(k, bin_of_cell))
+            curator.tell(MergeCells(k, bin_of_cell))
             self.bins_.append(bins)
             self.bin_counts_.append(bin_counts)
 
@@ -113,7 +114,7 @@ class _DPEBM(AdditiveModel):
         n_bins = np.array([bins.n_bins for bins in self.bins_])
         cuts = random_cuts(curator.public_generator, n_bins, self.n_epochs, self.max_leaves)
         boosted = curator.leaf_sums(
-            LeafSums.of(loss, self.adjacency, self.learning_rate),
+            LeafSums.of(loss, Adjacency(self.adjacency), self.learning_rate),
             Steps(cuts, self.max_leaves, self.bin_counts_),
         )
         inner, scales, n_features = cuts[:, : self.max_leaves - 1], boosted.scales, n_bins.size

@@ -72,9 +72,8 @@ class _EBM(AdditiveModel):
         bags = [self._boost_bag(codes, targets, loss, n_bins, rng) for _ in range(self.outer_bags)]
         self.n_epochs_ = [epochs for _, epochs in bags]
         mean = np.mean([shapes for shapes, _ in bags], axis=0)
-        self._set_shapes([mean[k, : n_bins[k]] for k in range(len(codes))], loss.start)
-        self.shape_functions_ = [loss.unit * shape for shape in self.shape_functions_]
-        self.intercept_ = loss.offset + loss.unit * self.intercept_
+        shapes = [loss.unit * mean[k, : n_bins[k]] for k in range(len(codes))]
+        self._set_shapes(shapes, loss.offset + loss.unit * loss.start)
 
     def _boost_bag(
         self,
@@ -101,8 +100,8 @@ class _EBM(AdditiveModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         rows = np.arange(targets.size)
         wanted = round(self.held_out_share * targets.size)
-        labels = targets if loss.is_logistic else None
-        smallest = targets.size if labels is None else np.bincount(labels.astype(int)).min()
+        labels = loss.strata(targets)
+        smallest = targets.size if labels is None else np.bincount(labels).min()
         if wanted < 2 or smallest < 2:
             return rows, rows[:0]
         train, held = train_test_split(rows, test_size=wanted, random_state=rng, stratify=labels)

@@ -1,7 +1,7 @@
 """What DP-EBM and EBM minimise: log loss for two labels, squared error for regression.
 
 A loss owns what differs between the two: how targets become what the kernels take, where scores
-start, what a residual is, how large it can be, and what noise is charged for it.
+start, what a residual is, how large it can be, what noise is charged for it, and how it is worded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import expit
 
 from dprepro.data.domain import Domain
-from dprepro.privacy.sensitivity import Sensitivity, leaf_sum_sensitivity
+from dprepro.ebm.residuals import COARSER, LIMIT, SCORE_BITS
+from dprepro.privacy.sensitivity import Adjacency, Sensitivity, leaf_sum_sensitivity
 
 UNBOUNDED_RESIDUALS = (
     "residuals y - F(x) are not bounded by the label range R that scales the noise "
@@ -25,6 +26,12 @@ UNBOUNDED_RESIDUALS = (
 
 _CHARGED_BOUND = 1.0
 """Theorem 6: residuals are at most R, which is 1 in the unit of scaled targets."""
+
+_LARGEST_WHOLE_PART = 2**27 - 1
+"""Nothing is clipped to it that int32 holds in units of scores, which are 2^4 finer."""
+
+_TARGET_BITS = 30
+"""Targets whose bounds are public lie within 2^30 units, as scores do."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,35 @@ class Loss(ABC):
     is_logistic: ClassVar[bool]
 
     @property
+    def score_bits(self) -> int:
+        """The g of DP-EBM's grid: scores and functions are multiples of 2^-g; see `residuals`."""
+        return SCORE_BITS
+
+    @property
+    def part_bits(self) -> int:
+        """The same for what a row adds to sums."""
+        return self.score_bits - COARSER
+
+    @property
+    def whole_start(self) -> int:
+        """The start as a multiple of 2^-g."""
+        return round(math.ldexp(self.start, self.score_bits))
+
+    @property
+    def whole_bound(self) -> int:
+        """The residual bound in units of the sums, rounded down; the kernel enforces it."""
+        if math.isinf(self.residual_bound):
+            return _LARGEST_WHOLE_PART
+        return math.floor(math.ldexp(self.residual_bound, self.part_bits))
+
+    @property
+    def released(self) -> str:
+        """What a step releases, for the ledger."""
+        return "learning rate x sum of residuals of each leaf, in units of the label range" + (
+            ": noise and sensitivity times the largest residual then possible" * self.adaptive
+        )
+
+    @property
     @abstractmethod
     def residual_bound(self) -> float:
         """The largest absolute residual that the kernel lets through; inf where nothing bounds it.
@@ -67,13 +103,21 @@ class Loss(ABC):
         """The text of the gap, where noise is charged for less than the kernel lets through."""
         return UNBOUNDED_RESIDUALS if self.residual_bound > _CHARGED_BOUND else None
 
-    def charged_sensitivity(self, adjacency: str) -> Sensitivity:
+    def charged_sensitivity(self, adjacency: Adjacency) -> Sensitivity:
         """Return the L2 sensitivity of a step's sums of residuals for which noise is charged."""
         return leaf_sum_sensitivity(adjacency, min(self.residual_bound, _CHARGED_BOUND))
 
     @abstractmethod
     def scaled(self, targets: np.ndarray) -> np.ndarray:
-        """Return targets (n,) as the kernels take them, float32."""
+        """Return targets (n,) as the kernels of EBM take them, float32."""
+
+    @abstractmethod
+    def whole(self, targets: np.ndarray) -> np.ndarray:
+        """Return targets (n,) as the kernel of DP-EBM takes them, int32."""
+
+    def strata(self, targets: np.ndarray) -> np.ndarray | None:
+        """Return the class of each row, int64 (n,), for held-out rows with a share of each."""
+        return None
 
     @abstractmethod
     def residuals(self, targets: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -99,12 +143,20 @@ class LogisticLoss(Loss):
         """Return labels, clipped to [0, 1]: `residual_bound` follows from that."""
         return np.clip(targets, 0, 1).astype(np.float32, copy=False)
 
+    def whole(self, targets: np.ndarray) -> np.ndarray:
+        """Return labels: 1 where they are above 0, else 0."""
+        return (targets > 0).astype(np.int32)
+
+    def strata(self, targets: np.ndarray) -> np.ndarray:
+        """Return the labels."""
+        return targets.astype(np.int64)
+
     def residuals(self, targets: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return y - sigmoid(F)."""
         return np.asarray(targets - expit(scores))
 
     def row_order(self, targets: np.ndarray) -> np.ndarray:
-        """Return negative labels first: the pass in odds wants each label's rows in one piece."""
+        """Return negative labels first: a block of the kernel holds rows of one label."""
         return np.argsort(targets > 0, kind="stable")
 
 
@@ -151,9 +203,27 @@ class SquaredLoss(Loss):
         """Return where residuals are clipped."""
         return self.clip
 
+    @property
+    def score_bits(self) -> int:
+        """As many as leave the bounds within `LIMIT`, and no more than for labels."""
+        lower, upper = ((bound - self.offset) / self.unit for bound in self.bounds)
+        largest = max(abs(lower), abs(upper))
+        if math.isinf(largest):
+            return SCORE_BITS
+        return min(SCORE_BITS, _TARGET_BITS - math.frexp(largest)[1])
+
     def scaled(self, targets: np.ndarray) -> np.ndarray:
         """Return (y - offset) / unit, y clipped to the bounds."""
-        return ((np.clip(targets, *self.bounds) - self.offset) / self.unit).astype(np.float32)
+        return self._in_units(targets).astype(np.float32)
+
+    def whole(self, targets: np.ndarray) -> np.ndarray:
+        """Return the nearest multiples of 2^-g to (y - offset) / unit, y clipped to the bounds."""
+        nearest = np.rint(np.ldexp(self._in_units(targets), self.score_bits))
+        return np.clip(nearest, -LIMIT, LIMIT).astype(np.int32)
+
+    def _in_units(self, targets: np.ndarray) -> np.ndarray:
+        clipped = np.clip(targets.astype(np.float64), *self.bounds)
+        return np.asarray((clipped - self.offset) / self.unit)
 
     def residuals(self, targets: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return y - F within [-clip, clip]."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dprepro.ebm.losses import Loss
 from dprepro.privacy.composition import TwoPhaseNoise
 from dprepro.privacy.release import Instruction, Query, Release
-from dprepro.privacy.sensitivity import histogram_sensitivity, leaf_sum_sensitivity
+from dprepro.privacy.sensitivity import Adjacency, histogram_sensitivity, leaf_sum_sensitivity
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class CellCounts(Query):
     """
 
     feature: int
-    adjacency: str
+    adjacency: Adjacency
 
     @property
     def enforced(self) -> float:
@@ -48,17 +49,28 @@ class LeafSums(Query):
         eta.
     residual_bound
         The largest absolute residual that the curator lets through.
+    grid
+        Sums of residuals are whole numbers of 2^-grid.
     """
 
-    adjacency: str
+    adjacency: Adjacency
     learning_rate: float
     residual_bound: float
+    grid: int
 
     @classmethod
-    def of(cls, loss: Loss, adjacency: str, learning_rate: float) -> LeafSums:
+    def of(cls, loss: Loss, adjacency: Adjacency, learning_rate: float) -> LeafSums:
         """Return the query that charges what the loss says, with its gap if it has one."""
         charged = loss.charged_sensitivity(adjacency) * learning_rate
-        return cls(charged.stated, 1.0, adjacency, learning_rate, loss.residual_bound, gap=loss.gap)
+        return cls(
+            charged.stated, 1.0, adjacency, learning_rate, loss.residual_bound, loss.part_bits,
+            gap=loss.gap,
+        )  # fmt: skip
+
+    @property
+    def unit(self) -> float:
+        """What a whole number in the noisy answer counts: learning rate times 2^-grid."""
+        return math.ldexp(self.learning_rate, -self.grid)
 
     @property
     def enforced(self) -> float:
@@ -68,7 +80,7 @@ class LeafSums(Query):
 
 
 @dataclass(frozen=True)
-class Plan:
+class FitSettings:
     """What is settled before any row is read.
 
     Attributes
@@ -115,13 +127,15 @@ class Boosted(Release):
     Attributes
     ----------
     value : float64 (T, max_leaves)
-        Noisy leaf sums of every step; 0 in places of leaves that a step does not have.
+        Noisy leaf sums of every step, whole numbers times `LeafSums.unit`; 0 in places of leaves
+        that a step does not have.
     scale
         Standard deviation of the noise in each, before it is multiplied by `noise_factors`.
     noise_factors : float64 (T,)
         1 unless the loss is adaptive.
     shapes : list of float64 (n_bins,)
-        The functions that follow from the leaf sums and the counts, in scores.
+        The functions that follow from the leaf sums and the counts: scores, multiples of 2^-g with
+        g = `Loss.score_bits`.
     """
 
     noise_factors: np.ndarray
@@ -134,7 +148,7 @@ class Boosted(Release):
 
 
 @dataclass(frozen=True, eq=False)
-class Merge(Instruction):
+class MergeCells(Instruction):
     """Let the cells of a feature be these bins: int (cells,), below `MAX_BINS`."""
 
     feature: int

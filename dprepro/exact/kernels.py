@@ -12,8 +12,14 @@ import numpy as np
 
 from dprepro.compiled import kernel
 from dprepro.exact.bits import below, next_word
-from dprepro.exact.lazy import WORDS, forget, less, scaled, word_of
+from dprepro.exact.lazy import WORDS, forget, less, scaled, scaled_words, word_of
 from dprepro.exact.wide import product
+
+SMALLEST_SCALE, LARGEST_SCALE = 2.0**-10, 2.0**53
+"""Scales from the first up to below the second can be sampled."""
+
+MANTISSA_BITS = 53
+"""A scale is a whole number below 2^53 times a power of two: what a double is."""
 
 _X, _LAST, _NEXT, _OTHER, _NUMBERS = range(5)
 """Rows of a pool, and their number: what is sampled, two neighbours of a run, one for a choice."""
@@ -147,6 +153,24 @@ def rounded_gaussian(state, mantissa, shift, out):  # type: ignore[no-untyped-de
         k = _half_normal(state, pool)
         size = scaled(state, pool, _X, k, mantissa, shift, True)
         out[i] = size if next_word(state) & np.uint64(1) else -size
+
+
+@kernel("(uint32[::1], uint64[:, ::1])")
+def normal_words(state, out):  # type: ignore[no-untyped-def]
+    """Fill rows (k, sign, first word, second word) with |N(0, 1)| = k + x and the sign of N."""
+    pool = np.zeros((_NUMBERS, WORDS + 1), np.uint64)
+    for i in range(out.shape[0]):
+        out[i, 0] = _half_normal(state, pool)
+        out[i, 1] = next_word(state) & np.uint64(1)
+        out[i, 2] = word_of(state, pool, _X, 0)
+        out[i, 3] = word_of(state, pool, _X, 1)
+
+
+@kernel("(const(uint64[::1]), uint64, int64)")
+def rounded_normal(words, mantissa, shift):  # type: ignore[no-untyped-def]
+    """Return round(s N) as int64, s = `mantissa` 2^-`shift`, N a row of `normal_words`."""
+    size = scaled_words(words[0], words[2], words[3], mantissa, shift)
+    return size if words[1] != np.uint64(0) else -size
 
 
 @kernel("(uint32[::1], uint64, int64, int64[::1])")

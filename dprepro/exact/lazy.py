@@ -42,34 +42,37 @@ def less(state, pool, x, y):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel()
-def _at_least(state, pool, x, numerator, denominator):  # type: ignore[no-untyped-def]
-    """Return whether the words of `x` after its first, as a number, are at least a fraction.
-
-    The fraction is below 1, its denominator below 2^63. Long division gives it word by word.
-    """
-    for i in range(1, WORDS):
-        # With T this word and t the rest: (T + t) / 2^64 >= n / d, or d t >= n 2^64 - d T.
-        high, low = product(word_of(state, pool, x, i), denominator)
-        if high >= numerator:
-            return True
-        gap_high, gap_low = numerator - high, np.uint64(0) - low
-        if low > np.uint64(0):
-            gap_high -= _ONE
-        if gap_high > np.uint64(0) or gap_low >= denominator:
-            return False
-        numerator = gap_low
-    return True
+_BELOW, _OPEN, _ABOVE = -1, 0, 1
+"""What a word says of a number and a border: less than it, not known yet, at least it."""
 
 
 @kernel()
-def scaled(state, pool, x, whole, mantissa, shift, rounded):  # type: ignore[no-untyped-def]
-    """Return floor(s (k + x)) as int64, or with `rounded` the nearest whole number, exactly.
+def _compared(word, numerator, denominator):  # type: ignore[no-untyped-def]
+    """Compare a number that starts with `word` to a fraction; return the verdict and what is left.
 
-    x is number `x` of the pool, k = `whole` < 2^10, s = `mantissa` 2^-`shift` with a mantissa below
-    2^53 and a shift from 0 to 62. Where the first word of x does not decide, more are drawn.
+    The fraction is below 1, its denominator below 2^63. While the verdict is open, the number's
+    next words are to be compared to what is left over the same denominator: long division.
     """
-    high, low = product(word_of(state, pool, x, 0), mantissa)
+    # With T this word and t the rest: (T + t) / 2^64 >= n / d, or d t >= n 2^64 - d T.
+    high, low = product(word, denominator)
+    if high >= numerator:
+        return _ABOVE, numerator
+    gap_high, gap_low = numerator - high, np.uint64(0) - low
+    if low > np.uint64(0):
+        gap_high -= _ONE
+    if gap_high > np.uint64(0) or gap_low >= denominator:
+        return _BELOW, numerator
+    return _OPEN, gap_low
+
+
+@kernel()
+def _started(word, whole, mantissa, shift, rounded):  # type: ignore[no-untyped-def]
+    """Return what `scaled` is by the first word alone, whether one more is open, and from where.
+
+    It is one more if the words after the first, as a number, are at least the third result over
+    the mantissa.
+    """
+    high, low = product(word, mantissa)
     high += mantissa * np.uint64(whole)
     # In units of 2^-(64 + shift), the number lies between (high, low) and that plus the mantissa.
     if rounded:
@@ -79,12 +82,43 @@ def scaled(state, pool, x, whole, mantissa, shift, rounded):  # type: ignore[no-
             low += _ONE << np.uint64(63)
             high += np.uint64(low < _ONE << np.uint64(63))
     step = _ONE << np.uint64(shift)
-    result = high >> np.uint64(shift)
-    inside = high & (step - _ONE)
-    # The gap to the next whole number: (step, 0) - (inside, low).
-    gap_high, gap_low = step - inside, np.uint64(0) - low
+    # The gap to the next whole number: (step, 0) - (high modulo step, low).
+    gap_high, gap_low = step - (high & (step - _ONE)), np.uint64(0) - low
     if low > np.uint64(0):
         gap_high -= _ONE
-    if gap_high == np.uint64(0) and gap_low < mantissa:
-        result += np.uint64(_at_least(state, pool, x, gap_low, mantissa))
-    return np.int64(result)
+    is_open = gap_high == np.uint64(0) and gap_low < mantissa
+    return np.int64(high >> np.uint64(shift)), is_open, gap_low
+
+
+@kernel()
+def scaled(state, pool, x, whole, mantissa, shift, rounded):  # type: ignore[no-untyped-def]
+    """Return floor(s (k + x)) as int64, or with `rounded` the nearest whole number, exactly.
+
+    x is number `x` of the pool, k = `whole` < 2^10, s = `mantissa` 2^-`shift` with a mantissa below
+    2^53 and a shift from 0 to 62. Where the first word of x does not decide, more are drawn.
+    """
+    first = word_of(state, pool, x, 0)
+    result, is_open, border = _started(first, whole, mantissa, shift, rounded)
+    if not is_open:
+        return result
+    for i in range(1, WORDS):
+        verdict, border = _compared(word_of(state, pool, x, i), border, mantissa)
+        if verdict != _OPEN:
+            return result + np.int64(verdict == _ABOVE)
+    return result + 1
+
+
+@kernel()
+def scaled_words(whole, first, second, mantissa, shift):  # type: ignore[no-untyped-def]
+    """Return the whole number nearest to s (k + x), int64, from the first two words of x.
+
+    Arguments are those of `scaled`. Where both words do not decide, it rounds down. s (k + x) + 1/2
+    is a whole number at no more than s (k + 1) places, and two words leave open a cell of width
+    2^-128 around each. So a number of bounded density is rounded wrongly with probability at most
+    s (k + 1) 2^-128 times the density: see `normals`.
+    """
+    result, is_open, border = _started(first, whole, mantissa, shift, True)
+    if is_open:
+        verdict, _ = _compared(second, border, mantissa)
+        result += np.int64(verdict == _ABOVE)
+    return result

@@ -8,17 +8,16 @@ import numpy as np
 
 from dprepro.exact.bits import Bits
 from dprepro.exact.kernels import (
+    LARGEST_SCALE,
+    MANTISSA_BITS,
+    SMALLEST_SCALE,
     exponential_choice,
+    normal_words,
     permute_and_flip,
     rounded_gaussian,
     rounded_laplace,
     shuffle,
 )
-
-SMALLEST_SCALE, LARGEST_SCALE = 2.0**-10, 2.0**53
-"""Scales from the first up to below the second can be sampled."""
-
-_MANTISSA_BITS = 53
 
 
 class ExactSampler:
@@ -59,6 +58,23 @@ class ExactSampler:
         out = np.empty(math.prod(shape), np.int64)
         rounded_gaussian(self.state, *dyadic(scale), out)
         return out.reshape(shape)
+
+    def normals(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return standard normal numbers for a kernel that learns their scale as it goes.
+
+        Returns
+        -------
+        uint64 (*shape, 4)
+            Of each number N: k, the sign (1 is positive), and two words, where |N| = k + x and x in
+            [0, 1) begins with these 128 bits. All 0 is the number 0.
+            `dprepro.exact.kernels.rounded_normal` gives round(s N) for any scale s of `gaussian`.
+            It is exact but where 128 bits do not decide. The density of |N| is below 0.8, k is at
+            most 20 and s below 2^53, so that this has a probability below
+            0.8 * 21 * 2^53 * 2^-128 < 2^-70: the distance in total variation of a draw.
+        """
+        out = np.empty((math.prod(shape), 4), np.uint64)
+        normal_words(self.state, out)
+        return out.reshape(*shape, 4)
 
     def laplace(self, scale: float, shape: tuple[int, ...]) -> np.ndarray:
         """Return Laplace(scale) noise rounded to whole numbers, int64 of the given shape.
@@ -119,4 +135,4 @@ def dyadic(scale: float) -> tuple[np.uint64, int]:
             f"which it is at least {SMALLEST_SCALE:g} and below {LARGEST_SCALE:g}"
         )
     mantissa, exponent = math.frexp(scale)
-    return np.uint64(int(mantissa * 2**_MANTISSA_BITS)), _MANTISSA_BITS - exponent
+    return np.uint64(int(mantissa * 2**MANTISSA_BITS)), MANTISSA_BITS - exponent

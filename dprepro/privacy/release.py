@@ -188,8 +188,9 @@ class GaussianUses:
     def hand_to_kernel(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
         """Return the noise of ``shape[0]`` answers to a query, and its standard deviation.
 
-        A curator hands the noise, float64, to a kernel that adds it to the exact answers one after
-        the other, and to nothing else.
+        The noise is of standard normal numbers, uint64 (*shape, 4): see `ExactSampler.normals`. A
+        curator hands it to a kernel that adds it, scaled, to the exact answers one after the other,
+        and to nothing else.
 
         Raises
         ------
@@ -197,8 +198,7 @@ class GaussianUses:
             As `answer`.
         """
         self._spend(query.share * shape[0])
-        scale = self._scale_of(query)
-        return scale, self._source.generator.normal(0.0, scale, shape)
+        return self._scale_of(query), self._source.sampler.normals(shape)
 
     def _spend(self, share: float) -> None:
         spent = self._spent + share

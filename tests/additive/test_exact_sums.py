@@ -8,18 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprepro.additive.exact_sums import BLOCK_ROWS, FINE_BITS, LARGEST, exact_sum, step_scale
-from dprepro.ebm import kernel
-from dprepro.ebm.odds_kernel import odds_pass
-from dprepro.ebm_plus.kernel import magnitude_counts, residual_sums
+from dprepro.additive.exact_sums import BLOCK_ROWS, LARGEST
+from dprepro.ebm.losses import LogisticLoss, SquaredLoss
+from dprepro.ebm_plus.kernel import BITS, from_units, magnitude_counts, residual_sums, to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from tests.ebm.test_kernel import problem, run
+from tests.ebm.lab import parts, pass_sums
 
-LAST, CUTS = np.array([9, 20], np.uint8), np.array([4, 28], np.uint8)
-FACTORS = np.array([[0.7, 1.1, 1.3], [1.4, 0.9, 0.8]], np.float32)
+LAST, CUTS = np.array([10, 21], np.uint8), np.array([5, 29], np.uint8)
+RISES = np.array([1_677_722, 6_710_886, -5_033_165], np.int32)
 
-PASSES = ("odds", "labels", "numbers", "unbounded numbers")
-"""The passes of DP-EBM."""
+LOSSES = {
+    "labels": LogisticLoss(),
+    "numbers": SquaredLoss(clip=0.5),
+    "unbounded numbers": SquaredLoss(),
+}
+"""Of DP-EBM."""
+PASSES = tuple(LOSSES)
 
 
 def rows(n, seed=0):
@@ -31,38 +35,26 @@ def rows(n, seed=0):
 
 
 def step_sums(which, scores, targets, before, now):
-    """Return the sums of one step, in units of what a row can add at most."""
-    if which == "odds":
-        odds, sums = np.exp(np.where(targets > 0, scores, -scores)), np.zeros(3)
-        odds_pass(odds, int((targets == 0).sum()), before, LAST, FACTORS, now, CUTS, sums)
-        return sums / LARGEST
-    bound = {"labels": 1.0, "numbers": 0.5, "unbounded numbers": math.inf}[which]
-    cuts = CUTS + np.uint8(1)
-    update = (cuts, np.array([0.4, -0.3], np.float32), np.float32(0.1))
-    buffers, sums = (np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS)), np.zeros(3)
-    scale = step_scale(bound)
-    kernel._fused_pass(
-        scores.copy(), targets, before, update, now, cuts, which == "labels", np.float32(bound),
-        scale, buffers, sums,
-    )  # fmt: skip
-    return sums / LARGEST if bound < math.inf else sums / scale
+    """Return the sums of one step of DP-EBM, in units of what a row can add at most."""
+    loss = LOSSES[which]
+    whole = np.rint(np.ldexp(scores.astype(float), loss.score_bits))
+    sums = pass_sums(loss, whole, loss.whole(targets), before, LAST, RISES, now, CUTS)
+    return sums / (LARGEST if loss.whole_bound > LARGEST else loss.whole_bound)
 
 
 def histogram_sums(which, scores, targets, before, now):
-    change = np.linspace(-1, 1, 32).astype(np.float32)
-    logistic, bound = which == "labels", np.float32(0.7)
-    return residual_sums(scores.copy(), targets, before, change, now, 32, bound, logistic)
-
-
-def total_sums(which, scores, targets, before, now):
-    return np.array([exact_sum(np.tanh(scores.astype(np.float64)) / 2), 0.0])
+    change = to_units(np.linspace(-1, 1, 32))
+    sums = residual_sums(
+        to_units(scores), to_units(targets), before, change, now, 32, to_units(0.7),
+        which == "labels",
+    )  # fmt: skip
+    return from_units(sums)
 
 
 SUMS = [
     *[pytest.param(step_sums, which, id=which) for which in PASSES],
     pytest.param(histogram_sums, "labels", id="histogram of labels"),
     pytest.param(histogram_sums, "numbers", id="histogram of numbers"),
-    pytest.param(total_sums, "numbers", id="totals"),
 ]
 
 
@@ -73,8 +65,6 @@ def test_the_order_of_rows_changes_no_bit(n, sums, which):
     found = sums(which, *table)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(n)
-        if which == "odds":  # Labels have to ascend.
-            order = order[np.argsort(table[1][order], kind="stable")]
         np.testing.assert_array_equal(sums(which, *(column[order] for column in table)), found)
 
 
@@ -104,19 +94,16 @@ def test_a_row_less_moves_the_sums_by_its_own_part_and_that_is_at_most_1(sums, w
     assert 0.1 < largest <= (1.5 if which == "unbounded numbers" else 1.0)
 
 
-def test_a_row_s_part_is_what_numpy_says():
-    """In float32, operation by operation; int64 sums. The part never exceeds the residual."""
+@pytest.mark.parametrize("which", PASSES)
+def test_the_sums_of_a_step_are_what_numpy_says(which):
     scores, targets, before, now = rows(30_000)
-    odds = np.exp(np.where(targets > 0, scores, -scores))
-    leaf = (before[:, None] > LAST).sum(axis=1)
-    updated = odds * FACTORS[targets.astype(int), leaf]
-    assert updated.dtype == np.float32
-    part = (np.float32(LARGEST) / (np.float32(1) + updated)).astype(np.int64)
-    assert (part <= LARGEST / (1 + updated.astype(float)) * (1 + 2**-23)).all()
-    signed = np.where(targets > 0, part, -part)
-    expected = [signed.sum(), signed[now > CUTS[0]].sum(), signed[now > CUTS[1]].sum()]
-    found = step_sums("odds", scores, targets, before, now)
-    np.testing.assert_array_equal(found * LARGEST, expected)
+    loss = LOSSES[which]
+    whole = np.rint(np.ldexp(scores.astype(float), loss.score_bits)).astype(np.int64)
+    whole += RISES[0] + (before[:, None] >= LAST) @ RISES[1:].astype(np.int64)
+    part = parts(loss, loss.whole(targets).astype(np.int64), whole, loss.whole_bound)
+    expected = [part.sum(), part[now >= CUTS[0]].sum(), part[now >= CUTS[1]].sum()]
+    unit = LARGEST if which == "unbounded numbers" else loss.whole_bound
+    np.testing.assert_array_equal(step_sums(which, scores, targets, before, now) * unit, expected)
 
 
 @pytest.mark.parametrize("which", PASSES)
@@ -146,37 +133,6 @@ def test_a_block_of_the_largest_parts_does_not_overflow(which):
         assert (np.sign(sums) == 2 * target - 1).all()
 
 
-@pytest.mark.parametrize("which", PASSES)
-def test_neighbours_with_equal_rows_get_equal_models(which):
-    """Whole fits: the order of rows is in no bit of what DP-EBM learns."""
-    logistic, leaves = which in ("odds", "labels"), 5 if which == "labels" else 3
-    codes, targets, *others = problem([7, 32, 12], leaves, rows=5000, epochs=20)
-    if not logistic:
-        targets = np.random.default_rng(1).normal(0, 1, 5000).astype(np.float32)
-    targets = np.sort(targets)
-    bound = 0.5 if which == "numbers" else np.inf
-    found, _ = run(codes, targets, *others, logistic=logistic, bound=bound)
-    order = np.random.default_rng(2).permutation(5000)
-    if logistic:
-        order = order[np.argsort(targets[order], kind="stable")]
-    shuffled, _ = run(
-        np.ascontiguousarray(codes[:, order]), targets[order], *others, logistic=logistic,
-        bound=bound,
-    )  # fmt: skip
-    np.testing.assert_array_equal(found, shuffled)
-
-
-@given(st.floats(1e-6, 1e6))
-def test_the_grid_of_a_bound_is_the_finest_that_holds_it(bound):
-    scale = step_scale(bound)
-    assert math.frexp(scale)[0] == 0.5
-    assert LARGEST / 2 < bound * scale <= LARGEST
-
-
-def test_where_nothing_bounds_the_residuals_the_grid_is_that_of_1():
-    assert step_scale(math.inf) == step_scale(1.0) == LARGEST
-
-
 @pytest.mark.parametrize("logistic", [True, False])
 @settings(max_examples=300, deadline=None)
 @given(
@@ -187,12 +143,12 @@ def test_where_nothing_bounds_the_residuals_the_grid_is_that_of_1():
 def test_no_part_of_a_histogram_is_longer_than_what_is_charged(logistic, score, target, bound):
     """Exactly: the part and the bound are multiples of powers of 1/2, so fractions hold them."""
     target = round(target) if logistic else target
-    none, column = np.zeros(1, np.uint8), np.array([score], np.float32)
+    none = np.zeros(1, np.uint8)
     sums = residual_sums(
-        column, np.array([target], np.float32), none, np.zeros(1, np.float32), none, 1,
-        np.float32(bound), logistic,
+        to_units([score]), to_units([target]), none, np.zeros(1, np.int32), none, 1,
+        math.floor(bound * 2**BITS), logistic,
     )  # fmt: skip
-    residual, curvature = (Fraction(value) for value in sums[:, 0])
+    residual, curvature = (Fraction(int(value), 2**BITS) for value in sums[:, 0])
     c = Fraction(bound)
     charged = c**2 * (1 + (1 - c) ** 2) if logistic else c**2
     assert residual**2 + curvature**2 <= charged
@@ -208,12 +164,12 @@ def test_every_coarse_residual_has_a_part_no_longer_than_every_coarse_bound_char
     for bound in residuals[1:]:
         codes, none = np.arange(256, dtype=np.uint8), np.zeros(256, np.uint8)
         sums = residual_sums(
-            np.zeros(256, np.float32), residuals[1:].astype(np.float32), none,
-            np.zeros(1, np.float32), codes, 256, np.float32(bound), False,
+            np.zeros(256, np.int32), to_units(residuals[1:]), none, np.zeros(1, np.int32), codes,
+            256, to_units(bound), False,
         )  # fmt: skip
-        np.testing.assert_array_equal(sums[0], np.minimum(residuals[1:], bound))
-        sizes = sums[0]
-        whole = np.trunc(sizes * (1 - sizes) * 2**FINE_BITS) / 2**FINE_BITS
+        sizes = from_units(sums[0])
+        np.testing.assert_array_equal(sizes, np.minimum(residuals[1:], bound))
+        whole = np.trunc(sizes * (1 - sizes) * 2**BITS) / 2**BITS
         paid = LOGISTIC.part_norm(bound)
         assert np.hypot(sizes, whole).max() <= paid * (1 + 2**-50)
 
@@ -221,7 +177,7 @@ def test_every_coarse_residual_has_a_part_no_longer_than_every_coarse_bound_char
 @pytest.mark.parametrize("n", [5, 3000])
 def test_the_order_of_rows_changes_no_count_of_magnitudes(n):
     scores, targets, before, _ = rows(n)
-    change = np.linspace(-1, 1, 32).astype(np.float32)
+    scores, targets, change = map(to_units, (scores, targets, np.linspace(-1, 1, 32)))
     found = magnitude_counts(scores.copy(), targets, before, change, 20)
     order = np.random.default_rng(0).permutation(n)
     shuffled = magnitude_counts(scores[order], targets[order], before[order], change, 20)
@@ -234,38 +190,3 @@ def test_the_order_of_rows_changes_no_count_of_magnitudes(n):
     ]
     if n <= 300:
         np.testing.assert_array_equal(sum(alone), found)
-
-
-def test_exact_sums_truncate_towards_zero_and_have_no_order():
-    parts = np.array([2.0**-25, -(2.0**-25), 1.0, -0.5 - 2.0**-26])
-    assert exact_sum(parts) == 0.5
-    assert exact_sum(parts[:2]) == exact_sum(np.empty(0)) == 0.0
-    tenths = np.full(10**6, 0.1)
-    assert exact_sum(tenths) == 10**6 * (int(0.1 * 2**24) / 2**24)
-
-
-@pytest.mark.parametrize("logistic", [True, False])
-@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_adds_no_more_than_the_bound(logistic, score):
-    none, column = np.zeros(1, np.uint8), np.array([score], np.float32)
-    target, bound = np.ones(1, np.float32), np.float32(0.5)
-    sums = residual_sums(
-        column.copy(), target, none, np.zeros(1, np.float32), none, 1, bound, logistic
-    )
-    assert abs(sums[0, 0]) <= bound
-    steps = np.zeros(3)
-    update = (np.full(2, kernel.NEVER), np.zeros(2, np.float32), np.float32(0))
-    buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS)
-    scale = step_scale(1.0 if logistic else float(bound))
-    kernel._fused_pass(
-        column, target, none, update, none, update[0], logistic, bound, scale, buffers, steps,
-    )  # fmt: skip
-    assert np.abs(steps).max() <= LARGEST
-
-
-@pytest.mark.parametrize("bound", [1e-45, 1e-40, 1e-20, 0.3, 1.0, 1e20])
-def test_the_scale_of_any_bound_is_a_finite_float32(bound):
-    scale = step_scale(bound)
-    assert math.frexp(scale)[0] == 0.5
-    assert np.isfinite(np.float32(scale))
-    assert bound * scale <= LARGEST

@@ -9,6 +9,8 @@ from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, curator
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.kernel import boost
+from dprepro.ebm.residuals import SCORE_BITS
+from dprepro.exact import Bits, ExactSampler
 
 DOMAIN = Domain(
     (NumericFeature("x", 0, 10, missing=True), CategoricalFeature("c", ("a", "b", "z"))),
@@ -54,14 +56,16 @@ def test_refits_with_the_same_bins_spread_by_no_more_and_not_much_less(task, set
     else:
         domain = Domain(DOMAIN.features, (0.0, 1.0))
         model = DPEBMRegressor(1.0, domain=domain, random_state=0, **settings).fit(X, 0.9 * y)
-    codes, targets, _, cuts, noise, counts, n_bins, *rest = seen[0]
-    rng = np.random.default_rng(1)
-    scale = model.ledger_.entries[-1].scale
-    refits = np.array([
-        boost(codes, targets, np.zeros_like(targets), cuts, rng.normal(0, scale, noise.shape),
-              counts, n_bins, *rest)[0]
-        for _ in range(300)
-    ])  # fmt: skip
+    codes, targets, cuts, normals, *rest = seen[0]
+    counts, n_bins = rest[1:3]
+    sampler = ExactSampler(Bits(1))
+    refits = np.ldexp(
+        [
+            boost(codes, targets, cuts, sampler.normals(normals.shape[:2]), *rest)[0].astype(float)
+            for _ in range(300)
+        ],
+        -SCORE_BITS,
+    )
     for k, bins in enumerate(n_bins):
         spread = centred(refits[:, k, :bins], counts[k, :bins]).std(axis=0)
         ratio = spread / model.shape_noise_[k]

@@ -7,7 +7,7 @@ import pytest
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, algorithm2, curator
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
-from tests.ebm.test_kernel import problem, run
+from tests.ebm.lab import noise, problem
 
 
 def test_two_steps_by_hand():
@@ -28,13 +28,12 @@ def test_two_steps_by_hand():
 def test_the_kernel_does_the_same(n_features, loss):
     """The last feature has a bin of missing values behind the others, which no row may be in.
 
-    2e-5 is for float32 scores and residuals in multiples of 2^-20.
+    2e-5 is for residuals and leaf averages that are rounded to grids.
     """
-    codes, *others = problem([7, 32, 2, 5, 9][:n_features], 3)
-    codes[-1] = np.minimum(codes[-1], others[-1][-1] - 2)
-    expected = algorithm2.boost(codes, *others, 0.3, loss)
-    found, _ = run(codes, *others, logistic=loss.is_logistic, bound=loss.clip)
-    np.testing.assert_allclose(found, expected, atol=2e-5)
+    case = problem([7, 32, 2, 5, 9][:n_features], 3)
+    case.codes[-1] = np.minimum(case.codes[-1], case.n_bins[-1] - 2)
+    expected = case.by_the_paper(loss)
+    np.testing.assert_allclose(case.shapes(loss), expected, atol=2e-5)
     assert np.abs(expected).max() > 0.005
 
 
@@ -74,27 +73,30 @@ class Kernel:
         self._boost = curator.boost
         monkeypatch.setattr(curator, "boost", self)
 
-    def __call__(self, codes, targets, scores, cuts, noise, counts, n_bins, rate, *rest):
-        self.given = codes, targets.copy(), cuts, noise, counts, n_bins, rate
-        return self._boost(codes, targets, scores, cuts, noise, counts, n_bins, rate, *rest)
+    def __call__(self, *given):
+        self.given = given
+        shapes, self.factors, sums = self._boost(*given)
+        return shapes, self.factors, sums
 
 
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_with_missing_values_and_categories_is_that_of_the_paper(name, monkeypatch):
     """What `fit` sets is Algorithm 2 on the codes, noise and cuts that it drew, for 20 epochs."""
     estimator, domain, loss, settings = FITS[name]
-    X, labels, targets = table()
+    X, labels, numbers = table()
     kernel = Kernel(monkeypatch)
     model = estimator(
         20.0, n_epochs=20, learning_rate=0.3, max_bins=8, domain=domain, random_state=0, **settings
-    ).fit(X, labels if loss.is_logistic else targets)
-    codes, y, cuts, noise, counts, n_bins, rate = kernel.given
-    shapes = algorithm2.boost(codes, y, cuts, noise, counts, n_bins, rate, loss)
+    ).fit(X, labels if loss.is_logistic else numbers)
+    codes, y, cuts, normals, scale, counts, n_bins, rate, *_ = kernel.given
+    drawn = rate * np.ldexp(noise(normals, scale * kernel.factors).astype(float), -loss.part_bits)
+    targets = y if loss.is_logistic else np.ldexp(y.astype(float), -loss.score_bits)
+    shapes = algorithm2.boost(codes, targets, cuts, drawn, counts, n_bins, rate, loss)
     assert len(cuts) == 20 * 3
     in_missing_bin = model.bins_[0].encode(X["x"]) == model.bins_[0].missing_bin
     np.testing.assert_array_equal(in_missing_bin, X["x"].isna())
     assert n_bins[2] == 3
-    order = loss.row_order(loss.scaled(labels if loss.is_logistic else targets))
+    order = loss.row_order(loss.whole(labels if loss.is_logistic else numbers))
     for k, bins in enumerate(model.bins_):
         np.testing.assert_array_equal(bins.encode(X.iloc[:, k])[order], codes[k])
         np.testing.assert_array_equal(model.bin_counts_[k], counts[k, : n_bins[k]])

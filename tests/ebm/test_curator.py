@@ -13,7 +13,7 @@ from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import curator as curator_module
 from dprepro.ebm.curator import DPEBMCurator
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
-from dprepro.ebm.queries import CellCounts, LeafSums, Merge, Plan, Steps
+from dprepro.ebm.queries import CellCounts, FitSettings, LeafSums, MergeCells, Steps
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
@@ -37,7 +37,7 @@ def rows(n=30):
     return frame, rng.integers(0, 2, n).astype(np.float32)
 
 
-def made(loss, gone=None, adjacency=ADD_REMOVE, public=(), gaps=()):
+def made(loss, gone=None, adjacency=ADD_REMOVE, public=(), gaps=(), epsilon=1.0):
     """Return a curator of all rows but one, with 4 bins of x told, and the counts it released."""
     frame, labels = rows()
     # Far out of range: the curator has to bring them back.
@@ -45,21 +45,20 @@ def made(loss, gone=None, adjacency=ADD_REMOVE, public=(), gaps=()):
     if gone is not None:
         frame, targets = frame.drop(index=gone), np.delete(targets, gone)
     noise = calibrate_two_phases(
-        "gdp", 1.0, 1e-6, binning_queries=2, boosting_queries=STEPS, binning_share=0.1
+        "gdp", epsilon, 1e-6, binning_queries=2, boosting_queries=STEPS, binning_share=0.1
     )
-    ledger = Ledger(1.0, 1e-6, adjacency, assumed_public=list(public), gaps=list(gaps))
+    ledger = Ledger(epsilon, 1e-6, adjacency, assumed_public=list(public), gaps=list(gaps))
     domain = DOMAIN if isinstance(loss, LogisticLoss) else RANGE
-    curator = DPEBMCurator(
-        Private(Rows(frame, targets)), domain, loss, Plan(2, RATE, STEPS, noise), ledger, 0
-    )
+    settings = FitSettings(2, RATE, STEPS, noise)
+    curator = DPEBMCurator(Private(Rows(frame, targets)), domain, loss, settings, ledger, 0)
     charged = histogram_sensitivity(adjacency).stated
     counts = [curator.cell_counts(CellCounts(charged, 1.0, k, adjacency)) for k in range(2)]
     return curator, counts
 
 
 def told(curator):
-    curator.tell(Merge(0, np.array([0, 1, 2, 3, 3])))
-    curator.tell(Merge(1, np.array([0, 1, 1])))
+    curator.tell(MergeCells(0, np.array([0, 1, 2, 3, 3])))
+    curator.tell(MergeCells(1, np.array([0, 1, 1])))
     return curator
 
 
@@ -81,8 +80,8 @@ def worst_shift(loss, cuts=CUTS):
 
 
 def noise_of_counts():
-    """Return the noise in the released histograms."""
-    _, counts = made(LogisticLoss())
+    """Return the noise in the released histograms, so much of it that no two should be equal."""
+    _, counts = made(LogisticLoss(), epsilon=1e-4)
     frame, _ = rows()
     exact = [
         curator_module.histogram(frame[f.name], f, 2)[1].astype(float) for f in DOMAIN.features
@@ -97,12 +96,12 @@ def noise_of_steps():
     noise = calibrate_two_phases(
         "gdp", 1.0, 1e-6, binning_queries=2, boosting_queries=STEPS, binning_share=0.1
     )
-    private = Private(Rows(frame.iloc[:0], np.zeros(0)))
-    curator = told(
-        DPEBMCurator(
-            private, RANGE, loss, Plan(2, RATE, STEPS, noise), Ledger(1.0, 1e-6, ADD_REMOVE), 0
-        )
+    private, settings = (
+        Private(Rows(frame.iloc[:0], np.zeros(0))),
+        FitSettings(2, RATE, STEPS, noise),
     )
+    ledger = Ledger(1.0, 1e-6, ADD_REMOVE)
+    curator = told(DPEBMCurator(private, RANGE, loss, settings, ledger, 0))
     counts = [np.full(4, 8.0), np.full(2, 15.0)]
     return curator.leaf_sums(LeafSums.of(loss, ADD_REMOVE, RATE), Steps(CUTS, 2, counts)).value
 
@@ -114,6 +113,21 @@ def every_number_has_noise_of_its_own(noise):
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_no_row_moves_a_step_by_more_than_is_charged(loss):
     assert 0.3 < worst_shift(loss) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_all_that_is_released_is_whole_numbers_of_a_public_unit(loss):
+    _, counts = made(loss)
+    for release in counts:
+        np.testing.assert_array_equal(release.value, np.rint(release.value))
+    release = boosted(loss)
+    unit = LeafSums.of(loss, ADD_REMOVE, RATE).unit
+    assert unit == RATE * 2.0**-20
+    np.testing.assert_array_equal(release.value, np.rint(release.value / unit) * unit)
+    for shape in release.shapes:
+        whole = np.ldexp(shape, loss.score_bits)
+        np.testing.assert_array_equal(whole, np.rint(whole))
+        assert np.abs(whole).max() > 1000
 
 
 @pytest.mark.parametrize("gone", range(0, 30, 3))
@@ -140,7 +154,7 @@ def test_the_published_regression_needs_its_gap_and_the_ledger_has_to_list_it():
     assert query.enforced > query.charged
     assert "label range" in query.gap
     with pytest.raises(SensitivityError, match="charge at least"):
-        LeafSums(query.charged, 1.0, ADD_REMOVE, RATE, loss.residual_bound)
+        LeafSums(query.charged, 1.0, ADD_REMOVE, RATE, loss.residual_bound, loss.part_bits)
     steps = Steps(CUTS, 2, [np.full(4, 8.0), np.full(2, 15.0)])
     with pytest.raises(SensitivityError, match="list the gap"):
         told(made(loss)[0]).leaf_sums(query, steps)
@@ -153,11 +167,15 @@ def test_what_is_not_enforced_is_refused():
     with pytest.raises(SensitivityError, match="ledger states its guarantee under"):
         told(made(loss)[0]).leaf_sums(LeafSums.of(loss, REPLACE_ONE, RATE), steps)
     with pytest.raises(SensitivityError, match="residuals are at most"):
-        told(made(loss)[0]).leaf_sums(LeafSums(RATE, 1.0, ADD_REMOVE, RATE, 0.25), steps)
+        told(made(loss)[0]).leaf_sums(LeafSums(RATE, 1.0, ADD_REMOVE, RATE, 0.25, 20), steps)
+    with pytest.raises(SensitivityError, match=r"2\^-10, but the curator in units of 2\^-20"):
+        told(made(loss)[0]).leaf_sums(LeafSums(RATE, 1.0, ADD_REMOVE, RATE, 1.0, 10), steps)
     with pytest.raises(SensitivityError, match="no bins yet"):
         made(loss)[0].leaf_sums(LeafSums.of(loss, ADD_REMOVE, RATE), steps)
     with pytest.raises(SensitivityError, match="cuts must ascend"):
         boosted(loss, cuts=CUTS[:, ::-1].copy())
+    with pytest.raises(SensitivityError, match="cuts must ascend from 1 on"):
+        boosted(loss, cuts=CUTS * np.array([0, 1], np.uint8))
 
 
 def test_no_more_is_answered_than_was_planned():
@@ -173,9 +191,9 @@ def test_no_more_is_answered_than_was_planned():
 
 def test_a_loss_from_elsewhere_does_not_see_the_rows():
     class Spy(LogisticLoss):
-        def scaled(self, targets):
+        def whole(self, targets):
             seen.append(targets)
-            return super().scaled(targets)
+            return super().whole(targets)
 
     seen = []
     with pytest.raises(SensitivityError, match="only LogisticLoss and SquaredLoss"):

@@ -7,16 +7,19 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from dprepro.additive.exact_sums import LARGEST
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.kernel import boost
+from dprepro.ebm.losses import LogisticLoss
+from dprepro.ebm.residuals import SCORE_BITS
 from dprepro.estimators.inputs import PrivacyWarning
 from dprepro.privacy import release
-from dprepro.privacy.composition import calibrate_two_phases
+from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from tests.ebm.lab import pass_sums
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))
 RANGE = Domain(DOMAIN.features, (-1.0, 2.0))
@@ -114,34 +117,28 @@ def test_one_row_moves_one_cell_of_each_histogram_by_one():
 
 def test_one_row_moves_the_leaf_sums_of_a_step_by_less_than_the_sensitivity():
     """Brute force over all 0/1 tables of 2 features and up to 3 rows, and every canary."""
-    cuts = np.array([[1, 255], [1, 255]], dtype=np.uint8)
-    counts = np.ones((2, 2))
-    worst = 0.0
+    worst = 0
     rows = list(itertools.product([0, 1], repeat=3))
     for table_rows in itertools.combinations_with_replacement(rows, 3):
         for canary in rows:
-            shift = _leaf_sum_shift([*table_rows, canary], cuts, counts)
-            worst = max(worst, shift)
-    assert 0.45 < worst <= 1.0
+            with_row, without = leaf_sums([*table_rows, canary]), leaf_sums(table_rows)
+            # In whole numbers, by what goes into one leaf.
+            shift = np.abs(with_row - without)
+            assert (shift > 0).sum() <= 1
+            worst = max(worst, shift.max())
+    assert 0.45 * LARGEST < worst <= LARGEST
 
 
-def _leaf_sum_shift(rows, cuts, counts):
-    """L2 norm of the canary's (last row's) part in the second step's leaf sums."""
+def leaf_sums(rows):
+    """Return the second step's leaf sums; the first released 4 and -4 for its two bins."""
     *codes, targets = np.array(rows).T
     codes = np.array(codes, dtype=np.uint8)
-    targets = targets.astype(np.float32)
-    noise = np.array([[4.0, -4.0], [0.0, 0.0]])
-    n_bins = np.array([2, 2])
-    sums = []
-    for n in (len(rows), len(rows) - 1):
-        # Both worlds share the first step's transcript; the second step's sums are what differ.
-        scores = noise[0].astype(np.float32)[codes[0, :n]]
-        shapes, _, _ = boost(
-            np.ascontiguousarray(codes[1:, :n]), targets[:n], scores, cuts[1:], noise[1:],
-            counts[1:], n_bins[1:], 1.0, True, np.float32(np.inf), False,
-        )  # fmt: skip
-        sums.append(shapes[0])
-    return float(np.linalg.norm(sums[0] - sums[1]))
+    none, cuts = np.zeros(len(rows)), np.array([1, 255], np.uint8)
+    rises = (np.array([4, -8, 0]) * 2**SCORE_BITS).astype(np.int32)
+    total, above, _ = pass_sums(
+        LogisticLoss(), none, targets, codes[0], cuts, rises, codes[1], cuts
+    )
+    return np.array([total - above, above])
 
 
 def canary_world(K, sensitivity):
@@ -261,15 +258,16 @@ def test_shape_functions_are_centred_under_the_noisy_counts():
     for shape, counts in zip(model.shape_functions_, model.bin_counts_, strict=True):
         assert shape.shape == counts.shape
         assert counts.min() > 0
-        assert np.average(shape, weights=counts) == pytest.approx(0.0, abs=1e-12)
+        # Half a step of the grid: what is taken out is rounded, too.
+        assert np.average(shape, weights=counts) == pytest.approx(0.0, abs=2.0**-25)
 
 
-def test_row_order_does_not_matter_beyond_rounding():
+def test_row_order_is_in_no_bit():
     X, y, _ = table()
     order = np.random.default_rng(0).permutation(len(X))
     first = classifier().fit(X, y)
     second = classifier().fit(X.iloc[order], y[order])
-    np.testing.assert_allclose(first.decision_function(X), second.decision_function(X), atol=1e-4)
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
 
 
 def test_labels_keep_their_names():
@@ -367,3 +365,45 @@ def test_declared_missing_values_are_learnt_from():
     model = classifier(domain=domain, epsilon=8.0, n_epochs=300).fit(X, y)
     gap = model.contributions(X)[:, 0]
     assert gap[missing].mean() > gap[~missing].mean() + 0.5
+
+
+@pytest.mark.parametrize("adjacency", ["zero-out", "add/remove-one"])
+@pytest.mark.parametrize("estimator", [DPEBMClassifier, DPEBMRegressor])
+def test_all_that_leaves_is_a_multiple_of_one_power_of_two(estimator, adjacency):
+    """Counts are whole; functions and intercept are whole numbers of a power of two."""
+    X, labels, signal = table()
+    is_classifier = estimator is DPEBMClassifier
+    wide = Domain(DOMAIN.features, (-100.0, 207.3))
+    model = estimator(
+        0.1, domain=DOMAIN if is_classifier else wide, adjacency=adjacency, sensitivity="sound",
+        n_epochs=30, random_state=0,
+    ).fit(X, labels if is_classifier else 50 * signal)  # fmt: skip
+    step = 2.0 ** model.powers_[0]
+    released = np.append(np.concatenate(model.shape_functions_), model.intercept_)
+    np.testing.assert_array_equal(released, np.rint(released / step) * step)
+    assert np.abs(released).max() > 1000 * step
+    counts = np.concatenate(model.bin_counts_)
+    np.testing.assert_array_equal(counts, np.rint(counts))
+    assert counts.min() >= 1
+
+
+@pytest.mark.parametrize("composition", TWO_PHASE_COMPOSITIONS)
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-2, 5000.0])
+@pytest.mark.parametrize("estimator", [DPEBMClassifier, DPEBMRegressor])
+def test_every_epsilon_from_a_ten_thousandth_to_thousands_has_a_grid(
+    estimator, epsilon, composition
+):
+    X, labels, signal = table(rows=300)
+    is_classifier = estimator is DPEBMClassifier
+    for sensitivity in ("published", "sound"):
+        model = estimator(
+            epsilon, composition=composition, domain=DOMAIN if is_classifier else RANGE,
+            sensitivity=sensitivity, n_epochs=3, random_state=0,
+        ).fit(X, labels if is_classifier else signal)  # fmt: skip
+        assert np.isfinite(model._scores(X)).all()
+
+
+def test_an_epsilon_whose_noise_no_grid_holds_is_refused():
+    X, labels, _ = table(rows=300)
+    with pytest.raises(ValueError, match="cannot be drawn"):
+        classifier(epsilon=1e-13, composition="classic", n_epochs=3).fit(X, labels)

@@ -1,177 +1,139 @@
-"""The kernel against `algorithm2` with the same cuts and the same noise.
+"""The kernel: bit by bit what whole numbers in Python give, and nearly what Algorithm 2 gives.
 
-The tolerance of 2e-5 is for float32 scores and residuals in multiples of 2^-20.
+The tolerance of 2e-5 to Algorithm 2 is for residuals and leaf averages that are rounded to grids.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
-from dprepro.additive.exact_sums import BLOCK_ROWS
-from dprepro.additive.sigmoid import sigmoid
-from dprepro.ebm import algorithm2
-from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.kernel import boost, largest_residual
+from dprepro.additive.exact_sums import BLOCK_ROWS, LARGEST
+from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
+from tests.ebm.lab import LIMIT, boost_whole, problem
+
+LABELS, ADAPTIVE = LogisticLoss(), LogisticLoss(adaptive=True)
+CLIPPED, PUBLISHED = SquaredLoss(clip=0.5), SquaredLoss()
+FAR_OFF = SquaredLoss.published(Domain((NumericFeature("x", 0, 1),), (100.0, 101.0)))
+LOSSES = {
+    "labels": LABELS,
+    "adaptive": ADAPTIVE,
+    "a start": replace(ADAPTIVE, start=0.7),
+    "clipped": CLIPPED,
+    "published": PUBLISHED,
+    "far off": FAR_OFF,
+}
+EVERY_LOSS = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 
-def by_the_paper(codes, y, cuts, noise, counts, n_bins, rate, logistic, bound):
-    """Algorithm 2 as it is to be read, with the kernel's arguments."""
-    loss = LogisticLoss() if logistic else SquaredLoss(clip=bound)
-    return algorithm2.boost(codes, y, cuts, noise, counts, n_bins, rate, loss)
-
-
-def problem(n_bins, max_leaves, rows=3000, epochs=5, seed=0):
-    rng = np.random.default_rng(seed)
-    n_bins = np.array(n_bins)
-    codes = np.array([rng.integers(0, b, rows) for b in n_bins], dtype=np.uint8)
-    counts = np.zeros((n_bins.size, n_bins.max()))
-    for k, bins in enumerate(n_bins):
-        counts[k, :bins] = np.bincount(codes[k], minlength=bins) + rng.uniform(1, 5, bins)
-    cuts = random_cuts(rng, n_bins, epochs, max_leaves)
-    noise = rng.normal(0, 0.5, (len(cuts), max_leaves))
-    targets = rng.integers(0, 2, rows).astype(np.float32)
-    return codes, targets, cuts, noise, counts, n_bins
-
-
-def run(
-    codes,
-    targets,
-    cuts,
-    noise,
-    counts,
-    n_bins,
-    rate=0.3,
-    logistic=True,
-    bound=np.inf,
-    adaptive=False,
-):
-    scores = np.zeros(targets.size, dtype=np.float32)
-    shapes, _, _ = boost(
-        codes,
-        targets,
-        scores,
-        cuts,
-        noise,
-        counts,
-        n_bins,
-        rate,
-        logistic,
-        np.float32(bound),
-        adaptive,
-    )
-    return shapes, scores
+def assert_whole(case, loss):
+    """Compare with the reference to the last bit: functions, factors and leaf sums."""
+    for found, expected in zip(case.boost(loss), boost_whole(case, loss), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("max_leaves", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("logistic", [True, False])
-def test_kernel_equals_numpy_for_any_number_of_leaves(max_leaves, logistic):
+@EVERY_LOSS
+def test_the_kernel_is_the_reference_for_any_number_of_leaves(max_leaves, loss):
     case = problem([7, 32, 1, 2, 5], max_leaves)
-    shapes, _ = run(*case, logistic=logistic)
-    expected = by_the_paper(*case, 0.3, logistic, np.inf)
-    np.testing.assert_allclose(shapes, expected, atol=2e-5)
-    assert np.abs(expected).max() > 0.005
+    if loss is FAR_OFF:
+        case = replace(case, targets=case.targets + 100.0)
+    assert_whole(case, loss)
+    assert np.abs(case.shapes(loss)).max() > 0.005
+
+
+@pytest.mark.parametrize("max_leaves", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("loss", [LABELS, CLIPPED, PUBLISHED], ids=str)
+def test_the_kernel_is_algorithm_2_but_for_rounding(max_leaves, loss):
+    case = problem([7, 32, 1, 2, 5], max_leaves)
+    np.testing.assert_allclose(case.shapes(loss), case.by_the_paper(loss), atol=2e-5)
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 255, 256])
-def test_kernel_equals_numpy_from_1_to_256_bins(n_bins):
+def test_from_1_to_256_bins(n_bins):
     case = problem([n_bins, 3], max_leaves=3)
-    shapes, _ = run(*case)
-    np.testing.assert_allclose(shapes, by_the_paper(*case, 0.3, True, np.inf), atol=2e-5)
+    assert_whole(case, ADAPTIVE)
+    np.testing.assert_allclose(case.shapes(LABELS), case.by_the_paper(LABELS), atol=2e-5)
 
 
-@pytest.mark.parametrize("rows", [1, 2, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS])
-def test_kernel_equals_numpy_at_the_borders_of_a_block(rows):
-    case = problem([4, 9], max_leaves=3, rows=rows)
-    shapes, _ = run(*case)
-    np.testing.assert_allclose(shapes, by_the_paper(*case, 0.3, True, np.inf), atol=2e-5)
+@pytest.mark.parametrize(
+    "rows", [0, 1, 2, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS]
+)
+@pytest.mark.parametrize("loss", [ADAPTIVE, CLIPPED], ids=str)
+def test_at_the_borders_of_a_block(rows, loss):
+    assert_whole(problem([4, 9], max_leaves=3, rows=rows), loss)
+
+
+@EVERY_LOSS
+@pytest.mark.parametrize("max_leaves", [3, 5])
+def test_the_order_of_rows_is_in_no_bit(loss, max_leaves):
+    case = problem([7, 32, 12], max_leaves, rows=5000, epochs=20)
+    found = case.boost(loss)
+    by_label = np.argsort(case.targets, kind="stable")
+    for order in (by_label, by_label[::-1], np.random.default_rng(1).permutation(5000)):
+        for one, other in zip(case.reordered(order).boost(loss), found, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_single_label_is_enough(label):
+    case = problem([5, 6], 3)
+    assert_whole(replace(case, targets=np.full_like(case.targets, label)), ADAPTIVE)
 
 
 def test_residuals_are_clipped_to_the_bound():
-    codes, targets, *rest = problem([6, 8], max_leaves=3)
-    targets = targets * 10
-    clipped, _ = run(codes, targets, *rest, logistic=False, bound=0.5)
-    expected = by_the_paper(codes, targets, *rest, 0.3, False, 0.5)
-    np.testing.assert_allclose(clipped, expected, atol=2e-5)
-    unclipped, _ = run(codes, targets, *rest, logistic=False)
-    assert np.abs(clipped - unclipped).max() > 0.5
-
-
-def test_adaptive_noise_is_scaled_by_what_the_released_functions_allow():
-    case = problem([7, 4, 12], max_leaves=3, epochs=8)
-    codes, targets, cuts, noise, counts, n_bins = case
-    noise = 30 * noise
-    adaptive, _ = run(codes, targets, cuts, noise, counts, n_bins, adaptive=True)
-    scaled = noise.copy()
-    for step in range(len(cuts)):
-        released = by_the_paper(
-            codes, targets, cuts[:step], scaled[:step], counts, n_bins, 0.3, True, np.inf
-        )
-        by_feature = [released[k, :b] for k, b in enumerate(n_bins)]
-        reach = max(sum(f.max() for f in by_feature), -sum(f.min() for f in by_feature))
-        scaled[step] *= expit(reach)
-    expected = by_the_paper(codes, targets, cuts, scaled, counts, n_bins, 0.3, True, np.inf)
-    np.testing.assert_allclose(adaptive, expected, atol=1e-3)
-    assert np.abs(adaptive - run(codes, targets, cuts, noise, counts, n_bins)[0]).max() > 0.01
-
-
-def test_the_largest_residual_bounds_every_residual():
-    for highest, lowest in [(0.0, 0.0), (2.0, -0.5), (0.5, -3.0), (40.0, -1.0)]:
-        scores = np.linspace(lowest, highest, 1001).astype(np.float32)
-        residuals = np.array([[y - sigmoid(s) for s in scores] for y in (0.0, 1.0)])
-        bound = largest_residual(highest, lowest)
-        assert np.abs(residuals).max() <= bound <= min(1.0, np.abs(residuals).max() + 2e-6)
-
-
-@pytest.mark.parametrize("max_leaves", [3, 4])  # in odds, in scores
-def test_scores_stray_from_the_shapes_by_less_than_is_allowed_for(max_leaves):
-    codes, targets, cuts, noise, counts, n_bins = problem([7, 4, 12], max_leaves, epochs=3000)
-    order = np.argsort(targets, kind="stable")
-    case = (np.ascontiguousarray(codes[:, order]), targets[order], cuts, noise, counts, n_bins)
-    _, scores = run(*case)
-    before, _ = run(case[0], case[1], cuts[:-1], noise[:-1], counts, n_bins)
-    exact = sum(before[k][case[0][k]] for k in range(3))
-    strayed = np.abs(scores - exact).max()
-    assert 0 < strayed <= len(cuts) * 2.0**-22
+    case = problem([6, 8], max_leaves=3)
+    case = replace(case, targets=10.0 * case.targets)
+    np.testing.assert_allclose(case.shapes(CLIPPED), case.by_the_paper(CLIPPED), atol=2e-5)
+    assert np.abs(case.shapes(CLIPPED) - case.shapes(PUBLISHED)).max() > 0.5
 
 
 def test_a_bound_caps_what_one_row_can_move():
-    codes, targets, cuts, noise, counts, n_bins = problem([6], max_leaves=3, epochs=1)
-    noise = np.zeros_like(noise)
-    outlier = targets.copy()
+    case = problem([6], max_leaves=3, epochs=1)
+    outlier = np.zeros(case.targets.size)
     outlier[0] = 1e6
-    zeroed, _ = run(codes, targets * 0, cuts, noise, counts, n_bins, logistic=False, bound=0.5)
-    moved, _ = run(codes, outlier * 0 + np.eye(1, targets.size)[0].astype(np.float32) * 1e6, cuts,
-                   noise, counts, n_bins, logistic=False, bound=0.5)  # fmt: skip
-    leaf_sum_shift = np.abs((moved - zeroed)[0] * counts[0]).sum() / 0.3
-    assert leaf_sum_shift == pytest.approx(0.5, rel=1e-4)
+    moved = replace(case, targets=outlier).boost(CLIPPED)[2]
+    zeroed = replace(case, targets=0.0 * outlier).boost(CLIPPED)[2]
+    assert np.abs(moved - zeroed).sum() == LARGEST // 2
 
 
-def test_the_kernel_is_deterministic():
-    case = problem([7, 32, 3], max_leaves=3)
-    first, _ = run(*case)
-    second, _ = run(*case)
-    np.testing.assert_array_equal(first, second)
+def test_adaptive_noise_is_scaled_by_what_the_released_functions_allow():
+    case = replace(problem([7, 4, 12], max_leaves=3, epochs=8), scale=50.0 * LARGEST)
+    shapes, factors, _ = case.boost(ADAPTIVE)
+    for step in range(len(case.cuts)):
+        so_far = np.ldexp(case.first(step).boost(ADAPTIVE)[0].astype(float), -24)
+        by_feature = [so_far[k, :b] for k, b in enumerate(case.n_bins)]
+        reach = max(sum(f.max() for f in by_feature), -sum(f.min() for f in by_feature))
+        assert factors[step] == pytest.approx(1 / (1 + np.exp(-reach)), abs=4e-6)
+    expected = case.by_the_paper(LABELS, factors)
+    np.testing.assert_allclose(np.ldexp(shapes.astype(float), -24), expected, atol=1e-4)
+    assert 0.5 < factors.min() < factors.max() < 1.0
 
 
-def test_scores_end_one_update_behind_the_shapes():
-    codes, targets, cuts, noise, counts, n_bins = problem([7, 4], max_leaves=3)
-    shapes, scores = run(codes, targets, cuts, noise, counts, n_bins)
-    before, _ = run(codes, targets, cuts[:-1], noise[:-1], counts, n_bins)
-    by_shapes = sum(before[k][codes[k]] for k in range(2))
-    np.testing.assert_allclose(scores, by_shapes, atol=1e-5)
-    assert np.abs(shapes - before).max() > 0
+@pytest.mark.parametrize("scale", [2.0**-12, 2.0**-10, 1.0, 2.0**30, 2.0**52.9])
+@EVERY_LOSS
+def test_any_noise_leaves_scores_in_range_and_is_that_of_the_reference(loss, scale):
+    """Noise of 2^52.9 would throw scores far beyond int32: they stop at the limit."""
+    case = replace(problem([7, 3, 40], 4, rows=500, epochs=6), scale=scale)
+    assert_whole(case, loss)
+    shapes = case.boost(loss)[0]
+    reach = [np.abs([f[:b].max(), f[:b].min()]) for f, b in zip(shapes, case.n_bins, strict=True)]
+    if scale > 2.0**52:
+        assert sum(reach).max() > LIMIT // 2
 
 
 def test_an_empty_leaf_stays_where_it_is():
-    codes, targets, cuts, noise, counts, n_bins = problem([5], max_leaves=3)
-    shapes, _ = run(codes, targets, cuts, noise, counts * 0, n_bins)
-    np.testing.assert_array_equal(shapes, 0.0)
+    case = problem([5], max_leaves=3)
+    shapes = replace(case, counts=0 * case.counts).boost(LABELS)[0]
+    np.testing.assert_array_equal(shapes, 0)
 
 
-def test_sigmoid_is_accurate_and_stays_a_probability():
-    scores = np.r_[np.linspace(-40, 40, 400_001), -1e30, 1e30, 0.0].astype(np.float32)
-    values = np.array([sigmoid(s) for s in scores])
-    assert np.abs(values - expit(scores.astype(float))).max() < 3e-7
-    assert values.min() >= 0.0
-    assert values.max() <= 1.0
+def test_without_noise_the_released_sums_are_the_exact_ones():
+    case = problem([6, 9], max_leaves=3)
+    quiet = replace(case, normals=0 * case.normals)
+    sums = quiet.boost(LABELS)[2]
+    first = np.where(case.targets > 0, LARGEST // 2, -LARGEST // 2)
+    leaf = (case.codes[0][:, None] >= case.cuts[0]).sum(axis=1)
+    np.testing.assert_array_equal(sums[0], [first[leaf == k].sum() for k in range(3)])
+    assert (case.boost(LABELS)[2] != sums).all()

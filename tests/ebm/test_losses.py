@@ -32,6 +32,42 @@ def test_residuals_stay_within_the_bound(loss):
     assert np.abs(residuals).max() == pytest.approx(loss.residual_bound)
 
 
+@pytest.mark.parametrize(
+    ("bounds", "bits"),
+    [((10.0, 14.0), 24), ((0.0, 16.0), 24), ((99.0, 100.0), 23), ((-1e6, 1 - 1e6), 10)],
+)
+def test_targets_far_from_0_have_a_coarser_grid_that_holds_them(bounds, bits):
+    loss = SquaredLoss.published(Domain(RANGE.features, bounds))
+    assert loss.score_bits == bits
+    whole = loss.whole(np.array([-math.inf, *bounds, math.inf]))
+    assert whole.dtype == np.int32
+    expected = np.array([bounds[0], *bounds, bounds[1]]) / (bounds[1] - bounds[0])
+    np.testing.assert_allclose(whole / 2.0**bits, expected, atol=2.0**-bits)
+
+
+@pytest.mark.parametrize("bounds", [(10.0, 14.0), (0.1, 0.4), (-1e9, 3e9), (1e6, 1e6 + 0.7)])
+def test_targets_of_the_sound_regression_stay_within_the_bound_on_its_grid(bounds):
+    loss = SquaredLoss.sound(Domain(RANGE.features, bounds))
+    whole = loss.whole(np.array([-math.inf, *bounds, math.inf]))
+    assert loss.whole_bound << 4 == 2**23 == whole[-1] == -whole[0]
+    np.testing.assert_array_equal(whole[1:3], whole[[0, 3]])
+
+
+def test_labels_are_0_or_1_whatever_is_given():
+    np.testing.assert_array_equal(
+        LogisticLoss().whole(np.array([-math.inf, -3.0, 0.0, 0.4, 1.0, 1e9])), [0, 0, 0, 1, 1, 1]
+    )
+    assert LogisticLoss().whole_bound == 2**20
+
+
+def test_a_loss_words_what_a_step_releases_and_says_which_rows_are_alike():
+    plain, adaptive = LogisticLoss().released, LogisticLoss(adaptive=True).released
+    assert plain == SquaredLoss.sound(RANGE).released
+    assert adaptive == plain + ": noise and sensitivity times the largest residual then possible"
+    np.testing.assert_array_equal(LogisticLoss().strata(np.array([0.0, 1.0])), [0, 1])
+    assert SquaredLoss().strata(np.array([0.0, 1.0])) is None
+
+
 def test_targets_are_clipped_and_centred():
     np.testing.assert_array_equal(
         SquaredLoss.sound(RANGE).scaled(np.array([-math.inf, 12.0, 99.0])), [-0.5, 0.0, 0.5]

@@ -12,9 +12,11 @@ from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, curator
 from dprepro.ebm.binning import histogram, merge_cells
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.kernel import boost
+from dprepro.ebm.losses import LogisticLoss
 from dprepro.ebm_plus import DPEBMPlusClassifier
 from dprepro.ebm_plus.grid import fine_cells, merge_fine
-from tests.ebm.test_kernel import by_the_paper
+from dprepro.exact import Bits, ExactSampler
+from tests.ebm.lab import Problem, boost_whole
 
 NAMES = tuple(map(str, range(1000)))
 FEATURES = tuple(CategoricalFeature(f"x{k}", NAMES) for k in range(14))
@@ -48,7 +50,7 @@ def test_a_row_is_in_one_leaf_of_every_step(numbers, max_leaves, monkeypatch):
         0.5, composition="joint", domain=Domain(FEATURES, (0.0, 1.0) if numbers else ("0", "1")),
         max_leaves=max_leaves, sensitivity="sound", random_state=0,
     ).fit(X, y)  # fmt: skip
-    ((codes, _, _, cuts, _, counts, n_bins, *_),) = heard
+    ((codes, _, cuts, _, _, counts, n_bins, *_),) = heard
     assert model.ledger_.gaps == []
     assert model.ledger_.spent_epsilon() <= 0.5 + 1e-6
     assert n_bins.max() == MAX_BINS
@@ -165,16 +167,16 @@ def test_the_padding_of_cuts_is_no_cut_for_the_last_of_256_bins(max_leaves, asce
     """Padding is 255, the last code; next to it a feature with fewer leaves than others."""
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(250, 256, 500), rng.integers(0, 2, 500)]).astype(np.uint8)
-    targets = rng.integers(0, 2, 500).astype(np.float32)
+    targets = rng.integers(0, 2, 500)
     if ascending:
         targets.sort()
     n_bins, leaves = np.array([256, 2]), max_leaves
     cuts = random_cuts(rng, n_bins, 8, leaves)
     if leaves > 1:
         cuts[4, leaves - 2] = 255
-    noise = rng.normal(0, 1, (16, leaves))
+    normals = ExactSampler(Bits(0)).normals((16, leaves))
     counts = np.ones((2, 256)) * 9.0
-    given = (codes, targets, cuts, noise, counts, n_bins)
-    scores = np.zeros(500, np.float32)
-    shapes, _, _ = boost(codes, targets, scores, *given[2:], 0.3, True, np.float32(np.inf), False)
-    np.testing.assert_allclose(shapes, by_the_paper(*given, 0.3, True, np.inf), atol=2e-5)
+    case = Problem(codes, targets, cuts, normals, 2.0**20, counts, n_bins)
+    np.testing.assert_array_equal(
+        case.boost(LogisticLoss())[0], boost_whole(case, LogisticLoss())[0]
+    )

@@ -11,12 +11,14 @@ import pytest
 
 from dprepro.ebm import DPEBMClassifier, dp_ebm
 from dprepro.ebm import curator as curator_module
-from dprepro.ebm.losses import LogisticLoss, SquaredLoss
+from dprepro.ebm.losses import LogisticLoss
+from dprepro.exact import ExactSampler
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
 from dprepro.privacy.private import PrivateRowsError
-from dprepro.privacy.release import BudgetError, GaussianUses
+from dprepro.privacy.release import BudgetError
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from tests.ebm.test_curator import (
+    CUTS,
     DOMAIN,
     FAR,
     every_number_has_noise_of_its_own,
@@ -30,14 +32,15 @@ FOR_MANY_LEAVES = np.array([[2, 255, 255, 255], [1, 255, 255, 255]] * 3, np.uint
 
 
 def plant_in_noise(monkeypatch, change):
-    """Let every answer draw its noise and change it."""
-    draw = GaussianUses._draw
+    """Let every answer draw its noise and change it; of normal numbers every word."""
+    gaussian, normals = ExactSampler.gaussian, ExactSampler.normals
 
-    def changed(self, query, shape):
-        factor, noise = draw(self, query, shape)
-        return factor, change(noise)
+    def changed_words(self, shape):
+        words = normals(self, shape)
+        return np.stack([change(words[..., i]) for i in range(4)], axis=-1)
 
-    monkeypatch.setattr(GaussianUses, "_draw", changed)
+    monkeypatch.setattr(ExactSampler, "gaussian", lambda *given: change(gaussian(*given)))
+    monkeypatch.setattr(ExactSampler, "normals", changed_words)
 
 
 def test_fault_1_a_bin_without_noise_is_found(monkeypatch):
@@ -104,22 +107,17 @@ def test_fault_4_shares_from_exact_counts_are_refused(cheat):
         cheat(**settings).fit(frame, labels)
 
 
-def test_fault_5_labels_not_clipped_are_found_in_classification(monkeypatch):
-    """In the pass that takes any number of leaves; the one in odds takes the sign of a label."""
-    assert 0.3 < worst_shift(LogisticLoss(), FOR_MANY_LEAVES) <= 1 + 1e-9
-    monkeypatch.setattr(LogisticLoss, "scaled", lambda _, labels: labels.astype(np.float32))
-    assert worst_shift(LogisticLoss(), FOR_MANY_LEAVES) > 100
-
-
-def test_fault_5_labels_not_clipped_do_no_harm_in_regression(monkeypatch):
-    """The kernel clips residuals to what is charged, whatever the labels are."""
-    monkeypatch.setattr(SquaredLoss, "scaled", lambda _, labels: labels.astype(np.float32))
-    assert 0.3 < worst_shift(FAR) <= 1 + 1e-9
+@pytest.mark.parametrize("cuts", [CUTS, FOR_MANY_LEAVES], ids=["3 leaves", "5 leaves"])
+@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticLoss(adaptive=True), FAR], ids=str)
+def test_fault_5_labels_not_clipped_do_no_harm(loss, cuts, monkeypatch):
+    """The kernel takes the sign of a label, and clips other residuals to what is charged."""
+    monkeypatch.setattr(type(loss), "whole", lambda _, labels: labels.astype(np.int32))
+    assert 0.3 < worst_shift(loss, cuts) <= 1 + 1e-9
 
 
 def test_residuals_not_clipped_are_found(monkeypatch):
     boost = curator_module.boost
     monkeypatch.setattr(
-        curator_module, "boost", lambda *given: boost(*given[:-2], np.float32(np.inf), given[-1])
+        curator_module, "boost", lambda *given: boost(*given[:-2], np.int32(2**27 - 1), given[-1])
     )
     assert worst_shift(FAR) > 1.5

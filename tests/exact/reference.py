@@ -198,3 +198,21 @@ def permutation(words: Words, size: int) -> list[int]:
         j = below(words, i + 1)
         items[i], items[j] = items[j], items[i]
     return items
+
+
+def normal(words: Words, borders: list[Fraction]) -> tuple[int, int, int, int]:
+    """Return k, sign and two words of a standard normal number."""
+    k, x = half_normal(words, borders)
+    sign = next(words) % 2
+    return k, sign, x.word(0), x.word(1)
+
+
+def nearest(scale: float, number: tuple[int, int, int, int]) -> int:
+    """Return the nearest whole number to a scale times a normal number, of what is known of it.
+
+    The number is taken as the smallest that begins with its words.
+    """
+    k, sign, first, second = number
+    x = Fraction(first * WORD + second, WORD**2)
+    size = math.floor(Fraction(scale) * (k + x) + Fraction(1, 2))
+    return size if sign else -size

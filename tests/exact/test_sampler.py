@@ -1,13 +1,15 @@
 """The samplers: against plain Python, against the exact probabilities, against OpenDP."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dprepro.exact import Bits, ExactSampler
-from dprepro.exact.kernels import _CUMULATIVE, _HALVED, _LOG_2
+from dprepro.exact.kernels import _CUMULATIVE, _HALVED, _LOG_2, rounded_normal
+from dprepro.exact.sampler import dyadic
 from tests.exact import reference
 
 SCALES = pytest.mark.parametrize("scale", [2.0**-10, 0.3, 1.0, 3.7, 1e6, 2.0**40, 2.0**53 * 0.9])
@@ -78,6 +80,56 @@ def test_gaussian_noise_has_the_probabilities_of_a_rounded_normal_number(scale):
     edges = np.arange(-most, most + 2) - 0.5
     probabilities = np.diff(stats.norm.cdf(edges / scale))
     check(ExactSampler(Bits(4)).gaussian(scale, (10**6,)), most, probabilities)
+
+
+def rounded(numbers, scale):
+    return np.array([rounded_normal(number, *dyadic(scale)) for number in numbers])
+
+
+def test_normal_numbers_are_those_of_the_reference_to_the_last_bit():
+    sampler, words = pair(9)
+    numbers = sampler.normals((100, 3))
+    assert numbers.shape == (100, 3, 4)
+    assert numbers.dtype == np.uint64
+    expected = [list(reference.normal(words, borders())) for _ in range(300)]
+    assert numbers.reshape(-1, 4).tolist() == expected
+
+
+@SCALES
+def test_a_scaled_normal_number_is_that_of_fractions(scale):
+    numbers = ExactSampler(Bits(10)).normals((1000,))
+    expected = [reference.nearest(scale, tuple(map(int, number))) for number in numbers]
+    assert rounded(numbers, scale).tolist() == expected
+
+
+@SCALES
+def test_a_normal_number_at_a_border_is_rounded_as_far_as_its_words_say(scale):
+    """The last number below m + 1/2, the first not below, and those next to them: 128 bits each."""
+    near = []
+    for whole in {0, 1, 2, math.floor(3 * scale)}:
+        border = (whole + Fraction(1, 2)) / Fraction(scale)
+        place = math.ceil(border * reference.WORD**2)
+        for number in range(place - 2, place + 3):
+            k, x = divmod(number, reference.WORD**2)
+            near.append((k, 1, *divmod(x, reference.WORD)))
+    expected = [reference.nearest(scale, number) for number in near if number[0] <= 20]
+    kept = np.array([number for number in near if number[0] <= 20], np.uint64)
+    found = rounded(kept.reshape(-1, 4), scale).tolist()
+    assert found == expected
+    assert scale < 0.02 or len(set(found)) > 1
+
+
+def test_normal_numbers_of_zeros_are_no_noise():
+    none = np.zeros(4, np.uint64)
+    assert [rounded_normal(none, *dyadic(scale)) for scale in (2.0**-10, 1.0, 2.0**52)] == [0] * 3
+
+
+@pytest.mark.parametrize("scale", [0.25, 2.0, 9.5])
+def test_scaled_normal_numbers_have_the_probabilities_of_a_rounded_normal_number(scale):
+    most = math.ceil(4 * scale)
+    edges = np.arange(-most, most + 2) - 0.5
+    numbers = ExactSampler(Bits(11)).normals((200_000,))
+    check(rounded(numbers, scale), most, np.diff(stats.norm.cdf(edges / scale)))
 
 
 @pytest.mark.parametrize("scale", [0.25, 0.8, 2.0, 9.5])

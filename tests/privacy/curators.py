@@ -154,9 +154,7 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
     return X, (X["x"] + rng.normal(0, 0.3, ROWS) > 0.5).to_numpy().astype(int)
 
 
-def exchanged(
-    X: pd.DataFrame, y: np.ndarray, place: int = 0
-) -> tuple[pd.DataFrame, np.ndarray]:
+def exchanged(X: pd.DataFrame, y: np.ndarray, place: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     """Return the rows with another in place of one: it differs in everything."""
     X, y, row = X.copy(), y.copy(), X.loc[place]
     other = {"x": 1 - row["x"], "z": 1 - row["z"], "c": "b" if row["c"] == "a" else "a"}

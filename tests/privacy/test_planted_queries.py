@@ -20,7 +20,7 @@ from dprepro.privacy.sensitivity import ZERO_OUT
     [
         pytest.param(lambda: Residuals(1e-9, 1.0, 0, -0.5, LOGISTIC), id="bound below 0"),
         pytest.param(lambda: Residuals(1e-9, 1.0, 0, -0.5, SQUARED), id="the same, regression"),
-        pytest.param(lambda: LeafSums(1e-9, 1.0, ZERO_OUT, -0.01, 1.0), id="negative rate"),
+        pytest.param(lambda: LeafSums(1e-9, 1.0, ZERO_OUT, -0.01, 1.0, 20), id="negative rate"),
         pytest.param(
             lambda: LeafQuery(1e-9, 1.0, bound=1.0, ridge=-5.0, clip=1.0, independent=True),
             id="negative ridge",
