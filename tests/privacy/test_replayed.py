@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable
 from typing import Any
 
@@ -14,8 +13,8 @@ from dprepro.dpboost.curator import DPBoostCurator
 from dprepro.ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.lazybb.curator import ExactCurator
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Query, Release
 from dprepro.privacy.sensitivity import ADD_REMOVE
+from tests.privacy.answers import Answers, overhearing
 from tests.privacy.contents import contents
 from tests.privacy.curators import FITS, Fit, exchanged, table
 
@@ -40,35 +39,11 @@ COUNTED = [n for n in PRIVATE if n.startswith("dp-ebm-plus") or n == "dpboost, s
 """Fits whose number of rows is private."""
 
 
-class Answers:
-    """Keeps the answers of one fit, and puts them in the place of those of another."""
-
-    def __init__(self) -> None:
-        self.kept: list[tuple[type, dict[str, Any]]] = []
-
-    def keep(self, query: Query, release: Release) -> None:
-        self.kept.append((type(query), copy.deepcopy(vars(release))))
-
-    def put(self, query: Query, release: Release) -> None:
-        asked, fields = self.kept.pop(0)
-        assert asked is type(query)
-        for name, value in fields.items():
-            object.__setattr__(release, name, value)
-
-
 def model_of(
     fit: Fit, rows: tuple[pd.DataFrame, np.ndarray], heard: Any, name: str
 ) -> dict[str, Hashable]:
     """Return what can be reached from the model of a fit, whose answers are given to `heard`."""
-    announce = Curator._announce
-
-    def announced(curator: Curator, query: Query, release: Release) -> Release:
-        answer = announce(curator, query, release)
-        heard(query, answer)
-        return answer
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Curator, "_announce", announced)
+    with overhearing(heard):
         found = contents(vars(fit.fit(*rows)))
     left_out = tuple(f"[{attribute!r}]" for attribute in NOT_RELEASED.get(name, ()))
     return {
