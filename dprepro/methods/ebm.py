@@ -34,6 +34,7 @@ def _private(name: str, title: str, reference: str, *assumes: str, **settings: s
     excluded = ("epsilon", "delta", "domain", "random_state")
     return Method(
         name=name,
+        version=2,
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,

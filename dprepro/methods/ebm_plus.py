@@ -25,7 +25,7 @@ def _build(setting: Setting, **params: Any) -> Estimator:
 METHODS = [
     Method(
         name="dp-ebm-plus",
-        version=9,
+        version=10,
         title="DPEBM+",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,

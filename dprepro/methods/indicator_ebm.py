@@ -30,6 +30,7 @@ def _method(composition: str, title: str) -> Method:
     defaults = defaults_of(DPEBMClassifier, "epsilon", "delta", "domain", "random_state")
     return Method(
         name=f"dp-ebm-{composition}-indicators",
+        version=2,
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
