@@ -9,9 +9,9 @@ import numpy as np
 
 from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
-from dprepro.dpboost.grid import UNIT, truncated, whole
-from dprepro.dpboost.kernel import grow
-from dprepro.dpboost.sensitivity import GAIN_UNIT, MAX_ROWS, gain_sensitivity
+from dprepro.dpboost.grid import truncated, whole
+from dprepro.dpboost.kernel import GAIN_UNIT, UNIT, grow
+from dprepro.dpboost.sensitivity import MAX_ROWS, gain_sensitivity
 from dprepro.dpboost.subsets import Subsets, expected_shares
 from dprepro.dpboost.tree import FitSettings, Tree, max_leaves
 from dprepro.dpboost.variants import BIN_EDGES, Variant

@@ -14,7 +14,8 @@ from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import MAX_BINS, FeatureCuts, as_numbers
 from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.dpboost.grid import UNIT, whole
+from dprepro.dpboost.grid import whole
+from dprepro.dpboost.kernel import UNIT
 from dprepro.dpboost.tree import FitSettings, Tree
 from dprepro.dpboost.variants import VARIANTS, Variant
 from dprepro.estimators.inputs import (

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-UNIT = 2.0**-24
-"""What a whole number counts in, of targets scaled to [-1, 1]."""
+from dprepro.dpboost.kernel import UNIT
 
 LARGEST = 2**52
 """Released values are clipped to so many units: a score of 2,000 trees still fits an int64."""

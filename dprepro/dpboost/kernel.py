@@ -11,12 +11,16 @@ import math
 import numpy as np
 
 from dprepro.compiled import kernel
-from dprepro.dpboost.grid import UNIT
-from dprepro.dpboost.sensitivity import GAIN_UNIT
 from dprepro.exact.kernels import exponential_choice
 
 _NEVER = -(2**62)
 """Below all gains."""
+
+UNIT = 2.0**-24
+"""What a whole number counts in, of targets scaled to [-1, 1]."""
+
+GAIN_UNIT = 2.0**-20
+"""What a gain in whole numbers counts in."""
 
 
 @kernel()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dprepro.dpboost.grid import UNIT
+from dprepro.dpboost.kernel import GAIN_UNIT, UNIT
 
 GAIN = 3.0
 """Of the gain of any split (Li et al. 2020, Lemma 1, as corrected by the authors in 2020).
@@ -17,9 +17,6 @@ A row with |g| <= 1 moves S^2 / (n + lambda), |S| <= n, by
 (2 S g (n + lambda) + g^2 (n + lambda) - S^2) / ((n + lambda) (n + 1 + lambda)),
 which lies above -3 (S = n, g = -1, n to infinity) and below 1 (g = 1).
 """
-
-GAIN_UNIT = 2.0**-20
-"""What a gain in whole numbers counts in."""
 
 MAX_ROWS = 2**28
 """Rows of a fit, at most: the bound on rounding errors in `gain_sensitivity` needs one."""

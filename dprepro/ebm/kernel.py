@@ -13,9 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.exact_sums import BLOCK_ROWS, LARGEST
 from dprepro.compiled import kernel
-from dprepro.ebm.residuals import COARSER, LIMIT, label_part, largest_label_part, target_part
+from dprepro.ebm.residuals import (
+    BLOCK_ROWS,
+    COARSER,
+    LARGEST,
+    LIMIT,
+    label_part,
+    largest_label_part,
+    target_part,
+)
 from dprepro.exact.kernels import MANTISSA_BITS, SMALLEST_SCALE, rounded_normal
 
 NEVER = np.uint8(255)

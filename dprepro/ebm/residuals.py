@@ -8,8 +8,17 @@ A row's state is one int32 in units of 2^-g, g = `SCORE_BITS` for labels:
 
 A step adds whole numbers to the state. So it is exact, whatever the order of steps and rows. What
 the row adds to sums is a function of the state alone, in units of 2^-(g - `COARSER`), with no more
-than float32 operations that IEEE 754 defines: without "fastmath" every machine has the same bits,
-in the body of a vectorised loop and in what is left over at its end.
+than float32 operations that IEEE 754 defines.
+
+So sums are exact: a row more or less moves them by its own part, to the last bit. Two rules keep
+it so:
+
+* What is computed for a row must not depend on where the row stands. Under "fastmath" LLVM divides
+  by reciprocal estimates in the vectorised body of a loop, but not in what is left over at its end.
+  Loops that compute a row's part are compiled without; they vectorise as they are, and give the
+  same bits with SSE2, AVX2 and AVX-512.
+* int32 sums are emptied before they can overflow: `BLOCK_ROWS` parts of at most `LARGEST`. The
+  int64 sums over blocks are exact up to 8 * 10^12 rows.
 """
 
 from __future__ import annotations
@@ -18,8 +27,14 @@ import math
 
 import numpy as np
 
-from dprepro.additive.exact_sums import LARGEST
 from dprepro.compiled import kernel
+
+LARGEST = 2**20
+"""1 in units of sums: the parts of rows are whole numbers from -LARGEST to LARGEST."""
+
+BLOCK_ROWS = 1984
+"""Rows a block. As many parts of size `LARGEST` stay below 2^31; a multiple of 64, which is what
+loops are unrolled to."""
 
 SCORE_BITS = 24
 """Scores, and the functions in a model, are multiples of 2^-24: as fine as float32 is near 1, so

@@ -7,9 +7,7 @@ import pandas as pd
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.dpboost.grid import UNIT
-from dprepro.dpboost.kernel import split_gains
-from dprepro.dpboost.sensitivity import GAIN_UNIT
+from dprepro.dpboost.kernel import GAIN_UNIT, UNIT, split_gains
 from dprepro.dpboost.tree import FitSettings
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dprepro.dpboost.boosting import boost
-from dprepro.dpboost.grid import UNIT, whole
+from dprepro.dpboost.grid import whole
+from dprepro.dpboost.kernel import UNIT
 from dprepro.dpboost.subsets import IndependentRows
 from dprepro.dpboost.variants import AS_PUBLISHED, SOUND
 from tests.dpboost.lab import curator, encoded, params, problem

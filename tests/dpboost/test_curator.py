@@ -12,14 +12,8 @@ from scipy import stats
 from dprepro.dpboost import curator as module
 from dprepro.dpboost.boosting import boost, leaf_query, split_query
 from dprepro.dpboost.curator import AddTree, LeafQuery, SplitQuery, Start, leaf_means
-from dprepro.dpboost.grid import UNIT
-from dprepro.dpboost.sensitivity import (
-    GAIN,
-    GAIN_UNIT,
-    gain_sensitivity,
-    leaf_clip,
-    leaf_sensitivity,
-)
+from dprepro.dpboost.kernel import GAIN_UNIT, UNIT
+from dprepro.dpboost.sensitivity import GAIN, gain_sensitivity, leaf_clip, leaf_sensitivity
 from dprepro.dpboost.subsets import FixedSizes, IndependentRows
 from dprepro.dpboost.tree import Tree
 from dprepro.dpboost.variants import (

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dprepro.dpboost.grid import LARGEST, UNIT, on_grid, truncated, whole
+from dprepro.dpboost.grid import LARGEST, on_grid, truncated, whole
+from dprepro.dpboost.kernel import UNIT
 
 
 def test_targets_are_rounded_towards_zero():

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from dprepro.dpboost.grid import truncated
-from dprepro.dpboost.kernel import add_values, grow, split_gains
-from dprepro.dpboost.sensitivity import GAIN_UNIT, gain_sensitivity
+from dprepro.dpboost.kernel import GAIN_UNIT, add_values, grow, split_gains
+from dprepro.dpboost.sensitivity import gain_sensitivity
 from dprepro.exact import Bits
 from dprepro.exact.sampler import SMALLEST_SCALE, dyadic
 

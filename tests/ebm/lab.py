@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from dprepro.additive.exact_sums import BLOCK_ROWS, LARGEST
 from dprepro.ebm import algorithm2, kernel, residuals
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.losses import Loss
+from dprepro.ebm.residuals import BLOCK_ROWS, LARGEST
 from dprepro.exact import Bits, ExactSampler
 from tests.exact import reference
 

@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dprepro.additive.exact_sums import LARGEST
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.losses import LogisticLoss
-from dprepro.ebm.residuals import SCORE_BITS
+from dprepro.ebm.residuals import LARGEST, SCORE_BITS
 from dprepro.estimators.inputs import PrivacyWarning
 from dprepro.privacy import release
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases

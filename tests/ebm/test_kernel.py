@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.additive.exact_sums import BLOCK_ROWS, LARGEST
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
+from dprepro.ebm.residuals import BLOCK_ROWS, LARGEST
 from tests.ebm.lab import LIMIT, boost_whole, problem
 
 LABELS, ADAPTIVE = LogisticLoss(), LogisticLoss(adaptive=True)

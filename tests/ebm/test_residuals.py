@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dprepro.additive.exact_sums import LARGEST
 from dprepro.ebm import kernel
 from dprepro.ebm.residuals import (
     COARSER,
+    LARGEST,
     LIMIT,
     SCORE_BITS,
     label_part,

@@ -9,12 +9,12 @@ histogram and leaf sum is then the same. Whatever still differs was read without
 import numpy as np
 import pytest
 
-from dprepro.additive.exact_sums import LARGEST
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, curator
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.kernel import boost
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
+from dprepro.ebm.residuals import LARGEST
 from tests.ebm.lab import noise, number_that_rounds_to, parts
 from tests.released import ROWS, published, table
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprepro.additive.exact_sums import BLOCK_ROWS, LARGEST
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
+from dprepro.ebm.residuals import BLOCK_ROWS, LARGEST
 from dprepro.ebm_plus.kernel import BITS, from_units, magnitude_counts, residual_sums, to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from tests.ebm.lab import parts, pass_sums
