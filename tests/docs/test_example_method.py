@@ -17,6 +17,7 @@ from dprepro.methods.registry import Setting
 from dprepro.privacy.private import Private
 from dprepro.privacy.release import Curator, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.privacy.standing import Noise
 from tests.docs.pages import blocks
 from tests.privacy.curators import RANGE, Fit, table
 from tests.privacy.test_reading import bare_uses
@@ -64,6 +65,29 @@ def test_it_predicts_the_mean_and_lists_what_it_read(model: Any) -> None:
     read = clone(model).set_params(domain=Domain(domain.features, domain.target, ("bounds",)))
     assert read.fit(x, x[:, 0]).ledger_.unpaid[0] == "bounds"
     assert "range of the target" not in read.ledger_.assumed_public
+
+
+def total_of(model: Any, targets: np.ndarray) -> float:
+    """Return the noisy sum of targets from 0 to 1, measured from their middle; noise by a seed."""
+    x = np.linspace(0, 1, targets.size)[:, None]
+    domain = Domain((NumericFeature("x", 0, 1),), (0.0, 1.0))
+    fitted = clone(model).set_params(domain=domain, random_state=1).fit(x, targets)
+    return float((fitted.mean_ - 0.5) * targets.size)
+
+
+def test_its_sum_has_no_order_and_moves_by_a_part_in_whole_units(model: Any) -> None:
+    targets = np.random.default_rng(0).random(2**12)
+    targets[0] = 0.5  # adds nothing
+    exact = total_of(model, targets)
+    assert total_of(model, targets[::-1]) == exact
+    for value, part in ((1.0, 2**20), (0.0, -(2**20)), (0.9, 838_860), (0.1, -838_860)):
+        targets[0] = value
+        assert (total_of(model, targets) - exact) * 2**21 == part
+
+
+def test_it_declares_the_noise_that_its_ledger_has(model: Any) -> None:
+    assert registry.get("noisy-mean").noise is Noise.EXACT
+    assert model.fit(*table()).ledger_.floating_point == []
 
 
 def test_it_works_for_no_other_neighbours(model: Any) -> None:

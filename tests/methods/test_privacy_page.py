@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from dprepro.methods.registry import all_methods
+from dprepro.methods.registry import Guarantee, all_methods
 from dprepro.privacy.gdp import epsilon_of, mu_of
+from dprepro.privacy.standing import Noise
 
 PAGE = Path(__file__).parents[2] / "PRIVACY.md"
 
@@ -46,9 +47,23 @@ def test_the_page_says_what_a_row_level_epsilon_is_for_a_patient(data_dir):
     assert f"has epsilon {epsilon_of(most * mu, 1e-5):.0f}. Nothing" in page
 
 
-def test_no_method_is_said_to_stand_whose_low_bits_give_rows_away():
-    rows = [line for line in table_lines() if line.startswith("| `dp")]
-    attacked = [r for r in rows if "`dp-ebm-gdp`," in r or r.startswith("| `dpboost-sound`")]
-    assert len(attacked) == 2
-    assert all("for real numbers; not as computed" in row for row in attacked)
-    assert "as in every library" not in flowing(PAGE.read_text())
+def cells(line):
+    """Return the names, and where it stands, of a row of the table."""
+    first, *_, last = line.strip("| ").split(" | ")
+    return re.findall(r"`([^`]+)`", first), last
+
+
+def test_a_guarantee_is_for_real_numbers_only_where_noise_is_in_floating_point():
+    rows = [cells(line) for line in table_lines() if line.startswith("| `")]
+    for names, stands in rows:
+        methods = [m for n, m in all_methods().items() if any(fnmatch(n, name) for name in names)]
+        promised = [m for m in methods if m.guarantee is not Guarantee.NONE]
+        rounded = any(m.noise is Noise.FLOATING_POINT for m in promised)
+        assert stands.startswith("for real numbers") == rounded, names
+    assert sum(stands.startswith("for real numbers") for _, stands in rows) == 2
+
+
+def test_no_attack_is_said_to_be_open():
+    page = flowing(PAGE.read_text())
+    assert "not as computed" not in page
+    assert "not repaired" not in page
