@@ -13,6 +13,7 @@ import pytest
 
 from dprepro.methods import registry
 from dprepro.privacy.standing import Noise
+from tests.golden.__main__ import main
 from tests.golden.conditions import CONDITIONS
 from tests.golden.digest import digest
 from tests.golden.fits import FLOATING, GOLDEN, bits, exact_fits
@@ -29,6 +30,16 @@ def test_the_file_has_every_private_method_but_those_in_floating_point():
     }
     assert set(FLOATING) == {m.name for m in methods if m.noise is Noise.FLOATING_POINT}
     assert all(reason for reason in FLOATING.values())
+
+
+@pytest.mark.parametrize("more", [["--all"], ["--only", "toy"]])
+def test_no_other_fits_are_written(monkeypatch, capsys, more):
+    before = GOLDEN.read_bytes()
+    monkeypatch.setattr(sys, "argv", ["golden", "--write", *more])
+    with pytest.raises(SystemExit):
+        main()
+    assert "neither --all nor --only" in capsys.readouterr().err
+    assert GOLDEN.read_bytes() == before
 
 
 def test_different_fits_have_different_digests():
