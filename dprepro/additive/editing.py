@@ -184,7 +184,7 @@ def position_of(model: AdditiveModel, feature: str) -> int:
 def _apply(
     model: AdditiveModel, k: int, action: Action, detail: str, after: np.ndarray
 ) -> Edit | None:
-    before, after = model.shape_functions_[k], on_grid(after, model.powers_[0])
+    before, after = model.shape_functions_[k], on_grid(after, model.powers_.functions)
     if np.array_equal(before, after):
         return None
     name = model.bins_[k].feature.name

@@ -28,7 +28,7 @@ from dprepro.additive.record import (
     ledger_from_json,
     ledger_to_json,
 )
-from dprepro.additive.units import power_for, whole_numbers
+from dprepro.additive.units import Powers, whole_numbers
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import classes_of, has_named_columns, ledger_of
@@ -131,7 +131,7 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
 def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a fitted model as JSON values."""
     ledger, classes = ledger_of(model), classes_of(model)
-    power, of_counts = model.powers_
+    power = model.powers_.functions
     limits = model.range_ if isinstance(model, AdditiveRegressor) else None
     if origin is None:
         origin = model.origin_ if isinstance(model, _Loaded) else {}
@@ -143,8 +143,8 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
         "classes": None if classes is None else classes.tolist(),
         "range": None if limits is None else list(limits),
         "named_columns": has_named_columns(model),
-        "units": {"functions": power, "counts": of_counts},
-        "intercept": whole_numbers(np.array([model.intercept_]), power)[0],
+        "units": model.powers_._asdict(),
+        "intercept": whole_numbers(np.array([model.intercept_]), model.powers_.intercept)[0],
         "features": [_feature_to_json(model, k) for k in range(len(model.bins_))],
         "edits": [
             {
@@ -163,7 +163,7 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
 
 def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
     bins, noise = model.bins_[k], model.shape_noise_
-    feature, (power, of_counts) = bins.feature, model.powers_
+    feature, power = bins.feature, model.powers_.functions
     if isinstance(feature, NumericFeature):
         kind: dict[str, Any] = {
             "kind": "numeric",
@@ -184,7 +184,7 @@ def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
         "missing_bin": bins.missing_bin if bins.missing_bin >= 0 else None,
         "labels": list(bins.labels),
         "values": whole_numbers(model.shape_functions_[k], power),
-        "counts": whole_numbers(model.bin_counts_[k], of_counts),
+        "counts": whole_numbers(model.bin_counts_[k], model.powers_.counts),
         "noise": None if noise is None else whole_numbers(noise[k], power),
     }
 
@@ -211,16 +211,17 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
 
 def _read_numbers(model: _Loaded, record: ModelRecord) -> None:
     """Set functions, counts, intercept and edits: what a file has, times its units."""
-    unit, of_counts = (
-        (1.0, 1.0) if record.units is None
-        else (2.0**record.units.functions, 2.0**record.units.counts)
+    given = record.units
+    unit, of_intercept, of_counts = (
+        (1.0, 1.0, 1.0) if given is None
+        else (2.0**given.functions, 2.0**given.intercept, 2.0**given.counts)
     )  # fmt: skip
     features = record.features
     model.shape_functions_ = [unit * np.array(feature.values) for feature in features]
     model.bin_counts_ = [of_counts * np.array(feature.counts) for feature in features]
     noise = [feature.noise for feature in features if feature.noise is not None]
     model.shape_noise_ = [unit * np.array(deviations) for deviations in noise] or None
-    model.intercept_ = unit * record.intercept
+    model.intercept_ = of_intercept * record.intercept
     model.edits_ = [
         Edit(
             e.feature, e.action, e.detail,
@@ -228,11 +229,11 @@ def _read_numbers(model: _Loaded, record: ModelRecord) -> None:
         )
         for e in record.edits
     ]  # fmt: skip
-    if record.units is None:
-        functions = [*model.shape_functions_, np.array([model.intercept_])]
-        model.powers_ = power_for(functions), power_for(model.bin_counts_)
-    else:
-        model.powers_ = record.units.functions, record.units.counts
+    model.powers_ = (
+        Powers.of(model.shape_functions_, np.array([model.intercept_]), model.bin_counts_)
+        if given is None
+        else Powers(given.functions, given.intercept, given.counts)
+    )
 
 
 def _bins(record: NumericRecord | CategoricalRecord) -> FeatureBins:

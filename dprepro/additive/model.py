@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.additive.bins import FeatureBins
-from dprepro.additive.units import on_grid, power_for
+from dprepro.additive.units import Powers, on_grid
 from dprepro.estimators.inputs import read_frame
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ class AdditiveModel(BaseEstimator):
         Training rows per bin (noisy where the model is private). f_k has mean zero under them.
     intercept_ : float
         The rest.
-    powers_ : (int, int)
-        Shape functions, their noise and the intercept are whole numbers of 2 to the first power,
-        counts of 2 to the second; see `dprepro.additive.units`.
+    powers_ : Powers
+        Of two, of which all these are whole numbers; see `dprepro.additive.units`.
     shape_noise_ : list of ndarray, float64 (n_bins,), or None
         Standard deviation of the noise in each value as it was released, where it is known; see
         `dprepro.additive.shapes.noise_deviation`.
@@ -44,7 +43,7 @@ class AdditiveModel(BaseEstimator):
     shape_functions_: list[np.ndarray]
     bin_counts_: list[np.ndarray]
     intercept_: float
-    powers_: tuple[int, int]
+    powers_: Powers
     edits_: list[Edit]
     shape_noise_: list[np.ndarray] | None = None
 
@@ -80,12 +79,14 @@ class AdditiveModel(BaseEstimator):
         ]
         centred = [s - m for s, m in zip(shapes, means, strict=True)]
         level = np.array([intercept + sum(means)])
-        self.powers_ = power_for([*centred, level]), power_for(self.bin_counts_)
-        self.shape_functions_ = [on_grid(shape, self.powers_[0]) for shape in centred]
-        self.intercept_ = float(on_grid(level, self.powers_[0])[0])
-        self.bin_counts_ = [on_grid(counts, self.powers_[1]) for counts in self.bin_counts_]
+        self.powers_ = Powers.of(centred, level, self.bin_counts_)
+        self.shape_functions_ = [on_grid(shape, self.powers_.functions) for shape in centred]
+        self.intercept_ = float(on_grid(level, self.powers_.intercept)[0])
+        self.bin_counts_ = [on_grid(counts, self.powers_.counts) for counts in self.bin_counts_]
         if self.shape_noise_ is not None:
-            self.shape_noise_ = [on_grid(noise, self.powers_[0]) for noise in self.shape_noise_]
+            self.shape_noise_ = [
+                on_grid(noise, self.powers_.functions) for noise in self.shape_noise_
+            ]
         self.edits_ = []
 
     def __sklearn_tags__(self) -> Any:

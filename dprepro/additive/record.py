@@ -21,8 +21,8 @@ VERSIONS = (1, 2)
 """Of the format: the last is written, all are read."""
 
 PREDICTION = (
-    "Values, noise and the intercept are whole numbers of 2 to the power of units.functions, "
-    "counts of 2 to the power of units.counts. "
+    "Values and noise are whole numbers of 2 to the power of units.functions, the intercept of 2 "
+    "to the power of units.intercept, counts of 2 to the power of units.counts. "
     "Add to the intercept one value of each feature. Numeric: values[number of cuts <= x]. "
     "Categorical: values[groups[position of x among the categories]]; an unlisted category takes "
     "the bin labelled (other). Missing: values[missing_bin]. Where there is no such bin, add 0. "
@@ -111,11 +111,15 @@ class CategoricalRecord(_Feature):
 FeatureRecord = Annotated[NumericRecord | CategoricalRecord, Field(discriminator="kind")]
 
 
-class UnitsRecord(_Record):
-    """The powers of two that whole numbers count in: of functions and intercept, and of counts."""
+Power = Annotated[int, Field(ge=LEAST_POWER, le=MOST_POWER)]
 
-    functions: Annotated[int, Field(ge=LEAST_POWER, le=MOST_POWER)]
-    counts: Annotated[int, Field(ge=LEAST_POWER, le=MOST_POWER)]
+
+class UnitsRecord(_Record):
+    """The powers of two that whole numbers count in; see `dprepro.additive.units.Powers`."""
+
+    functions: Power
+    intercept: Power
+    counts: Power
 
 
 class EditRecord(_Record):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,25 @@ _DIGITS = 30
 
 LEAST_POWER, MOST_POWER = -1000, 900
 """Powers of two by which whole numbers can be multiplied without loss."""
+
+
+class Powers(NamedTuple):
+    """The powers of two that a model's numbers count in.
+
+    `functions` is that of their noise and of edits, too. The intercept has one of its own: it can
+    be far larger than all functions.
+    """
+
+    functions: int
+    intercept: int
+    counts: int
+
+    @classmethod
+    def of(
+        cls, functions: Sequence[np.ndarray], intercept: np.ndarray, counts: Sequence[np.ndarray]
+    ) -> Powers:
+        """Return the powers for released numbers; see `power_for`."""
+        return cls(power_for(functions), power_for([intercept]), power_for(counts))
 
 
 def power_for(numbers: Sequence[np.ndarray]) -> int:

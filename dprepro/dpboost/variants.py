@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from dprepro.dpboost.sensitivity import MAX_ROWS
 from dprepro.dpboost.subsets import FixedSizes, IndependentRows, Subsets
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
 
@@ -95,6 +96,7 @@ SOUND = Variant(
     public_cuts=True,
     centred=False,
     clipped=True,
+    assumed_public=(f"that there are at least two rows and at most {MAX_ROWS:,}",),
 )
 
 VARIANTS = MappingProxyType({"as-published": AS_PUBLISHED, "sound": SOUND})

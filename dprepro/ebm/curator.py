@@ -20,6 +20,7 @@ from dprepro.ebm.queries import (
     MergeCells,
     Steps,
 )
+from dprepro.ebm.residuals import LIMIT
 from dprepro.estimators.inputs import Rows
 from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
@@ -121,6 +122,10 @@ class DPEBMCurator(Curator):
             raise SensitivityError(
                 f"{type(loss).__name__} would see the rows: only LogisticLoss and SquaredLoss may"
             )
+        if loss.adaptive and not loss.is_logistic:
+            raise SensitivityError("only the residuals of labels have a bound that can adapt")
+        if abs(loss.whole_start) > LIMIT:
+            raise SensitivityError(f"scores start at {loss.start}, where no residual is known")
         self._ledger, self._loss = ledger, loss
         self._enter_mechanisms(settings, len(domain.features))
         self._exact = Private(ExactRows.of(rows.open(), domain, loss, settings.max_bins))

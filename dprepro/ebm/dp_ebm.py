@@ -34,6 +34,9 @@ from dprepro.privacy.sensitivity import (
 
 SENSITIVITIES = ("published", "sound")
 
+LEAST_RATE = 1e-6
+"""Steps of a smaller learning rate would hardly reach 2^-24, the unit of the functions."""
+
 
 class _DPEBM(AdditiveModel):
     """Parameters and training that the classifier and the regressor share."""
@@ -153,6 +156,11 @@ class _DPEBM(AdditiveModel):
         check_integer("n_epochs", self.n_epochs, 1)
         check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
         check_share("learning_rate", self.learning_rate)
+        if self.learning_rate < LEAST_RATE:
+            raise ValueError(
+                f"learning_rate must be at least {LEAST_RATE:g}, got {self.learning_rate!r}: steps "
+                "would be rounded away"
+            )
         Adjacency(self.adjacency)
         check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
         check_directions(self.monotone)

@@ -22,7 +22,7 @@ from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.grid import cell_extents
 from dprepro.ebm_plus.groups import sum_deviations
-from dprepro.ebm_plus.kernel import from_units, to_units
+from dprepro.ebm_plus.kernel import LARGEST, from_units, to_units
 from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.queries import INTERCEPT, Residuals
 from dprepro.ebm_plus.smoothing import Priors, priors, smooth
@@ -130,7 +130,7 @@ class Function:
         """Round values, float64 (B,), and set them; return their change in units, int32 (B,)."""
         before, after = to_units(self.values), to_units(values)
         self.values = from_units(after)
-        return after - before
+        return np.clip(after - before, -LARGEST, LARGEST)
 
     def spread(self) -> float:
         """Return the variance of the function's values over the rows."""

@@ -142,6 +142,10 @@ class ExactAnswers:
 
     def _merge(self, merge: Merge) -> None:
         cells = self._cells[merge.feature]
+        if not 0 < merge.bin_of_cell.max() + 1 <= merge.n_bins:
+            raise SensitivityError(
+                f"cells have bins up to {merge.bin_of_cell.max()}, but {merge.n_bins} bins are told"
+            )
         codes = np.empty(cells.size, dtype=np.uint8)
         recode(cells, merge.bin_of_cell, np.arange(cells.size), codes)
         self._codes[merge.feature], self._bins[merge.feature] = codes, merge.n_bins

@@ -21,7 +21,7 @@ UNIT = 2.0**-BITS
 
 _ONE = np.int32(2**BITS)
 _LIMIT = 64.0
-_LARGEST = np.int32(_LIMIT * 2**BITS - 1)
+LARGEST = np.int32(_LIMIT * 2**BITS - 1)
 """Largest score and change of a score, just below `_LIMIT`: their sum fits into int32."""
 
 _BLOCK = 2048
@@ -38,7 +38,7 @@ _exact: Any = {"error_model": "numpy"}
 def to_units(values: Any) -> np.ndarray:
     """Return the nearest whole numbers of `UNIT`, int32, of released values; below +-64."""
     whole = np.rint(np.ldexp(np.clip(values, -_LIMIT, _LIMIT), BITS))
-    return np.clip(whole, -_LARGEST, _LARGEST).astype(np.int32)
+    return np.clip(whole, -LARGEST, LARGEST).astype(np.int32)
 
 
 def from_units(whole: Any) -> np.ndarray:
@@ -49,7 +49,7 @@ def from_units(whole: Any) -> np.ndarray:
 @kernel(inline="always")
 def _moved(score, change):  # type: ignore[no-untyped-def]
     # numba adds int32 as int64: without the casts half as many fit into a register.
-    return np.int32(min(max(np.int32(score + change), -_LARGEST), _LARGEST))
+    return np.int32(min(max(np.int32(score + change), -LARGEST), LARGEST))
 
 
 @kernel("(int32[::1], uint8[::1], int32[::1])")
@@ -100,7 +100,7 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
     last, codes : uint8 (n,)
         Bins in the function that has changed, and in the one whose sums are wanted.
     change : int32 (B',)
-        At most +-`_LARGEST`. Scores stay at the largest where they would exceed it.
+        At most +-`LARGEST`. Scores stay at the largest where they would exceed it.
     bound : int32
         From 0 to 1.
     logistic : bool

@@ -13,10 +13,10 @@ import pandas as pd
 from dprepro.estimators.inputs import read_labels
 from dprepro.lazybb.calibration import Rates
 from dprepro.lazybb.literals import Literals, column_names, read_literals
-from dprepro.lazybb.one_rule import errors
+from dprepro.lazybb.one_rule import Rule, errors
 from dprepro.lazybb.queries import LabelQuery, RuleQuery, SmoothQuery, SplitQuery
 from dprepro.lazybb.rademacher import accuracy_bound
-from dprepro.lazybb.topdown import LeafWeights
+from dprepro.lazybb.topdown import LeafWeights, Tree
 from dprepro.lazybb.weighing import Weighing
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
@@ -139,6 +139,9 @@ class ExactRound:
         if isinstance(instruction, Split) and self._leaves is not None:
             self._leaves.split(instruction.leaf, instruction.column)
         elif isinstance(instruction, Vote):
+            # Anything else would be handed the rows.
+            if type(instruction.hypothesis) not in (Rule, Tree):
+                raise SensitivityError("only a Rule or a Tree votes: make one of the answers")
             self._end(instruction.hypothesis.outputs(self.literals))
 
     def _end(self, outputs: np.ndarray) -> None:

@@ -92,7 +92,8 @@ def test_the_ledger_and_the_noise_come_back(name):
 
 def predict_by_the_file_alone(model, row):
     """What the file's own sentence says, with nothing but the standard library."""
-    total = model["intercept"]
+    total = model["intercept"] * 2.0 ** model["units"]["intercept"]
+    unit = 2.0 ** model["units"]["functions"]
     for feature, x in zip(model["features"], row, strict=True):
         if x is None or x != x:
             b = feature["missing_bin"]
@@ -102,8 +103,7 @@ def predict_by_the_file_alone(model, row):
             b = feature["groups"][feature["categories"].index(x)]
         else:
             b = feature["labels"].index("(other)") if "(other)" in feature["labels"] else None
-        total += 0.0 if b is None else feature["values"][b]
-    total *= 2.0 ** model["units"]["functions"]
+        total += 0.0 if b is None else feature["values"][b] * unit
     if model["task"] == "binary":
         return 1 / (1 + math.exp(-total))
     return min(max(total, model["range"][0]), model["range"][1]) if model["range"] else total
@@ -164,10 +164,25 @@ def test_a_file_holds_whole_numbers_that_read_back_to_the_bit(name):
     assert model_to_json(loaded) == file
 
 
+@pytest.mark.parametrize("offset", [1e6, 1e9, -1e10])
+def test_a_far_intercept_takes_no_digit_of_the_functions(offset):
+    X, _ = table()
+    target = 0.5 + np.tanh(X["age"].fillna(40).to_numpy() / 40 - 1) / 4
+    found = []
+    for shift in (0.0, offset):
+        domain = Domain(FEATURES, (shift, shift + 1))
+        model = DPEBMRegressor(8.0, sensitivity="sound", domain=domain, random_state=0)
+        found.append(model.fit(X, np.clip(target, 0, 1) + shift))
+    one, other = (model.shape_functions_[0] for model in found)
+    assert np.ptp(one) > 0.01
+    np.testing.assert_allclose(one, other, atol=1e-3)
+    assert found[1].powers_.functions == found[0].powers_.functions
+
+
 def test_files_of_version_1_are_read_and_saved_as_they_are_now():
     file = model_to_json(MODELS["dp-classifier"])
-    unit = 2.0 ** file["units"]["functions"]
-    old = {**file, "version": 1, "intercept": file["intercept"] * unit + 1e-13}
+    unit, of_intercept = (2.0 ** file["units"][name] for name in ("functions", "intercept"))
+    old = {**file, "version": 1, "intercept": file["intercept"] * of_intercept + 1e-13}
     del old["units"]
     old["features"] = [
         feature

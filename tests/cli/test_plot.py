@@ -4,7 +4,7 @@ import math
 import pytest
 from typer.testing import CliRunner
 
-from dprepro.additive.record import FORMAT, PREDICTION, VERSION
+from dprepro.additive.record import FORMAT, PREDICTION
 from dprepro.cli import app
 from dprepro.errors import DpreproError
 from tests.report.journals import records, spread, write
@@ -93,7 +93,7 @@ def wide_model(tmp_path):
     bins = {"kind": "categorical", "missing": False, "missing_bin": None, "noise": None}
     bins |= {"categories": ["a", "b"], "groups": [0, 1], "labels": ["a", "b"], "counts": [1.0, 1.0]}
     features = [{"name": f"f{k}", **bins, "values": v} for k, v in enumerate(values)]
-    fixed = {"format": FORMAT, "version": VERSION, "prediction": PREDICTION, "range": None}
+    fixed = {"format": FORMAT, "version": 1, "prediction": PREDICTION, "range": None}
     rest = {"edits": [], "ledger": None, "origin": {}, "named_columns": True, "intercept": 0.0}
     file = {**fixed, **rest, "task": "binary", "classes": [0, 1], "features": features}
     (tmp_path / "wide.json").write_text(json.dumps(file))

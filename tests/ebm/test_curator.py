@@ -199,3 +199,15 @@ def test_a_loss_from_elsewhere_does_not_see_the_rows():
     with pytest.raises(SensitivityError, match="only LogisticLoss and SquaredLoss"):
         made(Spy())
     assert not seen
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [SquaredLoss(clip=0.5, adaptive=True), LogisticLoss(start=85.7), LogisticLoss(start=-65)],
+)
+def test_a_loss_whose_residuals_would_leave_their_bound_is_refused(loss):
+    """Half of what is enforced would be charged; a part would be -2048."""
+    with pytest.raises(
+        SensitivityError, match=r"only the residuals of labels|no residual is known"
+    ):
+        made(loss)

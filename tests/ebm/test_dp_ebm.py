@@ -377,8 +377,8 @@ def test_all_that_leaves_is_a_multiple_of_one_power_of_two(estimator, adjacency)
         0.1, domain=DOMAIN if is_classifier else wide, adjacency=adjacency, sensitivity="sound",
         n_epochs=30, random_state=0,
     ).fit(X, labels if is_classifier else 50 * signal)  # fmt: skip
-    step = 2.0 ** model.powers_[0]
-    released = np.append(np.concatenate(model.shape_functions_), model.intercept_)
+    step = 2.0**model.powers_.functions
+    released = np.concatenate(model.shape_functions_)
     np.testing.assert_array_equal(released, np.rint(released / step) * step)
     assert np.abs(released).max() > 1000 * step
     counts = np.concatenate(model.bin_counts_)
@@ -406,3 +406,11 @@ def test_an_epsilon_whose_noise_no_grid_holds_is_refused():
     X, labels, _ = table(rows=300)
     with pytest.raises(ValueError, match="cannot be drawn"):
         classifier(epsilon=1e-13, composition="classic", n_epochs=3).fit(X, labels)
+
+
+@pytest.mark.parametrize("estimator", [DPEBMClassifier, DPEBMRegressor])
+def test_a_rate_whose_steps_would_be_rounded_away_is_refused(estimator):
+    X, labels, signal = table(rows=100)
+    y, domain = (labels, DOMAIN) if estimator is DPEBMClassifier else (signal, RANGE)
+    with pytest.raises(ValueError, match="at least 1e-06, got 9e-07"):
+        estimator(learning_rate=9e-7, domain=domain).fit(X, y)

@@ -185,3 +185,10 @@ def test_nothing_but_the_noisy_histogram_says_how_large_residuals_are():
         np.testing.assert_allclose(answers[1:], answers[:1] * 2)
     assert found[3][0][0] > found[9][0][0]
     assert found[3][0][1] > found[9][0][1]
+
+
+def test_a_function_moves_by_no_more_than_a_score_can():
+    """From the least value to the largest the change would overflow int32 with a score."""
+    function = booster(np.array([[0, 1, 2]]), np.zeros(3), LOGISTIC).functions[0]
+    function.move(np.full(3, -1e9))
+    assert (function.move(np.full(3, 1e9)) == 2**30 - 1).all()

@@ -11,6 +11,7 @@ from dprepro.ebm_plus.queries import (
     INTERCEPT,
     Histogram,
     Magnitudes,
+    Merge,
     Move,
     Residuals,
     Start,
@@ -204,3 +205,11 @@ def test_a_loss_from_elsewhere_does_not_see_the_rows():
     with pytest.raises(SensitivityError, match="only LOGISTIC and SQUARED"):
         curator(Spy())
     assert not seen
+
+
+def test_bins_beyond_their_number_are_refused():
+    """Sums would be written behind the end of their array."""
+    exact = exact_answers(np.array([[0, 1, 2]]), np.zeros(3), SQUARED)
+    for n_bins in (0, 2):
+        with pytest.raises(SensitivityError, match=f"bins up to 2, but {n_bins}"):
+            exact.follow(Merge(0, np.array([0, 1, 2, 0]), n_bins))

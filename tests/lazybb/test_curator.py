@@ -285,3 +285,16 @@ def test_diagnostics_are_listed_or_refused() -> None:
     boost(open_about_it, make_learner(open_about_it, budget(), 0, 0.5), 20)
     assert open_about_it.diagnose().edges.shape == (20,)
     assert open_about_it.diagnose().margins.shape == (60,)
+
+
+def test_nothing_but_rules_and_trees_sees_the_rows() -> None:
+    class Spy:
+        columns: set[int] = set()  # noqa: RUF012
+
+        def outputs(self, literals: Any) -> np.ndarray:
+            raise AssertionError("it was given the rows")
+
+    X, signs = np.zeros((8, 2), int), np.ones(8, int)
+    made = Exposed(rows_of(X, signs), Weighing(2.0, 0.25), Ledger(1.0, 0.0, "replace-one"), 0, ())
+    with pytest.raises(SensitivityError, match="only a Rule or a Tree"):
+        made.tell(Vote(Spy()))
