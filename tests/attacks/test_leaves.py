@@ -65,7 +65,6 @@ def test_the_attack_fails_on_exact_noise(present):
 
 
 @pytest.mark.audits
-@pytest.mark.xfail(reason="its noise is in floating point still", strict=True)
 @pytest.mark.parametrize("present", [True, False])
 def test_the_attack_fails_on_dpboost_sound(shipped, present):
     check_failed(claims(shipped, present))

@@ -57,27 +57,13 @@ FLOATING = {
     "dp-logistic": "diffprivlib perturbs an objective, whose minimum a solver approaches",
     "dp-logistic-fair": "diffprivlib perturbs an objective, whose minimum a solver approaches",
     "dp-linear": "a Wishart matrix in floating point, which has no guarantee whatever its bits",
-    "toy-dp-ebm": "the published arithmetic, which has no guarantee whatever its bits",
 }
 """Methods that stay in floating point, and why: other processors may give other bits."""
-
-NOT_YET = {
-    "dp-ebm-gdp", "dp-ebm-gdp-indicators", "dp-ebm-joint", "dp-ebm-sound", "dp-ebm-classic",
-    "dp-ebm-classic-2021", "dp-ebm-classic-indicators", "dp-ebm-plus", "dpboost", "dpboost-sound",
-    "lazybb-1r", "lazybb-1r-approx", "lazybb-topdown", "lazybb-topdown-approx",
-    "lazybb-topdown-2022-code", "dp-bag", "dp-bag-sound", "dp-linear-fair",
-}  # fmt: skip
-"""Methods that are in the golden file, but are not compared: they are in floating point still."""
-
-
-def golden_fits() -> dict[str, tuple[Method, str]]:
-    """Return the fits of the golden file: those of `private_fits` less `FLOATING`."""
-    return {key: fit for key, fit in private_fits().items() if fit[0].name not in FLOATING}
 
 
 def exact_fits() -> dict[str, tuple[Method, str]]:
     """Return the fits that must have the bits of the golden file, on every machine."""
-    return {key: fit for key, fit in golden_fits().items() if fit[0].name not in NOT_YET}
+    return {key: fit for key, fit in private_fits().items() if fit[0].name not in FLOATING}
 
 
 def fitted(method: Method, task: str) -> tuple[Any, Any]:

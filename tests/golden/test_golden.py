@@ -12,21 +12,34 @@ import numpy as np
 import pytest
 
 from dprepro.methods import registry
+from dprepro.privacy.standing import Noise
+from tests.golden.__main__ import main
 from tests.golden.conditions import CONDITIONS
 from tests.golden.digest import digest
-from tests.golden.fits import FLOATING, GOLDEN, NOT_YET, bits, exact_fits, golden_fits
+from tests.golden.fits import FLOATING, GOLDEN, bits, exact_fits
 
 STORED = json.loads(GOLDEN.read_text())
 
 
 def test_the_file_has_every_private_method_but_those_in_floating_point():
-    assert sorted(STORED) == sorted(golden_fits())
+    assert sorted(STORED) == sorted(exact_fits())
     assert len(STORED) >= 20
-    named = {key.split("/")[0] for key in STORED} | set(FLOATING)
-    private = {method.name for method in registry.all_methods().values() if method.takes_epsilon}
-    assert named == private
+    methods = registry.all_methods().values()
+    assert {key.split("/")[0] for key in STORED} == {
+        method.name for method in methods if method.noise is Noise.EXACT
+    }
+    assert set(FLOATING) == {m.name for m in methods if m.noise is Noise.FLOATING_POINT}
     assert all(reason for reason in FLOATING.values())
-    assert private >= NOT_YET
+
+
+@pytest.mark.parametrize("more", [["--all"], ["--only", "toy"]])
+def test_no_other_fits_are_written(monkeypatch, capsys, more):
+    before = GOLDEN.read_bytes()
+    monkeypatch.setattr(sys, "argv", ["golden", "--write", *more])
+    with pytest.raises(SystemExit):
+        main()
+    assert "neither --all nor --only" in capsys.readouterr().err
+    assert GOLDEN.read_bytes() == before
 
 
 def test_different_fits_have_different_digests():

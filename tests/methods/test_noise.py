@@ -13,7 +13,9 @@ from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.standing import Noise
 from tests.methods.test_methods import PRIVATE, fit, ids
 
-PAGE = Path(__file__).parents[2] / "PRIVACY.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "PRIVACY.md"
+EXACT_PAGE = ROOT / "docs" / "exact.md"
 METHODS = all_methods()
 FLOATING_POINT = sorted(n for n, m in METHODS.items() if m.noise is Noise.FLOATING_POINT)
 EXACT = [(method, task) for method, task in PRIVATE if method.noise is Noise.EXACT]
@@ -86,3 +88,19 @@ def test_the_page_counts_and_names_the_methods_in_floating_point():
     listed = PAGE.read_text().split("remain in floating point:\n\n")[1].split("\n\n")[0]
     heads = [item.split(":")[0] for item in listed.split("- ")]
     assert sorted(re.findall(r"`([^`]+)`", " ".join(heads))) == FLOATING_POINT
+
+
+def rows_of_the_table():
+    """Return (names of methods, noise, explanation) of each row of the page's last table."""
+    section = EXACT_PAGE.read_text().split("## Which methods are exact")[1]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [(re.findall(r"`([^`]+)`", names), noise, why) for names, noise, why in cells]
+
+
+def test_the_page_of_exact_releases_lists_every_method_as_it_is_declared():
+    rows = rows_of_the_table()
+    listed = [(name, noise) for names, noise, _ in rows for name in names]
+    declared = [(name, method.noise.value) for name, method in METHODS.items() if method.noise]
+    assert sorted(listed) == sorted(declared)
+    assert all(why for _, _, why in rows)

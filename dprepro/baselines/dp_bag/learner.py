@@ -12,6 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from dprepro.data.domain import Domain
 from dprepro.data.encode import UnitNormEncoder
 
+_UNIT = 2.0**-30
+"""Of coefficients: finer than the solver's tolerance, coarser than what processors differ by."""
+
 
 def encode(frame: pd.DataFrame, domain: Domain) -> np.ndarray:
     """Return the rows as float64 (n, columns).
@@ -26,7 +29,15 @@ def learn(X: np.ndarray, codes: np.ndarray) -> LogisticRegression | DummyClassif
     """Return a logistic regression, or the constant class where there is only one.
 
     The solver was the library's default when the paper appeared, and is the fastest on small parts.
+    It uses BLAS, whose last bits differ between processors. So coefficients are rounded.
     """
     if len(np.unique(codes)) < 2:
         return DummyClassifier(strategy="most_frequent").fit(X, codes)
-    return LogisticRegression(solver="liblinear").fit(X, codes)
+    model = LogisticRegression(solver="liblinear").fit(X, codes)
+    model.coef_ = _rounded(model.coef_)
+    model.intercept_ = _rounded(model.intercept_)
+    return model
+
+
+def _rounded(coefficients: np.ndarray) -> np.ndarray:
+    return np.rint(coefficients / _UNIT) * _UNIT

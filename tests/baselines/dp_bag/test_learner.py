@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
 from dprepro.baselines.dp_bag.learner import encode, learn
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
@@ -23,3 +24,15 @@ def test_two_classes_are_told_apart():
     X = np.repeat([[0.0], [10.0]], 20, axis=0)
     codes = np.repeat([0, 1], 20)
     assert learn(X, codes).predict(X).tolist() == codes.tolist()
+
+
+def test_coefficients_are_the_solvers_rounded_to_a_grid():
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 4))
+    codes = (X[:, 0] + rng.random(200) > 1).astype(int)
+    found, solved = learn(X, codes), LogisticRegression(solver="liblinear").fit(X, codes)
+    for name in ("coef_", "intercept_"):
+        rounded, exact = getattr(found, name), getattr(solved, name)
+        assert (np.ldexp(rounded, 30) % 1 == 0).all()
+        assert (np.ldexp(exact, 30) % 1 != 0).any()
+        np.testing.assert_allclose(rounded, exact, rtol=0, atol=2.0**-31)
