@@ -24,6 +24,7 @@ def _build(inputs: str) -> Any:
 def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: str) -> Method:
     return Method(
         name=name,
+        version=2,
         title=title,
         tasks=frozenset({"binary"}),
         guarantee=guarantee,

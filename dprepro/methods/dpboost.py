@@ -35,6 +35,7 @@ def _method(
 ) -> Method:
     return Method(
         name=name,
+        version=2,
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=guarantee,

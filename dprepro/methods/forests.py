@@ -28,6 +28,7 @@ def _build_plain(setting: Setting, **params: Any) -> Estimator:
 METHODS = [
     Method(
         name="dp-random-forest",
+        version=2,
         title="DP random forest",
         tasks=frozenset({"binary", "multiclass"}),
         guarantee=Guarantee.PURE,

@@ -55,6 +55,7 @@ def _method(
 ) -> Method:  # fmt: skip
     return Method(
         name=name,
+        version=2 if private else 1,
         title=title,
         tasks=frozenset({"binary"}),
         guarantee=guarantee,

@@ -34,6 +34,7 @@ def _build_plain_fair(setting: Setting, **params: Any) -> Estimator:
 METHODS = [
     Method(
         name="dp-linear-fair",
+        version=2,
         title="DP linear regression (fair)",
         tasks=_REGRESSION,
         guarantee=Guarantee.PURE,

@@ -19,6 +19,7 @@ def _build(setting: Setting, **params: Any) -> Estimator:
 METHODS = [
     Method(
         name="toy-dp-ebm",
+        version=2,
         title="Toy DP-EBM (no guarantee)",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.NONE,

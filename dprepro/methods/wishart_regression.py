@@ -20,6 +20,7 @@ def _build(setting: Setting, **params: Any) -> Estimator:
 METHODS = [
     Method(
         name="dp-linear",
+        version=2,
         title="DP linear regression (as published)",
         tasks=frozenset({"regression"}),
         guarantee=Guarantee.NONE,
