@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, shape
@@ -38,11 +39,11 @@ def rewrite(page: str, text: str, block: Block, new: str) -> str:
     return "".join([*lines[: block.line], new, *lines[block.line + old :]])
 
 
-def main() -> int:
+def main(pages: Sequence[str]) -> int:
     """Run what stands before each stated output; 1 if a stated line is gone."""
     data = Path(os.environ["DPREPRO_DATA"])
     gone = 0
-    for page in PAGES:
+    for page in pages:
         count = sum(block.language == "text" for block in blocks(page))
         if not count:
             continue
@@ -52,6 +53,7 @@ def main() -> int:
             for i in range(len(blocks(page))):
                 found = blocks(page)  # a block before this one may be longer now
                 if found[i].language != "text":
+                    session.write(found[i])
                     continue
                 session.output = "".join(map(session.run, commands(found[i - 1].text)))
                 new, lost = renewed(found[i].text, session.output)
@@ -64,4 +66,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:] or PAGES))

@@ -54,6 +54,13 @@ class Session:
                 failures.append(str(error))  # the others are tried all the same
         assert not failures, "\n\n".join(failures)
 
+    def write(self, block: Block) -> None:
+        """Write a block that names a file to that file; others are left alone."""
+        if block.name:
+            file = self.folder / block.name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
+
     def run(self, command: str) -> str:
         """Run a command by its rule, if it has one, and return what it printed.
 

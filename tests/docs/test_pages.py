@@ -39,9 +39,7 @@ def run(block: Block, session: Session) -> None:
         missing = missing_lines(block.text, session.output)
         assert not missing, f"`make docs-outputs` writes it anew. Not in:\n{session.output}"
     elif block.name:
-        file = session.folder / block.name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(block.text)
+        session.write(block)
     elif block.language == "pycon":
         file = session.folder / f"block-{block.line}.txt"
         file.write_text(block.text)
