@@ -9,7 +9,8 @@ from typing import ClassVar
 from dprepro.estimators.inputs import Arrays, values_withheld
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import BudgetError, Curator
+from dprepro.privacy.query import BudgetError
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import Adjacency
 
 

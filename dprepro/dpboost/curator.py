@@ -20,7 +20,8 @@ from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import in_units
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import BudgetError, Curator, Instruction, Query, Release
+from dprepro.privacy.query import BudgetError, Instruction, Query, Release
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 from dprepro.privacy.uses import ExponentialUses, LaplaceUses
 

@@ -26,7 +26,8 @@ from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import in_units
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.release import Curator, Release, SensitivityError
+from dprepro.privacy.query import Release, SensitivityError
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
     REPLACE_ONE,

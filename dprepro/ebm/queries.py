@@ -9,7 +9,7 @@ import numpy as np
 
 from dprepro.ebm.losses import Loss
 from dprepro.privacy.composition import TwoPhaseNoise
-from dprepro.privacy.release import Instruction, Query, Release
+from dprepro.privacy.query import Instruction, Query, Release
 from dprepro.privacy.sensitivity import Adjacency, histogram_sensitivity, leaf_sum_sensitivity
 
 

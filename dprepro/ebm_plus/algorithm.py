@@ -33,7 +33,7 @@ from dprepro.ebm_plus.queries import Histogram, Magnitudes, Merge, Move, Start, 
 from dprepro.ebm_plus.smoothing import lookup
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
-from dprepro.privacy.release import Release
+from dprepro.privacy.query import Release
 
 START_SHARE = 0.01
 """Part of mu^2 for the totals. `Loss.binning_share` is that of the histograms."""

@@ -26,7 +26,7 @@ from dprepro.ebm_plus.kernel import LARGEST, from_units, to_units
 from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.queries import INTERCEPT, Residuals
 from dprepro.ebm_plus.smoothing import Priors, priors, smooth
-from dprepro.privacy.release import Release
+from dprepro.privacy.query import Release
 
 INTERCEPT_WEIGHT = 0.5
 """mu^2 of the intercept's query, where that of the mean feature's query is 1."""

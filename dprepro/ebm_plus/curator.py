@@ -31,16 +31,8 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import (
-    BudgetError,
-    Curator,
-    GaussianUses,
-    Instruction,
-    Query,
-    Release,
-    SensitivityError,
-    Whole,
-)
+from dprepro.privacy.query import BudgetError, Instruction, Query, Release, SensitivityError, Whole
+from dprepro.privacy.release import Curator, GaussianUses
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
     Sensitivity,
@@ -226,14 +218,10 @@ class PlusCurator(Curator):
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
         """
-        logistic = self._loss.is_logistic
         multiplier = math.sqrt(n_epochs) / mu
         self._uses[Residuals] = self._uses[Magnitudes] = self._gaussian(
-            releases="an epoch: sums of clipped residuals"
-            + (" and of their curvatures" if logistic else "")
-            + " for each bin of each feature and for all rows, in units of their sensitivity"
-            + ("" if logistic else "; counts of residuals by size")
-            + "; weighted so that together they have sensitivity 1",
+            releases=f"an epoch: {self._loss.released}; weighted so that together they have "
+            "sensitivity 1",
             noise_multiplier=multiplier,
             sensitivity=leaf_sum_sensitivity(ADD_REMOVE, 1.0),
             uses=n_epochs,

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from dprepro.data.domain import Feature, NumericFeature
-from dprepro.privacy.release import Whole
+from dprepro.privacy.query import Whole
 
 GROUP = 16
 """Cells in a group; the last one may have fewer."""

@@ -53,6 +53,8 @@ class Loss(ABC):
         What the kernels are told.
     answers
         Sums per bin of a query: residuals, and for log loss curvatures.
+    released
+        What an epoch releases, for the ledger.
     powers
         Highest power of the targets whose sum is released at the start.
     binning_share
@@ -72,6 +74,7 @@ class Loss(ABC):
 
     is_logistic: ClassVar[bool]
     answers: ClassVar[int]
+    released: ClassVar[str]
     powers: ClassVar[int]
     binning_share: ClassVar[float]
     bin_deviations: ClassVar[float]
@@ -149,6 +152,10 @@ class LogisticLoss(Loss):
 
     is_logistic = True
     answers = 2
+    released = (
+        "sums of clipped residuals and of their curvatures for each bin of each feature and for all "
+        "rows, in units of their sensitivity"
+    )
     powers = 1
     binning_share = 0.12
     bin_deviations = 3.0
@@ -222,6 +229,10 @@ class SquaredLoss(Loss):
 
     is_logistic = False
     answers = 1
+    released = (
+        "sums of clipped residuals for each bin of each feature and for all rows, in units of their "
+        "sensitivity; counts of residuals by size"
+    )
     powers = 2
     binning_share = 0.2
     bin_deviations = 2.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.ebm_plus.losses import Loss
-from dprepro.privacy.release import Instruction, Query
+from dprepro.privacy.query import Instruction, Query
 
 INTERCEPT = -1
 """Stands for the intercept where the number of a feature is asked for."""

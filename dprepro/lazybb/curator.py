@@ -20,7 +20,8 @@ from dprepro.lazybb.topdown import LeafWeights, Tree
 from dprepro.lazybb.weighing import Weighing
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Instruction, Release, SensitivityError
+from dprepro.privacy.query import Instruction, Release, SensitivityError
+from dprepro.privacy.release import Curator
 from dprepro.privacy.robust import TOTAL
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.weighted import weighted_choices, weighted_noisy_max

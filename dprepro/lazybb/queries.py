@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dprepro.privacy.release import Query, SensitivityError
+from dprepro.privacy.query import Query, SensitivityError
 from dprepro.privacy.robust import (
     error_sensitivity,
     gain_sensitivity,

@@ -15,13 +15,8 @@ from dprepro.llm.rows import NumericRows, numeric_rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import (
-    BudgetError,
-    Curator,
-    Instruction,
-    Query,
-    Release,
-)
+from dprepro.privacy.query import BudgetError, Instruction, Query, Release
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import ACCOUNTANTS
 from dprepro.privacy.uses import SampledGaussianUses

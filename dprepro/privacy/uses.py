@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.privacy.mechanisms import NoiseSource, Unit
-from dprepro.privacy.release import BudgetError, Query, Release
+from dprepro.privacy.query import BudgetError, Query, Release
 
 Add = Callable[[np.ndarray, float, Unit], np.ndarray]
 

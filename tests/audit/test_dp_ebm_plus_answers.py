@@ -12,7 +12,8 @@ from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.losses import LOGISTIC, LogisticLoss
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import GaussianUses
 
 pytestmark = pytest.mark.audits
 

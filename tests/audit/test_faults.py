@@ -15,7 +15,8 @@ from dprepro.lazybb.curator import LazyBBCurator
 from dprepro.privacy import composition, mechanisms
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.release import BudgetError, GaussianUses, SensitivityError
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import GaussianUses
 from dprepro.privacy.robust import gain_sensitivity, smooth_distance
 
 pytestmark = pytest.mark.audits

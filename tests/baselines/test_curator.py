@@ -7,7 +7,7 @@ from dprepro.baselines.curator import LibraryCurator
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.release import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 

@@ -15,7 +15,8 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods import registry
 from dprepro.methods.registry import Setting
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, SensitivityError
+from dprepro.privacy.query import SensitivityError
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.standing import Noise
 from tests.docs.pages import blocks

@@ -24,7 +24,8 @@ from dprepro.dpboost.variants import (
     SOUND,
 )
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from tests.dpboost.lab import curator, of_cuts, params, problem
 
 VARIANTS = pytest.mark.parametrize("variant", [AS_PUBLISHED, SOUND], ids=["as-published", "sound"])

@@ -18,7 +18,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.release import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, histogram_sensitivity
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))

@@ -15,7 +15,7 @@ from dprepro.ebm.losses import LogisticLoss
 from dprepro.exact import ExactSampler
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
 from dprepro.privacy.private import PrivateRowsError
-from dprepro.privacy.release import BudgetError
+from dprepro.privacy.query import BudgetError
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from tests.ebm.test_curator import (
     CUTS,

@@ -19,7 +19,7 @@ from dprepro.ebm_plus.queries import (
     Start,
     Totals,
 )
-from dprepro.privacy.release import Release
+from dprepro.privacy.query import Release
 
 
 def public_cells(column, feature):

@@ -16,7 +16,7 @@ from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Magnitudes, Merge, Start
 from dprepro.estimators.inputs import Rows
-from dprepro.privacy.release import Instruction, Release
+from dprepro.privacy.query import Instruction, Release
 
 LOSSES = (LOGISTIC, SQUARED)
 BINS = 3

@@ -22,7 +22,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.release import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, SensitivityError
 from tests.ebm_plus.plus_table import DOMAIN, RANGE, table
 from tests.ebm_plus.stub import booster, exact_answers, learn
 

@@ -22,7 +22,8 @@ from dprepro.ebm_plus.queries import (
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import PrivateRowsError
-from dprepro.privacy.release import BudgetError, GaussianUses, listening
+from dprepro.privacy.query import BudgetError
+from dprepro.privacy.release import GaussianUses, listening
 from tests.ebm_plus.plus_table import DOMAIN, RANGE, table
 from tests.ebm_plus.stub import Events, replay
 

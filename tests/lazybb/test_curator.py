@@ -20,7 +20,8 @@ from dprepro.lazybb.one_rule import Rule
 from dprepro.lazybb.queries import LabelQuery, RuleQuery, SmoothQuery, SplitQuery
 from dprepro.lazybb.weighing import Weighing
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.release import BudgetError, Query, Release, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, Query, Release, SensitivityError
+from dprepro.privacy.release import listening
 from dprepro.privacy.robust import TOTAL
 from tests.lazybb.lab import budget, curator, rows_of
 

@@ -12,7 +12,8 @@ from dprepro.llm.maps import draw_projections
 from dprepro.llm.rows import NumericRows
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import PrivateRowsError
-from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from dprepro.privacy.subsampling import sampled_sigma
 from tests.llm.lab import CLASSES, FEATURES, MAPS, PLAN, ROWS, curator, ledger, rows, theta
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dprepro.privacy.release import Curator, Query, Release
+from dprepro.privacy.query import Query, Release
+from dprepro.privacy.release import Curator
 
 
 class Answers:

@@ -11,7 +11,7 @@ from dprepro.ebm.losses import LogisticLoss
 from dprepro.ebm.queries import LeafSums
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Residuals, Totals
-from dprepro.privacy.release import SensitivityError
+from dprepro.privacy.query import SensitivityError
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 

@@ -10,7 +10,8 @@ from sklearn.base import clone
 
 from dprepro.lazybb.curator import ExactCurator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.release import Curator, SensitivityError
+from dprepro.privacy.query import SensitivityError
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
 from tests.privacy.curators import FITS, LABELS, NUMERIC, Fit, curator_classes, table
 

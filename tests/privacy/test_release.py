@@ -12,15 +12,8 @@ import pytest
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.release import (
-    BudgetError,
-    Curator,
-    Instruction,
-    Query,
-    Release,
-    SensitivityError,
-    listening,
-)
+from dprepro.privacy.query import BudgetError, Instruction, Query, Release, SensitivityError
+from dprepro.privacy.release import Curator, listening
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 BUDGET = (1.0, 1e-6)

@@ -16,7 +16,8 @@ import pytest
 
 from dprepro.ebm.curator import DPEBMCurator
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Instruction, Query, Release, listening
+from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.release import Curator, listening
 from tests.privacy.contents import contents
 from tests.privacy.curators import FITS, Fit, curator_classes, exchanged, table
 

@@ -9,7 +9,7 @@ import pytest
 
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.release import BudgetError, Query
+from dprepro.privacy.query import BudgetError, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE, Sensitivity
 from dprepro.privacy.uses import (
     ExponentialUses,

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.release import BudgetError, Query
+from dprepro.privacy.query import BudgetError, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.weighted import weighted_choices, weighted_noisy_max
 

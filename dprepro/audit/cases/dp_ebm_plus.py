@@ -18,7 +18,8 @@ from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.release import Instruction, Query, Release, listening
+from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.release import listening
 
 _CATEGORIES = ("few", "many")
 _CATEGORY, _OTHER = (CategoricalFeature(name, _CATEGORIES) for name in "ab")

@@ -19,7 +19,8 @@ from dprepro.exact import ExactSampler
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Query, Release
+from dprepro.privacy.query import Query, Release
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.uses import LaplaceUses
 

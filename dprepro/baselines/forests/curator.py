@@ -15,7 +15,7 @@ from sklearn.tree._tree import Tree
 
 from dprepro.baselines.curator import LibraryCurator
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Query, Release, SensitivityError
+from dprepro.privacy.query import Query, Release, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Adjacency
 from dprepro.privacy.uses import PermuteAndFlipUses
 

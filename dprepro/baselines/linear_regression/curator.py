@@ -13,7 +13,8 @@ from dprepro.baselines.linear_regression.scaling import scaled
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Query, Release
+from dprepro.privacy.query import Query, Release
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.uses import NumberedUses
 

@@ -14,7 +14,7 @@ from dprepro.baselines.curator import LibraryCurator
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import LedgerEntry
 from dprepro.privacy.objective import ObjectivePerturbation
-from dprepro.privacy.release import BudgetError, Query, Release, SensitivityError
+from dprepro.privacy.query import BudgetError, Query, Release, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 LARGEST_NORM = "largest row norm"

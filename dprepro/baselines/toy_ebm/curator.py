@@ -17,7 +17,8 @@ from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Instruction, Query, Release
+from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
 from dprepro.privacy.uses import NumberedGaussianUses
 

@@ -17,7 +17,8 @@ from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import Curator, Instruction, Query, Release
+from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.uses import LaplaceUses, WishartUses
 

@@ -17,7 +17,8 @@ from dprepro.exact import Bits, ExactSampler
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))

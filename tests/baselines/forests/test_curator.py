@@ -11,7 +11,8 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
 from dprepro.privacy.uses import PermuteAndFlipUses
 

@@ -12,7 +12,8 @@ from dprepro.baselines.linear_regression.products import Grid
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from tests.baselines.linear_regression.lab import COLUMNS, build, curator, rows, scaled
 
 QUERY = Products(1.0, 1.0, bound=1.0)

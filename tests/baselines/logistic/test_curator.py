@@ -16,7 +16,8 @@ from dprepro.baselines.logistic.curator import (
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 FAIR = {"data_norm": 1.0, "fit_intercept": False, "tol": 1e-8, "max_iter": 10_000}

@@ -22,7 +22,8 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 X = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0, 2.0, 3.0], "c": list("aabbab")})

@@ -24,7 +24,8 @@ from dprepro.baselines.wishart_regression.curator import (
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.release import BudgetError, SensitivityError, listening
+from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 MEANS = ColumnMeans(1.0, 1.0)
