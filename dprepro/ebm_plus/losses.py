@@ -153,8 +153,8 @@ class LogisticLoss(Loss):
     is_logistic = True
     answers = 2
     released = (
-        "sums of clipped residuals and of their curvatures for each bin of each feature and for all "
-        "rows, in units of their sensitivity"
+        "sums of clipped residuals and of their curvatures for each bin of each feature and for "
+        "all rows, in units of their sensitivity"
     )
     powers = 1
     binning_share = 0.12
@@ -230,8 +230,8 @@ class SquaredLoss(Loss):
     is_logistic = False
     answers = 1
     released = (
-        "sums of clipped residuals for each bin of each feature and for all rows, in units of their "
-        "sensitivity; counts of residuals by size"
+        "sums of clipped residuals for each bin of each feature and for all rows, in units of "
+        "their sensitivity; counts of residuals by size"
     )
     powers = 2
     binning_share = 0.2

@@ -21,8 +21,8 @@ from dprepro.llm.maps import (
     filters_of,
     scores_of,
 )
-from dprepro.llm.plan import Plan
 from dprepro.llm.rows import normalised
+from dprepro.llm.settings import FitSettings
 
 _ROWS = 4096
 
@@ -80,8 +80,8 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         self.filters_ = filters_of(theta, projections).transpose(1, 0, 2).copy()
         self.offsets_ = theta[..., -1].T.copy()
 
-    def _plan(self, clip: float, sampling: str) -> Plan:
-        return Plan(
+    def _fit_settings(self, clip: float, sampling: str) -> FitSettings:
+        return FitSettings(
             epochs=self.epochs,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,

@@ -10,8 +10,8 @@ import numpy as np
 
 from dprepro.data.domain import Domain
 from dprepro.llm.gradients import ExactGradients
-from dprepro.llm.plan import Plan
 from dprepro.llm.rows import NumericRows, numeric_rows
+from dprepro.llm.settings import FitSettings
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import Private
@@ -73,14 +73,14 @@ class Noise:
     multiplier: float
     accountant: str | None
 
-    def check(self, plan: Plan, rows: int, ledger: Ledger) -> None:
+    def check(self, params: FitSettings, rows: int, ledger: Ledger) -> None:
         """Raise BudgetError if the accountant says that a fit spends more than the ledger states.
 
         Shuffled batches are counted as Poisson samples here: the gap `SHUFFLED` says so.
         """
         if self.accountant is None:
             return
-        rate, steps = plan.rate(rows), plan.steps(rows)
+        rate, steps = params.rate(rows), params.steps(rows)
         spent = ACCOUNTANTS[self.accountant](self.multiplier, rate, steps, ledger.delta)
         if spent > ledger.epsilon:
             raise BudgetError(
@@ -110,10 +110,10 @@ class LLMCurator(Curator):
         Their number counts as public.
     shape
         Of theta: (M, K, D' + 1).
-    plan
+    params
         Says how batches are drawn, and how many.
     noise
-        See `Noise`; its unit is the plan's clip norm.
+        See `Noise`; its unit is the clip norm.
     ledger, seed, observed
         See `Curator`.
 
@@ -132,19 +132,19 @@ class LLMCurator(Curator):
         self,
         rows: Private[NumericRows],
         shape: tuple[int, ...],
-        plan: Plan,
+        params: FitSettings,
         noise: Noise,
         ledger: Ledger,
         seed: int | None,
         observed: Sequence[str],
     ) -> None:
         super().__init__(ledger, seed, observed)
-        if not plan.is_poisson:
+        if not params.is_poisson:
             self._require_gap(SHUFFLED)
         opened = rows.open()
-        noise.check(plan, len(opened), ledger)
-        self._uses = _enter(self._source, shape, plan, noise, len(opened))
-        self._exact = Private(ExactGradients(opened, plan, self._source.generator))
+        noise.check(params, len(opened), ledger)
+        self._uses = _enter(self._source, shape, params, noise, len(opened))
+        self._exact = Private(ExactGradients(opened, params, self._source.generator))
 
     def answer(self, query: GradientQuery) -> Release:
         """Return the noisy sum over the next batch, float32 (M, K, D' + 1).
@@ -154,7 +154,7 @@ class LLMCurator(Curator):
         Raises
         ------
         BudgetError
-            If all batches of the plan were summed.
+            If all batches of all epochs were summed.
         ValueError
             If theta has another shape than the curator was made for.
         """
@@ -166,30 +166,35 @@ class LLMCurator(Curator):
 
 
 def enter_planned(
-    plan: Plan, rows: int, noise: Noise, ledger: Ledger, seed: int | None, observed: Sequence[str]
+    params: FitSettings,
+    rows: int,
+    noise: Noise,
+    ledger: Ledger,
+    seed: int | None,
+    observed: Sequence[str],
 ) -> None:
     """Write into a ledger what the curator of so many rows would write, without rows."""
     ledger.note_observed(observed)
-    _enter(NoiseSource(ledger, seed), (), plan, noise, rows)
+    _enter(NoiseSource(ledger, seed), (), params, noise, rows)
 
 
 def _enter(
-    source: NoiseSource, shape: tuple[int, ...], plan: Plan, noise: Noise, rows: int
+    source: NoiseSource, shape: tuple[int, ...], params: FitSettings, noise: Noise, rows: int
 ) -> SampledGaussianUses:
     """Enter the sums of all steps.
 
     A Poisson sample takes a row with probability q at each step. Shuffling takes every row once an
     epoch, which the ledger counts without amplification by sampling.
     """
-    steps = plan.steps(rows)
+    steps = params.steps(rows)
     return SampledGaussianUses(
         source,
         shape,
         releases="sum of a batch's clipped gradients, each step",
         noise_multiplier=noise.multiplier,
-        sensitivity=plan.clip,
+        sensitivity=params.clip,
         draws=steps,
-        uses=steps if plan.is_poisson else plan.epochs,
-        sampling=plan.rate(rows) if plan.is_poisson else 1.0,
+        uses=steps if params.is_poisson else params.epochs,
+        sampling=params.rate(rows) if params.is_poisson else 1.0,
         budget=source.ledger.budget,
     )

@@ -21,8 +21,8 @@ from dprepro.llm.curator import (
 )
 from dprepro.llm.gradients import ExactGradients
 from dprepro.llm.maps import INNER_SD
-from dprepro.llm.plan import SAMPLINGS, Plan
 from dprepro.llm.rows import NumericRows, numeric_rows
+from dprepro.llm.settings import SAMPLINGS, FitSettings
 from dprepro.llm.training import exact_mean, released_mean, train
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
@@ -74,12 +74,12 @@ class LLMClassifier(LocallyLinearMaps):
         """Fit to numeric X (n, D) and labels y (n,)."""
         rows = numeric_rows(self, X, y)
         self.check_parameters()
-        plan = self._plan(math.inf, "shuffle")
+        params = self._fit_settings(math.inf, "shuffle")
         generator = np.random.default_rng(self.random_state)
         theta, projections = self._start(generator, self.n_features_in_)
-        gradients = ExactGradients(rows, plan, generator)
+        gradients = ExactGradients(rows, params, generator)
         gradients.project(projections)
-        train(theta, plan, len(rows), exact_mean(gradients, plan))
+        train(theta, params, len(rows), exact_mean(gradients, params))
         self._keep(theta, projections)
         return self
 
@@ -201,14 +201,14 @@ class DPLLMClassifier(LocallyLinearMaps):
         return self._train(private, rows)
 
     def _train(self, private: Private[NumericRows], rows: int) -> DPLLMClassifier:
-        plan = self._calibrate(rows)
+        params = self._calibrate(rows)
         shape = (self.n_maps, len(self.classes_), (self.n_projected or self.n_features_in_) + 1)
         curator = LLMCurator(
-            private, shape, plan, self._noise, self.ledger_, self.random_state, self._observed
+            private, shape, params, self._noise, self.ledger_, self.random_state, self._observed
         )
         theta, projections = self._start(curator.public_generator, self.n_features_in_)
         curator.tell(Project(projections))
-        train(theta, plan, rows, released_mean(curator, plan))
+        train(theta, params, rows, released_mean(curator, params))
         self._keep(theta, projections)
         return self
 
@@ -220,9 +220,9 @@ class DPLLMClassifier(LocallyLinearMaps):
         """
         self.check_parameters()
         planned = clone(self)
-        plan = planned._calibrate(rows)
+        params = planned._calibrate(rows)
         enter_planned(
-            plan, rows, planned._noise, planned.ledger_, self.random_state, self._observed
+            params, rows, planned._noise, planned.ledger_, self.random_state, self._observed
         )
         return planned.ledger_
 
@@ -233,10 +233,10 @@ class DPLLMClassifier(LocallyLinearMaps):
             self.noise_multiplier_, self.accountant if self.noise_multiplier is None else None
         )
 
-    def _calibrate(self, rows: int) -> Plan:
+    def _calibrate(self, rows: int) -> FitSettings:
         """Set the noise multiplier, the figures, and the ledger with its stated epsilon."""
-        plan = self._plan(float(self.clip_norm), self.sampling)
-        rate, steps = plan.rate(rows), plan.steps(rows)
+        params = self._fit_settings(float(self.clip_norm), self.sampling)
+        rate, steps = params.rate(rows), params.steps(rows)
         sigma, epsilon = self.noise_multiplier, self.epsilon
         if sigma is None:
             assert epsilon is not None
@@ -251,7 +251,7 @@ class DPLLMClassifier(LocallyLinearMaps):
             "moments_epsilon": moments_epsilon(sigma, rate, steps, self.delta),
         }
         self.ledger_ = self._open_ledger(float(epsilon))
-        return plan
+        return params
 
     @property
     def _observed(self) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dprepro.llm.maps import clipped_sum, squared_norms
-from dprepro.llm.plan import Plan
 from dprepro.llm.rows import NumericRows
+from dprepro.llm.settings import FitSettings
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
@@ -21,15 +21,17 @@ class ExactGradients:
 
     Parameters
     ----------
-    plan
+    params
         Its sampling, batch size and epochs say what the batches are.
     generator
         Draws the batches, each when its sum is asked for.
     """
 
-    def __init__(self, rows: NumericRows, plan: Plan, generator: np.random.Generator) -> None:
-        self._rows, self._beta = rows, plan.beta
-        self._batches = batches(generator, len(rows), plan)
+    def __init__(
+        self, rows: NumericRows, params: FitSettings, generator: np.random.Generator
+    ) -> None:
+        self._rows, self._beta = rows, params.beta
+        self._batches = batches(generator, len(rows), params)
         self.project(None)
 
     def project(self, projections: np.ndarray | None) -> None:
@@ -65,20 +67,20 @@ class ExactGradients:
         return self._norms[batch]
 
 
-def batches(generator: np.random.Generator, rows: int, plan: Plan) -> Iterator[np.ndarray]:
+def batches(generator: np.random.Generator, rows: int, params: FitSettings) -> Iterator[np.ndarray]:
     """Yield the row numbers of each step, sorted.
 
     "poisson": every row joins each batch independently with probability q, so that batches differ
     in size and may be empty (a binomial size and then a uniform subset of that size are the same
     in distribution). "shuffle": each epoch deals all rows out once, to batches of L.
     """
-    per_epoch = plan.steps_per_epoch(rows)
-    for _ in range(plan.epochs):
-        if not plan.is_poisson:
+    per_epoch = params.steps_per_epoch(rows)
+    for _ in range(params.epochs):
+        if not params.is_poisson:
             order = generator.permutation(rows)
-            for start in range(0, rows, plan.batch_size):
-                yield np.sort(order[start : start + plan.batch_size])
+            for start in range(0, rows, params.batch_size):
+                yield np.sort(order[start : start + params.batch_size])
             continue
         for _ in range(per_epoch):
-            size = generator.binomial(rows, plan.rate(rows))
+            size = generator.binomial(rows, params.rate(rows))
             yield np.sort(generator.choice(rows, size, replace=False, shuffle=False))

@@ -12,7 +12,7 @@ import numpy as np
 
 from dprepro.llm.curator import GradientQuery, LLMCurator
 from dprepro.llm.gradients import ExactGradients
-from dprepro.llm.plan import Plan
+from dprepro.llm.settings import FitSettings
 
 MeanGradient = Callable[[np.ndarray], np.ndarray]
 """Takes theta; returns the mean gradient of the next batch there. Both: float32 (M, K, D' + 1)."""
@@ -41,7 +41,7 @@ class Adam:
         values -= root
 
 
-def train(theta: np.ndarray, plan: Plan, rows: int, mean_gradient: MeanGradient) -> None:
+def train(theta: np.ndarray, params: FitSettings, rows: int, mean_gradient: MeanGradient) -> None:
     """Train theta, float32 (M, K, D' + 1), the offset last, in place.
 
     Parameters
@@ -51,32 +51,32 @@ def train(theta: np.ndarray, plan: Plan, rows: int, mean_gradient: MeanGradient)
     mean_gradient
         Is asked once a step.
     """
-    per_epoch = plan.steps_per_epoch(rows)
-    for step in range(plan.steps(rows)):
+    per_epoch = params.steps_per_epoch(rows)
+    for step in range(params.steps(rows)):
         epoch = step // per_epoch
-        if step % (per_epoch * plan.decay_every) == 0:
+        if step % (per_epoch * params.decay_every) == 0:
             adam = Adam(theta.shape)
-        rate = plan.learning_rate * plan.decay ** (epoch // plan.decay_every)
+        rate = params.learning_rate * params.decay ** (epoch // params.decay_every)
         adam.step(theta, mean_gradient(theta), rate)
 
 
-def released_mean(curator: LLMCurator, plan: Plan) -> MeanGradient:
+def released_mean(curator: LLMCurator, params: FitSettings) -> MeanGradient:
     """Return a function that asks a curator for a noisy sum and divides it by L, `batch_size`."""
 
     def mean(theta: np.ndarray) -> np.ndarray:
         # A copy: a listener may keep the query, and training changes theta in place.
-        query = GradientQuery(plan.clip, 1.0, theta.copy(), plan.clip)
+        query = GradientQuery(params.clip, 1.0, theta.copy(), params.clip)
         # Samples differ in size, which is secret: the divisor does not follow it.
-        return curator.answer(query).value / np.float32(plan.batch_size)
+        return curator.answer(query).value / np.float32(params.batch_size)
 
     return mean
 
 
-def exact_mean(gradients: ExactGradients, plan: Plan) -> MeanGradient:
+def exact_mean(gradients: ExactGradients, params: FitSettings) -> MeanGradient:
     """Return a function that takes a sum without noise and divides it by the size of its batch."""
 
     def mean(theta: np.ndarray) -> np.ndarray:
-        total, size = gradients.next_sum(theta, plan.clip)
+        total, size = gradients.next_sum(theta, params.clip)
         return total / np.float32(max(1, size))
 
     return mean

@@ -1,12 +1,12 @@
-"""A small table, a plan, and the curator of both."""
+"""A small table, settings of a fit, and the curator of both."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from dprepro.llm.curator import LLMCurator, Noise, Project
-from dprepro.llm.plan import Plan
 from dprepro.llm.rows import NumericRows
+from dprepro.llm.settings import FitSettings
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -14,7 +14,7 @@ from dprepro.privacy.sensitivity import ZERO_OUT
 ROWS, FEATURES, MAPS, CLASSES = 60, 4, 2, 3
 SHAPE = (MAPS, CLASSES, FEATURES + 1)
 
-PLAN = Plan(
+PARAMS = FitSettings(
     epochs=4, batch_size=20, learning_rate=0.1, decay=0.5, decay_every=2, beta=1.0, clip=0.5,
     sampling="poisson",
 )  # fmt: skip
@@ -37,7 +37,7 @@ def ledger(adjacency: str = ZERO_OUT, gaps: tuple[str, ...] = ()) -> Ledger:
 
 def curator(
     given: NumericRows | None = None,
-    plan: Plan = PLAN,
+    params: FitSettings = PARAMS,
     noise: Noise = CLAIM,
     *,
     shape: tuple[int, ...] = SHAPE,
@@ -46,6 +46,6 @@ def curator(
     seed: int = 0,
 ) -> LLMCurator:
     private = Private(rows() if given is None else given)
-    made = LLMCurator(private, shape, plan, noise, states or ledger(), seed, ())
+    made = LLMCurator(private, shape, params, noise, states or ledger(), seed, ())
     made.tell(Project(projections))
     return made

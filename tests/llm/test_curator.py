@@ -15,13 +15,13 @@ from dprepro.privacy.private import PrivateRowsError
 from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.release import listening
 from dprepro.privacy.subsampling import sampled_sigma
-from tests.llm.lab import CLASSES, FEATURES, MAPS, PLAN, ROWS, curator, ledger, rows, theta
+from tests.llm.lab import CLASSES, FEATURES, MAPS, PARAMS, ROWS, curator, ledger, rows, theta
 
-ALL = replace(PLAN, batch_size=ROWS)
+ALL = replace(PARAMS, batch_size=ROWS)
 """Every row is in every batch."""
 
 
-def query(clip=PLAN.clip, at=None, charged=None):
+def query(clip=PARAMS.clip, at=None, charged=None):
     at = theta() if at is None else at
     return GradientQuery(clip if charged is None else charged, 1.0, at, clip)
 
@@ -108,11 +108,11 @@ def test_a_ledger_of_another_relation_is_refused(adjacency):
 
 
 def test_batches_are_shuffled_only_where_the_ledger_lists_the_gap():
-    shuffled = replace(PLAN, sampling="shuffle")
+    shuffled = replace(PARAMS, sampling="shuffle")
     with pytest.raises(SensitivityError, match="dealt out by shuffling"):
-        curator(plan=shuffled)
+        curator(params=shuffled)
     listed = ledger(gaps=(SHUFFLED,))
-    curator(plan=shuffled, states=listed)
+    curator(params=shuffled, states=listed)
     (entry,) = listed.entries
     assert (entry.uses, entry.sampling) == (4, 1.0)
 
@@ -130,12 +130,12 @@ def test_a_sum_of_another_shape_is_not_answered(shape):
 
 def check_noise(made):
     """Raise unless every number of every answer has noise of its own, of the stated scale."""
-    releases = [made.answer(query(1e-12, charged=PLAN.clip)) for _ in range(PLAN.steps(ROWS))]
+    releases = [made.answer(query(1e-12, charged=PARAMS.clip)) for _ in range(PARAMS.steps(ROWS))]
     values = np.stack([release.value for release in releases])
-    assert {release.scale for release in releases} == {2.0 * PLAN.clip}
+    assert {release.scale for release in releases} == {2.0 * PARAMS.clip}
     assert (np.abs(values) > 1e-9).all()
     assert np.unique(values).size == values.size == 12 * MAPS * CLASSES * (FEATURES + 1)
-    assert np.std(values) == pytest.approx(2.0 * PLAN.clip, rel=0.15)
+    assert np.std(values) == pytest.approx(2.0 * PARAMS.clip, rel=0.15)
 
 
 def test_every_number_of_every_sum_has_noise_of_its_own():
@@ -167,8 +167,8 @@ def test_planted_faults_of_the_noise_are_caught(fault, monkeypatch):
 
 def test_noise_follows_what_is_charged():
     one, two = curator(), curator()
-    near = one.answer(query(1e-12, charged=PLAN.clip))
-    far = two.answer(query(1e-12, charged=4 * PLAN.clip))
+    near = one.answer(query(1e-12, charged=PARAMS.clip))
+    far = two.answer(query(1e-12, charged=4 * PARAMS.clip))
     assert far.scale == 4 * near.scale
     np.testing.assert_allclose(far.value, 4 * near.value, rtol=1e-5)
 
@@ -189,19 +189,19 @@ def test_noise_that_forgets_the_number_of_steps_is_refused(accountant):
 
 
 def test_no_more_sums_are_answered_than_are_in_the_ledger():
-    for plan in (PLAN, replace(PLAN, sampling="shuffle")):
-        made = curator(plan=plan, states=ledger(gaps=(SHUFFLED,)))
-        for _ in range(plan.steps(ROWS)):
+    for params in (PARAMS, replace(PARAMS, sampling="shuffle")):
+        made = curator(params=params, states=ledger(gaps=(SHUFFLED,)))
+        for _ in range(params.steps(ROWS)):
             made.answer(query())
         with pytest.raises(BudgetError, match="entered for 12 sums"):
             made.answer(query())
 
 
-@pytest.mark.parametrize("plan", [PLAN, replace(PLAN, sampling="shuffle")])
-def test_what_is_planned_without_rows_is_what_a_curator_enters(plan):
+@pytest.mark.parametrize("params", [PARAMS, replace(PARAMS, sampling="shuffle")])
+def test_what_is_planned_without_rows_is_what_a_curator_enters(params):
     planned, entered = (ledger(gaps=(SHUFFLED,)) for _ in range(2))
-    enter_planned(plan, ROWS, Noise(2.0, None), planned, 0, ())
-    curator(plan=plan, states=entered)
+    enter_planned(params, ROWS, Noise(2.0, None), planned, 0, ())
+    curator(params=params, states=entered)
     assert planned.entries == entered.entries
     assert len(planned.entries) == 1
     assert planned.unpaid == entered.unpaid
@@ -242,8 +242,8 @@ def test_a_method_that_reads_rows_beside_the_curator_is_caught(cheat, says):
 
 
 def test_training_that_opens_the_rows_is_caught(monkeypatch):
-    def exact(made, plan):
-        return lambda values: made._exact.open().next_sum(values, plan.clip)[0]
+    def exact(made, params):
+        return lambda values: made._exact.open().next_sum(values, params.clip)[0]
 
     monkeypatch.setattr("dprepro.llm.estimator.released_mean", exact)
     with pytest.raises(PrivateRowsError, match="test_curator may not open private rows"):
@@ -251,8 +251,8 @@ def test_training_that_opens_the_rows_is_caught(monkeypatch):
 
 
 def test_training_that_asks_once_more_is_caught(monkeypatch):
-    def more(values, plan, n, mean):
-        for _ in range(plan.steps(n) + 1):
+    def more(values, params, n, mean):
+        for _ in range(params.steps(n) + 1):
             mean(values)
 
     monkeypatch.setattr("dprepro.llm.estimator.train", more)

@@ -8,16 +8,16 @@ from scipy.stats import binom, kstest
 
 from dprepro.llm.gradients import ExactGradients, batches
 from dprepro.llm.maps import clipped_sum, draw_projections, squared_norms
-from tests.llm.lab import CLASSES, FEATURES, MAPS, PLAN, rows, theta
+from tests.llm.lab import CLASSES, FEATURES, MAPS, PARAMS, rows, theta
 
 
 def test_poisson_batches_take_each_row_independently():
-    n, plan = 50, replace(PLAN, epochs=2000, batch_size=10)
-    taken = np.zeros((plan.steps(n), n), dtype=bool)
-    for step, batch in enumerate(batches(np.random.default_rng(0), n, plan)):
+    n, params = 50, replace(PARAMS, epochs=2000, batch_size=10)
+    taken = np.zeros((params.steps(n), n), dtype=bool)
+    for step, batch in enumerate(batches(np.random.default_rng(0), n, params)):
         assert len(np.unique(batch)) == len(batch)
         taken[step, batch] = True
-    sizes, rate = taken.sum(axis=1), plan.rate(n)
+    sizes, rate = taken.sum(axis=1), params.rate(n)
     # Independence: sizes are binomial, each row comes equally often, two rows are uncorrelated.
     expected = binom.pmf(np.arange(n + 1), n, rate)
     assert np.abs(np.bincount(sizes, minlength=n + 1) / len(sizes) - expected).max() < 0.012
@@ -28,13 +28,13 @@ def test_poisson_batches_take_each_row_independently():
 
 
 def test_a_batch_as_large_as_the_table_takes_all_rows():
-    for batch in batches(np.random.default_rng(0), 15, PLAN):
+    for batch in batches(np.random.default_rng(0), 15, PARAMS):
         np.testing.assert_array_equal(batch, np.arange(15))
 
 
 def test_shuffled_batches_use_each_row_once_an_epoch():
-    plan = replace(PLAN, sampling="shuffle")
-    found = [*batches(np.random.default_rng(0), 50, plan)]
+    params = replace(PARAMS, sampling="shuffle")
+    found = [*batches(np.random.default_rng(0), 50, params)]
     assert [len(batch) for batch in found] == [20, 20, 10] * 4
     for epoch in range(4):
         dealt = np.concatenate(found[3 * epoch : 3 * epoch + 3])
@@ -47,21 +47,21 @@ def test_each_sum_is_that_of_the_next_batch(projected, clip):
     given = rows()
     R = draw_projections(np.random.default_rng(1), MAPS, 3, FEATURES, 0.7) if projected else None
     start = theta((MAPS, CLASSES, 4 if projected else FEATURES + 1)) + np.float32(0.1)
-    exact = ExactGradients(given, PLAN, np.random.default_rng(0))
+    exact = ExactGradients(given, PARAMS, np.random.default_rng(0))
     exact.project(R)
     norms = squared_norms(given.X, R)
-    for batch in batches(np.random.default_rng(0), len(given), PLAN):
+    for batch in batches(np.random.default_rng(0), len(given), PARAMS):
         total, size = exact.next_sum(start, clip)
         assert size == len(batch)
         expected = clipped_sum(
-            given.X[batch], given.labels[batch], norms[batch], start, R, PLAN.beta, clip
+            given.X[batch], given.labels[batch], norms[batch], start, R, PARAMS.beta, clip
         )
         np.testing.assert_array_equal(total, expected)
 
 
 def test_after_the_last_batch_there_are_no_rows():
-    exact = ExactGradients(rows(), PLAN, np.random.default_rng(0))
-    sizes = [exact.next_sum(theta(), 0.5)[1] for _ in range(PLAN.steps(60))]
+    exact = ExactGradients(rows(), PARAMS, np.random.default_rng(0))
+    sizes = [exact.next_sum(theta(), 0.5)[1] for _ in range(PARAMS.steps(60))]
     assert len(set(sizes)) > 4
     total, size = exact.next_sum(theta(), 0.5)
     assert size == 0
@@ -72,7 +72,7 @@ def test_other_projections_measure_the_rows_anew():
     """Norms of the projections before would let a row pass for shorter than it is."""
     R = draw_projections(np.random.default_rng(1), MAPS, 3, FEATURES, 0.7)
     given, start = rows(1), theta((MAPS, CLASSES, 4))
-    exact = ExactGradients(given, replace(PLAN, batch_size=1), np.random.default_rng(0))
+    exact = ExactGradients(given, replace(PARAMS, batch_size=1), np.random.default_rng(0))
     for projections in (R, 1000 * R):
         exact.project(projections)
         total, _ = exact.next_sum(start, 0.01)

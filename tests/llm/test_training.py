@@ -8,7 +8,7 @@ import pytest
 from dprepro.llm.gradients import ExactGradients
 from dprepro.llm.training import Adam, exact_mean, released_mean, train
 from dprepro.privacy.release import listening
-from tests.llm.lab import PLAN, ROWS, curator, rows, theta
+from tests.llm.lab import PARAMS, ROWS, curator, rows, theta
 
 
 def test_adam_moves_by_the_learning_rate_at_first_and_finds_the_minimum():
@@ -28,16 +28,17 @@ def test_every_step_asks_once():
         asked.append(values.copy())
         return np.ones_like(values)
 
-    train(theta(), PLAN, ROWS, mean)
-    assert len(asked) == PLAN.steps(ROWS) == 12
-    np.testing.assert_allclose(asked[1], -PLAN.learning_rate, rtol=1e-5)
+    train(theta(), PARAMS, ROWS, mean)
+    assert len(asked) == PARAMS.steps(ROWS) == 12
+    np.testing.assert_allclose(asked[1], -PARAMS.learning_rate, rtol=1e-5)
 
 
 def test_the_learning_rate_falls_and_adam_starts_anew():
     # Two steps at 0.1; then, without memory, -0.05 and about 0.
     gradients = iter([1, 1, -1, 1])
     trained = theta()
-    train(trained, replace(PLAN, batch_size=ROWS), ROWS, lambda t: np.full_like(t, next(gradients)))
+    params = replace(PARAMS, batch_size=ROWS)
+    train(trained, params, ROWS, lambda t: np.full_like(t, next(gradients)))
     fresh = np.zeros(1, dtype=np.float32)
     for rate, values in ((0.1, (1, 1)), (0.05, (-1, 1))):
         adam = Adam((1,))
@@ -63,32 +64,32 @@ class Heard:
 def test_released_sums_are_divided_by_the_expected_size_of_a_sample():
     heard = Heard()
     with listening(heard):
-        mean = released_mean(curator(), PLAN)
-    found = [mean(theta()) for _ in range(PLAN.steps(ROWS))]
+        mean = released_mean(curator(), PARAMS)
+    found = [mean(theta()) for _ in range(PARAMS.steps(ROWS))]
     np.testing.assert_array_equal(found, np.divide(heard.values, np.float32(20)))
 
 
 def test_exact_sums_are_divided_by_the_size_of_their_batch():
-    exact, twin = (ExactGradients(rows(), PLAN, np.random.default_rng(0)) for _ in range(2))
-    mean, sizes = exact_mean(exact, PLAN), set()
-    for _ in range(PLAN.steps(ROWS)):
-        total, size = twin.next_sum(theta(), PLAN.clip)
+    exact, twin = (ExactGradients(rows(), PARAMS, np.random.default_rng(0)) for _ in range(2))
+    mean, sizes = exact_mean(exact, PARAMS), set()
+    for _ in range(PARAMS.steps(ROWS)):
+        total, size = twin.next_sum(theta(), PARAMS.clip)
         sizes.add(size)
         np.testing.assert_allclose(mean(theta()), total / size, atol=1e-8)
     assert len(sizes) > 4
 
 
 def test_an_empty_batch_moves_nothing():
-    exact = ExactGradients(rows(0), replace(PLAN, sampling="shuffle"), np.random.default_rng(0))
-    assert not exact_mean(exact, PLAN)(theta()).any()
+    exact = ExactGradients(rows(0), replace(PARAMS, sampling="shuffle"), np.random.default_rng(0))
+    assert not exact_mean(exact, PARAMS)(theta()).any()
 
 
 def test_a_query_that_a_listener_keeps_does_not_change_with_training():
     heard = Heard()
     with listening(heard):
-        mean = released_mean(curator(), PLAN)
+        mean = released_mean(curator(), PARAMS)
     trained = theta()
-    train(trained, PLAN, ROWS, mean)
+    train(trained, PARAMS, ROWS, mean)
     assert len(heard.asked_at) == 12
     np.testing.assert_array_equal(heard.asked_at[0], theta())
     assert np.abs(heard.asked_at[-1] - heard.asked_at[-2]).max() > 0
@@ -97,5 +98,5 @@ def test_a_query_that_a_listener_keeps_does_not_change_with_training():
 @pytest.mark.parametrize("start", [0.0, 0.3])
 def test_theta_is_trained_in_place(start):
     trained = theta() + np.float32(start)
-    train(trained, replace(PLAN, epochs=1, batch_size=ROWS), ROWS, np.ones_like)
+    train(trained, replace(PARAMS, epochs=1, batch_size=ROWS), ROWS, np.ones_like)
     np.testing.assert_allclose(trained, start - 0.1, rtol=1e-5)

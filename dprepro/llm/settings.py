@@ -9,7 +9,7 @@ SAMPLINGS = ("poisson", "shuffle")
 
 
 @dataclass(frozen=True)
-class Plan:
+class FitSettings:
     """How to train.
 
     `batch_size` is the expected one, L, and what private sums are divided by; `clip` may be
