@@ -163,7 +163,8 @@ def test_regression_shapes_agree_when_noise_is_small():
         rows = grid.assign(**{other: 0.0 for other in X.columns if other != name})
         apart = ours.predict(rows) - theirs.predict(rows)
         spread = np.ptp(theirs.predict(rows))
-        assert np.sqrt(np.mean(apart**2)) < 0.02 + 0.1 * spread
+        # What the others add in the middle depends on where noise lets their bins end.
+        assert apart.std() < 0.02 + 0.1 * spread
 
 
 # --- noise --------------------------------------------------------------------------------------
