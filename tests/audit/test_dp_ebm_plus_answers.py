@@ -29,12 +29,12 @@ def spoil(monkeypatch, *kinds, where=..., factor=0.0):
     """Scale the noise of some numbers of some queries' answers, behind the ledger's back."""
     answer = GaussianUses.answer
 
-    def spoiled(self, exact, query):
-        release = answer(self, exact, query)
+    def spoiled(self, exact, query, unit=1.0):
+        release = answer(self, exact, query, unit)
         if not isinstance(query, kinds):
             return release
-        value = release.value.copy()
-        value[where] = exact[where] + factor * (value[where] - exact[where])
+        value, silent = release.value.copy(), exact * unit
+        value[where] = silent[where] + factor * (value[where] - silent[where])
         return replace(release, value=value)
 
     monkeypatch.setattr(GaussianUses, "answer", spoiled)
@@ -81,15 +81,18 @@ def test_listening_changes_nothing(task):
 
 @TASKS
 def test_sound_answers_pass_with_a_bound_near_the_truth(task):
-    result = audit(find_case(NAME, task, epsilon=STRONG), 600, seed=2)
-    assert result.verdict is AuditVerdict.WITHIN
-    assert 0.5 * result.spent_epsilon < result.lower_bound < result.spent_epsilon
+    """Of three audits: where one bound lies depends on a few runs in the tail."""
+    results = [audit(find_case(NAME, task, epsilon=STRONG), 600, seed=seed) for seed in range(3)]
+    assert {result.verdict for result in results} == {AuditVerdict.WITHIN}
+    bounds = [result.lower_bound for result in results]
+    assert 0.5 * results[0].spent_epsilon < np.median(bounds) <= max(bounds)
+    assert max(bounds) < results[0].spent_epsilon
 
 
 @TASKS
 def test_half_the_noise_of_the_epochs(task, monkeypatch):
     spoil(monkeypatch, Residuals, Magnitudes, factor=0.5)
-    assert verdict(task, 300) is AuditVerdict.EXCEEDED
+    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
 
 
 @TASKS
@@ -108,7 +111,12 @@ def test_the_last_group_of_a_number_counted_without_noise(task, monkeypatch):
 def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
     """A cell and its group over sqrt(2) come to 1: without that the parts exceed all of mu."""
     whole = curator.exact_answers
-    monkeypatch.setattr(curator, "exact_answers", lambda *of: np.sqrt(2) * whole(*of))
+
+    def in_full(*of):
+        answers = whole(*of)
+        return replace(answers, unit=np.sqrt(2) * answers.unit)
+
+    monkeypatch.setattr(curator, "exact_answers", in_full)
     fit = find_case(NAME, "binary", epsilon=1.0).fit
     assert np.sqrt(fit(True, 0).mu_squared) > 1.02 * mu_of(1.0, 1e-6)
 
@@ -130,7 +138,7 @@ def test_one_answer_of_one_epoch_without_noise(task, monkeypatch):
             step(curator, booster, function, share, number)
 
     monkeypatch.setattr(algorithm, "step", quiet)
-    assert verdict(task, 300) is AuditVerdict.EXCEEDED
+    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
 
 
 @TASKS

@@ -1,5 +1,6 @@
 """Planted faults: the audit of the real code path, with one thing broken, must catch each."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -34,14 +35,19 @@ def caught(name, task=None, *, epsilon=STRONG, trials=FEW, seed=1):
                                             ("dp-ebm-sound", "regression"),
                                             ("dp-ebm-joint", "binary")])  # fmt: skip
 def test_half_the_noise(name, task, monkeypatch):
-    draw = GaussianUses._draw
+    add, hand = NoiseSource.add_gaussian, GaussianUses.hand_to_kernel
 
     def halved(self, query, shape):
-        factor, noise = draw(self, query, shape)
-        return factor, noise / 2
+        scale, normals = hand(self, query, shape)
+        return scale / 2, normals
 
     assert not caught(name, task, trials=600)
-    monkeypatch.setattr(GaussianUses, "_draw", halved)
+    monkeypatch.setattr(GaussianUses, "hand_to_kernel", halved)
+    monkeypatch.setattr(
+        NoiseSource,
+        "add_gaussian",
+        lambda s, exact, scale, unit=1.0: add(s, exact, scale / 2, unit),
+    )
     assert caught(name, task, trials=600)
 
 
@@ -74,7 +80,7 @@ def test_residuals_not_clipped(monkeypatch):
 
     def unclipped(*arguments):
         *others, _, adaptive = arguments
-        return boost(*others, np.float32(np.inf), adaptive)
+        return boost(*others, np.int32(2**27 - 1), adaptive)
 
     assert not caught("dp-ebm-sound", "regression", trials=1200)
     monkeypatch.setattr(curator, "boost", unclipped)
@@ -89,13 +95,14 @@ def test_a_constant_seed(name, monkeypatch):
 
 
 def test_histograms_without_noise(monkeypatch):
-    draw = GaussianUses._draw
+    answer = GaussianUses.answer
 
-    def silent(self, query, shape):
-        factor, noise = draw(self, query, shape)
-        return factor, 0.0 * noise if isinstance(query, queries.CellCounts) else noise
+    def silent(self, exact, query, unit=1.0):
+        release = answer(self, exact, query, unit)
+        is_histogram = isinstance(query, queries.CellCounts)
+        return replace(release, value=exact * unit) if is_histogram else release
 
-    monkeypatch.setattr(GaussianUses, "_draw", silent)
+    monkeypatch.setattr(GaussianUses, "answer", silent)
     assert caught("dp-ebm-sound", "binary", epsilon=1.0)
 
 

@@ -21,10 +21,12 @@ STRONG = 8.0
     ],
 )
 def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
-    result = audit(find_case(name, task, epsilon=STRONG), 1200, seed=1)
-    assert result.bound == "GDP"
-    assert result.verdict is AuditVerdict.WITHIN
-    assert result.spent_epsilon / 2 < result.lower_bound < result.spent_epsilon
+    """Of five audits: where one bound lies depends on a few runs in the tail."""
+    results = [audit(find_case(name, task, epsilon=STRONG), 1200, seed=seed) for seed in range(5)]
+    assert {(result.bound, result.verdict) for result in results} == {("GDP", AuditVerdict.WITHIN)}
+    bounds = [result.lower_bound for result in results]
+    assert results[0].spent_epsilon / 2 < np.median(bounds)
+    assert max(bounds) < results[0].spent_epsilon
 
 
 @pytest.mark.parametrize(
