@@ -12,9 +12,9 @@ def smooth_weights(measure: Sequence[int], counts: Sequence[int], density: float
 
     The Bregman projection of a measure m onto those with values in [0, 1] and a sum of at least
     kappa n is min(1, c m): c = 1 if the sum is reached already, and else c > 1 such that it is
-    reached exactly (Barak, Hardt, Kale 2009; Asadi et al. 2022, section 2.1). For an m of at most 1
-    both are, normalised, min(cap, a m) with cap = 1 / (kappa n) and the one a at which all rows
-    together weigh 1. Here the weights are
+    reached exactly (Barak, Hardt, Kale 2009; Asadi et al. 2022, section 2.1). Divided by
+    its sum, it is min(cap, a m) for an m of at most 1, in both cases: cap is 1 / (kappa n), and a
+    is such that all rows together weigh 1. Here the weights are
 
         w = min(C, floor(a m)),    C = floor(T / (kappa n)),    T = `TOTAL`,
 

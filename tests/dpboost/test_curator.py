@@ -104,7 +104,7 @@ def test_rows_with_gradients_beyond_the_bound_take_no_part():
 @VARIANTS
 @pytest.mark.parametrize("above", [0, 1])
 def test_the_filter_compares_whole_numbers(variant, above):
-    """A gradient at the bound takes part, one a unit above it does not."""
+    """A row takes part if its gradient is at the bound. It does not if it is one unit larger."""
     codes, targets = problem(400)
     targets[:] = -1.0
     taken = []
