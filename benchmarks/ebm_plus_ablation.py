@@ -30,6 +30,7 @@ from dprepro.ebm_plus.queries import INTERCEPT, Move
 from dprepro.ebm_plus.smoothing import JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
+from dprepro.privacy.query import Whole
 
 DATASETS = ("adult", "telco", "credit", "cal-housing")
 EPSILONS = (0.1, 1.0, 8.0)
@@ -134,7 +135,7 @@ VARIANTS: dict[str, Variant] = {
         replaced(fine_grid, "_COARSEST", 32),
     ),
     "cells without groups": lambda: setting(
-        replaced(curator, "exact_answers", lambda _, counts: counts.astype(float)),
+        replaced(curator, "exact_answers", lambda _, counts: Whole(counts)),
         replaced(algorithm, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
         replaced(booster_module, "sum_deviations", ungrouped_deviations),
         replaced(fine_grid, "sum_deviations", ungrouped_deviations),

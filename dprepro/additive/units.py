@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 _DIGITS = 30
-"""Binary digits of the largest number; the rounding is at most 2^-31 of it."""
+"""Binary digits of the largest number; the rounding is at most 2^-30 of it."""
 
 LEAST_POWER, MOST_POWER = -1000, 900
 """Powers of two by which whole numbers can be multiplied without loss."""
