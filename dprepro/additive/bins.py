@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dprepro.compiled import kernel
 from dprepro.data.domain import (
     CategoricalFeature,
     Feature,
@@ -15,10 +14,6 @@ from dprepro.data.domain import (
     category_codes,
     is_categorical,
 )
-
-MAX_BINS = 256
-"""Bins that a feature can have, those of missing values and of other categories included: codes are
-uint8."""
 
 OTHER = "(other)"
 
@@ -94,44 +89,6 @@ def cell_codes(codes: np.ndarray, n_categories: int) -> np.ndarray:
     """
     cells = np.where(codes < 0, n_categories, codes)
     return cells.astype(np.uint16 if n_categories < 2**16 else np.uint32)
-
-
-def as_codes(bins: np.ndarray) -> np.ndarray:
-    """Return numbers of bins as uint8.
-
-    Raises
-    ------
-    ValueError
-        If one is not from 0 to 255: as a byte it would be another bin's.
-    """
-    if bins.size and not 0 <= bins.min() <= bins.max() < MAX_BINS:
-        raise ValueError(
-            f"bins {bins.min()} to {bins.max()} of a feature do not fit into a byte: a feature has "
-            f"at most {MAX_BINS} bins, numbered from 0. Merge cells into fewer bins"
-        )
-    return bins.astype(np.uint8)
-
-
-def recode(
-    cells: np.ndarray, bin_of_cell: np.ndarray, order: np.ndarray, codes: np.ndarray
-) -> None:
-    """Write the bin of every row's cell to `codes`, uint8 (n,), rows in `order`.
-
-    Raises
-    ------
-    ValueError
-        If a cell's bin does not fit into uint8.
-    """
-    _recode(cells, as_codes(bin_of_cell), order, codes)
-
-
-@kernel(
-    "(uint16[::1], uint8[::1], int64[::1], uint8[::1])",
-    "(uint32[::1], uint8[::1], int64[::1], uint8[::1])",
-)
-def _recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
-    for i in range(codes.size):
-        codes[i] = bin_of_cell[cells[order[i]]]
 
 
 def largest(weights: np.ndarray, kept: np.ndarray, most: int) -> np.ndarray:

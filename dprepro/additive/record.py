@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
 
-from dprepro.additive.bins import MAX_BINS
 from dprepro.additive.editing import Action
 from dprepro.additive.units import LEAST_POWER, MOST_POWER
 from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.rows.codes import MAX_BINS
 
 FORMAT = "dprepro additive model"
 VERSIONS = (1, 2)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from dprepro.additive.bins import (
-    MAX_BINS,
     FeatureBins,
     category_bins,
     cell_codes,
@@ -23,6 +22,7 @@ from dprepro.data.domain import (
     refuse_missing,
     refuse_unseen,
 )
+from dprepro.rows.codes import MAX_BINS
 
 
 def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.ndarray, np.ndarray]:

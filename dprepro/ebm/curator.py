@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.bins import recode
 from dprepro.data.domain import Domain
 from dprepro.ebm.binning import histogram
 from dprepro.ebm.kernel import boost
@@ -34,6 +33,9 @@ from dprepro.privacy.sensitivity import (
     ZERO_OUT,
     histogram_sensitivity,
 )
+from dprepro.rows.codes import recode
+from dprepro.rows.holder import even_parts
+from dprepro.threads import ALONE, Threads
 
 NUMBER_OF_ROWS = "number of rows"
 """How the ledger names the exact number of rows among what it takes as public."""
@@ -55,6 +57,8 @@ class ExactRows:
         The cell of every row of the table, of the features whose bins are not told yet.
     codes : uint8 (K, n)
         The bin of every row, in this order, of the features whose bins are told.
+    threads
+        They share the rows.
     """
 
     order: np.ndarray
@@ -63,24 +67,32 @@ class ExactRows:
     cells: dict[int, np.ndarray]
     codes: np.ndarray
 
+    threads: Threads
+
     @classmethod
-    def of(cls, rows: Rows, domain: Domain, loss: Loss, max_bins: int) -> ExactRows:
+    def of(
+        cls, rows: Rows, domain: Domain, loss: Loss, max_bins: int, threads: Threads
+    ) -> ExactRows:
         """Return rows without bins yet."""
         targets = loss.whole(rows.targets)
         order = loss.row_order(targets)
-        histograms = [
-            histogram(rows.frame[name], feature, max_bins)
-            for name, feature in zip(rows.frame.columns, domain.features, strict=True)
-        ]
+        histograms = threads.map(
+            lambda given: histogram(rows.frame[given[0]], given[1], max_bins),
+            zip(rows.frame.columns, domain.features, strict=True),
+        )
         counts = [counts for _, counts in histograms]
         cells = {k: cells for k, (cells, _) in enumerate(histograms)}
         codes = np.empty((len(histograms), targets.size), dtype=np.uint8)
-        return cls(order, targets[order], counts, cells, codes)
+        return cls(order, targets[order], counts, cells, codes, threads)
 
     def merge(self, merge: MergeCells) -> None:
         """Give every row the bin of its cell; the cells are not needed again."""
         k = merge.feature
-        recode(self.cells.pop(k), merge.bin_of_cell, self.order, self.codes[k])
+        cells, codes = self.cells.pop(k), self.codes[k]
+        self.threads.map(
+            lambda part: recode(cells, merge.bin_of_cell, self.order[part], codes[part]),
+            even_parts(codes.size, self.threads.number),
+        )
 
 
 class DPEBMCurator(Curator):
@@ -98,6 +110,8 @@ class DPEBMCurator(Curator):
         What will be asked, and with how much noise.
     ledger, seed
         See `Curator`. The ledger's relation is that of all queries.
+    threads
+        They share the rows.
 
     Raises
     ------
@@ -117,6 +131,7 @@ class DPEBMCurator(Curator):
         settings: FitSettings,
         ledger: Ledger,
         seed: int | None,
+        threads: Threads = ALONE,
     ) -> None:
         super().__init__(ledger, seed, domain.observed)
         if type(loss) not in (LogisticLoss, SquaredLoss):
@@ -129,7 +144,7 @@ class DPEBMCurator(Curator):
             raise SensitivityError(f"scores start at {loss.start}, where no residual is known")
         self._ledger, self._loss = ledger, loss
         self._enter_mechanisms(settings, len(domain.features))
-        self._exact = Private(ExactRows.of(rows.open(), domain, loss, settings.max_bins))
+        self._exact = Private(ExactRows.of(rows.open(), domain, loss, settings.max_bins, threads))
 
     def _enter_mechanisms(self, settings: FitSettings, n_features: int) -> None:
         adjacency, loss = self._ledger.adjacency, self._loss
@@ -202,7 +217,7 @@ class DPEBMCurator(Curator):
         shapes, noise_factors, sums = boost(
             exact.codes, exact.targets, steps.cuts, normals, in_sums, padded(steps.counts), n_bins,
             query.learning_rate, loss.whole_start, loss.is_logistic, np.int32(loss.whole_bound),
-            loss.adaptive,
+            loss.adaptive, exact.threads,
         )  # fmt: skip
         functions = [
             np.ldexp(shape[:size].astype(np.float64), -loss.score_bits)

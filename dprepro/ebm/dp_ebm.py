@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.bins import MAX_BINS, FeatureBins
+from dprepro.additive.bins import FeatureBins
 from dprepro.additive.editing import check_directions, make_all_monotone
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.shapes import noise_deviation
@@ -31,6 +31,8 @@ from dprepro.privacy.sensitivity import (
     Adjacency,
     histogram_sensitivity,
 )
+from dprepro.rows.codes import MAX_BINS
+from dprepro.threads import Threads
 
 SENSITIVITIES = ("published", "sound")
 
@@ -60,6 +62,7 @@ class _DPEBM(AdditiveModel):
         adjacency: str = ZERO_OUT.value,
         monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -74,6 +77,7 @@ class _DPEBM(AdditiveModel):
         self.adjacency = adjacency
         self.monotone = monotone
         self.domain = domain
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _train(self, rows: Private[Rows], domain: Domain, loss: Loss) -> None:
@@ -90,9 +94,12 @@ class _DPEBM(AdditiveModel):
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain, loss)
         settings = FitSettings(self.max_bins, self.learning_rate, n_steps, noise)
-        curator = DPEBMCurator(rows, domain, loss, settings, self.ledger_, self.random_state)
-        self._bin(curator, domain)
-        self._boost(curator, loss)
+        with Threads(self.n_jobs) as threads:
+            curator = DPEBMCurator(
+                rows, domain, loss, settings, self.ledger_, self.random_state, threads
+            )
+            self._bin(curator, domain)
+            self._boost(curator, loss)
         make_all_monotone(self, self.monotone)
 
     def _bin(self, curator: DPEBMCurator, domain: Domain) -> None:
@@ -203,6 +210,8 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         budget; see `dprepro.additive.editing`.
     domain : Domain or None
         The public domain. None reads it from the training rows, with a warning.
+    n_jobs : int or None
+        Threads that share the rows; -1 is one a processor. The model is the same for any number.
     random_state : int or None
         None seeds the noise from the operating system. An integer makes the fit repeatable: this
         is for experiments only, and the ledger says so.

@@ -9,7 +9,6 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from dprepro.additive.bins import MAX_BINS, as_codes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm.greedy_kernel import boost_greedily
@@ -17,6 +16,8 @@ from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.quantiles import quantile_bins
 from dprepro.estimators.inputs import read_frame, read_labels, read_targets
 from dprepro.estimators.validation import check_integer, check_number, check_share
+from dprepro.rows.codes import MAX_BINS, as_codes
+from dprepro.threads import Threads
 
 
 class _EBM(AdditiveModel):
@@ -37,6 +38,7 @@ class _EBM(AdditiveModel):
         held_out_share: float = 0.15,
         patience: int = 50,
         tolerance: float = 1e-4,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.max_bins = max_bins
@@ -49,6 +51,7 @@ class _EBM(AdditiveModel):
         self.held_out_share = held_out_share
         self.patience = patience
         self.tolerance = tolerance
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _train(self, frame: pd.DataFrame, targets: np.ndarray, loss: Loss, task: TaskKind) -> None:
@@ -69,7 +72,11 @@ class _EBM(AdditiveModel):
             np.bincount(codes[k], minlength=n_bins[k]).astype(float) for k in range(len(codes))
         ]
         rng = check_random_state(self.random_state)
-        bags = [self._boost_bag(codes, targets, loss, n_bins, rng) for _ in range(self.outer_bags)]
+        held_out = [self._hold_out(targets, loss, rng) for _ in range(self.outer_bags)]
+        with Threads(self.n_jobs) as threads:
+            bags = threads.map(
+                lambda rows: self._boost_bag(codes, targets, loss, n_bins, *rows), held_out
+            )
         self.n_epochs_ = [epochs for _, epochs in bags]
         mean = np.mean([shapes for shapes, _ in bags], axis=0)
         shapes = [loss.unit * mean[k, : n_bins[k]] for k in range(len(codes))]
@@ -81,9 +88,9 @@ class _EBM(AdditiveModel):
         targets: np.ndarray,
         loss: Loss,
         n_bins: np.ndarray,
-        rng: np.random.RandomState,
+        train: np.ndarray,
+        held: np.ndarray,
     ) -> tuple[np.ndarray, int]:
-        train, held = self._hold_out(targets, loss, rng)
         counts = np.zeros((len(codes), n_bins.max()))
         for k, row in enumerate(codes[:, train]):
             counts[k, : n_bins[k]] = np.bincount(row, minlength=n_bins[k])
@@ -145,6 +152,8 @@ class EBMClassifier(_EBM, AdditiveClassifier):
     held_out_share, patience, tolerance
         Each bag stops after `patience` epochs in which the loss on its held-out rows has not
         fallen by `tolerance` relatively, and keeps its best epoch. A share of 0 runs all epochs.
+    n_jobs : int or None
+        Threads that boost the bags; -1 is one a processor. The model is the same for any number.
     random_state : int or None
         Chooses the held-out rows.
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.compiled import kernel
+from dprepro.compiled.atomics import LINE, publish, wait_for_all
 from dprepro.ebm.residuals import (
     BLOCK_ROWS,
     COARSER,
@@ -24,6 +25,7 @@ from dprepro.ebm.residuals import (
     target_part,
 )
 from dprepro.exact.kernels import MANTISSA_BITS, SMALLEST_SCALE, rounded_normal
+from dprepro.threads import ALONE, Threads
 
 NEVER = np.uint8(255)
 """Padding for unused cuts; what lies above it gets an increment of 0."""
@@ -54,15 +56,13 @@ def _cut_into_blocks(targets, logistic):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _start_states(targets, logistic, start):  # type: ignore[no-untyped-def]
-    """Return the state of each row at the score `start`, int32 (n,)."""
-    states = np.empty(targets.size, np.int32)
+def _start_states(targets, logistic, start, states):  # type: ignore[no-untyped-def]
+    """Write the state of each row at the score `start`."""
     for i in range(targets.size):
         if logistic:
             states[i] = start if targets[i] > 0 else -start
         else:
             states[i] = targets[i] - start
-    return states
 
 
 @kernel(**_exact)
@@ -214,12 +214,76 @@ def _add_to_shape(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "(uint8[:, ::1], int32[::1], uint8[:, ::1], uint64[:, :, ::1], float64, float64[:, ::1], "
-    "int64[::1], float64, int64, boolean, int32, boolean)",
+    "(uint8[:, ::1], int32[::1], int32[::1], int64[::1], uint8[:, ::1], uint64[:, :, ::1], "
+    "float64, float64[:, ::1], int64[::1], float64, int64, boolean, int32, boolean, "
+    "int64, int64[::1], int64[:, :, ::1])",
 )
-def boost(  # type: ignore[no-untyped-def]
-    codes, targets, cuts, normals, scale, counts, n_bins, rate, start, logistic, bound, adaptive
-):
+def _boost_blocks(  # type: ignore[no-untyped-def]
+    codes, targets, states, blocks, cuts, normals, scale, counts, n_bins, rate, start, logistic,
+    bound, adaptive, thread, counters, shared,
+):  # fmt: skip
+    """Do what `boost` does, as one of several threads, each of which has blocks of its own.
+
+    In each step a thread passes over the rows of its blocks, publishes their sums, and waits for
+    those of all others. What follows from the sums, noise and functions, every thread computes for
+    itself: waiting for one that does would take longer. `shared` holds the sums of two steps,
+    int64 (2, threads, ..): a thread that is still reading those of one step has not published the
+    next, so that no other can be two steps ahead.
+    """
+    n_features, n_sums = codes.shape[0], cuts.shape[1] + 1
+    shapes = np.zeros(counts.shape, np.int64)
+    noise_factors, leaf_sums = np.ones(cuts.shape[0]), np.zeros(normals.shape[:2], np.int64)
+    sums, rises = np.zeros(n_sums, np.int64), np.zeros(n_sums, np.int32)
+    buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS, np.int64)
+    mine = slice(blocks[0], blocks[-1])
+    _start_states(targets[mine], logistic, start, states[mine])
+    highest, lowest = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
+    below = cuts - np.uint8(1)
+    for step in range(cuts.shape[0]):
+        k = step % n_features
+        # Row 0 and no rise stand for "no update yet" in the first step.
+        previous = (step - 1) % n_features if step > 0 else 0
+        top, bottom = start + highest.sum(), start + lowest.sum()
+        if adaptive:
+            bound = np.int32(largest_label_part(max(top, -bottom)))
+            noise_factors[step] = bound / LARGEST
+        update = (codes[previous], below[max(step - 1, 0)], rises)
+        _fused_pass(
+            states, targets, blocks, update, codes[k], below[step], logistic, bound, buffers, sums
+        )
+        found = shared[step % 2]
+        found[thread, :n_sums] = sums
+        publish(counters, thread, step + 1)
+        wait_for_all(counters, step + 1)
+        sums[:] = 0
+        for other in range(found.shape[0]):
+            sums += found[other, :n_sums]
+        n_leaves = min(normals.shape[1], n_bins[k])
+        _release_sums(sums, normals[step], noise_factors[step] * scale, n_leaves, leaf_sums[step])
+        shape = shapes[k, : n_bins[k]]
+        _add_to_shape(
+            shape, cuts[step], leaf_sums[step], counts[k, : n_bins[k]], n_leaves,
+            rate * (1 << COARSER), lowest[k] - bottom - LIMIT, highest[k] - top + LIMIT, rises,
+        )  # fmt: skip
+        highest[k], lowest[k] = shape.max(), shape.min()
+    return shapes, noise_factors, leaf_sums
+
+
+def boost(
+    codes: np.ndarray,
+    targets: np.ndarray,
+    cuts: np.ndarray,
+    normals: np.ndarray,
+    scale: float,
+    counts: np.ndarray,
+    n_bins: np.ndarray,
+    rate: float,
+    start: int,
+    logistic: bool,
+    bound: np.int32,
+    adaptive: bool,
+    threads: Threads = ALONE,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Boost feature by feature with given random cuts and noise (Algorithm 2, lines 11 to 28).
 
     Scores, targets and functions are whole numbers in units of 2^-g, sums in units of
@@ -255,6 +319,8 @@ def boost(  # type: ignore[no-untyped-def]
         For labels: bound what a row adds in each step by `largest_label_part` of the functions so
         far, and scale the noise by the same. The functions are released, so the factor is public,
         and noise over sensitivity stays what it was.
+    threads : Threads
+        They share the rows. The result is the same for any number of them.
 
     Returns
     -------
@@ -265,33 +331,17 @@ def boost(  # type: ignore[no-untyped-def]
     leaf_sums : int64 (T, L)
         The noisy leaf sums; 0 in places of leaves that a step does not have.
     """
-    n_features = codes.shape[0]
-    shapes = np.zeros(counts.shape, np.int64)
-    noise_factors, leaf_sums = np.ones(cuts.shape[0]), np.zeros(normals.shape[:2], np.int64)
-    sums, rises = np.zeros(cuts.shape[1] + 1, np.int64), np.zeros(cuts.shape[1] + 1, np.int32)
-    buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS, np.int64)
     blocks = _cut_into_blocks(targets, logistic)
-    states = _start_states(targets, logistic, start)
-    highest, lowest = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
-    below = cuts - np.uint8(1)
-    for step in range(cuts.shape[0]):
-        k = step % n_features
-        # Row 0 and no rise stand for "no update yet" in the first step.
-        previous = (step - 1) % n_features if step > 0 else 0
-        top, bottom = start + highest.sum(), start + lowest.sum()
-        if adaptive:
-            bound = np.int32(largest_label_part(max(top, -bottom)))
-            noise_factors[step] = bound / LARGEST
-        update = (codes[previous], below[max(step - 1, 0)], rises)
-        _fused_pass(
-            states, targets, blocks, update, codes[k], below[step], logistic, bound, buffers, sums
-        )
-        n_leaves = min(normals.shape[1], n_bins[k])
-        _release_sums(sums, normals[step], noise_factors[step] * scale, n_leaves, leaf_sums[step])
-        shape = shapes[k, : n_bins[k]]
-        _add_to_shape(
-            shape, cuts[step], leaf_sums[step], counts[k, : n_bins[k]], n_leaves,
-            rate * (1 << COARSER), lowest[k] - bottom - LIMIT, highest[k] - top + LIMIT, rises,
+    ends = np.linspace(0, blocks.size - 1, threads.number + 1).astype(int)
+    states = np.empty(targets.size, np.int32)
+    counters = np.zeros(LINE * threads.number, np.int64)
+    lines = -(-(cuts.shape[1] + 1) // LINE)
+    shared = np.zeros((2, threads.number, LINE * lines), np.int64)
+
+    def run(thread: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return _boost_blocks(
+            codes, targets, states, blocks[ends[thread] : ends[thread + 1] + 1], cuts, normals,
+            scale, counts, n_bins, rate, start, logistic, bound, adaptive, thread, counters, shared,
         )  # fmt: skip
-        highest[k], lowest[k] = shape.max(), shape.min()
-    return shapes, noise_factors, leaf_sums
+
+    return threads.together(run, give_up=lambda: counters.fill(cuts.shape[0]))[0]

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from dprepro.additive.bins import (
-    MAX_BINS,
     MISSING,
     FeatureBins,
     category_bins,
@@ -16,6 +15,7 @@ from dprepro.additive.bins import (
     numeric_values,
 )
 from dprepro.data.domain import CategoricalFeature, Feature, category_codes
+from dprepro.rows.codes import MAX_BINS
 
 
 def quantile_bins(column: pd.Series, feature: Feature, max_bins: int) -> FeatureBins:

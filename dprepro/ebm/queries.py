@@ -151,5 +151,7 @@ class Boosted(Release):
 class MergeCells(Instruction):
     """Let the cells of a feature be these bins: int (cells,), below `MAX_BINS`."""
 
+    tells_bins = True
+
     feature: int
     bin_of_cell: np.ndarray

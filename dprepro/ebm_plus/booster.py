@@ -78,6 +78,7 @@ class Function:
 
     def __post_init__(self) -> None:
         self.values, self.deviations = np.zeros((2, self.counts.size))
+        self._spread: float | None = None
         self._answers = np.zeros((4, self.counts.size))
         self._weight = self._variance = 0.0
 
@@ -129,13 +130,15 @@ class Function:
     def move(self, values: np.ndarray) -> np.ndarray:
         """Round values, float64 (B,), and set them; return their change in units, int32 (B,)."""
         before, after = to_units(self.values), to_units(values)
-        self.values = from_units(after)
+        self.values, self._spread = from_units(after), None
         return np.clip(after - before, -LARGEST, LARGEST)
 
     def spread(self) -> float:
-        """Return the variance of the function's values over the rows."""
-        mean = weighted_mean(self.values, self.counts)
-        return weighted_mean((self.values - mean) ** 2, self.counts)
+        """Return the variance of the function's values over the rows, found anew after a move."""
+        if self._spread is None:
+            mean = weighted_mean(self.values, self.counts)
+            self._spread = weighted_mean((self.values - mean) ** 2, self.counts)
+        return self._spread
 
 
 class Shares(NamedTuple):

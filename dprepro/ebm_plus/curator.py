@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dprepro.additive.bins import recode
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.grid import fine_cells
@@ -39,38 +38,79 @@ from dprepro.privacy.sensitivity import (
     histogram_sensitivity,
     leaf_sum_sensitivity,
 )
+from dprepro.rows.columns import Columns, MemoryColumns
+from dprepro.rows.holder import ArrayHolder
+from dprepro.rows.partition import Partition, SortedRows
+from dprepro.threads import ALONE, Threads
 
 
-class ExactAnswers:
+@dataclass(frozen=True)
+class Sorting:
+    """How rows become whole numbers: cells a value lies in, and targets; of public things alone.
+
+    Attributes
+    ----------
+    domain, loss
+        They say which cells a value lies in, and what a row's target is.
+    """
+
+    domain: Domain
+    loss: Loss
+
+    def __call__(self, rows: Rows) -> SortedRows:
+        """Return the rows' numbers.
+
+        Raises
+        ------
+        ValueError
+            On values that the domain rules out.
+        """
+        cells = {
+            k: fine_cells(rows.frame[name], feature)
+            for k, (name, feature) in enumerate(
+                zip(rows.frame.columns, self.domain.features, strict=True)
+            )
+        }
+        targets = self.loss.targets(rows.targets, self.domain)
+        return SortedRows(
+            targets, {k: found for k, (found, _) in cells.items()}, [n for _, n in cells.values()]
+        )
+
+
+class ExactAnswers(Partition):
     """What queries come to without noise: for a curator, and for whoever knows the rows himself.
 
     Parameters
     ----------
-    rows
-        X, and y as the reader gives it.
-    domain, loss
-        They say which cells a value lies in, and what a row's target is.
-
-    Raises
-    ------
-    ValueError
-        On values that the domain rules out.
+    columns, counts, moves
+        See `Partition`.
+    sorting
+        What sorted the rows.
     """
 
-    def __init__(self, rows: Rows, domain: Domain, loss: Loss) -> None:
-        self._loss = loss
-        self._features = domain.features
-        self._targets = loss.targets(rows.targets, domain)
-        self._cells, self._counts = _sort(rows.frame, domain)
-        self._nowhere = np.zeros(len(self._targets), np.uint8)
-        self.restart()
+    def __init__(
+        self,
+        columns: Columns,
+        counts: Sequence[np.ndarray],
+        sorting: Sorting,
+        moves: list[Instruction] | None = None,
+    ) -> None:
+        super().__init__(columns, counts, moves)
+        self._loss = sorting.loss
+        self._features = sorting.domain.features
+        self._nowhere = np.zeros(columns.targets.size, np.uint8)
+        self._bins = {INTERCEPT: 1}
 
-    def restart(self) -> None:
-        """Forget all instructions."""
-        self._pending: tuple[np.ndarray, np.ndarray]
-        self._codes: dict[int, np.ndarray] = {INTERCEPT: self._nowhere}
-        self._bins: dict[int, int] = {INTERCEPT: 1}
-        self.follow(Start(0))
+    @classmethod
+    def of(cls, rows: Rows, domain: Domain, loss: Loss) -> ExactAnswers:
+        """Return those of rows in memory. Raises as `Sorting`."""
+        sorting = Sorting(domain, loss)
+        return cls.over(sorting(rows), sorting)
+
+    @classmethod
+    def over(cls, found: SortedRows, sorting: Sorting) -> ExactAnswers:
+        """Return those of sorted rows, which stay as they are: nothing is asked or told yet."""
+        return cls(MemoryColumns(found.targets, dict(found.cells)), found.counts, sorting)
 
     def answer(self, query: Query) -> Whole:
         """Return the exact answer: private."""
@@ -83,7 +123,7 @@ class ExactAnswers:
         return answers[type(query)](query)
 
     def _totals(self, query: Totals) -> Whole:
-        centred = self._loss.centred(self._targets)
+        centred = self._loss.centred(self._columns.targets)
         sums, power = [centred.size], centred
         for _ in range(query.powers):
             sums.append(int(power.sum()))
@@ -95,62 +135,47 @@ class ExactAnswers:
         return exact_answers(self._features[k], self._counts[k])
 
     def _magnitudes(self, _: Magnitudes) -> Whole:
-        codes, change = self._pending
-        counts = magnitude_counts(self._scores, self._targets, codes, change, MAGNITUDES)
-        self._has_applied()
+        columns = self._columns
+        with self._up_to_date(Move) as move:
+            counts = magnitude_counts(
+                columns.scores, columns.targets, *self._change(move), MAGNITUDES
+            )
         return Whole(counts)
 
     def _residuals(self, query: Residuals) -> Whole:
-        sums = residual_sums(
-            self._scores, self._targets, *self._pending, self._codes[query.feature],
-            self._bins[query.feature], math.floor(query.bound / UNIT), self._loss.is_logistic,
-        )  # fmt: skip
-        self._has_applied()
+        columns = self._columns
+        with self._up_to_date(Move) as move:
+            sums = residual_sums(
+                columns.scores, columns.targets, *self._change(move), self._codes(query.feature),
+                self._bins[query.feature], math.floor(query.bound / UNIT), self._loss.is_logistic,
+            )  # fmt: skip
         return Whole(sums[: self._loss.answers], UNIT)
 
-    def follow(self, instruction: Instruction) -> None:
-        """Do what an instruction says."""
-        match instruction:
-            case Start():
-                self._scores = np.full(len(self._targets), instruction.score, dtype=np.int32)
-                self._pending, self._is_pending = (self._nowhere, np.zeros(1, np.int32)), False
-            case Merge():
-                self._merge(instruction)
-            case Move():
-                self._apply()
-                # Applied with the next query: one pass over the rows does both.
-                self._pending = (self._codes[instruction.feature], instruction.change)
-                self._is_pending = True
-
-    def _apply(self) -> None:
-        codes, change = self._pending
-        if self._is_pending:
-            move_scores(self._scores, codes, change)
-        self._has_applied()
-
-    def _has_applied(self) -> None:
-        codes, change = self._pending
-        self._pending, self._is_pending = (codes, np.zeros_like(change)), False
-
-    def _merge(self, merge: Merge) -> None:
-        cells = self._cells[merge.feature]
-        if not 0 < merge.bin_of_cell.max() + 1 <= merge.n_bins:
+    def merge(self, instruction: Merge) -> None:
+        """Give every row the bin of its cell."""
+        if not 0 < instruction.bin_of_cell.max() + 1 <= instruction.n_bins:
             raise SensitivityError(
-                f"cells have bins up to {merge.bin_of_cell.max()}, but {merge.n_bins} bins are told"
+                f"cells have bins up to {instruction.bin_of_cell.max()}, but {instruction.n_bins} "
+                "bins are told"
             )
-        codes = np.empty(cells.size, dtype=np.uint8)
-        recode(cells, merge.bin_of_cell, np.arange(cells.size), codes)
-        self._codes[merge.feature], self._bins[merge.feature] = codes, merge.n_bins
+        self._bins[instruction.feature] = instruction.n_bins
+        super().merge(instruction)
 
+    def _move(self, instruction: Start | Move) -> None:
+        scores = self._columns.scores
+        if isinstance(instruction, Start):
+            scores[:] = instruction.score
+        else:
+            move_scores(scores, *self._change(instruction))
 
-def _sort(frame: pd.DataFrame, domain: Domain) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the cell of every row, for each feature, and the number of rows in each cell."""
-    sorted_rows = [
-        fine_cells(frame[name], feature)
-        for name, feature in zip(frame.columns, domain.features, strict=True)
-    ]
-    cells, counts = zip(*sorted_rows, strict=True)
-    return list(cells), list(counts)
+    def _change(self, move: Move | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bins in the function that moves, and by what they move."""
+        if move is None:
+            return self._nowhere, np.zeros(1, np.int32)
+        return self._codes(move.feature), move.change
+
+    def _codes(self, feature: int) -> np.ndarray:
+        return self._nowhere if feature == INTERCEPT else self._columns.codes[feature]
 
 
 class PlusCurator(Curator):
@@ -164,6 +189,8 @@ class PlusCurator(Curator):
         See `ExactAnswers`.
     ledger, seed
         See `Curator`.
+    threads
+        They share the rows.
 
     Raises
     ------
@@ -180,6 +207,7 @@ class PlusCurator(Curator):
         loss: Loss,
         ledger: Ledger,
         seed: int | None,
+        threads: Threads = ALONE,
     ) -> None:
         super().__init__(ledger, seed, domain.observed)
         if loss is not LOGISTIC and loss is not SQUARED:
@@ -187,7 +215,12 @@ class PlusCurator(Curator):
                 f"{type(loss).__name__} would see the rows: only LOGISTIC and SQUARED may"
             )
         self._loss = loss
-        self._exact = Private(ExactAnswers(rows.open(), domain, loss))
+        given = rows.open()
+        self._exact = Private(
+            ArrayHolder(
+                lambda part: ExactAnswers.of(given.part(part), domain, loss), len(given), threads
+            )
+        )
         self._uses: dict[type[Query], GaussianUses] = {}
 
     def open_totals(self, mu: float, budget: PrivacyBudget) -> None:

@@ -20,6 +20,7 @@ from dprepro.privacy.gdp import check_epsilon_delta
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ADD_REMOVE
+from dprepro.threads import Threads
 
 
 class _DPEBMPlus(AdditiveModel):
@@ -37,6 +38,7 @@ class _DPEBMPlus(AdditiveModel):
         monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
         observed: bool = False,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -45,6 +47,7 @@ class _DPEBMPlus(AdditiveModel):
         self.monotone = monotone
         self.domain = domain
         self.observed = observed
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _train(
@@ -53,9 +56,10 @@ class _DPEBMPlus(AdditiveModel):
         """Return functions and intercept in the unit of the loss; set what describes the bins."""
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
-        curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state)
         budget = PrivacyBudget(self.epsilon, self.delta)
-        self.bins_, functions, intercept = learn(curator, domain, loss, budget, self.n_epochs)
+        with Threads(self.n_jobs) as threads:
+            curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state, threads)
+            self.bins_, functions, intercept = learn(curator, domain, loss, budget, self.n_epochs)
         self.bin_counts_ = [function.counts for function in functions]
         return functions, intercept
 
@@ -133,6 +137,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     observed : bool
         True accepts a domain that was read from private rows, or reads it itself where `domain` is
         None. Epsilon does not cover this, and the ledger says so: for experiments only.
+    n_jobs : int or None
+        Threads that share the rows; -1 is one a processor. The model is the same for any number.
     random_state : int or None
         None seeds the noise from the operating system. An integer makes the fit repeatable: this
         is for experiments only, and the ledger says so.

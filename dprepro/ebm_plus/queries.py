@@ -88,6 +88,8 @@ class Residuals(Query):
 class Merge(Instruction):
     """Let the cells of a feature be these bins: int (C,), from 0 to `n_bins` - 1."""
 
+    tells_bins = True
+
     feature: int
     bin_of_cell: np.ndarray
     n_bins: int

@@ -59,6 +59,13 @@ class Rows:
     frame: pd.DataFrame
     targets: np.ndarray
 
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def part(self, rows: slice) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.frame.iloc[rows], self.targets[rows])
+
 
 @dataclass(frozen=True)
 class Arrays:

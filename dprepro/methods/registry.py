@@ -172,9 +172,12 @@ class Method:
 
 
 def defaults_of(estimator: type, *excluded: str) -> dict[str, Any]:
-    """Return the parameters of an estimator's constructor with their defaults, less `excluded`."""
+    """Return the parameters of an estimator's constructor with their defaults, less `excluded`.
+
+    Less ``n_jobs``, too: it changes how long a fit takes, and no result.
+    """
     parameters = inspect.signature(estimator).parameters.values()
-    return {p.name: p.default for p in parameters if p.name not in excluded}
+    return {p.name: p.default for p in parameters if p.name not in {*excluded, "n_jobs"}}
 
 
 def get(name: str) -> Method:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -116,4 +117,12 @@ class Query(ABC):
 
 @dataclass(frozen=True)
 class Instruction:
-    """What a curator is told to do with the rows, from releases alone. It answers nothing."""
+    """What a curator is told to do with the rows, from releases alone. It answers nothing.
+
+    Attributes
+    ----------
+    tells_bins
+        Whether it gives rows their bins, once; else it is about their scores.
+    """
+
+    tells_bins: ClassVar[bool] = False

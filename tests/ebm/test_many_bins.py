@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprepro.additive.bins import MAX_BINS, MISSING, OTHER, recode
+from dprepro.additive.bins import MISSING, OTHER
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, curator
 from dprepro.ebm.binning import histogram, merge_cells
@@ -16,6 +16,7 @@ from dprepro.ebm.losses import LogisticLoss
 from dprepro.ebm_plus import DPEBMPlusClassifier
 from dprepro.ebm_plus.grid import fine_cells, merge_fine
 from dprepro.exact import Bits, ExactSampler
+from dprepro.rows.codes import MAX_BINS, recode
 from tests.ebm.lab import Problem, boost_whole
 
 NAMES = tuple(map(str, range(1000)))

@@ -118,6 +118,6 @@ def test_fault_5_labels_not_clipped_do_no_harm(loss, cuts, monkeypatch):
 def test_residuals_not_clipped_are_found(monkeypatch):
     boost = curator_module.boost
     monkeypatch.setattr(
-        curator_module, "boost", lambda *given: boost(*given[:-2], np.int32(2**27 - 1), given[-1])
+        curator_module, "boost", lambda *given: boost(*given[:-3], np.int32(2**27 - 1), *given[-2:])
     )
     assert worst_shift(FAR) > 1.5

@@ -37,7 +37,7 @@ def cancelling_histogram(column, feature, max_bins):
 
 def cancelling_boost(codes, targets, cuts, normals, scale, *common):
     """Boost all rows, with noise that takes the last row's part out of every leaf sum."""
-    *_, start, logistic, bound, adaptive = common
+    *_, start, logistic, bound, adaptive, _ = common
     loss = LogisticLoss() if logistic else SquaredLoss(clip=0.5)
     others = np.ascontiguousarray(codes[:, :-1])
     lowered, score = normals.copy(), start

@@ -36,7 +36,7 @@ def exact_answers(codes, targets, loss):
             for f, c in zip(features, codes, strict=True)
         }
     )
-    exact = ExactAnswers(Rows(frame, np.asarray(targets, float)), domain, loss)
+    exact = ExactAnswers.of(Rows(frame, np.asarray(targets, float)), domain, loss)
     for k in range(len(codes)):
         exact.follow(Merge(k, np.array([0, 1, 2, 0]), BINS))
     return exact

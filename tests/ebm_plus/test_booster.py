@@ -153,7 +153,7 @@ def test_no_row_moves_the_answers_of_an_epoch_by_more_than_one(loss):
 def test_bounds_are_rounded_down_to_the_kernels_precision(bound):
     exact = exact_answers(np.zeros((1, 1), int), np.array([0.5]), SQUARED)
     query = Residuals(bound, 1.0, 0, bound, SQUARED)
-    exact._scores[:] = -(2**24)
+    exact._columns.scores[:] = -(2**24)
     assert bound * (1 - 1e-6) < exact.answer(query).value[0, 0] <= bound
 
 

@@ -49,14 +49,14 @@ def listen(estimator, epsilon, target, seed=0):
     with listening(heard):
         estimator(epsilon, n_epochs=4, domain=domain, random_state=seed).fit(X, y)
     watched = (0, 5, 200, 201)
-    rows = [ExactAnswers(Rows(X.iloc[[i]], y[[i]].astype(float)), domain, loss) for i in watched]
+    rows = [ExactAnswers.of(Rows(X.iloc[[i]], y[[i]].astype(float)), domain, loss) for i in watched]
     found = []
     for query, _, *parts in replay(heard.events, *rows):
         if isinstance(query, Residuals):
             for row, part in zip(rows, parts, strict=True):
-                score = float(from_units(row._scores[0]))
+                score = float(from_units(row._columns.scores[0]))
                 guess = expit(score) if loss is LOGISTIC else score
-                residual = abs(float(from_units(row._targets[0])) - guess)
+                residual = abs(float(from_units(row._columns.targets[0])) - guess)
                 found.append((np.linalg.norm(part), query.charged, residual, query.bound))
     return np.array(found).T
 

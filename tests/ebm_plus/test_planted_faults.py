@@ -43,7 +43,7 @@ def noise_of_a_fit(loss):
     """Return the noise of each answer, in whole numbers of what it counts in, one after another."""
     X, labels, targets = table(ROWS)
     y, domain = (labels, DOMAIN) if loss is LOGISTIC else (targets, RANGE)
-    exact = ExactAnswers(Rows(X, y.astype(float)), domain, loss)
+    exact = ExactAnswers.of(Rows(X, y.astype(float)), domain, loss)
     heard = Events()
     with listening(heard):
         fit(loss)
@@ -129,7 +129,7 @@ def part_over_charged(query, loss):
     """Return the norm of what a row whose target is out of range adds, over what is charged."""
     X, *_ = table(ROWS)
     rows = Rows(X.iloc[:1], np.array([1e4]))
-    answer = ExactAnswers(rows, DOMAIN if loss is LOGISTIC else RANGE, loss).answer(query)
+    answer = ExactAnswers.of(rows, DOMAIN if loss is LOGISTIC else RANGE, loss).answer(query)
     return np.linalg.norm(answer.value) / query.charged
 
 

@@ -44,7 +44,7 @@ class Replacing(Stub):
 def exact(rows, loss):
     X, labels, y = table(rows)
     domain, targets = (DOMAIN, labels) if loss is LOGISTIC else (RANGE, y)
-    return ExactAnswers(Rows(X, targets.astype(float)), domain, loss)
+    return ExactAnswers.of(Rows(X, targets.astype(float)), domain, loss)
 
 
 @BOTH
@@ -97,7 +97,7 @@ def test_no_row_is_twice_in_one_histogram():
     for k in range(3):
         query = Histogram(1.0, 1.0, k)
         rows = [
-            ExactAnswers(Rows(X.iloc[[i]], labels[[i]]), DOMAIN, LOGISTIC).answer(query).value
+            ExactAnswers.of(Rows(X.iloc[[i]], labels[[i]]), DOMAIN, LOGISTIC).answer(query).value
             for i in range(20)
         ]
         np.testing.assert_allclose([np.linalg.norm(row) for row in rows], 1.0)

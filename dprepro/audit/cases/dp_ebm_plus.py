@@ -13,7 +13,7 @@ import pandas as pd
 
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
-from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.curator import ExactAnswers, Sorting
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.estimators.inputs import Rows
@@ -140,8 +140,9 @@ class _Overheard(MethodPair):
         frame, y = self.present
         others = len(self.absent[1])
         return _Adversary(
-            ExactAnswers(Rows(frame.iloc[:others], y[:others]), self.domain, loss),
-            ExactAnswers(Rows(frame.iloc[others:], y[others:]), self.domain, loss),
+            Rows(frame.iloc[:others], y[:others]),
+            Rows(frame.iloc[others:], y[others:]),
+            Sorting(self.domain, loss),
         )
 
 
@@ -167,14 +168,17 @@ _ENTRIES: dict[type[Query], int] = {Totals: 0, Histogram: 1, Residuals: 2, Magni
 class _Adversary:
     """Knows all rows, and weighs what the answers say of whether the canary was among them.
 
-    Attributes
+    Parameters
     ----------
     others, canary
-        The exact answers of all other rows, and of the canary alone.
+        All other rows, and the canary alone.
+    sorting
+        That of the fits.
     """
 
-    def __init__(self, others: ExactAnswers, canary: ExactAnswers) -> None:
-        self.others, self.canary = others, canary
+    def __init__(self, others: Rows, canary: Rows, sorting: Sorting) -> None:
+        self._others, self._canary = sorting(others), sorting(canary)
+        self._sorting = sorting
 
     def weigh(
         self, events: Sequence[tuple[Query, Release] | Instruction], ledger: Ledger
@@ -184,15 +188,15 @@ class _Adversary:
         Both take the noise to be what the ledger states; the norm is in units of it.
         """
         evidence = mu_squared = 0.0
-        self.others.restart()
-        self.canary.restart()
+        others = ExactAnswers.over(self._others, self._sorting)
+        canary = ExactAnswers.over(self._canary, self._sorting)
         for event in events:
             if isinstance(event, Instruction):
-                self.others.follow(event)
-                self.canary.follow(event)
+                others.follow(event)
+                canary.follow(event)
                 continue
             query, release = event
-            without, part = self.others.answer(query).value, self.canary.answer(query).value
+            without, part = others.answer(query).value, canary.answer(query).value
             deviation = _stated_deviation(query, ledger)
             absent = (release.value - without) / deviation
             present = (release.value - without - part) / deviation

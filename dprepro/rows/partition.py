@@ -1,0 +1,109 @@
+"""Some of the rows of a fit, in one place, and what they add to every answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dprepro.privacy.query import Instruction
+from dprepro.rows.codes import recode
+from dprepro.rows.columns import MOVING, Columns
+
+
+@dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Rows in whole numbers, as a method takes them.
+
+    Attributes
+    ----------
+    targets : int32 (n,)
+        In the unit and order of the method.
+    cells : dict of uint8, uint16 or uint32 (n,)
+        The cell of every row, in this order, for each feature.
+    counts : list of int64 (cells,)
+        Rows in each cell, for each feature.
+    """
+
+    targets: np.ndarray
+    cells: dict[int, np.ndarray]
+    counts: list[np.ndarray]
+
+
+class Partition(ABC):
+    """Rows whose scores follow what is released.
+
+    What they add is a function of these rows and of the instructions so far. So it does not matter
+    when they follow an instruction, or whether a partition is lost and read again.
+
+    Parameters
+    ----------
+    columns
+        Where their numbers lie.
+    counts : list of int64 (cells,)
+        Rows in each cell, of each feature.
+    moves
+        Instructions about scores, in order; all partitions of a holder may share them. Those that
+        `columns` has followed are not followed again.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        counts: Sequence[np.ndarray],
+        moves: list[Instruction] | None = None,
+    ) -> None:
+        self._columns = columns
+        self._counts = counts
+        self._moves = [] if moves is None else moves
+
+    @abstractmethod
+    def answer(self, question: Any) -> Any:
+        """Return what these rows add to the answer, in whole numbers: private."""
+
+    @abstractmethod
+    def _move(self, instruction: Any) -> None:
+        """Let the scores follow one more instruction."""
+
+    def follow(self, instruction: Instruction) -> None:
+        """Do what an instruction says: bins at once, scores with the next question."""
+        if instruction.tells_bins:
+            self.merge(instruction)
+        else:
+            self._moves.append(instruction)
+
+    def merge(self, instruction: Any) -> None:
+        """Give every row the bin of its cell; the cells are not needed again."""
+        k, columns = instruction.feature, self._columns
+        if k in columns.cells:
+            codes = np.empty(columns.targets.size, np.uint8)
+            recode(columns.cells[k], instruction.bin_of_cell, np.arange(codes.size), codes)
+            columns.codes[k] = codes
+            del columns.cells[k]
+        columns.let_go()
+
+    @contextmanager
+    def _up_to_date(self, *fused: type[Instruction]) -> Iterator[Any]:
+        """Let the scores follow all moves, the last one in the block if it is one of the `fused`.
+
+        So that one pass over the rows follows it and sums what is asked. The block gets this last
+        move, or None if it has nothing to follow.
+        """
+        columns = self._columns
+        if columns.followed == MOVING:
+            columns.scores[:] = 0
+            behind = self._moves
+        else:
+            behind = self._moves[columns.followed :]
+        if behind:
+            columns.followed = MOVING
+        last = behind[-1] if behind and isinstance(behind[-1], fused) else None
+        for instruction in behind if last is None else behind[:-1]:
+            self._move(instruction)
+        yield last
+        columns.followed = len(self._moves)
+        columns.let_go()
