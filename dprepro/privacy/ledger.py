@@ -103,12 +103,9 @@ class Ledger:
         (epsilon, delta + (1 + e^epsilon) T)-DP. T is `SAMPLING_DISTANCE`. The result is in [0, 1],
         and 0 where `is_sampled_exactly` is False. So a pure guarantee is one up to this delta.
         """
-        return self._sampling_delta(self.epsilon)
-
-    def _sampling_delta(self, epsilon: float) -> float:
         if not self.is_sampled_exactly:
             return 0.0
-        return min(1.0, (1 + math.exp(min(epsilon, LARGEST_EXPONENT))) * SAMPLING_DISTANCE)
+        return min(1.0, (1 + math.exp(min(self.epsilon, LARGEST_EXPONENT))) * SAMPLING_DISTANCE)
 
     @property
     def is_calibrated(self) -> bool:
@@ -144,12 +141,12 @@ class Ledger:
         return not broken and self.samplers_suffice and self.within_budget
 
     def spent_epsilon(self, adjacency: Adjacency | None = None) -> float:
-        """Return the spent epsilon: the smallest at which the entries keep the stated delta.
+        """Return the spent epsilon: what the entries add up to at the stated delta.
 
-        `privacy.accountant` says how they are added up. What the samplers add to delta, see
-        `sampling_delta`, is taken off it first; the spent epsilon is infinite if nothing is left.
-        Without a delta the result is the sum of pure epsilons.
-        It does not include gaps, nor reads that epsilon does not cover.
+        `privacy.accountant` says how they are added up. What the samplers add to delta at the
+        stated epsilon is taken off it first: see `sampling_delta`. The result is infinite if
+        nothing is left. Without a delta it is the sum of pure epsilons.
+        The result does not include gaps, nor reads that epsilon does not cover.
 
         Parameters
         ----------
@@ -173,15 +170,11 @@ class Ledger:
         return self._spent(tuple(entry.under_replace_one() for entry in self.entries))
 
     def _spent(self, entries: tuple[LedgerEntry, ...]) -> float:
-        spent = spent_epsilon(entries, self.delta)
-        # The more is spent, the less is left of delta, the more is spent. At a small epsilon what
-        # is left is the same double, and the first turn the last.
-        while self.delta > 0 and math.isfinite(spent):
-            left = self.delta - self._sampling_delta(spent)
-            before, spent = spent, spent_epsilon(entries, left) if left > 0 else math.inf
-            if spent <= before + TOLERANCE:
-                break
-        return spent
+        if self.delta == 0:
+            return spent_epsilon(entries, 0.0)
+        if not self.samplers_suffice:
+            return math.inf
+        return spent_epsilon(entries, self.delta - self.sampling_delta)
 
     def summary(self) -> dict[str, Any]:
         """Return what a journal keeps of the ledger, JSON-able.
