@@ -298,7 +298,7 @@ def boost(
     cuts : uint8 (T, C)
         For step t on feature t mod K, the ascending first bins of leaves 2, 3, ..., all above 0; C
         is even, at least 2, and unused places hold `NEVER`.
-    normals : uint64 (T, L, 4)
+    normals : uint64 (T, L, 2 + WORDS)
         Noise of the L leaf sums: standard normal numbers, see `ExactSampler.normals`.
     scale : float
         Standard deviation of the noise in units of the sums, below `LARGEST_SCALE`; less than

@@ -24,27 +24,32 @@ MANTISSA_BITS = 53
 _X, _LAST, _NEXT, _OTHER, _NUMBERS = range(5)
 """Rows of a pool, and their number: what is sampled, two neighbours of a run, one for a choice."""
 
-_TABLE_WORDS = 4
-_LARGEST = 20
-"""Whole parts of a normal number: larger ones have together a probability below 2^-280."""
+_LARGEST = 27
+"""Whole part at most of a normal number: |N| is above it with probability below e^(-28^2 / 2),
+which is below 2^-565. So are all larger whole parts in `_cumulative_table`, together."""
 
 _MOST_WHOLE = 1023
-"""Whole part at which an exponential number is cut off; that happens with probability e^-1023."""
+"""Whole part at which an exponential number is cut off; that happens with probability e^-1023,
+which is below 2^-1475."""
+
+_DIGITS = 200
+"""Decimal digits in which tables are computed: an error below 2^-600."""
 
 
 def _cumulative_table() -> np.ndarray:
-    """Return P(k <= j) for P(k) ~ exp(-k^2 / 2), k = 0 .. `_LARGEST`, uint64 (.., 4): 256 bits.
+    """Return P(k <= j) for P(k) ~ exp(-k^2 / 2), j below `_LARGEST`, uint64 (.., WORDS).
 
-    Every number is off by less than 2^-256.
+    Every number is off by less than 2^-511: by its rounding down to 512 bits, and by the larger k
+    that are left out.
     """
-    bits = 64 * _TABLE_WORDS
+    bits = 64 * WORDS
     with localcontext() as context:
-        context.prec = 120
+        context.prec = _DIGITS
         weights = [(Decimal(-k * k) / 2).exp() for k in range(_LARGEST + 1)]
         running = [sum(weights[: k + 1], Decimal(0)) / sum(weights) for k in range(_LARGEST)]
         scaled_up = [int(value * 2**bits) for value in running]
     return np.array(
-        [[number >> (bits - 64 * (i + 1)) & (2**64 - 1) for i in range(_TABLE_WORDS)]
+        [[number >> (bits - 64 * (i + 1)) & (2**64 - 1) for i in range(WORDS)]
          for number in scaled_up],
         dtype=np.uint64,
     )  # fmt: skip
@@ -60,7 +65,7 @@ def _halvings_table() -> np.ndarray:
     """Return k ln 2 for k = 0 .. `_HALVINGS`, uint64 (.., 1 + WORDS): whole part, then 512 bits."""
     bits = 64 * WORDS
     with localcontext() as context:
-        context.prec = 200
+        context.prec = _DIGITS
         multiples = [int(k * Decimal(2).ln() * 2**bits) for k in range(_HALVINGS + 1)]
     return np.array(
         [[number >> (bits - 64 * i) & (2**64 - 1) for i in range(WORDS + 1)]
@@ -79,7 +84,7 @@ def _whole_part(state, pool):  # type: ignore[no-untyped-def]
     """Return k with probability proportional to exp(-k^2 / 2)."""
     forget(pool, _OTHER)
     for k in range(_LARGEST):
-        for i in range(_TABLE_WORDS):
+        for i in range(WORDS):
             word, border = word_of(state, pool, _OTHER, i), _CUMULATIVE[k, i]
             if word != border:
                 break
@@ -157,19 +162,29 @@ def rounded_gaussian(state, mantissa, shift, out):  # type: ignore[no-untyped-de
 
 @kernel("(uint32[::1], uint64[:, ::1])")
 def normal_words(state, out):  # type: ignore[no-untyped-def]
-    """Fill rows (k, sign, first word, second word) with |N(0, 1)| = k + x and the sign of N."""
+    """Fill rows (k, sign, `WORDS` words of x) with |N(0, 1)| = k + x and the sign of N.
+
+    Two words of every x are drawn at once, the others after all numbers are.
+    """
     pool = np.zeros((_NUMBERS, WORDS + 1), np.uint64)
+    known = np.empty(out.shape[0], np.int64)
     for i in range(out.shape[0]):
         out[i, 0] = _half_normal(state, pool)
         out[i, 1] = next_word(state) & np.uint64(1)
-        out[i, 2] = word_of(state, pool, _X, 0)
-        out[i, 3] = word_of(state, pool, _X, 1)
+        word_of(state, pool, _X, 0)
+        word_of(state, pool, _X, 1)
+        out[i, 2:] = pool[_X, :WORDS]
+        known[i] = np.int64(pool[_X, WORDS])
+    for i in range(out.shape[0]):
+        # Words that a comparison has seen are part of x: only those after them are free.
+        for j in range(known[i], WORDS):
+            out[i, 2 + j] = next_word(state)
 
 
 @kernel("(const(uint64[::1]), uint64, int64)")
 def rounded_normal(words, mantissa, shift):  # type: ignore[no-untyped-def]
     """Return round(s N) as int64, s = `mantissa` 2^-`shift`, N a row of `normal_words`."""
-    size = scaled_words(words[0], words[2], words[3], mantissa, shift)
+    size = scaled_words(words[0], words[2:], mantissa, shift)
     return size if words[1] != np.uint64(0) else -size
 
 

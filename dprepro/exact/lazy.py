@@ -3,6 +3,12 @@
 A number is a row of a `pool`, uint64 (rows, `WORDS` + 1): its words, the most significant first,
 and how many of them are drawn. Comparisons are exact: they draw words until they differ. Two
 numbers that agree in all 512 bits, which happens with probability 2^-512, count as equal.
+
+A product s (k + x) is compared with whole numbers (and a half). It reaches them at points that are
+1 / s apart. 512 bits of x leave open only whether x is at or above such a point where the point
+lies in the same interval of width 2^-512. k + x has a falling density f of at most 1. The value of
+f at such an interval is at most its value at the point before. So all these intervals together have
+a probability below 2^-512 (2 f(0) + s) < 2^-458, as s is below 2^53.
 """
 
 from __future__ import annotations
@@ -109,16 +115,17 @@ def scaled(state, pool, x, whole, mantissa, shift, rounded):  # type: ignore[no-
 
 
 @kernel()
-def scaled_words(whole, first, second, mantissa, shift):  # type: ignore[no-untyped-def]
-    """Return the whole number nearest to s (k + x), int64, from the first two words of x.
+def scaled_words(whole, words, mantissa, shift):  # type: ignore[no-untyped-def]
+    """Return the whole number nearest to s (k + x), int64, from the `WORDS` words of x.
 
-    Arguments are those of `scaled`. Where both words do not decide, it rounds down. s (k + x) + 1/2
-    is a whole number at no more than s (k + 1) places, and two words leave open a cell of width
-    2^-128 around each. So a number of bounded density is rounded wrongly with probability at most
-    s (k + 1) 2^-128 times the density: see `normals`.
+    Arguments are those of `scaled`. Where all words do not decide, it rounds down: the words are
+    those of many x, and the smallest of them is rounded so.
     """
-    result, is_open, border = _started(first, whole, mantissa, shift, True)
-    if is_open:
-        verdict, _ = _compared(second, border, mantissa)
-        result += np.int64(verdict == _ABOVE)
+    result, is_open, border = _started(words[0], whole, mantissa, shift, True)
+    if not is_open:
+        return result
+    for i in range(1, WORDS):
+        verdict, border = _compared(words[i], border, mantissa)
+        if verdict != _OPEN:
+            return result + np.int64(verdict == _ABOVE)
     return result

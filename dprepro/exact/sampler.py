@@ -18,13 +18,22 @@ from dprepro.exact.kernels import (
     rounded_laplace,
     shuffle,
 )
+from dprepro.exact.lazy import WORDS
+
+SAMPLING_DISTANCE = 2.0**-400
+"""How far all draws of a fit are from the stated probabilities, in total variation, at most.
+
+One draw is less than 2^-440 off, and a fit makes fewer than 2^40: that many take more than a day.
+"""
 
 
 class ExactSampler:
     """Draws whole numbers with exactly the stated probabilities.
 
-    "Exactly" is up to a distance in total variation of less than 2^-240 a draw (the table of
-    `kernels`), and to ChaCha20 being indistinguishable from chance.
+    "Exactly" is up to a distance in total variation of less than 2^-440 a draw, and to ChaCha20
+    being indistinguishable from chance. 512 bits of a number do not always decide how it compares
+    or is rounded: rounding has the largest share of the distance, below 2^-458. `docs/exact.md`,
+    step 8, has the proof for each kind of draw.
 
     Parameters
     ----------
@@ -64,17 +73,16 @@ class ExactSampler:
 
         Returns
         -------
-        uint64 (*shape, 4)
-            Of each number N: k, the sign (1 is positive), and two words, where |N| = k + x and x in
-            [0, 1) begins with these 128 bits. All 0 is the number 0.
+        uint64 (*shape, 2 + WORDS)
+            Of each number N: k, the sign (1 is positive), and `lazy.WORDS` words, where |N| = k + x
+            and x in [0, 1) begins with these 512 bits. All 0 is the number 0.
             `dprepro.exact.kernels.rounded_normal` gives round(s N) for any scale s of `gaussian`.
-            It is exact but where 128 bits do not decide. The density of |N| is below 0.8, k is at
-            most 20 and s below 2^53, so that this has a probability below
-            0.8 * 21 * 2^53 * 2^-128 < 2^-70: the distance in total variation of a draw.
+            It is exact but where 512 bits do not decide, as `gaussian` is. The words from the third
+            on are drawn after all numbers.
         """
-        out = np.empty((math.prod(shape), 4), np.uint64)
+        out = np.empty((math.prod(shape), 2 + WORDS), np.uint64)
         normal_words(self.state, out)
-        return out.reshape(*shape, 4)
+        return out.reshape(*shape, 2 + WORDS)
 
     def laplace(self, scale: float, shape: tuple[int, ...]) -> np.ndarray:
         """Return Laplace(scale) noise rounded to whole numbers, int64 of the given shape.

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dprepro.exact.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.entry import LedgerEntry
+from dprepro.privacy.entry import LARGEST_EXPONENT, LedgerEntry
 from dprepro.privacy.sensitivity import Adjacency
 
 TOLERANCE = 1e-6
@@ -89,9 +90,40 @@ class Ledger:
         self.unpaid[:0] = [read for read in reads if read not in self.unpaid]
 
     @property
+    def is_sampled_exactly(self) -> bool:
+        """Whether it lists noise or choices, and all of them are drawn by `dprepro.exact`."""
+        drawn_here = any(entry.mechanism != "cited" for entry in self.entries)
+        return drawn_here and not self.floating_point
+
+    @property
+    def sampling_delta(self) -> float:
+        """What the distance of the samplers adds to delta at the stated epsilon, at most.
+
+        If ideal draws are (epsilon, delta)-DP, draws at a distance T in total variation are
+        (epsilon, delta + (1 + e^epsilon) T)-DP. T is `SAMPLING_DISTANCE`. The result is in [0, 1],
+        and 0 where `is_sampled_exactly` is False. So a pure guarantee is one up to this delta.
+        """
+        if not self.is_sampled_exactly:
+            return 0.0
+        return min(1.0, (1 + math.exp(min(self.epsilon, LARGEST_EXPONENT))) * SAMPLING_DISTANCE)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the entries, drawn without any distance, spend at most the stated epsilon."""
+        return spent_epsilon(tuple(self.entries), self.delta) <= self.epsilon + TOLERANCE
+
+    @property
     def within_budget(self) -> bool:
-        """Whether the entries add up to no more than the stated epsilon."""
+        """Whether the spent epsilon is at most the stated one."""
         return self.spent_epsilon() <= self.epsilon + TOLERANCE
+
+    @property
+    def samplers_suffice(self) -> bool:
+        """Whether `sampling_delta` leaves anything of delta; of 1 for a pure guarantee.
+
+        It does not at an epsilon of hundreds: then nothing is proved of what is drawn.
+        """
+        return self.sampling_delta < (self.delta or 1.0)
 
     @property
     def is_empty(self) -> bool:
@@ -102,15 +134,18 @@ class Ledger:
     def holds(self) -> bool:
         """Whether the stated guarantee holds.
 
-        It holds if all reads are covered by epsilon, no gap is listed, there is a release, and the
-        spent epsilon is at most the stated one.
+        It holds if all reads are covered by epsilon, no gap is listed, there is a release, the
+        spent epsilon is at most the stated one, and `samplers_suffice`.
         """
-        return not (self.unpaid or self.gaps or self.is_empty) and self.within_budget
+        broken = self.unpaid or self.gaps or self.is_empty
+        return not broken and self.samplers_suffice and self.within_budget
 
     def spent_epsilon(self, adjacency: Adjacency | None = None) -> float:
         """Return the spent epsilon: what the entries add up to at the stated delta.
 
-        `privacy.accountant` says how they are added up.
+        `privacy.accountant` says how they are added up. What the samplers add to delta at the
+        stated epsilon is taken off it first: see `sampling_delta`. The result is infinite if
+        nothing is left. Without a delta it is the sum of pure epsilons.
         The result does not include gaps, nor reads that epsilon does not cover.
 
         Parameters
@@ -126,13 +161,20 @@ class Ledger:
         """
         asked = self.adjacency if adjacency is None else Adjacency(adjacency)
         if asked is self.adjacency:
-            return spent_epsilon(tuple(self.entries), self.delta)
+            return self._spent(tuple(self.entries))
         if asked is not Adjacency.REPLACE_ONE:
             raise ValueError(
                 f"the ledger states {self.adjacency} neighbours, from which nothing follows for "
                 f"{asked}; ask for {self.adjacency} or {Adjacency.REPLACE_ONE}"
             )
-        return spent_epsilon(tuple(entry.under_replace_one() for entry in self.entries), self.delta)
+        return self._spent(tuple(entry.under_replace_one() for entry in self.entries))
+
+    def _spent(self, entries: tuple[LedgerEntry, ...]) -> float:
+        if self.delta == 0:
+            return spent_epsilon(entries, 0.0)
+        if not self.samplers_suffice:
+            return math.inf
+        return spent_epsilon(entries, self.delta - self.sampling_delta)
 
     def summary(self) -> dict[str, Any]:
         """Return what a journal keeps of the ledger, JSON-able.

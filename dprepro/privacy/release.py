@@ -85,9 +85,9 @@ class GaussianUses:
     def hand_to_kernel(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
         """Return the noise of ``shape[0]`` answers to a query, and its standard deviation.
 
-        The noise is of standard normal numbers, uint64 (*shape, 4): see `ExactSampler.normals`. A
-        curator hands it to a kernel that adds it, scaled, to the exact answers one after the other,
-        and to nothing else.
+        The noise is of standard normal numbers, uint64 (*shape, 2 + WORDS): see
+        `ExactSampler.normals`. A curator hands it to a kernel that adds it, scaled, to the exact
+        answers one after the other, and to nothing else.
 
         Raises
         ------
@@ -244,7 +244,7 @@ class Curator:
         """
         if gap is not None:
             self._require_gap(gap)
-        elif not self._source.ledger.within_budget:
+        elif not self._source.ledger.is_calibrated:
             raise BudgetError(
                 "the mechanisms in the ledger spend more than it states: divide the budget among "
                 "all uses"

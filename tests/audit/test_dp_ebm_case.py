@@ -19,7 +19,7 @@ pytestmark = pytest.mark.audits
 def without_noise(monkeypatch):
     """Ledgers as ever, and no noise."""
     monkeypatch.setattr(ExactSampler, "gaussian", lambda _, scale, shape: np.zeros(shape, np.int64))
-    monkeypatch.setattr(ExactSampler, "normals", lambda _, shape: np.zeros((*shape, 4), np.uint64))
+    monkeypatch.setattr(ExactSampler, "normals", lambda _, shape: np.zeros((*shape, 10), np.uint64))
 
 
 class LeafListener:

@@ -28,7 +28,7 @@ def test_without_noise_the_scores_are_the_coins(task, monkeypatch):
     """Every category's sum of residuals is read off exactly, and 0 lies half way."""
     case = find_one_run_case("dp-ebm-sound", task)
     monkeypatch.setattr(ExactSampler, "gaussian", lambda _, scale, shape: np.zeros(shape, int))
-    monkeypatch.setattr(ExactSampler, "normals", lambda _, shape: np.zeros((*shape, 4), np.uint64))
+    monkeypatch.setattr(ExactSampler, "normals", lambda _, shape: np.zeros((*shape, 10), np.uint64))
     coins = np.random.default_rng(0).random(case.canaries) < 0.5
     scores, _ = case.run(coins, 0)
     np.testing.assert_allclose(scores, np.where(coins, 0.25, -0.25), atol=1e-3)

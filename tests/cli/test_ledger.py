@@ -53,6 +53,23 @@ def test_what_is_in_floating_point_is_named():
     assert found["floating_point"] == [FLOATING_POINT]
 
 
+@pytest.mark.parametrize("method", ["dp-ebm-gdp", "dpboost-sound"])
+def test_what_the_samplers_add_to_delta_is_shown_where_noise_is_exact(method):
+    output = " ".join(run("adult", "--method", method, "--epsilon", "1").split())
+    assert (
+        "Samplers: exact up to a distance of 2^-400 in total variation, which adds at most 2e-120 "
+        "to delta"
+    ) in output
+
+
+@pytest.mark.parametrize(
+    ("config", "method", "epsilon"),
+    [("mnist", "dp-llm", "2"), ("adult", "dp-logistic-fair", "1"), ("adult", "dp-logistic", "1")],
+)
+def test_samplers_are_not_named_where_a_library_or_floating_point_draws(config, method, epsilon):
+    assert "Samplers" not in run(config, "--method", method, "--epsilon", epsilon)
+
+
 def test_json_holds_every_entry():
     (found,) = json.loads(run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1", "--json"))
     assert [entry["uses"] for entry in found["entries"]] == [14, 4200]

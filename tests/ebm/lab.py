@@ -77,7 +77,7 @@ def problem(n_bins, max_leaves, rows=3000, epochs=5, seed=0, noise=0.5):
 
 
 def noise(normals, scales):
-    """Return rounded noise, int64 (T, L), of numbers (T, L, 4) and scales (T,), by fractions."""
+    """Return rounded noise, int64 (T, L), of normal numbers (T, L, ...), by fractions."""
     return np.array(
         [
             [reference.nearest(max(scale, 2.0**-10), tuple(map(int, number))) for number in step]
@@ -88,10 +88,9 @@ def noise(normals, scales):
 
 
 def number_that_rounds_to(whole, scale):
-    """Return the normal number, uint64 (4,), whose product with a scale rounds to `whole`."""
-    place = round(abs(whole) / Fraction(scale) * reference.WORD**2)
-    k, rest = divmod(place, reference.WORD**2)
-    return np.array([k, whole > 0, *divmod(rest, reference.WORD)], np.uint64)
+    """Return a normal number, uint64 (2 + WORDS,), whose product with a scale rounds to `whole`."""
+    k, _, *words = reference.number_at(round(abs(whole) / Fraction(scale) * 2**512))
+    return np.array([k, whole > 0, *words], np.uint64)
 
 
 def label_part(margins, bound):

@@ -37,7 +37,7 @@ def plant_in_noise(monkeypatch, change):
 
     def changed_words(self, shape):
         words = normals(self, shape)
-        return np.stack([change(words[..., i]) for i in range(4)], axis=-1)
+        return np.stack([change(words[..., i]) for i in range(words.shape[-1])], axis=-1)
 
     monkeypatch.setattr(ExactSampler, "gaussian", lambda *given: change(gaussian(*given)))
     monkeypatch.setattr(ExactSampler, "normals", changed_words)

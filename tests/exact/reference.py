@@ -8,10 +8,12 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 WORD = 2**64
-TABLE_BITS = 256
+TABLE_BITS = 512
 MOST_HALVINGS = 32
 CHOICE_WORDS = 8
 """How many words of a number are drawn before a multiple of ln 2 is added to it."""
+KEPT_WORDS = 8
+"""How many words of a normal number are kept."""
 
 with localcontext() as _context:
     _context.prec = 200
@@ -80,9 +82,9 @@ def below(words: Words, limit: int) -> int:
 
 
 def cumulative(largest: int) -> list[Fraction]:
-    """Return the borders of the whole parts, cut off after 256 bits."""
+    """Return the borders of the whole parts, cut off after 512 bits."""
     with localcontext() as context:
-        context.prec = 120
+        context.prec = 200
         weights = [(Decimal(-k * k) / 2).exp() for k in range(largest + 1)]
         total = sum(weights, Decimal(0))
         return [
@@ -200,19 +202,29 @@ def permutation(words: Words, size: int) -> list[int]:
     return items
 
 
-def normal(words: Words, borders: list[Fraction]) -> tuple[int, int, int, int]:
-    """Return k, sign and two words of a standard normal number."""
-    k, x = half_normal(words, borders)
-    sign = next(words) % 2
-    return k, sign, x.word(0), x.word(1)
+def normals(words: Words, borders: list[Fraction], size: int) -> list[tuple[int, ...]]:
+    """Return k, sign and the words of standard normal numbers: two of each, then all others."""
+    drawn = []
+    for _ in range(size):
+        k, x = half_normal(words, borders)
+        sign = next(words) % 2
+        x.word(1)
+        drawn.append((k, sign, x))
+    return [(k, sign, *(x.word(i) for i in range(KEPT_WORDS))) for k, sign, x in drawn]
 
 
-def nearest(scale: float, number: tuple[int, int, int, int]) -> int:
+def nearest(scale: float, number: tuple[int, ...]) -> int:
     """Return the nearest whole number to a scale times a normal number, of what is known of it.
 
     The number is taken as the smallest that begins with its words.
     """
-    k, sign, first, second = number
-    x = Fraction(first * WORD + second, WORD**2)
+    k, sign, *words = number
+    x = sum(Fraction(word, WORD ** (i + 1)) for i, word in enumerate(words))
     size = math.floor(Fraction(scale) * (k + x) + Fraction(1, 2))
     return size if sign else -size
+
+
+def number_at(place: int) -> tuple[int, ...]:
+    """Return the positive normal number that begins with `place` / 2^512: k, sign and words."""
+    k, x = divmod(place, WORD**KEPT_WORDS)
+    return k, 1, *(x // WORD**i % WORD for i in reversed(range(KEPT_WORDS)))

@@ -1,14 +1,15 @@
 """The samplers: against plain Python, against the exact probabilities, against OpenDP."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.exact import Bits, ExactSampler
-from dprepro.exact.kernels import _CUMULATIVE, _HALVED, _LOG_2, rounded_normal
+from dprepro.exact import Bits, ExactSampler, kernels, lazy
+from dprepro.exact.kernels import _CUMULATIVE, _HALVED, _LARGEST, _LOG_2, rounded_normal
 from dprepro.exact.sampler import dyadic
 from tests.exact import reference
 
@@ -89,10 +90,44 @@ def rounded(numbers, scale):
 def test_normal_numbers_are_those_of_the_reference_to_the_last_bit():
     sampler, words = pair(9)
     numbers = sampler.normals((100, 3))
-    assert numbers.shape == (100, 3, 4)
+    assert numbers.shape == (100, 3, 10)
     assert numbers.dtype == np.uint64
-    expected = [list(reference.normal(words, borders())) for _ in range(300)]
-    assert numbers.reshape(-1, 4).tolist() == expected
+    expected = reference.normals(words, borders(), 300)
+    assert numbers.reshape(-1, 10).tolist() == list(map(list, expected))
+    assert sampler.gaussian(3.0, (1,)) == reference.rounded_gaussian(words, 3.0, borders())
+
+
+def test_the_first_words_of_all_numbers_are_drawn_before_the_others():
+    """So that fits of before there were 512 bits have the bits that they had."""
+    bits = Bits(9)
+    numbers = ExactSampler(bits).normals((300,))
+    stream = Bits(9).words(20_000).tolist()
+    later = [int(word) for number in numbers for word in number[4:]]
+    (start,) = [i for i, word in enumerate(stream) if word == later[0]]
+    assert stream[start : start + len(later)] == later
+    assert {int(word) for word in numbers[:, 2:4].ravel()} <= set(stream[:start])
+
+
+@pytest.mark.parametrize("seen", [1, 2, 3, 8])
+def test_words_that_a_comparison_has_seen_are_kept(seen, monkeypatch):
+    """The kernel in plain Python, with numbers of which so many words are drawn before."""
+    drawn = list(range(100, 100 + seen))
+
+    def half_normal(state, pool):
+        pool[0, :seen], pool[0, -1] = drawn, seen
+        return 5
+
+    monkeypatch.setattr(kernels, "_half_normal", half_normal)
+    rest = iter(range(1, 1000))
+    for module in (kernels, lazy):
+        monkeypatch.setattr(module, "next_word", lambda _: np.uint64(next(rest)))
+    monkeypatch.setattr(kernels, "word_of", lazy.word_of.py_func)
+    out = np.zeros((2, 10), np.uint64)
+    kernels.normal_words.py_func(None, out)
+    assert out[:, 2 : 2 + seen].tolist() == [drawn, drawn]
+    fresh = out[:, 2 + seen :].ravel().tolist()
+    assert len(set(fresh)) == 2 * (8 - seen)
+    assert max(fresh, default=0) < 100
 
 
 @SCALES
@@ -104,23 +139,31 @@ def test_a_scaled_normal_number_is_that_of_fractions(scale):
 
 @SCALES
 def test_a_normal_number_at_a_border_is_rounded_as_far_as_its_words_say(scale):
-    """The last number below m + 1/2, the first not below, and those next to them: 128 bits each."""
+    """The last number below m + 1/2, the first not below, and those next to them: 512 bits each."""
     near = []
-    for whole in {0, 1, 2, math.floor(3 * scale)}:
+    for whole in {0, 1, 2, math.floor(3 * scale), math.floor(20 * scale)}:
         border = (whole + Fraction(1, 2)) / Fraction(scale)
-        place = math.ceil(border * reference.WORD**2)
-        for number in range(place - 2, place + 3):
-            k, x = divmod(number, reference.WORD**2)
-            near.append((k, 1, *divmod(x, reference.WORD)))
-    expected = [reference.nearest(scale, number) for number in near if number[0] <= 20]
-    kept = np.array([number for number in near if number[0] <= 20], np.uint64)
-    found = rounded(kept.reshape(-1, 4), scale).tolist()
+        place = math.ceil(border * 2**512)
+        near += [reference.number_at(number) for number in range(place - 2, place + 3)]
+    kept = [number for number in near if number[0] <= _LARGEST]
+    expected = [reference.nearest(scale, number) for number in kept]
+    found = rounded(np.array(kept, np.uint64).reshape(-1, 10), scale).tolist()
     assert found == expected
     assert scale < 0.02 or len(set(found)) > 1
 
 
+def test_each_of_the_512_bits_decides():
+    """s (k + x) = 5/2 at x = 2/3 and k = 1: every word of x is that of the border but one."""
+    border = math.ceil(Fraction(5, 3) * 2**512)
+    k, sign, *words = reference.number_at(border)
+    assert rounded_normal(np.array([k, sign, *words], np.uint64), *dyadic(1.5)) == 3
+    for i in range(8):
+        lower = [*words[:i], words[i] - 1, *words[i + 1 :]]
+        assert rounded_normal(np.array([k, sign, *lower], np.uint64), *dyadic(1.5)) == 2
+
+
 def test_normal_numbers_of_zeros_are_no_noise():
-    none = np.zeros(4, np.uint64)
+    none = np.zeros(10, np.uint64)
     assert [rounded_normal(none, *dyadic(scale)) for scale in (2.0**-10, 1.0, 2.0**52)] == [0] * 3
 
 
@@ -186,6 +229,25 @@ def test_choices_among_many_have_the_right_probabilities():
     cells = np.minimum(np.arange(3000) // 20, 40)
     expected = np.bincount(cells, weights=weights / weights.sum()) * draws.size
     assert stats.chisquare(np.bincount(cells[draws], minlength=41), expected).pvalue > ALPHA
+
+
+def test_the_borders_of_whole_parts_are_off_by_less_than_the_511th_bit():
+    """With all whole parts that have a probability, and in more digits than the kernels take."""
+    with localcontext() as context:
+        context.prec = 250
+        weights = [(Decimal(-k * k) / 2).exp() for k in range(41)]
+        exact = [sum(weights[: k + 1]) / sum(weights) for k in range(_LARGEST)]
+        stored = [sum(Decimal(int(word)) / 2 ** (64 * (i + 1)) for i, word in enumerate(border))
+                  for border in _CUMULATIVE]  # fmt: skip
+        assert len(stored) == len(exact)
+        assert max(abs(a - b) for a, b in zip(stored, exact, strict=True)) < Decimal(2) ** -511
+        assert sum(weights[_LARGEST + 1 :]) < Decimal(2) ** -565
+
+
+def test_multiples_of_ln_2_are_rounded_down_after_512_bits():
+    for k, words in enumerate(_HALVED.tolist()):
+        stored = sum(Fraction(word, 2 ** (64 * i)) for i, word in enumerate(words))
+        assert 0 <= k * reference.LOG_2 - stored < Fraction(1, 2**512)
 
 
 def test_multiples_of_ln_2_are_added_without_an_overflow_in_a_word():

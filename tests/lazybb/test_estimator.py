@@ -16,6 +16,7 @@ from dprepro.data import load
 from dprepro.data.boolean import BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.lazybb import LazyBBClassifier, OneRule, TopDownTree
+from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.ledger import TOLERANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -45,8 +46,10 @@ def test_one_rules_have_the_eta_of_theorem_7_or_twice_it(calibration: str, facto
 def test_very_large_epsilons_are_fitted(base: str, composition: str, epsilon: float) -> None:
     delta = 0.0 if composition == "pure" else 1e-5
     ledger = fit(base, composition=composition, epsilon=epsilon, delta=delta, rounds=5).ledger_
-    assert 0.9 * epsilon < ledger.spent_epsilon() <= epsilon + TOLERANCE
-    assert ledger.within_budget
+    assert 0.9 * epsilon < spent_epsilon(tuple(ledger.entries), delta) <= epsilon + TOLERANCE
+    assert ledger.is_calibrated
+    # The distance of the samplers leaves nothing of delta where epsilon is above 260.
+    assert ledger.within_budget == (delta == 0 or epsilon < 260)
 
 
 def test_trees_have_the_eta_of_theorem_10_and_its_labels() -> None:

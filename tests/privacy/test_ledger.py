@@ -12,6 +12,9 @@ from dp_accounting import (
 )
 from dp_accounting.pld import PLDAccountant
 
+from dprepro.exact.sampler import SAMPLING_DISTANCE
+from dprepro.privacy import ledger as ledger_module
+from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT
@@ -176,3 +179,84 @@ def test_only_the_stated_relation_and_replace_one_follow_from_a_ledger():
         stated.spent_epsilon("add/remove-one")
     with pytest.raises(ValueError, match="ask for replace-one"):
         Ledger(1.0, 1e-6, REPLACE_ONE).spent_epsilon(ZERO_OUT)
+
+
+ENTRIES = pytest.mark.parametrize(
+    "entry", [gaussian(8.0), laplace(1.25), exponential(2.5), flipped(2.5)],
+    ids=lambda entry: entry.mechanism,
+)  # fmt: skip
+
+
+@ENTRIES
+def test_what_the_samplers_add_grows_with_epsilon_and_is_a_probability(entry):
+    epsilons = [0.0, 0.01, 1.0, 20.0, 270.0, 700.0, 800.0, 1e308, math.inf]
+    added = [ledger(entry, epsilon=epsilon).sampling_delta for epsilon in epsilons]
+    assert added == sorted(added)
+    assert added[0] == 2 * SAMPLING_DISTANCE == 2.0**-399
+    assert added[2] == pytest.approx((1 + math.e) * 2.0**-400, rel=1e-12)
+    assert added[-4:] == [1.0] * 4
+
+
+def test_only_what_the_samplers_draw_is_off_by_their_distance():
+    assert ledger().sampling_delta == ledger(cited(0.5)).sampling_delta == 0
+    floating = ledger(gaussian(8.0))
+    assert floating.sampling_delta > 0
+    floating.note_floating_point("a sum: float32")
+    assert floating.sampling_delta == 0
+    assert ledger(cited(0.5), laplace(8.0)).sampling_delta > 0
+
+
+@ENTRIES
+def test_what_the_samplers_add_is_taken_off_delta(entry, monkeypatch):
+    """With distances that are large enough to be seen."""
+    ideal = ledger(entry).spent_epsilon()
+    stated = ledger(entry, epsilon=ideal)
+    assert ideal == spent_epsilon((entry,), 1e-6)
+    assert stated.holds
+    spent = [ideal]
+    for distance in (1e-9, 3e-8, 2e-7):
+        monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", distance)
+        spent.append(stated.spent_epsilon())
+        left = 1e-6 - (1 + math.exp(ideal)) * distance
+        assert 0 < left < 1e-6
+        assert spent[-1] == spent_epsilon((entry,), left)
+        exchanged = (entry.under_replace_one(),)
+        assert stated.spent_epsilon(REPLACE_ONE) == spent_epsilon(exchanged, left)
+    assert spent == sorted(spent)
+    assert stated.is_calibrated
+    if entry.mechanism == "gaussian":  # of the others delta changes next to nothing
+        assert spent[-1] > ideal + 0.01
+        assert not stated.within_budget
+        assert not stated.holds
+    monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", 1e-6)
+    assert stated.spent_epsilon() == math.inf
+    assert not stated.holds
+
+
+def test_what_is_spent_beyond_a_stated_epsilon_is_told_however_much_it_is():
+    """As the ledgers of published methods without a guarantee do."""
+    spent = ledger(gaussian(0.05), epsilon=1.0)
+    assert spent.spent_epsilon() == spent_epsilon((gaussian(0.05),), 1e-6) > 280
+    assert spent.samplers_suffice
+    assert not spent.holds
+
+
+def test_a_pure_guarantee_stays_the_sum_and_is_one_up_to_what_the_samplers_add(monkeypatch):
+    pure = ledger(laplace(10.0, 3), flipped(20.0, 2), delta=0.0)
+    assert pure.holds
+    assert 0 < pure.sampling_delta < 2e-120
+    monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", 1e-9)
+    assert pure.spent_epsilon() == pytest.approx(0.3 + 0.2)
+    assert pure.sampling_delta == pytest.approx((1 + math.e) * 1e-9)
+    assert pure.holds
+
+
+@pytest.mark.parametrize(("delta", "most"), [(1e-6, 263.0), (1e-12, 249.0), (0.0, 277.0)])
+def test_the_guarantee_breaks_where_the_samplers_take_all_of_delta(delta, most):
+    for epsilon, holds in ((most, True), (most + 1, False), (5000.0, False)):
+        made = ledger(exponential(2 / epsilon), epsilon=epsilon, delta=delta)
+        assert made.is_calibrated
+        assert (made.samplers_suffice, made.holds) == (holds, holds)
+        spent = epsilon if holds or delta == 0 else math.inf
+        assert made.spent_epsilon() == pytest.approx(spent)
+    assert ledger(cited(5000.0), epsilon=5000.0, delta=delta).holds

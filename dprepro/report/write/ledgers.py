@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from dprepro.exact.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.standing import Standing
 from dprepro.privacy.subsampling import moments_epsilon
@@ -17,6 +19,8 @@ from dprepro.terminal import Renderable, bare_table, below, indented
 if TYPE_CHECKING:
     from dprepro.inspect.ledgers import PlannedLedger
     from dprepro.privacy.ledger import Ledger
+
+_TOO_LARGE = "epsilon too large for the samplers' distance"
 
 
 def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
@@ -111,6 +115,8 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
         ("Edits after the fit, which cost no budget", ledger.post_processing),
     ):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
+    if ledger.is_sampled_exactly:
+        parts.append(f"  Samplers: {_sampling(ledger)}")
     parts.append(
         f"  Spent epsilon, by dp_accounting: {_number(ledger.spent_epsilon())} of the stated "
         f"{ledger.epsilon:g}; under replace-one {_number(ledger.spent_epsilon(REPLACE_ONE))}"
@@ -132,9 +138,20 @@ def verdict(ledger: Ledger) -> str:
     reasons = [*ledger.unpaid, *ledger.gaps]
     if ledger.is_empty:
         reasons.append("it names no release")
+    if not ledger.samplers_suffice:
+        reasons.append(_TOO_LARGE)
     if not ledger.within_budget:
         reasons.append(f"it spends epsilon {_number(ledger.spent_epsilon())}")
     return f"{promise}: the ledger says that this guarantee {Standing.FAILS}: {'; '.join(reasons)}"
+
+
+def _sampling(ledger: Ledger) -> str:
+    distance = f"2^{math.log2(SAMPLING_DISTANCE):g}"
+    added = float(Context(prec=1, rounding=ROUND_CEILING).create_decimal(ledger.sampling_delta))
+    return (
+        f"exact up to a distance of {distance} in total variation, which adds at most {added:g} to "
+        "delta"
+    )
 
 
 def _by_moments(ledger: Ledger) -> float | None:
@@ -173,6 +190,8 @@ def _why_not(ledger: Ledger) -> str:
         reasons.append(f"{len(ledger.gaps)} gap{'s' if len(ledger.gaps) > 1 else ''}")
     if ledger.is_empty:
         reasons.append("no release named")
+    if not ledger.samplers_suffice:
+        reasons.append(_TOO_LARGE)
     if not ledger.within_budget:
         reasons.append("overspent")
     return ", ".join(reasons)
