@@ -8,7 +8,6 @@ row. Sums are exact: any order of the rows, and any partition of them, gives the
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from dprepro.ebm.residuals import (
     largest_label_part,
     target_part,
 )
-from dprepro.exact.kernels import MANTISSA_BITS, SMALLEST_SCALE, rounded_normal
+from dprepro.ebm.steps import add_to_shape, release_sums
 from dprepro.threads import ALONE, Threads
 
 NEVER = np.uint8(255)
@@ -37,7 +36,7 @@ _exact: Any = {"error_model": "numpy"}
 
 
 @kernel("(int32[::1], boolean)")
-def _cut_into_blocks(targets, logistic):  # type: ignore[no-untyped-def]
+def cut_into_blocks(targets, logistic):  # type: ignore[no-untyped-def]
     """Return where blocks start, and where the last ends, int64 (blocks + 1,).
 
     A block holds at most `BLOCK_ROWS` rows, and rows of one label.
@@ -55,8 +54,8 @@ def _cut_into_blocks(targets, logistic):  # type: ignore[no-untyped-def]
     return starts[: found + 2]
 
 
-@kernel()
-def _start_states(targets, logistic, start, states):  # type: ignore[no-untyped-def]
+@kernel("(int32[::1], boolean, int64, int32[::1])")
+def start_states(targets, logistic, start, states):  # type: ignore[no-untyped-def]
     """Write the state of each row at the score `start`."""
     for i in range(targets.size):
         if logistic:
@@ -141,7 +140,7 @@ def _add_sums(parts, codes, below, sign, sums):  # type: ignore[no-untyped-def]
     "uint8[::1], uint8[::1], boolean, int32, Tuple((int32[::1], int64[::1])), int64[::1])",
     **_exact,
 )
-def _fused_pass(  # type: ignore[no-untyped-def]
+def fused_pass(  # type: ignore[no-untyped-def]
     states, targets, blocks, update, codes, below, logistic, bound, buffers, sums
 ):
     """Apply the last step's update and sum the parts per cut of this step's feature.
@@ -174,43 +173,16 @@ def _fused_pass(  # type: ignore[no-untyped-def]
             _add_sums(wide[:size], now, below, sign, sums)
 
 
-@kernel()
-def _release_sums(sums, normals, scale, n_leaves, released):  # type: ignore[no-untyped-def]
-    """Write noisy leaf sums to `released`: Algorithm 2, lines 16 and 17.
-
-    Row leaf of `normals` times `scale`, rounded, is the noise; all in units of the sums.
-    """
-    mantissa, exponent = math.frexp(max(scale, SMALLEST_SCALE))
-    whole = np.uint64(mantissa * 2.0**MANTISSA_BITS)
-    for leaf in range(n_leaves):
-        inner = sums[leaf + 1] if leaf + 1 < n_leaves else 0
-        noise = rounded_normal(normals[leaf], whole, MANTISSA_BITS - exponent)
-        released[leaf] = sums[leaf] - inner + noise
-
-
-@kernel()
-def _add_to_shape(  # type: ignore[no-untyped-def]
-    shape, cuts, released, counts, n_leaves, rate, lowest, highest, rises
-):
-    """Add leaf averages to the bins of a function (lines 18 to 22); write what scores rise by.
-
-    Averages are rounded, and cut where a bin would leave [`lowest`, `highest`].
-    """
-    rises[:] = 0
-    last: Any = 0
-    for leaf in range(n_leaves):
-        start = cuts[leaf - 1] if leaf > 0 else 0
-        stop = cuts[leaf] if leaf + 1 < n_leaves else counts.size
-        if start >= stop:
-            continue
-        bins, count = shape[start:stop], counts[start:stop].sum()
-        value = rate * np.float64(released[leaf]) / count if count > 0 else 0.0
-        least, most = np.float64(lowest - bins.min()), np.float64(highest - bins.max())
-        whole = np.int64(np.rint(min(max(value, least), most)))
-        bins += whole
-        # Modulo 2^32: what they add up to for a row is within int32.
-        rises[leaf] = np.int32(whole - last)
-        last = whole
+@kernel(
+    "(int32[::1], int32[::1], int64[::1], uint8[::1], uint8[::1], int32[::1], boolean)", **_exact
+)
+def move_states(states, targets, blocks, codes, below, rises, logistic):  # type: ignore[no-untyped-def]
+    """Apply an update as `fused_pass` does, and sum nothing."""
+    falls = -rises
+    for k in range(blocks.size - 1):
+        start, stop = blocks[k], blocks[k + 1]
+        rise = rises if logistic and targets[start] > 0 else falls
+        _add_update(states[start:stop], codes[start:stop], below, rise)
 
 
 @kernel(
@@ -236,7 +208,7 @@ def _boost_blocks(  # type: ignore[no-untyped-def]
     sums, rises = np.zeros(n_sums, np.int64), np.zeros(n_sums, np.int32)
     buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS, np.int64)
     mine = slice(blocks[0], blocks[-1])
-    _start_states(targets[mine], logistic, start, states[mine])
+    start_states(targets[mine], logistic, start, states[mine])
     highest, lowest = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
     below = cuts - np.uint8(1)
     for step in range(cuts.shape[0]):
@@ -248,7 +220,7 @@ def _boost_blocks(  # type: ignore[no-untyped-def]
             bound = np.int32(largest_label_part(max(top, -bottom)))
             noise_factors[step] = bound / LARGEST
         update = (codes[previous], below[max(step - 1, 0)], rises)
-        _fused_pass(
+        fused_pass(
             states, targets, blocks, update, codes[k], below[step], logistic, bound, buffers, sums
         )
         found = shared[step % 2]
@@ -259,9 +231,9 @@ def _boost_blocks(  # type: ignore[no-untyped-def]
         for other in range(found.shape[0]):
             sums += found[other, :n_sums]
         n_leaves = min(normals.shape[1], n_bins[k])
-        _release_sums(sums, normals[step], noise_factors[step] * scale, n_leaves, leaf_sums[step])
+        release_sums(sums, normals[step], noise_factors[step] * scale, n_leaves, leaf_sums[step])
         shape = shapes[k, : n_bins[k]]
-        _add_to_shape(
+        add_to_shape(
             shape, cuts[step], leaf_sums[step], counts[k, : n_bins[k]], n_leaves,
             rate * (1 << COARSER), lowest[k] - bottom - LIMIT, highest[k] - top + LIMIT, rises,
         )  # fmt: skip
@@ -331,7 +303,7 @@ def boost(
     leaf_sums : int64 (T, L)
         The noisy leaf sums; 0 in places of leaves that a step does not have.
     """
-    blocks = _cut_into_blocks(targets, logistic)
+    blocks = cut_into_blocks(targets, logistic)
     ends = np.linspace(0, blocks.size - 1, threads.number + 1).astype(int)
     states = np.empty(targets.size, np.int32)
     counters = np.zeros(LINE * threads.number, np.int64)

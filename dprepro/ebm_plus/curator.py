@@ -38,9 +38,9 @@ from dprepro.privacy.sensitivity import (
     histogram_sensitivity,
     leaf_sum_sensitivity,
 )
-from dprepro.rows.columns import Columns, MemoryColumns
 from dprepro.rows.holder import ArrayHolder
-from dprepro.rows.partition import Partition, SortedRows
+from dprepro.rows.memory import MemoryColumns
+from dprepro.rows.partition import Columns, Partition, SortedRows
 from dprepro.threads import ALONE, Threads
 
 

@@ -41,6 +41,7 @@ def recode(
 
 
 @kernel(
+    "(uint8[::1], uint8[::1], int64[::1], uint8[::1])",
     "(uint16[::1], uint8[::1], int64[::1], uint8[::1])",
     "(uint32[::1], uint8[::1], int64[::1], uint8[::1])",
 )

@@ -1,15 +1,20 @@
-"""What holds the rows of a fit for its curator: partitions, over which every query is summed."""
+"""What holds the rows of a fit for its curator: partitions, over which every query is summed.
+
+Sums of whole numbers are exact. So the answers are the same for any partitions, wherever they lie,
+and for any number of threads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from dprepro.privacy.query import Instruction, Query, Whole
-from dprepro.rows.partition import Partition
+from dprepro.privacy.query import Instruction, Whole
+from dprepro.rows.partition import Columns, Partition
+from dprepro.rows.store import Store
 from dprepro.threads import Threads
 
 Part = TypeVar("Part", bound=Partition)
@@ -17,8 +22,6 @@ Part = TypeVar("Part", bound=Partition)
 
 class ArrayHolder(Generic[Part]):
     """All rows, in the memory of this process: a partition for each thread.
-
-    Sums of whole numbers are exact. So the answers are the same for any number of threads.
 
     Parameters
     ----------
@@ -32,16 +35,66 @@ class ArrayHolder(Generic[Part]):
 
     def __init__(self, make: Callable[[slice], Part], n_rows: int, threads: Threads) -> None:
         self._threads = threads
+        self.n_rows = n_rows
         self.partitions: list[Part] = threads.map(make, even_parts(n_rows, threads.number))
 
-    def answer(self, query: Query) -> Whole:
+    def answer(self, question: Any) -> Whole:
         """Return the exact answer: private."""
-        answers = self._threads.map(lambda part: part.answer(query), self.partitions)
-        return Whole(np.sum([answer.numbers for answer in answers], axis=0), answers[0].unit)
+        return _total(self._threads.map(lambda part: part.answer(question), self.partitions))
 
     def follow(self, instruction: Instruction) -> None:
         """Do what an instruction says."""
         self._threads.map(lambda part: part.follow(instruction), self.partitions)
+
+
+class ChunkHolder(Generic[Part]):
+    """Rows in a store on disk: a partition for each chunk.
+
+    Parameters
+    ----------
+    store
+        Where the rows are. It is deleted by `close`.
+    make
+        Returns the partition of a chunk: of its columns, the rows in each cell of each feature, and
+        the moves that all partitions share.
+    threads
+        What runs the partitions.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        make: Callable[[Columns, Sequence[np.ndarray], list[Instruction]], Part],
+        threads: Threads,
+    ) -> None:
+        self._store, self._threads = store, threads
+        self.n_rows = store.n_rows
+        self._moves: list[Instruction] = []
+        # The counts of all chunks lie with the first one.
+        none = [np.zeros_like(counts) for counts in store.counts]
+        self.partitions = [
+            make(columns, none if k else store.counts, self._moves)
+            for k, columns in enumerate(store.columns())
+        ]
+
+    def answer(self, question: Any) -> Whole:
+        """Return the exact answer: private."""
+        return _total(self._threads.map(lambda part: part.answer(question), self.partitions))
+
+    def follow(self, instruction: Any) -> None:
+        """Do what an instruction says: bins at once, scores with the next question."""
+        if not instruction.tells_bins:
+            self._moves.append(instruction)
+            return
+        self._threads.map(lambda part: part.merge(instruction), self.partitions)
+        k = instruction.feature
+        if not self._store.has(f"codes-{k}"):
+            self._store.finish(f"codes-{k}")
+        self._store.remove(f"cells-{k}")
+
+
+def _total(answers: Sequence[Whole]) -> Whole:
+    return Whole(np.sum([answer.numbers for answer in answers], axis=0), answers[0].unit)
 
 
 def even_parts(n_rows: int, parts: int) -> Iterator[slice]:

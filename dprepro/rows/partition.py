@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dprepro.privacy.query import Instruction
 from dprepro.rows.codes import recode
-from dprepro.rows.columns import MOVING, Columns
+
+MOVING = -1
+"""In place of the number of moves that scores have followed, while they follow some."""
+
+
+class Columns(Protocol):
+    """The columns of a partition's n rows, in whole numbers.
+
+    Attributes
+    ----------
+    targets : int32 (n,)
+        In the unit and order of the method.
+    scores : int32 (n,)
+        What was released so far makes of each row. Written to in place.
+    cells : dict of uint8, uint16 or uint32 (n,)
+        The cell of every row, of the features whose bins are not told yet.
+    codes : dict of uint8 (n,)
+        The bin of every row, of the features whose bins are told.
+    followed : int
+        How many moves the scores have followed, or `MOVING`.
+    """
+
+    targets: np.ndarray
+    scores: np.ndarray
+    cells: MutableMapping[int, np.ndarray]
+    codes: MutableMapping[int, np.ndarray]
+    followed: int
+
+    def let_go(self) -> None:
+        """Give back the memory of what was read: a question is answered."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,8 +156,8 @@ def pass_sums(loss, scores, targets, before, last, rises, now, cuts):
     states = np.where(targets > 0, scores, -scores) if loss.is_logistic else targets - scores
     buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS, np.int64)
     sums, one = np.zeros(cuts.size + 1, np.int64), np.uint8(1)
-    kernel._fused_pass(
-        states.astype(np.int32), targets, kernel._cut_into_blocks(targets, loss.is_logistic),
+    kernel.fused_pass(
+        states.astype(np.int32), targets, kernel.cut_into_blocks(targets, loss.is_logistic),
         (before, last - one, rises), now, cuts - one, loss.is_logistic,
         np.int32(loss.whole_bound), buffers, sums,
     )  # fmt: skip

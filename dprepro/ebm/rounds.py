@@ -1,0 +1,220 @@
+"""Boosting where the rows are in many places: each step is a round of questions and answers.
+
+`dprepro.ebm.kernel.boost` does the same in one call, with the same bits, where the rows are in the
+memory of this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dprepro.data.domain import Domain
+from dprepro.ebm.binning import histogram
+from dprepro.ebm.kernel import cut_into_blocks, fused_pass, move_states, start_states
+from dprepro.ebm.losses import Loss
+from dprepro.ebm.queries import CellCounts
+from dprepro.ebm.residuals import BLOCK_ROWS, COARSER, LARGEST, LIMIT, largest_label_part
+from dprepro.ebm.steps import add_to_shape, release_sums
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.query import Instruction, Whole
+from dprepro.rows.partition import Columns, Partition, SortedRows
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """How rows become whole numbers: of public things alone.
+
+    Attributes
+    ----------
+    domain, loss, max_bins
+        They say which cells a value lies in, and what a row's target is.
+    """
+
+    domain: Domain
+    loss: Loss
+    max_bins: int
+
+    def __call__(self, rows: Rows) -> SortedRows:
+        """Return the rows' numbers, in the order that the kernel takes fastest.
+
+        Raises
+        ------
+        ValueError
+            On values that the domain rules out.
+        """
+        targets = self.loss.whole(rows.targets)
+        order = self.loss.row_order(targets)
+        cells, counts = {}, []
+        for k, (name, feature) in enumerate(
+            zip(rows.frame.columns, self.domain.features, strict=True)
+        ):
+            found, number = histogram(rows.frame[name], feature, self.max_bins)
+            cells[k] = found[order]
+            counts.append(number)
+        return SortedRows(targets[order], cells, counts)
+
+
+@dataclass(frozen=True)
+class StepSums:
+    """Asks for the sums of a step: of all parts, and of those above each cut; int64 (C + 1,).
+
+    Attributes
+    ----------
+    feature
+        Its number.
+    below : uint8 (C,)
+        The cuts less one.
+    bound
+        What a row's part is clipped to.
+    """
+
+    feature: int
+    below: np.ndarray
+    bound: int
+
+
+@dataclass(frozen=True)
+class Start(Instruction):
+    """Let this be the score of all rows, as a multiple of 2^-g."""
+
+    score: int
+
+
+@dataclass(frozen=True)
+class Rise(Instruction):
+    """Let scores rise by what a step added to a function (Algorithm 2, lines 24 to 26).
+
+    Attributes
+    ----------
+    feature, below
+        See `StepSums`.
+    rises : int32 (C + 1,)
+        For all rows, and above each cut.
+    """
+
+    feature: int
+    below: np.ndarray
+    rises: np.ndarray
+
+
+class EBMPartition(Partition):
+    """Rows of DP-EBM, whose scores are kept as the kernel's states.
+
+    Parameters
+    ----------
+    columns, counts, moves
+        See `Partition`.
+    sorting
+        What sorted the rows.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        counts: list[np.ndarray],
+        sorting: Sorting,
+        moves: list[Instruction] | None = None,
+    ) -> None:
+        super().__init__(columns, counts, moves)
+        self._is_logistic = sorting.loss.is_logistic
+        self._blocks: np.ndarray | None = None
+
+    def answer(self, question: CellCounts | StepSums) -> Whole:
+        """Return the exact answer: private."""
+        if isinstance(question, CellCounts):
+            return Whole(self._counts[question.feature])
+        columns, sums = self._columns, np.zeros(question.below.size + 1, np.int64)
+        with self._up_to_date(Rise) as rise:
+            codes = columns.codes[question.feature]
+            update = (
+                (codes, question.below, np.zeros(sums.size, np.int32))
+                if rise is None
+                else (columns.codes[rise.feature], rise.below, rise.rises)
+            )
+            fused_pass(
+                columns.scores, columns.targets, self._in_blocks(), update, codes, question.below,
+                self._is_logistic, np.int32(question.bound), _buffers(), sums,
+            )  # fmt: skip
+        return Whole(sums)
+
+    def _in_blocks(self) -> np.ndarray:
+        if self._blocks is None:
+            self._blocks = cut_into_blocks(self._columns.targets, self._is_logistic)
+        return self._blocks
+
+    def _move(self, instruction: Start | Rise) -> None:
+        columns = self._columns
+        if isinstance(instruction, Start):
+            start_states(columns.targets, self._is_logistic, instruction.score, columns.scores)
+        else:
+            move_states(
+                columns.scores, columns.targets, self._in_blocks(),
+                columns.codes[instruction.feature], instruction.below, instruction.rises,
+                self._is_logistic,
+            )  # fmt: skip
+
+
+def _buffers() -> tuple[np.ndarray, np.ndarray]:
+    return np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS, np.int64)
+
+
+def boost_by_rounds(
+    ask: Callable[[StepSums], np.ndarray],
+    tell: Callable[[Instruction], None],
+    release: Callable[[int, Callable[[], np.ndarray]], np.ndarray],
+    cuts: np.ndarray,
+    normals: np.ndarray,
+    scale: float,
+    counts: np.ndarray,
+    n_bins: np.ndarray,
+    rate: float,
+    start: int,
+    bound: int,
+    adaptive: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Do what `dprepro.ebm.kernel.boost` does, with the same arguments but for the rows.
+
+    Parameters
+    ----------
+    ask
+        Returns the sums of a step over all rows.
+    tell
+        Lets all rows follow an instruction.
+    release
+        Takes the number of a step and what computes its noisy leaf sums, int64 (L,). Returns them,
+        or those that were released before.
+    """
+    n_features, n_leaves = len(n_bins), normals.shape[1]
+    shapes = np.zeros(counts.shape, np.int64)
+    noise_factors, leaf_sums = np.ones(len(cuts)), np.zeros(normals.shape[:2], np.int64)
+    highest, lowest = np.zeros((2, n_features), np.int64)
+    below = cuts - np.uint8(1)
+    tell(Start(start))
+    for step in range(len(cuts)):
+        k = step % n_features
+        top, bottom = start + int(highest.sum()), start + int(lowest.sum())
+        if adaptive:
+            bound = int(largest_label_part(max(top, -bottom)))
+            noise_factors[step] = bound / LARGEST
+        leaves = min(n_leaves, int(n_bins[k]))
+
+        def noisy(step: int = step, k: int = k, bound: int = bound, leaves: int = leaves) -> Any:
+            sums, found = ask(StepSums(k, below[step], bound)), np.zeros(n_leaves, np.int64)
+            release_sums(sums, normals[step], noise_factors[step] * scale, leaves, found)
+            return found
+
+        leaf_sums[step] = release(step, noisy)
+        rises = np.zeros(cuts.shape[1] + 1, np.int32)
+        shape = shapes[k, : n_bins[k]]
+        add_to_shape(
+            shape, cuts[step], leaf_sums[step], counts[k, : n_bins[k]], leaves,
+            rate * (1 << COARSER), int(lowest[k]) - bottom - LIMIT, int(highest[k]) - top + LIMIT,
+            rises,
+        )  # fmt: skip
+        highest[k], lowest[k] = shape.max(), shape.min()
+        tell(Rise(k, below[step], rises))
+    return shapes, noise_factors, leaf_sums
