@@ -107,11 +107,17 @@ def _plain(value: Any) -> Any:
 
 
 def _whole_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the lines that are whole, and how many bytes they take."""
+    """Return the lines that are whole, and how many bytes they take.
+
+    The last one may be cut off: then nothing was made of its answer.
+    """
     found, size = [], 0
-    for line in path.read_bytes().splitlines(keepends=True) if path.is_file() else []:
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    for line in lines:
         crc, _, text = line.rstrip(b"\n").partition(b" ")
         if not line.endswith(b"\n") or crc != b"%08x" % zlib.crc32(text):
+            if line is not lines[-1]:
+                raise StoreError(f"{path} is damaged: delete {path.parent} and start again")
             break
         found.append(json.loads(text))
         size += len(line)

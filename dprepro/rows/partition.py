@@ -34,11 +34,19 @@ class Columns(Protocol):
         How many moves the scores have followed, or `MOVING`.
     """
 
-    targets: np.ndarray
-    scores: np.ndarray
     cells: MutableMapping[int, np.ndarray]
     codes: MutableMapping[int, np.ndarray]
     followed: int
+
+    @property
+    def targets(self) -> np.ndarray:
+        """See the class."""
+        ...
+
+    @property
+    def scores(self) -> np.ndarray:
+        """See the class."""
+        ...
 
     def let_go(self) -> None:
         """Give back the memory of what was read: a question is answered."""

@@ -225,7 +225,9 @@ def _fill(folder: Path, identity: Any, sort: Any, chunks: Iterable[Any]) -> dict
     for path in _own_files(folder):
         path.unlink()
     (folder / f"{_MANIFEST}.new").touch()
-    ends, counts, types = [], [], []
+    ends: list[int] = []
+    counts: list[np.ndarray] = []
+    types: list[str] = []
     files: dict[str, Any] = {}
     try:
         for chunk in chunks:
@@ -235,8 +237,9 @@ def _fill(folder: Path, identity: Any, sort: Any, chunks: Iterable[Any]) -> dict
             for name, column in columns.items():
                 if name not in files:
                     files[name] = (folder / name).open("wb")
-                files[name].write(memoryview(np.ascontiguousarray(column)).cast("B"))
-            counts = [a + b for a, b in zip(counts or [0] * len(rows.counts), rows.counts)]
+                files[name].write(np.ascontiguousarray(column).data.cast("B"))
+            counts = counts or [np.zeros_like(column) for column in rows.counts]
+            counts = [a + b for a, b in zip(counts, rows.counts, strict=True)]
             types = [cells[k].dtype.name for k in sorted(cells)]
             ends.append((ends[-1] if ends else 0) + rows.targets.size)
     finally:
