@@ -21,7 +21,7 @@ from dprepro.ebm.queries import (
     Steps,
 )
 from dprepro.ebm.residuals import LIMIT
-from dprepro.estimators.inputs import Rows
+from dprepro.estimators.inputs import FitRows, Rows, in_memory
 from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import in_units
@@ -111,7 +111,7 @@ class DPEBMCurator(Curator):
 
     def __init__(
         self,
-        rows: Private[Rows],
+        rows: Private[FitRows],
         domain: Domain,
         loss: Loss,
         settings: FitSettings,
@@ -129,7 +129,8 @@ class DPEBMCurator(Curator):
             raise SensitivityError(f"scores start at {loss.start}, where no residual is known")
         self._ledger, self._loss = ledger, loss
         self._enter_mechanisms(settings, len(domain.features))
-        self._exact = Private(ExactRows.of(rows.open(), domain, loss, settings.max_bins))
+        table = in_memory(rows.open())
+        self._exact = Private(ExactRows.of(table, domain, loss, settings.max_bins))
 
     def _enter_mechanisms(self, settings: FitSettings, n_features: int) -> None:
         adjacency, loss = self._ledger.adjacency, self._loss

@@ -27,7 +27,7 @@ from dprepro.ebm_plus.queries import (
     Totals,
     totals_sensitivity,
 )
-from dprepro.estimators.inputs import Rows
+from dprepro.estimators.inputs import FitRows, Rows, in_memory
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
@@ -175,7 +175,7 @@ class PlusCurator(Curator):
 
     def __init__(
         self,
-        rows: Private[Rows],
+        rows: Private[FitRows],
         domain: Domain,
         loss: Loss,
         ledger: Ledger,
@@ -187,7 +187,7 @@ class PlusCurator(Curator):
                 f"{type(loss).__name__} would see the rows: only LOGISTIC and SQUARED may"
             )
         self._loss = loss
-        self._exact = Private(ExactAnswers(rows.open(), domain, loss))
+        self._exact = Private(ExactAnswers(in_memory(rows.open()), domain, loss))
         self._uses: dict[type[Query], GaussianUses] = {}
 
     def open_totals(self, mu: float, budget: PrivacyBudget) -> None:

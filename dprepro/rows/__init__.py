@@ -1,0 +1,1 @@
+"""Where the rows of a fit lie, and how a query is summed over them."""
