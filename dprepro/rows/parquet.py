@@ -13,12 +13,11 @@ import pyarrow.parquet
 from dprepro.rows.columns import convert
 from dprepro.rows.fault import TableError
 
-BATCH_ROWS = 2**16
+BATCH_ROWS = 2**14
 """Rows that are decoded at a time."""
 
-BUFFER_BYTES = 2**18
-"""Bytes of each column that are read ahead. Without a buffer a column's whole part of a row group is
-read at once."""
+BUFFER_BYTES = 2**16
+"""Bytes of each column that are read ahead. Without a buffer all of a column in a row group is."""
 
 
 class ParquetFiles:

@@ -169,11 +169,8 @@ class Table:
                 for name, kind in kinds.items()
             ]
         )
-        for part in _even(self._files.batches(wanted, rows), rows):
-            yield pd.DataFrame(
-                {name: columns.to_pandas(part[name], kind) for name, kind in kinds.items()},
-                copy=False,
-            )
+        for held in _even(self._files.batches(wanted, rows), rows):
+            yield _frame(held, kinds)
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this table from others, and from itself after a change. JSON-able.
@@ -198,8 +195,15 @@ def is_table(X: Any) -> bool:
     return isinstance(X, str | Path | pa.dataset.Dataset | Table)
 
 
-def _even(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Yield the same rows, so many at a time."""
+def _frame(held: list[pa.RecordBatch], kinds: Mapping[str, Kind]) -> pd.DataFrame:
+    """Return batches as one frame, and empty the list: column by column, so none is held twice."""
+    parts = {name: pa.chunked_array([batch[name] for batch in held]) for name in kinds}
+    held.clear()
+    return pd.DataFrame({n: columns.to_pandas(parts.pop(n), kinds[n]) for n in kinds}, copy=False)
+
+
+def _even(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.RecordBatch]]:
+    """Yield the same rows in lists of batches, so many rows a list."""
     held: list[pa.RecordBatch] = []
     room = rows
     for batch in batches:
@@ -209,7 +213,7 @@ def _even(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
             start += held[-1].num_rows
             room -= held[-1].num_rows
             if room == 0:
-                yield pa.Table.from_batches(held)
+                yield held
                 held, room = [], rows
     if held:
-        yield pa.Table.from_batches(held)
+        yield held
