@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.card import Card
-from dprepro.data.cleaning import clean, not_two_labels, other_labels
+from dprepro.data.cleaning import clean, not_two_labels, other_labels, public_domain
 from dprepro.errors import nearest
 from dprepro.rows.columns import Holds, Kind
 from dprepro.rows.csv import CsvSettings
@@ -32,6 +32,11 @@ class CardTable(Table):
     card
         With a public domain.
 
+    Attributes
+    ----------
+    domain
+        That of the card.
+
     Raises
     ------
     TableError
@@ -39,11 +44,13 @@ class CardTable(Table):
     """
 
     def __init__(self, source: Any, card: Card) -> None:
-        if card.features is None:
+        domain = public_domain(card)
+        if domain is None or card.features is None:
             raise TableError(
                 f"the card of {card.name} gives no public domain, and a table that is read in "
                 "chunks needs one: add `features` to the card"
             )
+        self.domain = domain
         self._card, self._source = card, card.sources[0]
         self._features = card.features
         self._raw = Table.open(source, self._settings())

@@ -98,12 +98,16 @@ class ChunkedRows(Generic[Rows]):
         enough = 0
         for chunk in self.table.chunks(self._kinds, self.chunk_rows):
             enough = min(enough + len(chunk), LEAST_ROWS)
-            frame = {f.name: self._without_missing(chunk[f.name], f) for f in self.features}
-            yield self.read(pd.DataFrame(frame, copy=False), chunk[self.target])
+            yield self._read(chunk)
+            del chunk  # before the next one is read
         if enough < LEAST_ROWS:
             raise ValueError(
                 f"the table has too few rows: a minimum of {LEAST_ROWS} sample(s) is required"
             )
+
+    def _read(self, chunk: pd.DataFrame) -> Rows:
+        frame = {f.name: self._without_missing(chunk[f.name], f) for f in self.features}
+        return self.read(pd.DataFrame(frame, copy=False), chunk[self.target])
 
     @property
     def _kinds(self) -> dict[str, Kind]:

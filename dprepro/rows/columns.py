@@ -77,12 +77,12 @@ def convert(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def to_pandas(column: pa.ChunkedArray, kind: Kind) -> pd.Series:
-    """Return a column as pandas holds it, (n,).
+    """Return a column of categories or labels as pandas holds it, (n,).
 
-    "numeric": float64, NaN where missing. "text": categories, each a value as it is stored.
-    "label": numbers and booleans as they are stored, text as categories.
+    "text": categories, each a value as it is stored. "label": numbers and booleans as they are
+    stored, text as categories.
     """
-    if kind == "numeric" or (kind == "label" and not pa.types.is_string(column.type)):
+    if kind == "label" and not pa.types.is_string(column.type):
         return pd.Series(column.to_numpy(), copy=False)
     return pd.Series(_categories(column))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -169,8 +169,15 @@ class Table:
                 for name, kind in kinds.items()
             ]
         )
-        for held in _even(self._files.batches(wanted, rows), rows):
-            yield _frame(held, kinds)
+        chunk = _Chunk(kinds, rows)
+        for batch in self._files.batches(wanted, rows):
+            start = 0
+            while start < batch.num_rows:
+                start += chunk.take(batch.slice(start))
+                if chunk.is_full:
+                    yield chunk.empty()
+        if chunk.size:
+            yield chunk.empty()
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this table from others, and from itself after a change. JSON-able.
@@ -195,25 +202,46 @@ def is_table(X: Any) -> bool:
     return isinstance(X, str | Path | pa.dataset.Dataset | Table)
 
 
-def _frame(held: list[pa.RecordBatch], kinds: Mapping[str, Kind]) -> pd.DataFrame:
-    """Return batches as one frame, and empty the list: column by column, so none is held twice."""
-    parts = {name: pa.chunked_array([batch[name] for batch in held]) for name in kinds}
-    held.clear()
-    return pd.DataFrame({n: columns.to_pandas(parts.pop(n), kinds[n]) for n in kinds}, copy=False)
+class _Chunk:
+    """Rows on the way from Arrow to pandas. Numbers are in memory once: as pandas has them."""
 
+    def __init__(self, kinds: Mapping[str, Kind], rows: int) -> None:
+        self._kinds, self._rows, self.size = kinds, rows, 0
 
-def _even(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.RecordBatch]]:
-    """Yield the same rows in lists of batches, so many rows a list."""
-    held: list[pa.RecordBatch] = []
-    room = rows
-    for batch in batches:
-        start = 0
-        while start < batch.num_rows:
-            held.append(batch.slice(start, room))
-            start += held[-1].num_rows
-            room -= held[-1].num_rows
-            if room == 0:
-                yield held
-                held, room = [], rows
-    if held:
-        yield held
+    @property
+    def is_full(self) -> bool:
+        return self.size == self._rows
+
+    def take(self, batch: pa.RecordBatch) -> int:
+        """Take rows of a batch, as many as there is room for; return their number."""
+        if self.size == 0:
+            self._begin()
+        batch = batch.slice(0, self._rows - self.size)
+        end = self.size + batch.num_rows
+        for name, numbers in self._numbers.items():
+            numbers[self.size : end] = batch[name].to_numpy(zero_copy_only=False)
+        for name, parts in self._others.items():
+            parts.append(batch[name])
+        self.size = end
+        return int(batch.num_rows)
+
+    def empty(self) -> pd.DataFrame:
+        """Return what was taken, and begin anew."""
+        numbers, others, size = self._numbers, self._others, self.size
+        # The next arrays are made once the caller has let go of the last ones.
+        del self._numbers, self._others
+        self.size = 0
+        return pd.DataFrame(
+            {
+                name: numbers[name][:size]
+                if kind == "numeric"
+                else columns.to_pandas(pa.chunked_array(others.pop(name)), kind)
+                for name, kind in self._kinds.items()
+            },
+            copy=False,
+        )
+
+    def _begin(self) -> None:
+        names = [name for name, kind in self._kinds.items() if kind == "numeric"]
+        self._numbers = {name: np.empty(self._rows) for name in names}
+        self._others = {name: list[pa.Array]() for name in self._kinds if name not in names}
