@@ -69,7 +69,7 @@ class ChunkedRows(Generic[Rows]):
         if self.target_kind == "numeric":
             numbers.append(self.target)
         for name in numbers:
-            if self.table.holds(name) not in ("numbers", "fields"):
+            if self.table.holds(name) not in ("numbers", "nothing", "fields"):
                 raise TableError(
                     f"column {name!r} is to hold numbers, but the table says that it holds "
                     f"{self.table.holds(name)}: store it as numbers"

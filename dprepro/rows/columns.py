@@ -15,27 +15,27 @@ import pyarrow.compute as pc
 Kind = Literal["numeric", "text", "label"]
 """How a column is read: as float64 with NaN where missing, as categories, or as it is stored."""
 
-Holds = Literal["numbers", "booleans", "text", "other", "fields"]
-"""What a column holds. Fields of a CSV have no type: they are read as whatever is asked."""
+Holds = Literal["numbers", "booleans", "text", "nothing", "other", "fields"]
+"""What a column holds; "nothing" if it only has missing values. Fields of a CSV have no type: they are read as whatever is asked."""
 
 
 def holds(stored: pa.DataType) -> Holds:
-    """Return what a column of this type holds; dates and times are "other"."""
+    """Return what a column of this type holds; dates, times and nested types are "other"."""
     stored = value_type(stored)
     if pa.types.is_boolean(stored):
         return "booleans"
     if pa.types.is_integer(stored) or pa.types.is_floating(stored) or pa.types.is_decimal(stored):
         return "numbers"
-    if _is_text(stored) or pa.types.is_null(stored):
-        return "text"
-    return "other"
+    if pa.types.is_null(stored):
+        return "nothing"
+    return "text" if _is_text(stored) else "other"
 
 
 def can_be_read(stored: pa.DataType, kind: Kind) -> bool:
     """Whether a column of this type can be read so. Categories can be anything but nested."""
     found = holds(stored)
     if kind == "numeric":
-        return found in ("numbers", "booleans") or pa.types.is_null(stored)
+        return found in ("numbers", "booleans", "nothing")
     return found != "other" or (kind == "text" and pa.types.is_temporal(value_type(stored)))
 
 
@@ -56,7 +56,7 @@ def value_type(stored: pa.DataType) -> pa.DataType:
 
 def label_dtype(stored: pa.DataType) -> np.dtype:
     """Return the dtype of labels, as `to_pandas` gives them where none is missing."""
-    if holds(stored) == "text":
+    if holds(stored) in ("text", "nothing"):
         return np.dtype(object)
     return np.dtype(read_as(stored, "label").to_pandas_dtype())
 
@@ -73,6 +73,9 @@ def convert(column: pa.Array, wanted: pa.DataType) -> pa.Array:
         column = column.dictionary_decode()
     if column.type == wanted:
         return column
+    if pa.types.is_decimal(column.type):
+        # By their digits: Arrow's own conversion multiplies, and misses the nearest float64.
+        column = pc.cast(column, pa.string())
     return pc.cast(column, wanted, safe=not pa.types.is_floating(wanted))
 
 
