@@ -16,11 +16,11 @@ from dprepro.data.formats import csv_header, parser_problem
 from dprepro.rows.fault import TableError
 from dprepro.rows.parquet import file_state
 
-BLOCK_BYTES = 2**22
+BLOCK_BYTES = 2**20
 """Bytes that are parsed at a time. No line can be longer."""
 
 _GZIP = b"\x1f\x8b"
-_CONVERSION = re.compile(r"In CSV column #(\d+): CSV conversion error to (\w+)")
+_CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to (\w+)")
 
 
 @dataclass(frozen=True)
