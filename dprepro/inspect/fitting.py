@@ -116,6 +116,8 @@ def fit_one(
             if table is not None:
                 return fit_table(task, data, table)
             return fit_all_rows(task, data) if all_rows else fit_task(task, data)
+    except DpreproError:  # that of a table is a ValueError, too
+        raise
     except ValueError as error:
         raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
 

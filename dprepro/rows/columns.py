@@ -16,7 +16,8 @@ Kind = Literal["numeric", "text", "label"]
 """How a column is read: as float64 with NaN where missing, as categories, or as it is stored."""
 
 Holds = Literal["numbers", "booleans", "text", "nothing", "other", "fields"]
-"""What a column holds; "nothing" if it only has missing values. Fields of a CSV have no type: they are read as whatever is asked."""
+"""What a column holds. "nothing": its type is that of missing values. "fields": those of a CSV have
+no type, and are read as whatever is asked."""
 
 
 def holds(stored: pa.DataType) -> Holds:

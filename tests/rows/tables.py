@@ -39,7 +39,7 @@ RANGE = Domain(FEATURES, (-10.0, 10.0))
 
 
 def frame(n: int = N) -> pd.DataFrame:
-    """Return the table. Only late rows lack a grade or a `sometimes`: the first are whole numbers."""
+    """Return the table. Late rows alone lack a grade or a `sometimes`: first, all are whole."""
     rng = np.random.default_rng(3)
     late = np.arange(n) > n // 2
     score = rng.normal(size=n)
@@ -55,7 +55,9 @@ def frame(n: int = N) -> pd.DataFrame:
             "grade": pd.Series(rng.integers(0, 4, n), dtype="Int64").mask(late, pd.NA),
             "code": rng.choice(["1", "01", "1.0"], n),
             "kind": pd.Categorical(np.where(late, "b", "a")).remove_categories([]),
-            "price": [decimal.Decimal(int(cents)).scaleb(-2) for cents in rng.integers(0, 10**4, n)],
+            "price": [
+                decimal.Decimal(int(cents)).scaleb(-2) for cents in rng.integers(0, 10**4, n)
+            ],
             "small": rng.random(n).astype(np.float32),
             "tiny": rng.integers(-128, 128, n).astype(np.int8),
             "day": rng.choice(["2024-01-01", "2024-01-02"], n),

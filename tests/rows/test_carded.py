@@ -15,7 +15,6 @@ from dprepro.errors import DpreproError
 from dprepro.rows.carded import CardTable
 from dprepro.rows.fault import TableError
 
-
 CARD = """
 name: shop
 task: binary
@@ -110,7 +109,7 @@ def test_codes_that_are_numbers_are_labels(tmp_path: Path) -> None:
 def test_a_third_label_is_refused_in_whatever_chunk_it_is(tmp_path: Path, chunk_rows: int) -> None:
     rows = [*ROWS, ("1", "1", "Bonn", "secret", "")]
     table = CardTable(csv(tmp_path / "t.csv", rows), card(tmp_path))
-    with pytest.raises(DpreproError, match="must hold two labels, one of them .* 'yes'") as caught:
+    with pytest.raises(DpreproError, match=r"must hold two labels, one of them .* 'yes'") as caught:
         read(table, chunk_rows)
     assert "secret" not in str(caught.value)
 

@@ -180,7 +180,7 @@ def test_the_target_is_no_feature(tmp_path: Path) -> None:
 
 def test_a_public_domain_and_the_name_of_the_target_are_needed(tmp_path: Path) -> None:
     path, y = _written(tmp_path)
-    with pytest.raises(ValueError, match="DPEBMClassifier: a table .* needs a public domain"):
+    with pytest.raises(ValueError, match=r"DPEBMClassifier: a table .* needs a public domain"):
         DPEBMClassifier().fit(path, y)
     observed = Domain(FEATURES, ("no", "yes"), observed=("bounds of age",))
     for model in (DPEBMClassifier(domain=observed), DPEBMPlusClassifier(observed=True)):
