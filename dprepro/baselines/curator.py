@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
-from dprepro.estimators.inputs import Arrays, values_withheld
+from dprepro.estimators.inputs import Arrays
+from dprepro.estimators.withheld import values_withheld
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.query import BudgetError

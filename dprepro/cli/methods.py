@@ -49,6 +49,7 @@ def _as_dict(method: Method) -> dict[str, object]:
         "adjacency": method.adjacency,
         "noise": method.noise,
         "assumes": list(method.assumes),
+        "takes_tables": method.takes_tables,
         "reference": method.reference,
         "parameters": dict(method.defaults),
     }
@@ -69,6 +70,8 @@ def _block(method: Method) -> list[RenderableType]:
         promise += f", noise: {method.noise}"
     if method.is_unverified:
         promise += f"; {UNTIL_RUN}"
+    if method.takes_tables:
+        promise += "; `fit --table` reads its rows in chunks"
     lines = [promise, *(f"- {text}" for text in method.assumes), method.reference]
     return [
         f"[bold]{method.name}[/]  {escape(method.title)} ({', '.join(sorted(method.tasks))})",

@@ -42,6 +42,15 @@ def fit(
             help="Fit only to the training rows of this split, so that `score` has test rows.",
         ),
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            "--table",
+            metavar="PATH",
+            help="Fit to all rows of this table, and not to those of the dataset: a parquet file, "
+            "a folder of parquet files, or a CSV file.",
+        ),
+    ] = None,
     data_dir: DataFolder = None,
 ) -> None:
     """Fit one additive model of a config to all rows, and save it as JSON.
@@ -51,19 +60,31 @@ def fit(
     from the operating system. With --split and private data, a second file beside it says which
     rows the model was fitted to. That file is not for release.
 
+    With --table the rows come from a file or folder of your own, which is read in chunks. The card
+    of the config's dataset says what is in it: features, domain, target and labels. Other columns
+    are not read. The rows count as private, whatever the card says of its own files. `dprepro
+    methods` says which methods read tables in chunks.
+
     Example: dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json
     """
     from dprepro.config import load_config
-    from dprepro.inspect.fitting import choose_one, describe, fit_model
+    from dprepro.errors import DpreproError
+    from dprepro.inspect.fitting import choose_one, describe, fit_model, of_table
     from dprepro.inspect.origin import save_fitted
 
     experiment = load_config(config)
     # A fit to all rows holds none out, so nothing has to identify its training rows.
     by_split = split is not None
+    if by_split and table is not None:
+        raise DpreproError(
+            "--table fits to all rows of the table, and --split to a part of the dataset's: leave "
+            "one of them out"
+        )
     task = choose_one(experiment, method, epsilon, split or 0, data_dir, identify=by_split)
-    model = fit_model(experiment, task, data_dir, all_rows=split is None)
-    notes = save_fitted(model, experiment.name, task, output, all_rows=split is None)
-    rows = "all rows" if split is None else f"split {split}"
+    task = task if table is None else of_table(task)
+    model = fit_model(experiment, task, data_dir, not by_split, table)
+    notes = save_fitted(model, experiment.name, task, output, not by_split, table is not None)
+    rows = f"split {split}" if by_split else "all rows" if table is None else f"rows of {table}"
     typer.echo(f"{output}: {describe(task)} on {task.dataset}, {rows}")
     typer.echo(_promise(model, task))
     if notes is not None:

@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
 from dprepro.data import identity
 from dprepro.data.card_parts import (
+    MISSING_TEXTS,
     Expect,
     FeatureDomain,
     Format,
@@ -69,7 +70,7 @@ class Card(Strict):
     sources: list[Source] = Field(default_factory=list)
     format: Format = Format()
     drop: list[str] = Field(default_factory=list)
-    missing: list[str] = Field(default_factory=lambda: ["", "?", "NA", "NaN", "nan", "null"])
+    missing: list[str] = Field(default_factory=lambda: list(MISSING_TEXTS))
     fill: dict[str, str] = Field(default_factory=dict)
     expect: Expect = Expect()
     test: TestSet | None = None

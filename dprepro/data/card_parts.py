@@ -149,6 +149,9 @@ class Source(Strict):
         return f"{self.openml}.arff" if self.openml else Path(place).name
 
 
+MISSING_TEXTS = ("", "?", "NA", "NaN", "nan", "null")
+"""The texts that stand for a missing value where nothing else is said."""
+
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 
 

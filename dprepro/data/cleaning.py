@@ -42,12 +42,19 @@ def clean(
     table = table.rename(columns=source.rename)
     if card.target not in table.columns:
         raise DpreproError(_no_target(table, card))
-    y, target = _target(table[card.target], card)
+    y = _target(table[card.target], card)
     X = _features(table, _feature_names(table, card), card)
+    return X, y, public_domain(card)
+
+
+def public_domain(card: Card) -> Domain | None:
+    """Return the domain that the card states; None if it states none."""
     if card.features is None:
-        return X, y, None
-    features = tuple(feature.named(name) for name, feature in card.features.items())
-    return X, y, Domain(features, target)
+        return None
+    target = card.public_target or ()
+    if card.task != "regression":
+        target = tuple(map(str, target))
+    return Domain(tuple(f.named(name) for name, f in card.features.items()), target)
 
 
 def _no_target(table: pd.DataFrame, card: Card) -> str:
@@ -78,16 +85,12 @@ def _features(table: pd.DataFrame, names: list[str], card: Card) -> pd.DataFrame
     return pd.DataFrame({name: _feature(kept[name], name, card) for name in names}, copy=False)
 
 
-def _target(
-    column: pd.Series, card: Card
-) -> tuple[np.ndarray, tuple[float, float] | tuple[str, ...]]:
-    """Return y, and what is public about it: the card's bounds, or labels in the order of codes."""
+def _target(column: pd.Series, card: Card) -> np.ndarray:
     if card.task == "regression":
         y = _numeric(column, card.target, card.missing).to_numpy()
         missing = np.isnan(y)
-        target: tuple[float, float] | tuple[str, ...] = card.target_bounds or ()
     else:
-        y, target = _codes(column, card)
+        y = _codes(column, card)
         missing = y < 0
     if missing.any():
         raise DpreproError(
@@ -95,30 +98,45 @@ def _target(
             f"Missing is an empty field, or a text that the card lists under `missing`. "
             f"{_look(card.target, 'unique()')} shows which texts occur"
         )
-    return y, target
+    return y
 
 
-def _codes(column: pd.Series, card: Card) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return int64 codes (n,), -1 for missing, and the labels by their codes."""
-    named = card.public_target
+def _codes(column: pd.Series, card: Card) -> np.ndarray:
+    """Return int64 codes (n,), -1 for missing."""
     if card.labels is not None:
-        values = _as_categorical(column, list(map(str, named or ())), card.missing)
-        return values.codes.astype(np.int64), tuple(values.categories)
+        named = list(map(str, card.public_target or ()))
+        return _as_categorical(column, named, card.missing).codes.astype(np.int64)
     values = _as_categorical(column, None, card.missing)
-    found = [*values.categories]
     if card.task != "binary":
-        return values.codes.astype(np.int64), tuple(found)
-    others = [label for label in found if label != card.positive]
+        return values.codes.astype(np.int64)
+    others = other_labels(column, card)
     # A public domain has both labels whether or not both occur.
-    fits = len(others) <= 1 if card.features is not None else len(others) == 1 < len(found)
-    if not fits:
-        raise DpreproError(
-            f"target {card.target!r} must hold two labels, one of them the card's `positive` "
-            f"{card.positive!r}, and does not; {_look(card.target, 'unique()')} shows its labels"
-        )
-    codes = np.array([int(label == card.positive) for label in found] + [-1], dtype=np.int64)
-    target = tuple(map(str, named or ())) if card.features is not None else (*others, found[-1])
-    return codes[values.codes], target
+    if card.features is None and not len(others) == 1 < len(values.categories):
+        raise DpreproError(not_two_labels(card))
+    codes = np.array([int(label == card.positive) for label in [*values.categories, ""]])
+    return np.where(values.codes < 0, -1, codes[values.codes]).astype(np.int64)
+
+
+def other_labels(column: pd.Series, card: Card) -> set[str]:
+    """Return the labels of a binary target but the positive one.
+
+    Raises
+    ------
+    DpreproError
+        If the card has a public domain and there are several.
+    """
+    others = {text for text in _distinct(column)[1] if text not in (*card.missing, card.positive)}
+    if card.features is not None and len(others) > 1:
+        raise DpreproError(not_two_labels(card))
+    return others
+
+
+def not_two_labels(card: Card) -> str:
+    """Return the message about a binary target with other than two labels; it quotes none read."""
+    return (
+        f"target {card.target!r} must hold two labels, one of them the card's `positive` "
+        f"{card.positive!r}, and does not; {_look(card.target, 'unique()')} shows its labels"
+    )
 
 
 def _feature_names(table: pd.DataFrame, card: Card) -> list[str]:

@@ -97,7 +97,7 @@ def read_table(
     try:
         table = read(data, settings, kinds, missing)
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DpreproError(f"not valid {settings.kind}: {_problem(error)}") from error
+        raise DpreproError(f"not valid {settings.kind}: {parser_problem(error)}") from error
     table.columns = [str(name).strip() for name in table.columns]
     if not table.columns.is_unique:
         repeated = np.flatnonzero(table.columns.duplicated(keep=False)) + 1
@@ -118,7 +118,7 @@ def not_numeric(name: str) -> str:
     )
 
 
-def _problem(error: Exception) -> str:
+def parser_problem(error: Exception) -> str:
     """Return the message of a parser without the row or value that it quotes."""
     text = str(error)
     if "UTF8" in text or isinstance(error, UnicodeDecodeError):
@@ -156,7 +156,7 @@ def _arrow_csv(
     parse: pa.csv.ParseOptions,
 ) -> pd.DataFrame:
     types = {"numeric": pa.float64(), "text": pa.dictionary(pa.int32(), pa.string())}
-    names = column_names or _header(data, encoding, parse)
+    names = column_names or csv_header(data, encoding, parse)
     try:
         table = pa.csv.read_csv(
             pa.BufferReader(data),
@@ -180,7 +180,8 @@ def _arrow_csv(
     return table.to_pandas()
 
 
-def _header(data: bytes, encoding: str, parse: pa.csv.ParseOptions) -> list[str]:
+def csv_header(data: bytes, encoding: str, parse: pa.csv.ParseOptions) -> list[str]:
+    """Return the names in the first line of a CSV."""
     first_line = data[: data.find(b"\n") + 1] or data
     names = pa.csv.read_csv(
         pa.BufferReader(first_line),
@@ -236,7 +237,7 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
         rule = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
         raise DpreproError(f"not valid arff: {rule} in its header or in some line") from error
     except UnicodeDecodeError as error:
-        raise DpreproError(f"not valid arff: {_problem(error)}") from error
+        raise DpreproError(f"not valid arff: {parser_problem(error)}") from error
     return content
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from dprepro.ebm.queries import (
     Steps,
 )
 from dprepro.ebm.residuals import LIMIT
-from dprepro.estimators.inputs import Rows
+from dprepro.ebm.rounds import EBMPartition, Sorting, boost_by_rounds
+from dprepro.estimators.inputs import FitRows, Rows
 from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import in_units
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.query import Release, SensitivityError
+from dprepro.privacy.query import Instruction, Release, SensitivityError, Whole
 from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
@@ -34,7 +36,8 @@ from dprepro.privacy.sensitivity import (
     histogram_sensitivity,
 )
 from dprepro.rows.codes import recode
-from dprepro.rows.holder import even_parts
+from dprepro.rows.holder import ChunkHolder, even_parts
+from dprepro.rows.kept import KeptAnswers
 from dprepro.threads import ALONE, Threads
 
 NUMBER_OF_ROWS = "number of rows"
@@ -70,22 +73,29 @@ class ExactRows:
     threads: Threads
 
     @classmethod
-    def of(
-        cls, rows: Rows, domain: Domain, loss: Loss, max_bins: int, threads: Threads
-    ) -> ExactRows:
+    def of(cls, rows: Rows, sorting: Sorting, threads: Threads) -> ExactRows:
         """Return rows without bins yet."""
-        targets = loss.whole(rows.targets)
-        order = loss.row_order(targets)
+        targets = sorting.loss.whole(rows.targets)
+        order = sorting.loss.row_order(targets)
         histograms = threads.map(
-            lambda given: histogram(rows.frame[given[0]], given[1], max_bins),
-            zip(rows.frame.columns, domain.features, strict=True),
+            lambda given: histogram(rows.frame[given[0]], given[1], sorting.max_bins),
+            zip(rows.frame.columns, sorting.domain.features, strict=True),
         )
         counts = [counts for _, counts in histograms]
         cells = {k: cells for k, (cells, _) in enumerate(histograms)}
         codes = np.empty((len(histograms), targets.size), dtype=np.uint8)
         return cls(order, targets[order], counts, cells, codes, threads)
 
-    def merge(self, merge: MergeCells) -> None:
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.targets.size
+
+    def answer(self, query: CellCounts) -> Whole:
+        """Return the rows in each cell of a feature."""
+        return Whole(self.counts[query.feature])
+
+    def follow(self, merge: MergeCells) -> None:
         """Give every row the bin of its cell; the cells are not needed again."""
         k = merge.feature
         cells, codes = self.cells.pop(k), self.codes[k]
@@ -93,6 +103,67 @@ class ExactRows:
             lambda part: recode(cells, merge.bin_of_cell, self.order[part], codes[part]),
             even_parts(codes.size, self.threads.number),
         )
+
+    def boost(
+        self,
+        cuts: np.ndarray,
+        normals: np.ndarray,
+        scale: float,
+        counts: np.ndarray,
+        n_bins: np.ndarray,
+        rate: float,
+        loss: Loss,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Run all steps; see `dprepro.ebm.kernel.boost`."""
+        return boost(
+            self.codes, self.targets, cuts, normals, scale, counts, n_bins, rate, loss.whole_start,
+            loss.is_logistic, np.int32(loss.whole_bound), loss.adaptive, self.threads,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Nothing was kept outside of memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsInRounds:
+    """Rows that are in many places, for the curator alone: what `ExactRows` does, step by step."""
+
+    holder: ChunkHolder[EBMPartition]
+    answers: KeptAnswers
+
+    @property
+    def n_rows(self) -> int:
+        """See `ExactRows`."""
+        return self.holder.n_rows
+
+    def answer(self, query: CellCounts) -> Whole:
+        """See `ExactRows`."""
+        return self.holder.answer(query)
+
+    def follow(self, instruction: Instruction) -> None:
+        """See `ExactRows`."""
+        self.holder.follow(instruction)
+
+    def boost(
+        self,
+        cuts: np.ndarray,
+        normals: np.ndarray,
+        scale: float,
+        counts: np.ndarray,
+        n_bins: np.ndarray,
+        rate: float,
+        loss: Loss,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """See `ExactRows`."""
+        return boost_by_rounds(
+            lambda step: self.holder.answer(step).numbers, self.holder.follow, self.answers.once,
+            cuts, normals, scale, counts, n_bins, rate, loss.whole_start, loss.whole_bound,
+            loss.adaptive,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """See `ExactRows`."""
+        self.holder.close()
 
 
 class DPEBMCurator(Curator):
@@ -125,7 +196,7 @@ class DPEBMCurator(Curator):
 
     def __init__(
         self,
-        rows: Private[Rows],
+        rows: Private[FitRows],
         domain: Domain,
         loss: Loss,
         settings: FitSettings,
@@ -144,7 +215,18 @@ class DPEBMCurator(Curator):
             raise SensitivityError(f"scores start at {loss.start}, where no residual is known")
         self._ledger, self._loss = ledger, loss
         self._enter_mechanisms(settings, len(domain.features))
-        self._exact = Private(ExactRows.of(rows.open(), domain, loss, settings.max_bins, threads))
+        self._exact = Private(self._hold(rows.open(), domain, settings, threads))
+        self._told: set[int] = set()
+
+    def _hold(
+        self, rows: FitRows, domain: Domain, settings: FitSettings, threads: Threads
+    ) -> ExactRows | RowsInRounds:
+        sorting = Sorting(domain, self._loss, settings.max_bins)
+        if isinstance(rows, Rows):
+            return ExactRows.of(rows, sorting, threads)
+        holder = ChunkHolder.of(rows, sorting, partial(EBMPartition, sorting=sorting), threads)
+        self._go_on_with(holder.answers)
+        return RowsInRounds(holder, holder.answers)
 
     def _enter_mechanisms(self, settings: FitSettings, n_features: int) -> None:
         adjacency, loss = self._ledger.adjacency, self._loss
@@ -176,7 +258,7 @@ class DPEBMCurator(Curator):
                 f"the ledger does not assume that the {NUMBER_OF_ROWS} is public: take it from the "
                 "noisy histograms"
             )
-        return self._exact.open().targets.size
+        return self._exact.open().n_rows
 
     def cell_counts(self, query: CellCounts) -> Release:
         """Return the noisy rows per cell of a feature, float64 (cells,); see `histogram`.
@@ -189,8 +271,7 @@ class DPEBMCurator(Curator):
             If the query is for another relation than the ledger.
         """
         self._check_relation(query)
-        release = self._histograms.answer(self._exact.open().counts[query.feature], query)
-        return self._announce(query, release)
+        return self._answer(self._histograms, query, self._exact.open().answer)
 
     def leaf_sums(self, query: LeafSums, steps: Steps) -> Boosted:
         """Run all steps (Algorithm 2, lines 11 to 28) on the bins that were told.
@@ -207,18 +288,16 @@ class DPEBMCurator(Curator):
             If the noise is too large for int64.
         """
         self._check_relation(query)
-        exact, loss = self._exact.open(), self._loss
-        self._check_steps(query, steps, exact)
+        loss = self._loss
+        self._check_steps(query, steps)
         scale, normals = self._steps.hand_to_kernel(query, (len(steps.cuts), steps.max_leaves))
         # Rounded up, by more than the kernel's product with a noise factor is rounded down.
         in_sums = in_units(scale, query.unit)
         dyadic(in_sums)  # Raises where int64 would not hold the noise.
         n_bins = np.array([counts.size for counts in steps.counts])
-        shapes, noise_factors, sums = boost(
-            exact.codes, exact.targets, steps.cuts, normals, in_sums, padded(steps.counts), n_bins,
-            query.learning_rate, loss.whole_start, loss.is_logistic, np.int32(loss.whole_bound),
-            loss.adaptive, exact.threads,
-        )  # fmt: skip
+        shapes, noise_factors, sums = self._exact.open().boost(
+            steps.cuts, normals, in_sums, padded(steps.counts), n_bins, query.learning_rate, loss
+        )
         functions = [
             np.ldexp(shape[:size].astype(np.float64), -loss.score_bits)
             for shape, size in zip(shapes, n_bins, strict=True)
@@ -234,7 +313,7 @@ class DPEBMCurator(Curator):
                 f"{self._ledger.adjacency!r}: ask for that"
             )
 
-    def _check_steps(self, query: LeafSums, steps: Steps, exact: ExactRows) -> None:
+    def _check_steps(self, query: LeafSums, steps: Steps) -> None:
         if query.residual_bound != self._loss.residual_bound:
             raise SensitivityError(
                 f"the query says that residuals are at most {query.residual_bound!r}, but the "
@@ -249,13 +328,18 @@ class DPEBMCurator(Curator):
             raise SensitivityError(
                 "cuts must ascend from 1 on, or a row is in several leaves of a step"
             )
-        if exact.cells:
+        if untold := set(range(len(steps.counts))) - self._told:
             raise SensitivityError(
-                f"features {sorted(exact.cells)} have no bins yet: tell the curator to merge cells"
+                f"features {sorted(untold)} have no bins yet: tell the curator to merge cells"
             )
 
     def _follow(self, instruction: Any) -> None:
-        self._exact.open().merge(instruction)
+        self._exact.open().follow(instruction)
+        self._told.add(instruction.feature)
+
+    def close(self) -> None:
+        """Delete what the fit has kept of the rows: it is over."""
+        self._exact.open().close()
 
 
 def padded(counts: list[np.ndarray]) -> np.ndarray:

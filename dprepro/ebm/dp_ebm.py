@@ -20,7 +20,7 @@ from dprepro.ebm.curator import NUMBER_OF_ROWS, DPEBMCurator
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.queries import CellCounts, FitSettings, LeafSums, MergeCells, Steps
-from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
+from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_choice, check_integer, check_share
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
@@ -80,7 +80,7 @@ class _DPEBM(AdditiveModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _train(self, rows: Private[Rows], domain: Domain, loss: Loss) -> None:
+    def _train(self, rows: Private[FitRows], domain: Domain, loss: Loss) -> None:
         """Bin and boost: every fitted attribute but ``classes_`` and ``range_``."""
         n_steps = len(domain.features) * self.n_epochs
         noise = calibrate_two_phases(
@@ -100,6 +100,7 @@ class _DPEBM(AdditiveModel):
             )
             self._bin(curator, domain)
             self._boost(curator, loss)
+            curator.close()
         make_all_monotone(self, self.monotone)
 
     def _bin(self, curator: DPEBMCurator, domain: Domain) -> None:
@@ -249,7 +250,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
 
         Without a public domain both labels have to occur.
         """
-        rows = read_training_rows(self, X, y, self.domain, "binary")
+        rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
         self._train(rows, domain, LogisticLoss(adaptive=self.sensitivity == "sound"))
@@ -288,7 +289,7 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
 
     def fit(self, X: Any, y: Any) -> DPEBMRegressor:
         """Fit to X (n, K) and targets y (n,)."""
-        rows = read_training_rows(self, X, y, self.domain, "regression")
+        rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")
         sound = self.sensitivity == "sound"

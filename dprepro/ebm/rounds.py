@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def _buffers() -> tuple[np.ndarray, np.ndarray]:
 def boost_by_rounds(
     ask: Callable[[StepSums], np.ndarray],
     tell: Callable[[Instruction], None],
-    release: Callable[[int, Callable[[], np.ndarray]], np.ndarray],
+    release: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray],
     cuts: np.ndarray,
     normals: np.ndarray,
     scale: float,
@@ -185,8 +185,8 @@ def boost_by_rounds(
     tell
         Lets all rows follow an instruction.
     release
-        Takes the number of a step and what computes its noisy leaf sums, int64 (L,). Returns them,
-        or those that were released before.
+        Takes what a step asks and what computes its noisy leaf sums, int64 (L,). Returns them, or
+        those that were released before.
     """
     n_features, n_leaves = len(n_bins), normals.shape[1]
     shapes = np.zeros(counts.shape, np.int64)
@@ -202,12 +202,9 @@ def boost_by_rounds(
             noise_factors[step] = bound / LARGEST
         leaves = min(n_leaves, int(n_bins[k]))
 
-        def noisy(step: int = step, k: int = k, bound: int = bound, leaves: int = leaves) -> Any:
-            sums, found = ask(StepSums(k, below[step], bound)), np.zeros(n_leaves, np.int64)
-            release_sums(sums, normals[step], noise_factors[step] * scale, leaves, found)
-            return found
-
-        leaf_sums[step] = release(step, noisy)
+        asked = StepSums(k, below[step], bound)
+        noise = normals[step], noise_factors[step] * scale, leaves
+        leaf_sums[step] = release(asked, partial(_noisy, ask, asked, *noise))
         rises = np.zeros(cuts.shape[1] + 1, np.int32)
         shape = shapes[k, : n_bins[k]]
         add_to_shape(
@@ -218,3 +215,15 @@ def boost_by_rounds(
         highest[k], lowest[k] = shape.max(), shape.min()
         tell(Rise(k, below[step], rises))
     return shapes, noise_factors, leaf_sums
+
+
+def _noisy(
+    ask: Callable[[StepSums], np.ndarray],
+    asked: StepSums,
+    normals: np.ndarray,
+    scale: float,
+    leaves: int,
+) -> np.ndarray:
+    found = np.zeros(len(normals), np.int64)
+    release_sums(ask(asked), normals, scale, leaves, found)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from dprepro.ebm_plus.queries import (
     Totals,
     totals_sensitivity,
 )
-from dprepro.estimators.inputs import Rows
+from dprepro.estimators.inputs import FitRows, Rows
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
@@ -38,7 +39,7 @@ from dprepro.privacy.sensitivity import (
     histogram_sensitivity,
     leaf_sum_sensitivity,
 )
-from dprepro.rows.holder import ArrayHolder
+from dprepro.rows.holder import ArrayHolder, ChunkHolder
 from dprepro.rows.memory import MemoryColumns
 from dprepro.rows.partition import Columns, Partition, SortedRows
 from dprepro.threads import ALONE, Threads
@@ -202,7 +203,7 @@ class PlusCurator(Curator):
 
     def __init__(
         self,
-        rows: Private[Rows],
+        rows: Private[FitRows],
         domain: Domain,
         loss: Loss,
         ledger: Ledger,
@@ -215,13 +216,22 @@ class PlusCurator(Curator):
                 f"{type(loss).__name__} would see the rows: only LOGISTIC and SQUARED may"
             )
         self._loss = loss
-        given = rows.open()
-        self._exact = Private(
-            ArrayHolder(
-                lambda part: ExactAnswers.of(given.part(part), domain, loss), len(given), threads
-            )
-        )
+        self._exact = Private(self._hold(rows.open(), domain, threads))
         self._uses: dict[type[Query], GaussianUses] = {}
+
+    def _hold(
+        self, rows: FitRows, domain: Domain, threads: Threads
+    ) -> ArrayHolder[ExactAnswers] | ChunkHolder[ExactAnswers]:
+        if isinstance(rows, Rows):
+            return ArrayHolder(
+                lambda part: ExactAnswers.of(rows.part(part), domain, self._loss),
+                len(rows),
+                threads,
+            )
+        sorting = Sorting(domain, self._loss)
+        holder = ChunkHolder.of(rows, sorting, partial(ExactAnswers, sorting=sorting), threads)
+        self._go_on_with(holder.answers)
+        return holder
 
     def open_totals(self, mu: float, budget: PrivacyBudget) -> None:
         """Enter one `Totals` query in the ledger; it is mu-GDP."""
@@ -279,9 +289,11 @@ class PlusCurator(Curator):
             )
         if type(query) not in self._uses:
             raise BudgetError(f"no mechanism for {type(query).__name__} is in the ledger: open one")
-        exact = self._exact.open().answer(query)
-        release = self._uses[type(query)].answer(exact.numbers, query, exact.unit)
-        return self._announce(query, release)
+        return self._answer(self._uses[type(query)], query, self._exact.open().answer)
 
     def _follow(self, instruction: Any) -> None:
         self._exact.open().follow(instruction)
+
+    def close(self) -> None:
+        """Delete what the fit has kept of the rows: it is over."""
+        self._exact.open().close()

@@ -13,7 +13,7 @@ from dprepro.ebm_plus.algorithm import learn
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
-from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
+from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import check_epsilon_delta
@@ -51,7 +51,7 @@ class _DPEBMPlus(AdditiveModel):
         self.random_state = random_state
 
     def _train(
-        self, rows: Private[Rows], domain: Domain, loss: Loss
+        self, rows: Private[FitRows], domain: Domain, loss: Loss
     ) -> tuple[list[Function], float]:
         """Return functions and intercept in the unit of the loss; set what describes the bins."""
         self.domain_ = domain
@@ -60,6 +60,7 @@ class _DPEBMPlus(AdditiveModel):
         with Threads(self.n_jobs) as threads:
             curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state, threads)
             self.bins_, functions, intercept = learn(curator, domain, loss, budget, self.n_epochs)
+            curator.close()
         self.bin_counts_ = [function.counts for function in functions]
         return functions, intercept
 
@@ -176,7 +177,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
-        rows = read_training_rows(self, X, y, self.domain, "binary")
+        rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
         functions, intercept = self._train(rows, domain, LOGISTIC)
@@ -202,7 +203,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
         """Fit to X (n, K) and targets y (n,)."""
-        rows = read_training_rows(self, X, y, self.domain, "regression")
+        rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")
         lower, upper = (float(bound) for bound in domain.target)

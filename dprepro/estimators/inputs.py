@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
@@ -21,23 +19,10 @@ from sklearn.utils.validation import (
 
 from dprepro.data.domain import Domain, TaskKind, is_categorical
 from dprepro.estimators.contract import has_named_columns
+from dprepro.estimators.withheld import values_withheld
 from dprepro.privacy.private import Private
-
-# Errors of numpy and scikit-learn that quote private values or count rows, and what to say instead.
-_QUOTING = {
-    "inconsistent numbers of samples": (
-        "X and y have inconsistent numbers of samples: y needs one value a row"
-    ),
-    "This solver needs samples of at least 2 classes": (
-        "y must hold samples of at least 2 classes, but it holds one class"
-    ),
-    "could not convert": "an array must hold numbers, but it holds text: pass a DataFrame",
-    "Complex data not supported": "Complex data not supported, only real numbers",
-    "Expected 2D array": "Expected 2D array. Reshape your data: rows by features",
-    "should be a 1d array": "should be a 1d array, one value a row",
-}
-# Those that name the fault and nothing of the rows.
-_HARMLESS = re.compile(r"Input \S.* contains (NaN|infinity)|Unknown label type: [a-z-]+\. Maybe")
+from dprepro.rows.chunked import ChunkedRows
+from dprepro.rows.table import Table, is_table
 
 
 class PrivacyWarning(UserWarning):
@@ -65,6 +50,15 @@ class Rows:
     def part(self, rows: slice) -> Rows:
         """Return some of the rows."""
         return Rows(self.frame.iloc[rows], self.targets[rows])
+
+    @property
+    def names(self) -> list[Any]:
+        """The names of the features."""
+        return list(self.frame.columns)
+
+
+FitRows: TypeAlias = Rows | ChunkedRows[Rows]
+"""The rows of a fit in memory, or in a table that is read in chunks."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +93,7 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
     """
     if reset:
         forget_fit(model)
+    _refuse_table(X, model)
     if not isinstance(X, pd.DataFrame):
         array = _read_array(model, X, reset)
         return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
@@ -109,12 +104,26 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
             f"X has {'too few rows' if X.shape[1] else 'no columns'}: a minimum of {least} "
             "sample(s) and 1 feature(s) is required"
         )
+    _refuse_infinite(X)
+    return X
+
+
+def _refuse_infinite(X: pd.DataFrame) -> None:
     for name in X.columns:
         if not is_categorical(X[name]):
             values = X[name].to_numpy(dtype=float, na_value=np.nan)
             with values_withheld():
                 assert_all_finite(values, allow_nan=True, input_name=str(name))
-    return X
+
+
+def _refuse_table(X: Any, model: BaseEstimator | None = None) -> None:
+    if is_table(X):
+        who = "this method" if model is None else type(model).__name__
+        raise ValueError(
+            f"{who} takes rows in memory here, such as a DataFrame, got {type(X).__name__}. Only "
+            "`fit` of DP-EBM (DPEBMClassifier, DPEBMRegressor) and of DP-EBM+ "
+            "(DPEBMPlusClassifier, DPEBMPlusRegressor) reads tables in chunks"
+        )
 
 
 def _read_array(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
@@ -128,6 +137,7 @@ def _read_array(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
 
 def checked(model: BaseEstimator, *arrays: Any, **settings: Any) -> Any:
     """Return what scikit-learn's `validate_data` returns; its errors quote no value here."""
+    _refuse_table(arrays[0], model)
     with values_withheld():
         return validate_data(model, *arrays, **settings)
 
@@ -145,24 +155,8 @@ def read_training_arrays(model: BaseEstimator, X: Any, y: Any) -> Private[Arrays
 
 def wrap_training_arrays(X: Any, y: Any) -> Private[Arrays]:
     """Return what a fit was given as it is, wrapped: a library that gets it will check it."""
+    _refuse_table(X)
     return Private(Arrays(X, y))
-
-
-@contextmanager
-def values_withheld(name: str = "X or y") -> Iterator[None]:
-    """Let errors of libraries pass without the values, and the numbers of rows, in their texts."""
-    try:
-        yield
-    except ValueError as error:
-        raise _without_values(error, name) from None
-
-
-def _without_values(error: ValueError, name: str) -> ValueError:
-    for quoting, plain in _QUOTING.items():
-        if quoting in str(error):
-            return ValueError(f"{name}: {plain}")
-    # A new error, since a journal keeps what this package says itself, and that alone.
-    return ValueError(str(error)) if _HARMLESS.match(str(error)) else error
 
 
 def read_labels(
@@ -228,16 +222,34 @@ def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarra
         ) from None
 
 
+@overload
 def read_training_rows(
     model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind
-) -> Private[Rows]:
+) -> Private[Rows]: ...
+
+
+@overload
+def read_training_rows(
+    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind, *, in_chunks: Literal[True]
+) -> Private[FitRows]: ...
+
+
+def read_training_rows(
+    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind, *, in_chunks: bool = False
+) -> Private[Any]:
     """Return what a fit was given, wrapped: a curator opens it. Classification sets ``classes_``.
+
+    With `in_chunks` X can also be a table, as `Table.open` takes it: a path, a dataset of pyarrow,
+    or a `Table`. Then y is the name of its target column, and `domain` must be public. The result
+    holds `ChunkedRows`, and the rows are read, and checked, when a curator asks for them.
 
     Raises
     ------
     ValueError
-        As `read_frame`, and `read_labels` or `read_targets`.
+        As `read_frame`, and `read_labels` or `read_targets`; of a table, on what it lacks.
     """
+    if in_chunks and is_table(X):
+        return Private(_chunked_rows(model, X, y, domain, task))
     frame = read_frame(model, X, reset=True)
     if task == "regression":
         return Private(Rows(frame, read_targets(model, frame, y)))
@@ -245,7 +257,50 @@ def read_training_rows(
     return Private(Rows(frame, labels))
 
 
-def resolve_domain_of(model: Any, private: Private[Rows], task: TaskKind) -> Domain:
+def _chunked_rows(
+    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind
+) -> ChunkedRows[Rows]:
+    """Set what a fit to a DataFrame sets, from names and types alone."""
+    forget_fit(model)
+    if domain is None or not domain.is_public:
+        raise ValueError(
+            f"{type(model).__name__}: a table that is read in chunks needs a public domain, since "
+            "nothing is read from the rows beforehand: pass domain=Domain(...) with bounds, "
+            "categories, and labels or target range"
+        )
+    if not isinstance(y, str):
+        raise ValueError(
+            f"{type(model).__name__}: X is a table that is read in chunks, so y must be the name "
+            f"of its target column, got {type(y).__name__}"
+        )
+    _check_target(domain, task)
+    kind: Literal["numeric", "label"] = "numeric" if task == "regression" else "label"
+    read = partial(_read_chunk, model, domain, task)
+    table = Table.open(X)
+    chunked = ChunkedRows(table, domain.features, y, kind, read, fit=_settings_of(model))
+    validate_data(model, pd.DataFrame(columns=chunked.names), reset=True, skip_check_array=True)
+    if task != "regression":
+        none = np.empty(0, dtype=chunked.table.label_dtype(y))
+        model.classes_ = _public_classes(model, domain, none)
+    return chunked
+
+
+def _read_chunk(
+    model: Any, domain: Domain, task: TaskKind, frame: pd.DataFrame, y: pd.Series
+) -> Rows:
+    _refuse_infinite(frame)
+    if task == "regression":
+        return Rows(frame, read_targets(model, frame, y))
+    return Rows(frame, read_labels(model, frame, y, domain)[1])
+
+
+def _settings_of(model: Any) -> dict[str, str]:
+    """Return the parameters of a fit that decide what it releases, as text."""
+    parameters = {name: repr(value) for name, value in model.get_params().items()}
+    return {"estimator": type(model).__name__, **parameters, "n_jobs": ""}
+
+
+def resolve_domain_of(model: Any, private: Private[Any], task: TaskKind) -> Domain:
     """Return ``model.domain``; where it is None, warn and read one from the rows.
 
     To be called by ``fit`` itself: the warning points to the caller's caller.
@@ -256,8 +311,8 @@ def resolve_domain_of(model: Any, private: Private[Rows], task: TaskKind) -> Dom
         If the domain describes another number of features or, for a DataFrame with names of its
         own, other features; or if its target is not of the task's kind.
     """
-    rows = private.open()
-    if model.domain is None:
+    rows: FitRows = private.open()
+    if model.domain is None and isinstance(rows, Rows):
         warnings.warn(
             f"{type(model).__name__} got no domain and reads bounds, categories and target "
             "range from the training rows. Epsilon does not cover what it reads. "
@@ -267,21 +322,21 @@ def resolve_domain_of(model: Any, private: Private[Rows], task: TaskKind) -> Dom
         )
         y = rows.targets if task == "regression" else model.classes_[rows.targets.astype(int)]
         return Domain.observe(rows.frame, y, task)
-    _check_features(model, rows.frame)
+    _check_features(model, rows.names)
     _check_target(model.domain, task)
     return model.domain
 
 
-def _check_features(model: Any, frame: pd.DataFrame) -> None:
+def _check_features(model: Any, names: list[Any]) -> None:
     described = [feature.name for feature in model.domain.features]
-    if len(described) != frame.shape[1]:
+    if len(described) != len(names):
         raise ValueError(
-            f"X has {frame.shape[1]} columns but the domain describes {len(described)} features"
+            f"X has {len(names)} columns but the domain describes {len(described)} features"
         )
     # An array has no names; a DataFrame's must match, or values would meet another's bounds.
     if not has_named_columns(model):
         return
-    for column, name in zip(frame.columns, described, strict=True):
+    for column, name in zip(names, described, strict=True):
         if column != name:
             raise ValueError(
                 f"X has column {column!r} where the domain describes feature {name!r}: "

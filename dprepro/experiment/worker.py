@@ -32,6 +32,7 @@ from dprepro.experiment.seeds import task_seed
 from dprepro.experiment.splits import fold_rows, split_rows
 from dprepro.methods import registry
 from dprepro.methods.registry import Setting
+from dprepro.rows.carded import CardTable
 
 MESSAGE_LENGTH = 600
 TRACEBACK_FRAMES = 3
@@ -181,9 +182,38 @@ def fit_all_rows(task: Task, data: DataRef) -> Estimator:
     return estimator
 
 
-def _fit(
-    task: Task, kind: TaskKind, X: Any, y: np.ndarray, domain: Domain, seed: int | None
-) -> Estimator:
+def fit_table(task: Task, data: DataRef, path: Path) -> Estimator:
+    """Return the task's estimator, fitted to all rows of a table that is read in chunks.
+
+    The card of the dataset says what is in the table; see `CardTable`. The dataset itself is not
+    read. Raises what the method raises.
+
+    Raises
+    ------
+    DpreproError
+        If the method takes no such tables, the domain is not public, or the table cannot be read.
+    """
+    if not registry.get(task.method).takes_tables:
+        names = [name for name, method in registry.all_methods().items() if method.takes_tables]
+        raise DpreproError(
+            f"{task.method} takes rows in memory only, and no table that is read in chunks. These "
+            f"methods take one: {', '.join(names)}"
+        )
+    if task.domain != "public":
+        raise DpreproError(
+            "a table that is read in chunks needs a public domain, as nothing is read from its "
+            f"rows beforehand: say `domain: public` in the config, given `domain: {task.domain}`"
+        )
+    card = load_card(data.card)
+    table = CardTable(path, card)
+    estimator = _fit(
+        task, card.task, table, card.target, table.domain, task_seed(task, all_rows=True)
+    )
+    note_circumstances(ledger_of(estimator), task, all_rows=True)
+    return estimator
+
+
+def _fit(task: Task, kind: TaskKind, X: Any, y: Any, domain: Domain, seed: int | None) -> Estimator:
     setting = Setting(kind, task.epsilon, task.delta, domain, seed)
     estimator = registry.get(task.method).build(setting, **task.params)
     estimator.fit(X, y)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dprepro.additive.model import AdditiveModel
 from dprepro.config import ExperimentConfig
+from dprepro.data import PRIVATE_PREFIX
 from dprepro.errors import DpreproError, publishable
 from dprepro.estimators.contract import Estimator
 from dprepro.experiment.circumstances import check_tuned_splits
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
-from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, score_on_test_rows
+from dprepro.experiment.worker import DataRef, fit_all_rows, fit_table, fit_task, score_on_test_rows
 
 _NONCE = secrets.token_hex(32)
 # What decides which rows train and which test.
@@ -88,8 +90,20 @@ def _level(epsilons: Sequence[float], task: Task) -> int:
     return epsilons.index(task.epsilon) if task.epsilon in epsilons else 0
 
 
-def fit_one(task: Task, data: DataRef, all_rows: bool = False) -> Estimator:
-    """Return the estimator of a task as a run fits it, without its warnings; or of all rows.
+def of_table(task: Task) -> Task:
+    """Return a task as it is for a table of the user's own: its rows are private.
+
+    A checksum on the card is that of the dataset's files, so none makes them public.
+    """
+    return replace(task, data_fingerprint=f"{PRIVATE_PREFIX}none")
+
+
+def fit_one(
+    task: Task, data: DataRef, all_rows: bool = False, table: Path | None = None
+) -> Estimator:
+    """Return the estimator of a task as a run fits it, without its warnings.
+
+    With `all_rows`, or of the rows of a `table`, it is that of all rows.
 
     Raises
     ------
@@ -99,22 +113,34 @@ def fit_one(task: Task, data: DataRef, all_rows: bool = False) -> Estimator:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if table is not None:
+                return fit_table(task, data, table)
             return fit_all_rows(task, data) if all_rows else fit_task(task, data)
+    except DpreproError:  # that of a table is a ValueError, too
+        raise
     except ValueError as error:
         raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
 
 
 def fit_model(
-    config: ExperimentConfig, task: Task, data_dir: Path | None = None, all_rows: bool = False
+    config: ExperimentConfig,
+    task: Task,
+    data_dir: Path | None = None,
+    all_rows: bool = False,
+    table: Path | None = None,
 ) -> AdditiveModel:
     """Return the additive model of a task, as a run fits it; or fitted to all rows.
+
+    They are those of `table`, where one is given; see `dprepro.experiment.worker.fit_table`.
 
     Raises
     ------
     DpreproError
         If the method has no shape functions, or refuses its parameters or its rows.
     """
-    model = fit_one(task, data_of(config, data_dir), all_rows)
+    # The dataset's own files play no part beside a table, so they are not looked at.
+    data = DataRef.of(config, data_dir) if table else data_of(config, data_dir)
+    model = fit_one(task, data, all_rows, table)
     if not isinstance(model, AdditiveModel):
         raise DpreproError(
             f"{task.method} has no shape functions to save or draw: "

@@ -18,6 +18,7 @@ from dprepro.experiment.record import Task
 _DECIDED = (
     "dataset", "method", "label", "params", "epsilon", "delta", "domain", "method_version",
 )  # fmt: skip
+_OWN_TABLE = "of the user's own (--table); the dataset gives names, domain and labels"
 _FORMAT = "dprepro local notes"
 _NOTE = (
     "Not for release. Which rows of private data trained the model in the file of this name: its "
@@ -47,12 +48,19 @@ def why_not_for_release(model: AdditiveModel, is_private: bool) -> str:
 
 
 def save_fitted(
-    model: AdditiveModel, config: str, task: Task, path: Path, all_rows: bool
+    model: AdditiveModel,
+    config: str,
+    task: Task,
+    path: Path,
+    all_rows: bool,
+    own_table: bool = False,
 ) -> Path | None:
     """Write a model that was fitted for a task of `config`, to all rows or to the task's split.
 
     The file of a model of all rows, or of private rows, says only what was decided before a row was
-    read. What `dprepro score` needs to hold the right private rows out goes into a file beside it.
+    read; with `own_table`, also that the rows are not those of the dataset, but neither where they
+    lie nor how many they are. What `dprepro score` needs to hold the right private rows out goes
+    into a file beside it.
 
     Returns
     -------
@@ -71,6 +79,8 @@ def save_fitted(
         origin["rows"] = "all" if all_rows else "of one split"
     else:
         origin["task"] = known
+    if own_table:
+        origin["table"] = _OWN_TABLE
     if reason := why_not_for_release(model, task.is_private):
         origin["not_for_release"] = reason
     save_model(model, path, origin)

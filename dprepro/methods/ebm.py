@@ -48,6 +48,7 @@ def _private(name: str, title: str, reference: str, *assumes: str, **settings: s
         takes_epsilon=True,
         noise=Noise.EXACT,
         keeps_ledger=True,
+        takes_tables=True,
         defaults=defaults_of(DPEBMClassifier, *excluded) | settings,
     )
 

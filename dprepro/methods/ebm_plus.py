@@ -38,6 +38,7 @@ METHODS = [
         takes_epsilon=True,
         noise=Noise.EXACT,
         keeps_ledger=True,
+        takes_tables=True,
         defaults=defaults_of(DPEBMPlusClassifier, "epsilon", "delta", "domain", "random_state"),
     )
 ]

@@ -115,6 +115,9 @@ class Method:
         Whether a fitted estimator is to have its `dprepro.privacy.ledger.Ledger` as ``ledger_``.
         This is for `dprepro methods`, which fits nothing; elsewhere the fitted estimator decides,
         see `dprepro.privacy.unverified`.
+    takes_tables
+        Whether its estimator's `fit` reads a table in chunks (`dprepro fit --table`); see
+        `dprepro.estimators.inputs.read_training_rows`.
     repeats_within
         Largest difference of a metric, relative, that the same task may show when it is run again:
         `REPEATS`, or a larger one where linear algebra decides.
@@ -135,6 +138,7 @@ class Method:
     requires: str | None = None
     noise: Noise | None = None
     keeps_ledger: bool = False
+    takes_tables: bool = False
     repeats_within: float = REPEATS
 
     def __post_init__(self) -> None:

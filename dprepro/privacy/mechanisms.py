@@ -52,7 +52,13 @@ class NoiseSource:
         self.sampler = ExactSampler(Bits(seed))
         self.generator = np.random.default_rng(seed)
         self.public_generator = self.generator if seed is not None else np.random.default_rng()
+        self._is_seeded = seed is not None
         ledger.note_seed(seed)
+
+    def choose_publicly_by(self, entropy: int) -> None:
+        """Draw public choices from a stream that can be repeated, unless a seed repeats all."""
+        if not self._is_seeded:
+            self.public_generator = np.random.default_rng(entropy)
 
     def add_gaussian(self, exact: np.ndarray, scale: float, unit: Unit = 1.0) -> np.ndarray:
         """Return an answer with Gaussian noise of standard deviation `scale`, float64.

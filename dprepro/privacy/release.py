@@ -7,9 +7,10 @@ sends it a `Query` and gets a `Release`, which is noisy and in the ledger.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -24,6 +25,7 @@ from dprepro.privacy.query import (
     Query,
     Release,
     SensitivityError,
+    Whole,
 )
 from dprepro.privacy.sensitivity import Adjacency, Sensitivity
 
@@ -54,6 +56,23 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _LISTENERS.reset(token)
+
+
+class Answers(Protocol):
+    """Answers that a fit has had already, in the order of its queries."""
+
+    @property
+    def public_entropy(self) -> int:
+        """What seeds the choices that show in what is released."""
+        ...
+
+    def next(self, question: Query) -> tuple[np.ndarray, Unit] | None:
+        """Return the answer to this query and its unit, or None if it has had none."""
+        ...
+
+    def keep(self, question: Query, answer: np.ndarray, unit: Unit) -> None:
+        """Keep an answer before it is used."""
+        ...
 
 
 class GaussianUses:
@@ -157,6 +176,29 @@ class Curator:
         ledger.note_observed(observed)
         self._source = NoiseSource(ledger, seed)
         self._listeners = _LISTENERS.get()
+        self._answers: Answers | None = None
+
+    def _go_on_with(self, answers: Answers) -> None:
+        """Repeat the answers that a fit has had before it was interrupted, and keep new ones."""
+        self._answers = answers
+        self._source.choose_publicly_by(answers.public_entropy)
+
+    def _answer(self, uses: GaussianUses, query: Query, exactly: Callable[[Any], Whole]) -> Release:
+        """Answer a query with the noise of `uses`, or as it was answered before.
+
+        `exactly` is asked for the exact answer where none was released.
+        """
+        kept = None if self._answers is None else self._answers.next(query)
+        if kept is not None:
+            value, unit = kept
+            # The same noise is drawn again, for nothing: after it a seed goes on where it was.
+            release = uses.answer(np.zeros(value.shape, np.int64), query, unit)
+            return self._announce(query, replace(release, value=value))
+        exact = exactly(query)
+        release = uses.answer(exact.numbers, query, exact.unit)
+        if self._answers is not None:
+            self._answers.keep(query, release.value, exact.unit)
+        return self._announce(query, release)
 
     @property
     def public_generator(self) -> np.random.Generator:

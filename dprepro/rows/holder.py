@@ -6,15 +6,19 @@ and for any number of threads.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from dprepro.privacy.query import Instruction, Whole
-from dprepro.rows.partition import Columns, Partition
-from dprepro.rows.store import Store
+from dprepro.rows.chunked import ChunkedRows
+from dprepro.rows.kept import KeptAnswers
+from dprepro.rows.partition import Columns, Partition, SortedRows
+from dprepro.rows.store import ANSWERS, Store
 from dprepro.threads import Threads
 
 Part = TypeVar("Part", bound=Partition)
@@ -46,6 +50,9 @@ class ArrayHolder(Generic[Part]):
         """Do what an instruction says."""
         self._threads.map(lambda part: part.follow(instruction), self.partitions)
 
+    def close(self) -> None:
+        """Nothing was kept outside of memory."""
+
 
 class ChunkHolder(Generic[Part]):
     """Rows in a store on disk: a partition for each chunk.
@@ -59,6 +66,11 @@ class ChunkHolder(Generic[Part]):
         the moves that all partitions share.
     threads
         What runs the partitions.
+
+    Attributes
+    ----------
+    answers
+        Those that a fit which was interrupted has had.
     """
 
     def __init__(
@@ -68,6 +80,7 @@ class ChunkHolder(Generic[Part]):
         threads: Threads,
     ) -> None:
         self._store, self._threads = store, threads
+        self.answers = KeptAnswers(store.folder / ANSWERS)
         self.n_rows = store.n_rows
         self._moves: list[Instruction] = []
         # The counts of all chunks lie with the first one.
@@ -77,9 +90,26 @@ class ChunkHolder(Generic[Part]):
             for k, columns in enumerate(store.columns())
         ]
 
+    @classmethod
+    def of(
+        cls,
+        rows: ChunkedRows[Any],
+        sort: Callable[[Any], SortedRows],
+        make: Callable[[Columns, Sequence[np.ndarray], list[Instruction]], Part],
+        threads: Threads,
+    ) -> ChunkHolder[Part]:
+        """Return the holder of the rows of a table; `sort` makes whole numbers of a chunk."""
+        folder = rows.table.store or Path(tempfile.mkdtemp(prefix="dprepro-rows-"))
+        return cls(Store.open(folder, rows.identity, sort, rows.chunks()), make, threads)
+
     def answer(self, question: Any) -> Whole:
         """Return the exact answer: private."""
         return _total(self._threads.map(lambda part: part.answer(question), self.partitions))
+
+    def close(self) -> None:
+        """Delete the store."""
+        self.answers.close()
+        self._store.delete()
 
     def follow(self, instruction: Any) -> None:
         """Do what an instruction says: bins at once, scores with the next question."""

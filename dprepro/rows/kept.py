@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import zlib
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,8 @@ class KeptAnswers:
         self.public_entropy = int(lines[0]["public_entropy"])
         self._kept, self._next = lines[1:], 0
 
-    def next(self, question: Any) -> np.ndarray | None:
-        """Return the answer that this question has had, or None if it has had none.
+    def next(self, question: Any) -> tuple[np.ndarray, float | np.ndarray] | None:
+        """Return the answer that this question has had and its unit, or None if it has had none.
 
         Raises
         ------
@@ -68,17 +69,29 @@ class KeptAnswers:
                 f"{self._path.parent} and start again"
             )
         self._next += 1
-        return np.array(line["answer"], line["dtype"]).reshape(line["shape"])
+        unit = line["unit"]
+        answer = np.array(line["answer"], line["dtype"]).reshape(line["shape"])
+        return answer, np.array(unit) if isinstance(unit, list) else unit
 
-    def keep(self, question: Any, answer: np.ndarray) -> None:
+    def keep(self, question: Any, answer: np.ndarray, unit: float | np.ndarray = 1.0) -> None:
         """Write an answer to the disk; it may be used when this returns."""
         line = {
             "question": digest(question), "answer": answer.ravel().tolist(),
             "dtype": answer.dtype.name, "shape": answer.shape,
+            "unit": unit.tolist() if isinstance(unit, np.ndarray) else unit,
         }  # fmt: skip
         self._write(line)
         self._kept.append(line)
         self._next += 1
+
+    def once(self, question: Any, answer: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return the answer that this question has had; else what is called, once it is kept."""
+        kept = self.next(question)
+        if kept is not None:
+            return kept[0]
+        found = answer()
+        self.keep(question, found)
+        return found
 
     def close(self) -> None:
         """Close the file."""

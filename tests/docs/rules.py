@@ -67,6 +67,11 @@ RULES = {
             replace=(("fashion-filters --method llm", "few-filters.yaml"),),
         ),
         Rule("dprepro plot margins lazybb-figure1", "--fits 1"),
+        Rule(
+            "dprepro fit mine.yaml --method dp-ebm-gdp --epsilon 1 --table customers.parquet "
+            "--output many.json",
+            replace=(("customers.parquet", "shop.csv"),),
+        ),
         Rule("dask scheduler", "--host 127.0.0.1 --port {port} --no-dashboard", (), "Scheduler at"),
         Rule(
             "dask worker HOST:8786 --nthreads 1 --nworkers 8",

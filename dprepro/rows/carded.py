@@ -1,0 +1,157 @@
+"""A table of the user's, read as the card of a dataset says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data.card import Card
+from dprepro.data.cleaning import clean, not_two_labels, other_labels, public_domain
+from dprepro.errors import nearest
+from dprepro.rows.columns import Holds, Kind
+from dprepro.rows.csv import CsvSettings
+from dprepro.rows.fault import TableError
+from dprepro.rows.table import Table
+
+
+class CardTable(Table):
+    """The features and the target of a card, cleaned chunk by chunk as `clean` does it.
+
+    Other columns of the table are not read. Column names are those of the card, or those that its
+    first source renames. That source also says how a CSV is written: separator, encoding, columns.
+    `expect`, `sha256` and `test` are about the dataset's own files, and have no influence.
+
+    Parameters
+    ----------
+    source
+        See `Table.open`.
+    card
+        With a public domain.
+
+    Attributes
+    ----------
+    domain
+        That of the card.
+
+    Raises
+    ------
+    TableError
+        If the table lacks a column, or the card asks for what cannot be done row by row.
+    """
+
+    def __init__(self, source: Any, card: Card) -> None:
+        domain = public_domain(card)
+        if domain is None or card.features is None:
+            raise TableError(
+                f"the card of {card.name} gives no public domain, and a table that is read in "
+                "chunks needs one: add `features` to the card"
+            )
+        self.domain = domain
+        self._card, self._source = card, card.sources[0]
+        self._features = card.features
+        self._raw = Table.open(source, self._settings())
+        self._raw_names = {name: self._raw_name(name) for name in (*card.features, card.target)}
+        self._raw.check(self._raw_kinds)
+
+    @property
+    def names(self) -> list[str]:
+        """The features of the card, then its target."""
+        return [*self._features, self._card.target]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """None: the card's texts are missing already."""
+        return ()
+
+    def holds(self, name: str) -> Holds:
+        """Return what a column holds once it is clean. Labels are codes."""
+        is_text = name in self._features and self._features[name].numeric is None
+        return "text" if is_text else "numbers"
+
+    def label_dtype(self, name: str) -> np.dtype:
+        """Return that of codes."""
+        return np.dtype(np.int64)
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        """Raise TableError if a column is not on the card."""
+        for name in kinds:
+            if name not in self._raw_names:
+                raise TableError(f"the card has no column {name!r}{nearest(name, self.names)}")
+
+    def chunks(
+        self, kinds: Mapping[str, Kind], chunk_rows: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the rows as `Table.chunks`, clean: features as `Dataset` has them, targets coded.
+
+        Raises
+        ------
+        DpreproError
+            As `Table.chunks` and `clean`.
+        """
+        self.check(kinds)
+        card, others = self._card, set[str]()
+        for raw in self._raw.chunks(self._raw_kinds, chunk_rows):
+            X, y, _ = clean(raw, card, self._source)
+            if card.task == "binary" and card.labels is None:
+                others |= other_labels(raw[self._raw_names[card.target]], card)
+                if len(others) > 1:
+                    raise TableError(not_two_labels(card))
+            yield X.assign(**{card.target: y})[list(kinds)]
+
+    def identity(self) -> dict[str, Any]:
+        """Return the identity of the table, and a digest of the card."""
+        digest = hashlib.sha256(self._card.model_dump_json().encode()).hexdigest()
+        return {**self._raw.identity(), "card": digest}
+
+    @property
+    def _raw_kinds(self) -> dict[str, Kind]:
+        """How the columns of the table are read, before they are clean."""
+        return {self._raw_names[name]: self._raw_kind(name) for name in self.names}
+
+    def _raw_kind(self, name: str) -> Kind:
+        # Text that a parquet file holds in the place of numbers is parsed by `clean`.
+        is_number = self.holds(name) == "numbers"
+        if name == self._card.target:
+            is_number = self._card.task == "regression"
+        return (
+            "numeric" if is_number and self._raw.holds(self._raw_names[name]) != "text" else "text"
+        )
+
+    def _raw_name(self, name: str) -> str:
+        """Return what the table calls a column of the card."""
+        old = {new: old for old, new in self._source.rename.items()}.get(name, name)
+        found = [given for given in dict.fromkeys((old, name)) if given in self._raw.names]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise TableError(
+                f"the table has a column {old!r}, which the card renames to {name!r}, and a column "
+                f"{name!r}: take one of them out"
+            )
+        what = "target" if name == self._card.target else "feature"
+        renamed = f" (or {old!r}, which the card renames)" if old != name else ""
+        raise TableError(
+            f"the table has no column {name!r}{renamed}, a {what} of the card"
+            f"{nearest(name, self._raw.names)}"
+        )
+
+    def _settings(self) -> CsvSettings:
+        given = self._source.format or self._card.format
+        if given.kind not in (None, "csv"):
+            return CsvSettings(missing=tuple(self._card.missing), keeps_texts=True)
+        if given.comment is not None:
+            raise TableError(
+                f"the card of {self._card.name} says `comment: {given.comment!r}`, which cannot be "
+                "done row by row: take these lines out of the file, and `comment` off the card"
+            )
+        return CsvSettings(
+            given.separator,
+            None if given.columns is None else tuple(given.columns),
+            given.encoding,
+            tuple(self._card.missing),
+            keeps_texts=True,
+        )

@@ -1,0 +1,108 @@
+"""Columns of Arrow to columns of pandas: by their type and by what is asked, never by their rows.
+
+The type of a column is that of the file's schema. So a value reads the same in any chunk.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Kind = Literal["numeric", "text", "label"]
+"""How a column is read: as float64 with NaN where missing, as categories, or as it is stored."""
+
+Holds = Literal["numbers", "booleans", "text", "nothing", "other", "fields"]
+"""What a column holds. "nothing": its type is that of missing values. "fields": those of a CSV have
+no type, and are read as whatever is asked."""
+
+
+def holds(stored: pa.DataType) -> Holds:
+    """Return what a column of this type holds; dates, times and nested types are "other"."""
+    stored = value_type(stored)
+    if pa.types.is_boolean(stored):
+        return "booleans"
+    if pa.types.is_integer(stored) or pa.types.is_floating(stored) or pa.types.is_decimal(stored):
+        return "numbers"
+    if pa.types.is_null(stored):
+        return "nothing"
+    return "text" if _is_text(stored) else "other"
+
+
+def can_be_read(stored: pa.DataType, kind: Kind) -> bool:
+    """Whether a column of this type can be read so. Categories can be anything but nested."""
+    found = holds(stored)
+    if kind == "numeric":
+        return found in ("numbers", "booleans", "nothing")
+    return found != "other" or (kind == "text" and pa.types.is_temporal(value_type(stored)))
+
+
+def read_as(stored: pa.DataType, kind: Kind) -> pa.DataType:
+    """Return the type that every chunk of a column is converted to."""
+    stored = value_type(stored)
+    if kind == "numeric" or (kind == "label" and pa.types.is_decimal(stored)):
+        return pa.float64()
+    if pa.types.is_float16(stored):
+        return pa.float32()
+    return pa.string() if _is_text(stored) or pa.types.is_null(stored) else stored
+
+
+def value_type(stored: pa.DataType) -> pa.DataType:
+    """Return the type of the values, also of a dictionary's."""
+    return stored.value_type if pa.types.is_dictionary(stored) else stored
+
+
+def label_dtype(stored: pa.DataType) -> np.dtype:
+    """Return the dtype of labels, as `to_pandas` gives them where none is missing."""
+    if holds(stored) in ("text", "nothing"):
+        return np.dtype(object)
+    return np.dtype(read_as(stored, "label").to_pandas_dtype())
+
+
+def convert(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return a column of another type. Numbers are rounded to the nearest float64.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
+        If a value has no counterpart.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.type == wanted:
+        return column
+    if pa.types.is_decimal(column.type):
+        # By their digits: Arrow's own conversion multiplies, and misses the nearest float64.
+        column = pc.cast(column, pa.string())
+    return pc.cast(column, wanted, safe=not pa.types.is_floating(wanted))
+
+
+def to_pandas(column: pa.ChunkedArray, kind: Kind) -> pd.Series:
+    """Return a column of categories or labels as pandas holds it, (n,).
+
+    "text": categories, each a value as it is stored. "label": numbers and booleans as they are
+    stored, text as categories.
+    """
+    if kind == "label" and not pa.types.is_string(column.type):
+        return pd.Series(column.to_numpy(), copy=False)
+    return pd.Series(_categories(column))
+
+
+def _categories(column: pa.ChunkedArray) -> pd.Categorical:
+    if pa.types.is_floating(column.type):
+        # NaN is no category, and 0.0 and -0.0 are one.
+        column = pc.if_else(pc.is_nan(column), None, pc.add(column, pa.scalar(0, column.type)))
+    encoded = column.dictionary_encode()
+    if encoded.num_chunks == 0:
+        return pd.Categorical.from_codes([], categories=pd.Index([], dtype=object))
+    # All chunks of one encoding share the dictionary of the last.
+    codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks])
+    return pd.Categorical.from_codes(codes, categories=encoded.chunks[-1].dictionary.to_pandas())
+
+
+def _is_text(stored: pa.DataType) -> bool:
+    views = getattr(pa.types, "is_string_view", lambda _: False)  # since pyarrow 16
+    return pa.types.is_string(stored) or pa.types.is_large_string(stored) or bool(views(stored))

@@ -1,0 +1,255 @@
+"""A table that is read in chunks: from parquet files, a CSV file, or a dataset of pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+
+from dprepro.errors import nearest
+from dprepro.rows import columns
+from dprepro.rows.columns import Holds, Kind
+from dprepro.rows.csv import CsvFile, CsvSettings
+from dprepro.rows.fault import TableError
+from dprepro.rows.parquet import ParquetFiles
+
+CHUNK_ROWS = 2**18
+"""Rows a chunk of up to `CHUNK_CELLS / CHUNK_ROWS` = 32 columns."""
+
+CHUNK_CELLS = 2**23
+"""Values a chunk of more columns: 64 MiB as float64."""
+
+CSV_SUFFIXES = (".csv", ".csv.gz", ".data", ".txt", ".tsv")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+
+
+class Files(Protocol):
+    """Files of one format, which have one schema.
+
+    Attributes
+    ----------
+    schema
+        The columns that can be read, in the order of the files.
+    has_types
+        Whether the types are those of the values; a CSV has fields only.
+    missing
+        The texts that stand for a missing value among categories.
+    """
+
+    schema: pa.Schema
+    has_types: bool
+    missing: tuple[str, ...]
+
+    def batches(self, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the columns of `wanted` in its types, at most `rows` rows at a time."""
+        ...
+
+    def identity(self) -> dict[str, Any]:
+        """Return what `Table.identity` says of the files."""
+        ...
+
+
+class Table:
+    """A table whose rows do not have to fit into memory. To be made by `open`.
+
+    Rows come in one order: files by their paths, then as they lie in each file. Only the columns
+    that are asked for are read, one chunk at a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "t.csv"
+    >>> _ = path.write_text("age,city\\n30,Bonn\\n,Lyon\\n")
+    >>> table = Table.open(path)
+    >>> table.names
+    ['age', 'city']
+    >>> next(table.chunks({"age": "numeric"}))["age"].tolist()
+    [30.0, nan]
+    """
+
+    def __init__(self, files: Files, store: Path | None = None) -> None:
+        self._files = files
+        self.store = store
+
+    @classmethod
+    def open(
+        cls, source: Any, csv: CsvSettings | None = None, store: str | Path | None = None
+    ) -> Table:
+        """Return the table at a path or in a dataset; no row of it is read.
+
+        Parameters
+        ----------
+        source
+            The path of a parquet file, of a folder of parquet files (with hive partitions, such as
+            ``year=2024/``), or of a CSV file, plain or gzipped; or a `pyarrow.dataset.Dataset` of
+            parquet files. A `Table` is returned as it is.
+        csv
+            How a CSV file is read.
+        store
+            The folder where a fit keeps the rows as whole numbers while it lasts. A fit that was
+            interrupted goes on from there. None is a folder of the system's, which another fit
+            does not find.
+
+        Raises
+        ------
+        TableError
+            If there is nothing, or nothing that can be read in chunks.
+        """
+        kept_in = None if store is None else Path(store).expanduser().absolute()
+        if isinstance(source, Table):
+            return Table(source._files, kept_in or source.store)
+        if isinstance(source, pa.dataset.Dataset):
+            return Table(ParquetFiles(source), kept_in)
+        path = Path(source).expanduser().absolute()
+        if path.is_dir():
+            return Table(ParquetFiles.of_folder(path, PARQUET_SUFFIXES), kept_in)
+        if not path.is_file():
+            raise TableError(f"no table at {source}: there is no such file or folder")
+        if path.name.lower().endswith(PARQUET_SUFFIXES):
+            return Table(ParquetFiles.of_file(path), kept_in)
+        if path.name.lower().endswith(CSV_SUFFIXES):
+            return Table(CsvFile(path, csv or CsvSettings()), kept_in)
+        raise TableError(
+            f"cannot tell the format of {source} by its suffix. Allowed: "
+            f"{', '.join((*PARQUET_SUFFIXES, *CSV_SUFFIXES))}, and folders of parquet files"
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in the order of the files."""
+        return list(self._files.schema.names)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The texts that stand for a missing value among categories: of a CSV. Empty elsewhere."""
+        return self._files.missing
+
+    def holds(self, name: str) -> Holds:
+        """Return what a column holds, by its type."""
+        return columns.holds(self._type(name)) if self._files.has_types else "fields"
+
+    def label_dtype(self, name: str) -> np.dtype:
+        """Return the dtype that labels of a column have: object for text."""
+        return columns.label_dtype(self._type(name))
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        """Raise TableError if a column is not there, or cannot be read in the kind asked for."""
+        for name, kind in kinds.items():
+            stored = self._type(name)
+            if self._files.has_types and not columns.can_be_read(stored, kind):
+                needed = {"numeric": "numbers", "text": "categories", "label": "labels"}[kind]
+                raise TableError(
+                    f"column {name!r} of the table is to hold {needed}, but its type is {stored}: "
+                    "store it as another type"
+                )
+
+    def chunks(
+        self, kinds: Mapping[str, Kind], chunk_rows: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the rows in order, the columns as `kinds` names them; see `columns.to_pandas`.
+
+        Parameters
+        ----------
+        kinds
+            The columns to read, and how.
+        chunk_rows
+            Rows of each chunk but the last. None is `CHUNK_ROWS`, or fewer if the columns are
+            many.
+
+        Raises
+        ------
+        TableError
+            As `check`, and if a file is damaged, or a column of numbers holds text. The message
+            quotes no value and counts no rows.
+        """
+        self.check(kinds)
+        rows = chunk_rows or min(CHUNK_ROWS, max(1, CHUNK_CELLS // max(1, len(kinds))))
+        wanted = pa.schema(
+            [(name, columns.read_as(self._type(name), kind)) for name, kind in kinds.items()]
+            if self._files.has_types
+            else [
+                (name, pa.float64() if kind == "numeric" else pa.string())
+                for name, kind in kinds.items()
+            ]
+        )
+        chunk = _Chunk(kinds, rows)
+        for batch in self._files.batches(wanted, rows):
+            start = 0
+            while start < batch.num_rows:
+                start += chunk.take(batch.slice(start))
+                if chunk.is_full:
+                    yield chunk.empty()
+        if chunk.size:
+            yield chunk.empty()
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells this table from others, and from itself after a change. JSON-able.
+
+        Absolute paths, sizes in bytes, times of the last change in ns, names and types of columns.
+        It says more of the rows than a release may: keep it in a local file.
+        """
+        stored = [[field.name, str(field.type)] for field in self._files.schema]
+        return {**self._files.identity(), "schema": stored}
+
+    def _type(self, name: str) -> pa.DataType:
+        if name not in self._files.schema.names:
+            raise TableError(
+                f"the table has no column {name!r}{nearest(name, self.names) or '.'} "
+                "The first line of a CSV, or the schema of a parquet file, names its columns"
+            )
+        return self._files.schema.field(name).type
+
+
+def is_table(X: Any) -> bool:
+    """Whether `Table.open` is meant to read X, as it is a path, a dataset or a table."""
+    return isinstance(X, str | Path | pa.dataset.Dataset | Table)
+
+
+class _Chunk:
+    """Rows on the way from Arrow to pandas. Numbers are in memory once: as pandas has them."""
+
+    def __init__(self, kinds: Mapping[str, Kind], rows: int) -> None:
+        self._kinds, self._rows, self.size = kinds, rows, 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.size == self._rows
+
+    def take(self, batch: pa.RecordBatch) -> int:
+        """Take rows of a batch, as many as there is room for; return their number."""
+        if self.size == 0:
+            self._begin()
+        batch = batch.slice(0, self._rows - self.size)
+        end = self.size + batch.num_rows
+        for name, numbers in self._numbers.items():
+            numbers[self.size : end] = batch[name].to_numpy(zero_copy_only=False)
+        for name, parts in self._others.items():
+            parts.append(batch[name])
+        self.size = end
+        return int(batch.num_rows)
+
+    def empty(self) -> pd.DataFrame:
+        """Return what was taken, and begin anew."""
+        numbers, others, size = self._numbers, self._others, self.size
+        # The next arrays are made once the caller has let go of the last ones.
+        del self._numbers, self._others
+        self.size = 0
+        return pd.DataFrame(
+            {
+                name: numbers[name][:size]
+                if kind == "numeric"
+                else columns.to_pandas(pa.chunked_array(others.pop(name)), kind)
+                for name, kind in self._kinds.items()
+            },
+            copy=False,
+        )
+
+    def _begin(self) -> None:
+        names = [name for name, kind in self._kinds.items() if kind == "numeric"]
+        self._numbers = {name: np.empty(self._rows) for name in names}
+        self._others = {name: list[pa.Array]() for name in self._kinds if name not in names}

@@ -1,0 +1,151 @@
+"""A table of the user's, read in chunks, is cleaned as the card's own file is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data import load
+from dprepro.data.card import Card, load_card
+from dprepro.errors import DpreproError
+from dprepro.rows.carded import CardTable
+from dprepro.rows.fault import TableError
+
+CARD = """
+name: shop
+task: binary
+sources:
+  - file: shop.csv
+    rename: {Age: age, Sold: sold}
+format: {separator: ";"}
+target: sold
+positive: "yes"
+missing: ["", "unknown"]
+drop: [comment]
+fill: {age: "40", city: Lyon}
+features:
+  age: {numeric: [0, 100]}
+  dose: {numeric: [0, 9], missing: true}
+  city: {categories: [Bonn, Lyon]}
+"""
+
+ROWS = [
+    ("30", "1.5", " Bonn", "yes", "a"),
+    ("unknown", "", "unknown", "no", "b"),
+    ("", "unknown", "Lyon ", "yes", "c"),
+    ("61", "3", "", "no", "d"),
+] * 5
+
+
+def card(folder: Path, text: str = CARD) -> Card:
+    (folder / "shop.yaml").write_text(text)
+    return load_card(folder / "shop.yaml")
+
+
+def csv(path: Path, rows: Any = ROWS, header: str = "Age;dose;city;Sold;comment") -> Path:
+    path.write_text("\n".join([header, *map(";".join, rows)]) + "\n")
+    return path
+
+
+def parquet(path: Path, **columns: Any) -> Path:
+    names = ("Age", "dose", "city", "Sold", "comment")
+    frame = pd.DataFrame(ROWS, columns=names).assign(**columns)
+    frame.to_parquet(path, row_group_size=3)
+    return path
+
+
+def read(table: CardTable, chunk_rows: int | None = None) -> pd.DataFrame:
+    kinds: Any = dict.fromkeys(table.names, "numeric")
+    return pd.concat(table.chunks(kinds, chunk_rows), ignore_index=True)
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 3, 20, None])
+@pytest.mark.parametrize("write", [csv, parquet])
+def test_rows_are_those_of_the_dataset(tmp_path: Path, write: Any, chunk_rows: int | None) -> None:
+    shop = card(tmp_path)
+    csv(tmp_path / "shop.csv")
+    dataset = load(tmp_path / "shop.yaml")
+    suffix = "csv" if write is csv else "parquet"
+    table = CardTable(write(tmp_path / f"mine.{suffix}"), shop)
+    found = read(table, chunk_rows)
+    pd.testing.assert_frame_equal(found[list(dataset.X)], dataset.X)
+    np.testing.assert_array_equal(found["sold"], dataset.y)
+    assert found["sold"].dtype == dataset.y.dtype == table.label_dtype("sold")
+    assert table.domain == dataset.domain
+    assert table.names == [*dataset.X, "sold"]
+
+
+def test_names_can_be_those_of_the_card(tmp_path: Path) -> None:
+    shop = card(tmp_path)
+    plain = CardTable(csv(tmp_path / "a.csv", header="age;dose;city;sold;more"), shop)
+    renamed = CardTable(csv(tmp_path / "b.csv"), shop)
+    pd.testing.assert_frame_equal(read(plain), read(renamed))
+    with pytest.raises(TableError, match="a column 'Age', which the card renames to 'age', and"):
+        CardTable(csv(tmp_path / "c.csv", header="Age;dose;city;sold;age"), shop)
+
+
+def test_numbers_of_a_parquet_file_can_be_text_or_booleans(tmp_path: Path) -> None:
+    shop = card(tmp_path)
+    path = parquet(tmp_path / "t.parquet", dose=[True, None] * 10, Sold=["no", "yes"] * 10)
+    found = read(CardTable(path, shop), 3)
+    np.testing.assert_array_equal(found["dose"], [1, np.nan] * 10)
+    path = parquet(tmp_path / "t.parquet", dose="secret")
+    with pytest.raises(DpreproError, match="column 'dose' is numeric on the card but holds text"):
+        read(CardTable(path, shop))
+
+
+def test_codes_that_are_numbers_are_labels(tmp_path: Path) -> None:
+    shop = card(tmp_path, CARD.replace('positive: "yes"', 'positive: "1"\nlabels: ["0", "1"]'))
+    for labels in (np.arange(20) % 2, np.arange(20) % 2.0):
+        found = read(CardTable(parquet(tmp_path / "t.parquet", Sold=labels), shop), 7)
+        np.testing.assert_array_equal(found["sold"], np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("chunk_rows", [2, 100])
+def test_a_third_label_is_refused_in_whatever_chunk_it_is(tmp_path: Path, chunk_rows: int) -> None:
+    rows = [*ROWS, ("1", "1", "Bonn", "secret", "")]
+    table = CardTable(csv(tmp_path / "t.csv", rows), card(tmp_path))
+    with pytest.raises(DpreproError, match=r"must hold two labels, one of them .* 'yes'") as caught:
+        read(table, chunk_rows)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('{separator: ";"}', '{separator: ";", comment: "#"}', "`comment: '#'`, which cannot be"),
+        (CARD[CARD.index("features:") :], "", "gives no public domain"),
+        ("  dose:", "  other:", "the table has no column 'other', a feature of the card"),
+        ("target: sold", "target: bought", "the table has no column 'bought', a target of"),
+        ("{Age: age,", "{Years: age,", r"no column 'age' \(or 'Years', which the card renames"),
+    ],
+)
+def test_what_a_card_asks_for_in_vain_is_named(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    text = CARD.replace(old, new).replace("fill: {age", "fill: {}\n#" if not new else "fill: {age")
+    with pytest.raises(TableError, match=message):
+        CardTable(csv(tmp_path / "t.csv"), card(tmp_path, text))
+
+
+def test_a_csv_is_read_as_the_card_says_only_if_the_card_is_of_a_csv(tmp_path: Path) -> None:
+    headless = '{separator: ";", header: false, columns: [Age, dose, city, Sold, comment]}'
+    path = csv(tmp_path / "t.csv")
+    path.write_text(path.read_text().partition("\n")[2])
+    shop = card(tmp_path, CARD.replace('{separator: ";"}', headless))
+    assert len(read(CardTable(path, shop))) == len(ROWS)
+    path.write_text(csv(path).read_text().replace(";", ","))
+    shop = card(tmp_path, CARD.replace('{separator: ";"}', "{kind: arff}"))
+    assert len(read(CardTable(path, shop))) == len(ROWS)
+
+
+def test_identity_is_that_of_table_and_card(tmp_path: Path) -> None:
+    path = csv(tmp_path / "t.csv")
+    first = CardTable(path, card(tmp_path)).identity()
+    assert first == CardTable(path, card(tmp_path)).identity()
+    other = card(tmp_path, CARD.replace("[0, 9]", "[0, 8]"))
+    assert first != CardTable(path, other).identity()
