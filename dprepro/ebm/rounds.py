@@ -6,7 +6,7 @@ memory of this process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -115,9 +115,9 @@ class EBMPartition(Partition):
     def __init__(
         self,
         columns: Columns,
-        counts: list[np.ndarray],
+        counts: Sequence[np.ndarray],
+        moves: list[Instruction],
         sorting: Sorting,
-        moves: list[Instruction] | None = None,
     ) -> None:
         super().__init__(columns, counts, moves)
         self._is_logistic = sorting.loss.is_logistic

@@ -93,8 +93,8 @@ class ExactAnswers(Partition):
         self,
         columns: Columns,
         counts: Sequence[np.ndarray],
+        moves: list[Instruction],
         sorting: Sorting,
-        moves: list[Instruction] | None = None,
     ) -> None:
         super().__init__(columns, counts, moves)
         self._loss = sorting.loss
@@ -111,7 +111,7 @@ class ExactAnswers(Partition):
     @classmethod
     def over(cls, found: SortedRows, sorting: Sorting) -> ExactAnswers:
         """Return those of sorted rows, which stay as they are: nothing is asked or told yet."""
-        return cls(MemoryColumns(found.targets, dict(found.cells)), found.counts, sorting)
+        return cls(MemoryColumns(found.targets, dict(found.cells)), found.counts, [], sorting)
 
     def answer(self, query: Query) -> Whole:
         """Return the exact answer: private."""

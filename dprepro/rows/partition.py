@@ -93,11 +93,11 @@ class Partition(ABC):
         self,
         columns: Columns,
         counts: Sequence[np.ndarray],
-        moves: list[Instruction] | None = None,
+        moves: list[Instruction],
     ) -> None:
         self._columns = columns
         self._counts = counts
-        self._moves = [] if moves is None else moves
+        self._moves = moves
 
     @abstractmethod
     def answer(self, question: Any) -> Any:

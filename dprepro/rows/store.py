@@ -11,6 +11,7 @@ import json
 import mmap
 import os
 import re
+import threading
 from collections.abc import Iterable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ class Store:
         self.counts = [np.array(counts, np.int64) for counts in manifest["counts"]]
         self._cell_types = [np.dtype(name) for name in manifest["cells"]]
         self._files: dict[str, tuple[mmap.mmap, np.ndarray]] = {}
+        self._mapping = threading.Lock()
         self.followed = self._map("followed", np.dtype(np.int64), len(self.ends))
         if manifest["boot"] != _boot():
             # What was written last may be lost with the machine's memory.
@@ -147,6 +149,10 @@ class Store:
             self.folder.rmdir()
 
     def _map(self, name: str, dtype: np.dtype, size: int) -> np.ndarray:
+        with self._mapping:
+            return self._map_once(name, dtype, size)
+
+    def _map_once(self, name: str, dtype: np.dtype, size: int) -> np.ndarray:
         if name not in self._files:
             path = self.folder / name
             bytes_needed = max(size * dtype.itemsize, 1)
