@@ -66,6 +66,8 @@ def fit(
     methods` says which methods read tables in chunks.
 
     Example: dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json
+
+    With a table: dprepro fit mine.yaml --method dp-ebm-gdp --table rows.parquet -o model.json
     """
     from dprepro.config import load_config
     from dprepro.errors import DpreproError

@@ -249,6 +249,9 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         """Fit to X (n, K) and y (n,), the domain's labels or their codes.
 
         Without a public domain both labels have to occur.
+
+        X can also be a table that is read in chunks: a path, or a dataset of pyarrow. Then y is the
+        name of its target column; see `read_training_rows`.
         """
         rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
         self.check_parameters()
@@ -288,7 +291,11 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMRegressor:
-        """Fit to X (n, K) and targets y (n,)."""
+        """Fit to X (n, K) and targets y (n,).
+
+        X can also be a table that is read in chunks: a path, or a dataset of pyarrow. Then y is the
+        name of its target column; see `read_training_rows`.
+        """
         rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")

@@ -176,7 +176,11 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusClassifier:
-        """Fit to X (n, K) and y (n,) with two distinct labels."""
+        """Fit to X (n, K) and y (n,) with two distinct labels.
+
+        X can also be a table that is read in chunks: a path, or a dataset of pyarrow. Then y is the
+        name of its target column; see `read_training_rows`.
+        """
         rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
@@ -202,7 +206,11 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     """
 
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
-        """Fit to X (n, K) and targets y (n,)."""
+        """Fit to X (n, K) and targets y (n,).
+
+        X can also be a table that is read in chunks: a path, or a dataset of pyarrow. Then y is the
+        name of its target column; see `read_training_rows`.
+        """
         rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")

@@ -136,7 +136,7 @@ class CardTable(Table):
         renamed = f" (or {old!r}, which the card renames)" if old != name else ""
         raise TableError(
             f"the table has no column {name!r}{renamed}, a {what} of the card"
-            f"{nearest(name, self._raw.names)}"
+            f"{self._raw.nearest(name, [*self.names, *self._source.rename])}"
         )
 
     def _settings(self) -> CsvSettings:

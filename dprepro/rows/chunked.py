@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
-from dprepro.errors import nearest
 from dprepro.rows.columns import Kind
 from dprepro.rows.fault import TableError
 from dprepro.rows.table import Table
@@ -66,7 +65,7 @@ class ChunkedRows(Generic[Rows]):
                 what = "target" if name == self.target else "feature of the domain"
                 raise TableError(
                     f"the table has no column {name!r}, the {what}"
-                    f"{nearest(name, self.table.names) or ''}"
+                    f"{self.table.nearest(name, [*self.names, self.target])}"
                 )
         numbers = [f.name for f in self.features if isinstance(f, NumericFeature)]
         if self.target_kind == "numeric":

@@ -104,5 +104,5 @@ def _categories(column: pa.ChunkedArray) -> pd.Categorical:
 
 
 def _is_text(stored: pa.DataType) -> bool:
-    views = getattr(pa.types, "is_string_view", lambda _: False)  # since pyarrow 16
-    return pa.types.is_string(stored) or pa.types.is_large_string(stored) or bool(views(stored))
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_kind(stored) for is_kind in kinds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ CHUNK_ROWS = 2**18
 CHUNK_CELLS = 2**23
 """Values a chunk of more columns: 64 MiB as float64."""
 
-CSV_SUFFIXES = (".csv", ".csv.gz", ".data", ".txt", ".tsv")
+CSV_SUFFIXES = (".csv", ".csv.gz", ".data", ".txt")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 
 
@@ -129,6 +129,16 @@ class Table:
         """The texts that stand for a missing value among categories: of a CSV. Empty elsewhere."""
         return self._files.missing
 
+    def nearest(self, name: str, wanted: Collection[str]) -> str:
+        """Return what to say of a column that is not there, while `wanted` were expected.
+
+        The columns are named only if the table has one of these. If not, a CSV may have no header,
+        and its first line may be a row.
+        """
+        if set(wanted) & set(self.names):
+            return nearest(name, self.names)
+        return ", nor any other that is expected: the first line of a CSV names its columns"
+
     def holds(self, name: str) -> Holds:
         """Return what a column holds, by its type."""
         return columns.holds(self._type(name)) if self._files.has_types else "fields"
@@ -198,10 +208,7 @@ class Table:
 
     def _type(self, name: str) -> pa.DataType:
         if name not in self._files.schema.names:
-            raise TableError(
-                f"the table has no column {name!r}{nearest(name, self.names) or '.'} "
-                "The first line of a CSV, or the schema of a parquet file, names its columns"
-            )
+            raise TableError(f"the table has no column {name!r}")
         return self._files.schema.field(name).type
 
 

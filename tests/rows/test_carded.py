@@ -132,6 +132,16 @@ def test_what_a_card_asks_for_in_vain_is_named(
         CardTable(csv(tmp_path / "t.csv"), card(tmp_path, text))
 
 
+def test_the_first_line_is_not_quoted_as_it_may_be_a_row(tmp_path: Path) -> None:
+    path = csv(tmp_path / "t.csv", header="agee;1;Bonn;no;secret")
+    with pytest.raises(TableError, match="nor any other that is expected: the first") as caught:
+        CardTable(path, card(tmp_path))
+    assert "agee" not in str(caught.value)
+    path = csv(tmp_path / "t.csv", header="agee;dose;city;sold;secret")
+    with pytest.raises(TableError, match="did you mean 'agee'"):
+        CardTable(path, card(tmp_path))
+
+
 def test_a_csv_is_read_as_the_card_says_only_if_the_card_is_of_a_csv(tmp_path: Path) -> None:
     headless = '{separator: ";", header: false, columns: [Age, dose, city, Sold, comment]}'
     path = csv(tmp_path / "t.csv")

@@ -198,13 +198,16 @@ def test_identity_changes_with_the_files_alone(tmp_path: Path, name: str) -> Non
 
 
 PEAK = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from dprepro.rows.table import Table
 names = [f"x{k}" for k in range(int(sys.argv[2]))]
 rows = total = 0
 for chunk in Table.open(sys.argv[1]).chunks(dict.fromkeys(names, "numeric")):
     rows, total = rows + len(chunk), total + float(chunk["x0"].sum())
-print(rows, total, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# Not ru_maxrss, which counts the process that started this one, too.
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
+print(rows, total, int(peak[1]) / 1024)
 """
 
 
@@ -216,6 +219,7 @@ def peak_of(path: Path, columns: int) -> tuple[float, ...]:
     return tuple(map(float, done.stdout.split()))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_memory_is_bounded_whatever_the_size_of_row_groups(tmp_path: Path) -> None:
     """720 MB of numbers, 240 MB a row group."""
     path = tmp_path / "large.parquet"
@@ -235,6 +239,7 @@ def test_memory_is_bounded_whatever_the_size_of_row_groups(tmp_path: Path) -> No
     assert peak < 450
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_memory_is_bounded_for_a_csv(tmp_path: Path) -> None:
     """400 MB of text, of which 6 columns of 30 are wanted."""
     path = tmp_path / "large.csv"
@@ -250,4 +255,4 @@ def test_memory_is_bounded_for_a_csv(tmp_path: Path) -> None:
         path.unlink()
     assert rows == 2.2e6
     assert total == 0.125 * rows
-    assert peak < 350
+    assert peak < 280
