@@ -17,7 +17,9 @@ from dprepro.experiment import run as run_module
 class InProcess:
     """An executor that runs calls here and now."""
 
-    def __init__(self, jobs: int, time_limit: float | None, warm_up: Any) -> None:
+    def __init__(
+        self, jobs: int, time_limit: float | None, warm_up: Any, processors: int = 1
+    ) -> None:
         self.jobs = jobs
 
     def submit(self, fn: Any, /, *args: Any, affinity: Any = None) -> Future[Any]:

@@ -78,6 +78,7 @@ class CallQueue:
         self._groups: dict[Hashable, deque[Call]] = {}
         self._serving: dict[object, Hashable] = {}
         self._retired: set[object] = set()
+        self._busy: set[object] = set()
         self._closed = False
         self._changed = threading.Condition()
 
@@ -93,17 +94,24 @@ class CallQueue:
         A slot that was retired gets None too.
         """
         with self._changed:
+            self._busy.discard(slot)
             while not (self._groups or self._closed or slot in self._retired):
                 self._changed.wait()
             if slot in self._retired or not self._groups:
                 return None
             affinity = self._choose(slot)
             self._serving[slot] = affinity
+            self._busy.add(slot)
             group = self._groups[affinity]
             call = group.popleft()
             if not group:
                 del self._groups[affinity]
             return call
+
+    def unfinished(self) -> int:
+        """Return how many calls run or wait."""
+        with self._changed:
+            return len(self._busy) + sum(map(len, self._groups.values()))
 
     def _choose(self, slot: object) -> Hashable:
         """Stay with the group last served; else the first unserved one; else help the longest."""
@@ -121,6 +129,7 @@ class CallQueue:
         with self._changed:
             self._retired.add(slot)
             self._serving.pop(slot, None)
+            self._busy.discard(slot)
             self._changed.notify_all()
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from dprepro.experiment.executors import (
     WorkerDiedError,
 )
 from dprepro.experiment.safe_path import keep_working_directory_out
+from dprepro.threads import granted
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -42,6 +43,9 @@ class LocalExecutor:
     ----------
     jobs
         Number of workers; each starts with its first call.
+    processors
+        How many there are to use. A call that starts when fewer calls are left may use as many
+        threads as its share of them (`dprepro.threads.granted`); else it has one. None is `jobs`.
     time_limit
         Seconds that one call may take, or None. The start of the worker does not count.
     warm_up
@@ -57,10 +61,12 @@ class LocalExecutor:
         time_limit: float | None = None,
         warm_up: Callable[[], object] | None = None,
         idle_limit: float | None = None,
+        processors: int | None = None,
     ) -> None:
         self._queue = CallQueue()
         self._slots = [
-            _LocalSlot(self._queue, time_limit, warm_up, idle_limit) for _ in range(jobs)
+            _LocalSlot(self._queue, time_limit, warm_up, idle_limit, processors or jobs)
+            for _ in range(jobs)
         ]
         for slot in self._slots:
             slot.start()
@@ -103,8 +109,10 @@ class _LocalSlot(Slot):
         time_limit: float | None,
         warm_up: Callable[[], object] | None,
         idle_limit: float | None,
+        processors: int,
     ) -> None:
         super().__init__(queue)
+        self._processors = processors
         self._time_limit = time_limit
         self._warm_up = warm_up
         self._idle_limit = idle_limit
@@ -127,7 +135,8 @@ class _LocalSlot(Slot):
 
         pool = self._pool or self._start_worker()
         try:
-            inner = pool.submit(call.fn, *call.args)
+            threads = max(1, self._processors // self._queue.unfinished())
+            inner = pool.submit(_with_threads, threads, call.fn, *call.args)
             if not wait([inner], timeout=self._time_limit).done:
                 self._end_worker(kill=True)
                 raise TimeLimitError(f"time limit of {self._time_limit:g} s exceeded")
@@ -179,6 +188,11 @@ def _exit_code(error: BaseException) -> str:
 
 def _nothing() -> None:
     pass
+
+
+def _with_threads(threads: int, fn: Callable[..., Any], *args: Any) -> Any:
+    with granted(threads):
+        return fn(*args)
 
 
 def _prepare_worker(parent: int) -> None:

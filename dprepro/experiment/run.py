@@ -274,18 +274,16 @@ def _start(
     methods = sorted({task.method for task in todo})
     prepare = partial(warm_up, data, methods)
     limit = options.time_limit or config.time_limit
+    from loky import cpu_count
+
     if options.address is not None:
         return DaskExecutor(options.address, limit, prepare)
     # Fetched and compiled once, before several workers want it.
     dataset = load(data.card, data.data_dir, with_test=data.with_test)
     prepare_kernels(methods, dataset.task, announce=True)
-    return LocalExecutor(_number_of_jobs(options.jobs, len(todo)), limit, prepare)
-
-
-def _number_of_jobs(asked: int | None, tasks: int) -> int:
-    from loky import cpu_count
-
-    return max(1, min(asked or cpu_count(), tasks))
+    processors = options.jobs or cpu_count()
+    jobs = max(1, min(processors, len(todo)))
+    return LocalExecutor(jobs, limit, prepare, processors=processors)
 
 
 def _collect(

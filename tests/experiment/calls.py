@@ -56,3 +56,11 @@ def note_pid(folder: Path) -> None:
 def note_pid_and_sleep(folder: Path) -> None:
     note_pid(folder)
     time.sleep(1000)
+
+
+def threads_of_a_fit(seconds: float = 0.0) -> int:
+    """Return how many threads a fit with ``n_jobs=None`` has here, after so many seconds."""
+    from dprepro.threads import Threads
+
+    time.sleep(seconds)
+    return Threads().number

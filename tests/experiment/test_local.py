@@ -78,3 +78,18 @@ def test_kill_ends_workers_at_once_and_cancels_the_rest() -> None:
         with pytest.raises(CancelledError):
             future.result(1)
     assert not psutil.pid_exists(pid)
+
+
+def test_the_only_call_may_use_all_processors() -> None:
+    executor = LocalExecutor(jobs=1, processors=3)
+    assert executor.submit(calls.threads_of_a_fit).result() == 3
+    executor.close()
+
+
+def test_calls_have_a_thread_each_until_fewer_are_left_than_processors(tmp_path: Path) -> None:
+    executor = LocalExecutor(jobs=2, processors=2, warm_up=partial(calls.note_pid, tmp_path))
+    many = [executor.submit(calls.threads_of_a_fit, 0.2) for _ in range(4)]
+    assert [future.result() for future in many[:2]] == [1, 1]
+    assert [future.result() for future in many[2:]] in ([1, 1], [1, 2], [2, 1])
+    assert executor.submit(calls.threads_of_a_fit).result() == 2
+    executor.close()

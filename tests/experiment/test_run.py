@@ -313,7 +313,9 @@ def test_workers_are_told_absolute_paths(lab: Lab, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(run_module, "warm_up", lambda *arguments: told.append(arguments))
 
     class Prepares(InProcess):
-        def __init__(self, jobs: int, time_limit: float | None, warm_up: Any) -> None:
+        def __init__(
+            self, jobs: int, time_limit: float | None, warm_up: Any, processors: int
+        ) -> None:
             super().__init__(jobs, time_limit, warm_up)
             warm_up()
 
