@@ -159,7 +159,7 @@ def _scaling(
     return [*rows, {axis: "slope"} | slopes]
 
 
-def _markdown(rows: Rows) -> str:
+def as_markdown(rows: Rows) -> str:
     names = list(rows[0])
     lines = [names, ["---"] * len(names), *([_cell(row.get(n)) for n in names] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -199,7 +199,7 @@ def main() -> None:
             section = SECTIONS[name]
             results[name] = section(given)
             title = inspect.cleandoc(section.__doc__ or name)
-            print(f"\n{title}\n\n{_markdown(results[name])}", flush=True)
+            print(f"\n{title}\n\n{as_markdown(results[name])}", flush=True)
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps({"machine": machine, "results": results}, indent=1))
