@@ -72,6 +72,8 @@ class Table:
     [30.0, nan]
     """
 
+    store: Path | None = None
+
     def __init__(self, files: Files, store: Path | None = None) -> None:
         self._files = files
         self.store = store
@@ -102,7 +104,11 @@ class Table:
         """
         kept_in = None if store is None else Path(store).expanduser().absolute()
         if isinstance(source, Table):
-            return Table(source._files, kept_in or source.store)
+            if kept_in is None:
+                return source
+            found = copy(source)
+            found.store = kept_in
+            return found
         if isinstance(source, pa.dataset.Dataset):
             return Table(ParquetFiles(source), kept_in)
         path = Path(source).expanduser().absolute()

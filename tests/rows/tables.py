@@ -12,8 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
+from pandas.api.types import union_categoricals
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.estimators.inputs import FitRows, Rows
 
 N = 211
 
@@ -118,3 +120,18 @@ def in_memory(source: Any) -> pd.DataFrame:
             na_values={name: [""] for name in [*NAMES, "y", "z"]},
         )  # fmt: skip
     return read.assign(price=read["price"].astype(float))
+
+
+def joined(rows: FitRows) -> Rows:
+    """Return all chunks of a table as rows in memory; rows in memory as they are."""
+    if isinstance(rows, Rows):
+        return rows
+    chunks = list(rows.chunks())
+    frame = pd.DataFrame({n: _joined([c.frame[n] for c in chunks]) for n in rows.names}, copy=False)
+    return Rows(frame, np.concatenate([chunk.targets for chunk in chunks]))
+
+
+def _joined(columns: list[pd.Series]) -> Any:
+    if isinstance(columns[0].dtype, pd.CategoricalDtype):
+        return union_categoricals(columns)
+    return np.concatenate([column.to_numpy() for column in columns])
