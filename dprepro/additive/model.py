@@ -108,13 +108,20 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of both classes, float64 (n, 2)."""
-        positive = expit(self._scores(X))
-        return np.column_stack([1.0 - positive, positive])
+        return self.probabilities_of(self._scores(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likelier class of each row, (n,)."""
-        positive = self._scores(X) > 0
-        return self.classes_[positive.astype(int)]
+        return self.labels_of(self._scores(X))
+
+    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities of both classes, float64 (n, 2), of log odds (n,)."""
+        positive = expit(scores)
+        return np.column_stack([1.0 - positive, positive])
+
+    def labels_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the likelier class, (n,), of log odds (n,)."""
+        return self.classes_[(scores > 0).astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,10 +10,10 @@ import numpy as np
 from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
 from dprepro.dpboost.grid import truncated, whole
-from dprepro.dpboost.kernel import GAIN_UNIT, UNIT, grow
+from dprepro.dpboost.kernel import GAIN_UNIT, LARGEST_GRADIENT, UNIT, grow
 from dprepro.dpboost.sensitivity import MAX_ROWS, gain_sensitivity
 from dprepro.dpboost.subsets import Subsets, expected_shares
-from dprepro.dpboost.tree import FitSettings, Tree, max_leaves
+from dprepro.dpboost.tree import FitSettings, Forest, Tree, max_leaves
 from dprepro.dpboost.variants import BIN_EDGES, Variant
 from dprepro.estimators.inputs import Rows
 from dprepro.exact.sampler import dyadic
@@ -102,8 +102,11 @@ class ExactRows:
     ----------
     codes : uint8 (n, K)
         Bin of every row.
-    targets, scores : int64 (n,)
-        Scaled to [-1, 1], and what the trees so far make of each row, in units of `grid.UNIT`.
+    targets : int64 (n,)
+        Scaled to [-1, 1], in units of `grid.UNIT`.
+    forest
+        What the trees so far make of each row. A row's score is computed when the row is drawn:
+        within an ensemble that happens to most rows once.
     subsets
         Of the ensemble that is being grown.
     sums, counts : int64 (leaves,)
@@ -112,21 +115,24 @@ class ExactRows:
 
     codes: np.ndarray
     targets: np.ndarray
-    scores: np.ndarray
+    forest: Forest = field(init=False)
     subsets: Subsets = field(init=False)
     sums: np.ndarray = field(init=False)
     counts: np.ndarray = field(init=False)
 
-    def gradients(self) -> np.ndarray:
-        """Return F - y of every row, int64 (n,)."""
-        return self.scores - self.targets
+    def __post_init__(self) -> None:
+        self.forest = Forest(self.codes)
+
+    def gradients(self, rows: np.ndarray) -> np.ndarray:
+        """Return F - y of `rows`, int64 (m,), each once: int64 (m,)."""
+        return self.forest.scores(rows) - self.targets[rows]
 
     def follow(self, instruction: Start | AddTree) -> None:
         """Do what an instruction says."""
         if isinstance(instruction, Start):
-            self.scores = np.full(self.targets.size, whole(np.array(instruction.score)))
+            self.forest = Forest(self.codes, int(whole(np.array(instruction.score))))
         else:
-            instruction.tree.add_to(self.scores, self.codes)
+            self.forest.add(instruction.tree)
 
 
 class DPBoostCurator(Curator):
@@ -178,7 +184,7 @@ class DPBoostCurator(Curator):
         self.bins, codes = self._bin(rows, domain, max_bins)
         self._bin_starts = np.cumsum([0, *(b.n_bins for b in self.bins)], dtype=np.int64)
         targets = truncated(_scaled(rows.targets, *target_range))
-        self._exact = Private(ExactRows(codes, targets, np.zeros_like(targets)))
+        self._exact = Private(ExactRows(codes, targets))
         self._enter_mechanisms()
         self._shares = expected_shares(params.learning_rate, params.trees_per_ensemble)
         self._grown, self._answered = 0, True
@@ -222,12 +228,14 @@ class DPBoostCurator(Curator):
         ------
         BudgetError
             If all trees of the ledger are grown.
+        ValueError
+            If the bound on gradients is 512 or more.
         """
         scale, state = self._choices.hand_to_kernel((self._grown,), query)
         exact = self._exact.open()
         rows = self._next_rows(exact, query.bound)
         feature, cut, left, sums, counts = grow(
-            exact.codes[rows], exact.gradients()[rows], self._bin_starts, state,
+            exact.codes[rows].T.copy(), exact.gradients(rows), self._bin_starts, state,
             *dyadic(in_units(scale, GAIN_UNIT)), self._params.ridge, self._params.max_depth,
             max_leaves(self._params, self._variant),
             0 if query.complete else self._variant.min_rows, query.complete,
@@ -261,8 +269,11 @@ class DPBoostCurator(Curator):
             exact.subsets = self._variant.subsets(
                 self._source.sampler, exact.targets.size, self._shares
             )
-        gradients, most = exact.gradients(), math.floor(bound / UNIT)
-        return exact.subsets.draw((-most <= gradients) & (gradients <= most))
+        most = math.floor(bound / UNIT)
+        if most >= LARGEST_GRADIENT:
+            largest = LARGEST_GRADIENT * UNIT
+            raise ValueError(f"gradients are bounded by {bound!r}: give a bound below {largest:g}")
+        return exact.subsets.draw(lambda rows: np.abs(exact.gradients(rows)) <= most)
 
     def _follow(self, instruction: Start | AddTree) -> None:
         self._exact.open().follow(instruction)

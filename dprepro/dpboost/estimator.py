@@ -16,7 +16,7 @@ from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.curator import DPBoostCurator
 from dprepro.dpboost.grid import whole
 from dprepro.dpboost.kernel import UNIT
-from dprepro.dpboost.tree import FitSettings, Tree
+from dprepro.dpboost.tree import FitSettings, Forest, Tree
 from dprepro.dpboost.variants import VARIANTS, Variant
 from dprepro.estimators.inputs import (
     Rows,
@@ -102,10 +102,9 @@ class _DPBoost(BaseEstimator):
                 for name, bins in zip(frame.columns, self.bins_, strict=True)
             ]
         )
-        scores = np.full(len(frame), whole(np.array(self.start_)))
-        for tree in self.trees_:
-            tree.add_to(scores, codes)
-        return scores * UNIT
+        forest = Forest(codes, int(whole(np.array(self.start_))))
+        forest.add(*self.trees_)
+        return forest.scores(np.arange(len(codes))) * UNIT
 
     def _open_ledger(self, domain: Domain, variant: Variant) -> Ledger:
         return Ledger(
@@ -243,13 +242,20 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of both classes, float64 (n, 2): (1 + F) / 2, clipped."""
-        positive = np.clip((1.0 + self._scores(X)) / 2.0, 0.0, 1.0)
-        return np.column_stack([1.0 - positive, positive])
+        return self.probabilities_of(self._scores(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likelier class of each row, (n,)."""
-        positive = self._scores(X) > 0
-        return self.classes_[positive.astype(int)]
+        return self.labels_of(self._scores(X))
+
+    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities of both classes, float64 (n, 2), of scores F (n,)."""
+        positive = np.clip((1.0 + scores) / 2.0, 0.0, 1.0)
+        return np.column_stack([1.0 - positive, positive])
+
+    def labels_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the likelier class, (n,), of scores F (n,)."""
+        return self.classes_[(scores > 0).astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,10 @@ _PROBABILITY_BITS = 53
 """Probabilities are rounded to whole multiples of 2^-53."""
 
 
+Fits = Callable[[np.ndarray], np.ndarray]
+"""Takes the rows that were drawn, int64 (m,), and returns which of them fit, bool (m,)."""
+
+
 class Subsets(Protocol):
     """Deals out the rows of one ensemble, tree after tree.
 
@@ -25,11 +30,11 @@ class Subsets(Protocol):
 
     def __init__(self, sampler: ExactSampler, n_rows: int, shares: np.ndarray) -> None: ...
 
-    def draw(self, fits: np.ndarray) -> np.ndarray:
+    def draw(self, fits: Fits) -> np.ndarray:
         """Return the rows (int64, ascending) that train the next tree.
 
-        `fits`, bool (n,), is gradient-based data filtering (Li et al. 2020, section 4.1): a row
-        that is drawn but does not fit stays available to later trees.
+        `fits` is gradient-based data filtering (Li et al. 2020, section 4.1): a row that is drawn
+        but does not fit stays available to later trees.
         """
         ...
 
@@ -57,7 +62,7 @@ class FixedSizes:
         self._unused = np.arange(n_rows)
         self._sizes = iter(np.floor(shares * n_rows).astype(int))
 
-    def draw(self, fits: np.ndarray) -> np.ndarray:
+    def draw(self, fits: Fits) -> np.ndarray:
         """Return the rows of the next tree; see `Subsets`."""
         size = min(next(self._sizes), self._unused.size)
         drawn = np.zeros(self._unused.size, dtype=bool)
@@ -84,7 +89,7 @@ class IndependentRows:
         hazards = np.divide(shares, rest, out=np.zeros_like(shares), where=rest > 0)
         self._hazards = iter(np.rint(hazards * 2.0**_PROBABILITY_BITS).astype(np.uint64))
 
-    def draw(self, fits: np.ndarray) -> np.ndarray:
+    def draw(self, fits: Fits) -> np.ndarray:
         """Return the rows of the next tree; see `Subsets`."""
         words = np.empty(self._unused.size, np.uint64)
         fill(self._sampler.state, words)
@@ -92,9 +97,10 @@ class IndependentRows:
         return _take(self, words < next(self._hazards), fits)
 
 
-def _take(subsets: FixedSizes | IndependentRows, drawn: np.ndarray, fits: np.ndarray) -> np.ndarray:
-    """Take the drawn rows that fit out of the unused ones."""
-    used = drawn & fits[subsets._unused]
-    rows = subsets._unused[used]
-    subsets._unused = subsets._unused[~used]
-    return rows
+def _take(subsets: FixedSizes | IndependentRows, drawn: np.ndarray, fits: Fits) -> np.ndarray:
+    """Take the drawn rows that fit out of the unused ones; `drawn` is bool, one an unused row."""
+    places = np.flatnonzero(drawn)
+    rows = subsets._unused[places]
+    fitting = fits(rows)
+    subsets._unused = np.delete(subsets._unused, places[fitting])
+    return rows[fitting]

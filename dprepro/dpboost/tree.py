@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.dpboost.grid import whole
-from dprepro.dpboost.kernel import add_values
+from dprepro.dpboost.kernel import add_trees, pack_tree
 from dprepro.dpboost.variants import Variant
 
 
@@ -31,12 +31,39 @@ class Tree:
     left: np.ndarray
     value: np.ndarray
 
-    def add_to(self, scores: np.ndarray, codes: np.ndarray) -> None:
-        """Add the tree's values to the scores of rows with `codes`, uint8 (n, K).
 
-        `scores` are int64 (n,), in units of `grid.UNIT`.
-        """
-        add_values(scores, codes, self.feature, self.cut, self.left, whole(self.value))
+class Forest:
+    """Released trees, and the scores of rows, which get the trees that they lack when asked for.
+
+    Parameters
+    ----------
+    codes : uint8 (n, K)
+        Bin of every row.
+    start
+        The score from which all rows start, in units of `grid.UNIT`.
+    """
+
+    def __init__(self, codes: np.ndarray, start: int = 0) -> None:
+        self._codes = codes
+        self._scores = np.full(len(codes), start, np.int64)
+        self._added = np.zeros(len(codes), np.int64)
+        self._nodes, self._trees = np.empty((2, 0), np.int64), np.empty((2, 0), np.int64)
+
+    def add(self, *trees: Tree) -> None:
+        """Add trees, in this order."""
+        nodes, first, places = [self._nodes], self._nodes.shape[1], []
+        for tree in trees:
+            packed = np.stack([np.empty_like(tree.feature), whole(tree.value)])
+            places.append((first, pack_tree(tree.feature, tree.cut, tree.left, first, packed[0])))
+            nodes.append(packed)
+            first += tree.feature.size
+        self._nodes = np.hstack(nodes)
+        self._trees = np.hstack([self._trees, np.array(places, np.int64).reshape(-1, 2).T])
+
+    def scores(self, rows: np.ndarray) -> np.ndarray:
+        """Return the scores of `rows`, int64 (m,), each once: int64 (m,), of `grid.UNIT`."""
+        add_trees(self._scores, self._added, self._codes, rows, self._nodes, self._trees)
+        return self._scores[rows]
 
 
 @dataclass(frozen=True)

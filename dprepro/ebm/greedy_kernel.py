@@ -12,6 +12,9 @@ from dprepro.compiled import kernel
 BLOCK_ROWS = 2048
 """Rows a block: what is held of them stays in the first-level cache."""
 
+_COMPARED_LEAVES = 3
+"""Up to so many leaves comparisons of codes, many at a time, are faster than a table."""
+
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 
@@ -37,6 +40,22 @@ def _add_table(scores, codes, table):  # type: ignore[no-untyped-def]
 
 
 @kernel()
+def _add_steps(scores, codes, leaves, edges, steps, table):  # type: ignore[no-untyped-def]
+    """Add to every score the step of its code's leaf; `table` has the step of every code."""
+    if leaves > _COMPARED_LEAVES:
+        _add_table(scores, codes, table)
+        return
+    first_cut = np.uint8(edges[1]) if leaves > 1 else np.uint8(0)
+    second_cut = np.uint8(edges[2]) if leaves > 2 else np.uint8(0)
+    last = steps[leaves - 1]
+    first, second = steps[0], steps[1] if leaves > 2 else last
+    for i in range(scores.shape[0]):
+        code = codes[i]
+        step = second if code < second_cut else last
+        scores[i] += first if code < first_cut else step
+
+
+@kernel()
 def _histogram(residuals, hessians, codes, even, odd):  # type: ignore[no-untyped-def]
     """Add (residual, hessian) of every row to its bin.
 
@@ -53,6 +72,19 @@ def _histogram(residuals, hessians, codes, even, odd):  # type: ignore[no-untype
         last = codes.shape[0] - 1
         even[codes[last], 0] += residuals[last]
         even[codes[last], 1] += hessians[last]
+
+
+@kernel()
+def _residual_histogram(residuals, codes, even, odd):  # type: ignore[no-untyped-def]
+    """Add the residual of every row to its bin, as `_histogram` does."""
+    pairs = codes.shape[0] // 2
+    for j in range(pairs):
+        i = 2 * j
+        even[codes[i], 0] += residuals[i]
+        odd[codes[i + 1], 0] += residuals[i + 1]
+    if codes.shape[0] % 2:
+        last = codes.shape[0] - 1
+        even[codes[last], 0] += residuals[last]
 
 
 @kernel()
@@ -165,11 +197,11 @@ def boost_greedily(  # type: ignore[no-untyped-def]
     held_scores = np.full(held_targets.shape[0], intercept, np.float32)
     holding = held_targets.shape[0] > 0
     best_loss = _loss(held_scores, held_targets, logistic) if holding else 0.0
-    table = np.zeros(counts.shape[1], np.float32)
+    table, steps = np.zeros(counts.shape[1], np.float32), np.zeros(max_leaves, np.float32)
     residuals, hessians = np.empty(BLOCK_ROWS, np.float32), np.empty(BLOCK_ROWS, np.float32)
     even, odd = np.zeros((counts.shape[1], 2)), np.zeros((counts.shape[1], 2))
     edges = np.zeros(max_leaves + 1, np.int64)
-    previous = 0
+    previous, leaves = 0, 1
     for epoch in range(1, n_epochs + 1):
         for k in range(n_features):
             even[:] = 0.0
@@ -177,18 +209,24 @@ def boost_greedily(  # type: ignore[no-untyped-def]
             for start in range(0, scores.shape[0], BLOCK_ROWS):
                 stop = min(start + BLOCK_ROWS, scores.shape[0])
                 block, size = scores[start:stop], stop - start
-                _add_table(block, codes[previous, start:stop], table)
+                _add_steps(block, codes[previous, start:stop], leaves, edges, steps, table)
                 _derivatives(block, targets[start:stop], logistic, residuals, hessians)
-                _histogram(residuals[:size], hessians[:size], codes[k, start:stop], even, odd)
+                if logistic:
+                    _histogram(residuals[:size], hessians[:size], codes[k, start:stop], even, odd)
+                else:
+                    _residual_histogram(residuals[:size], codes[k, start:stop], even, odd)
             even += odd
+            if not logistic:
+                even[:, 1] = counts[k]  # second derivatives are 1: their sums are exact
             leaves = _grow(even, counts[k], n_bins[k], max_leaves, min_leaf, ridge, edges)
             for leaf in range(leaves):
                 first, last = edges[leaf], edges[leaf + 1]
                 weight = even[first:last, 1].sum() + ridge
                 step = learning_rate * even[first:last, 0].sum() / weight if weight > 0 else 0.0
                 table[first:last] = step
+                steps[leaf] = step
                 shapes[k, first:last] += step
-            _add_table(held_scores, held_codes[k], table)
+            _add_steps(held_scores, held_codes[k], leaves, edges, steps, table)
             previous = k
         if holding:
             loss = _loss(held_scores, held_targets, logistic)

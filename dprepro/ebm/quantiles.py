@@ -47,9 +47,15 @@ def _frequent_bins(column: pd.Series, feature: CategoricalFeature) -> FeatureBin
 
 
 def _quantile_cuts(values: np.ndarray, max_bins: int) -> np.ndarray:
-    distinct = np.unique(values)
+    ordered = np.sort(values)
+    is_new = np.ones(ordered.size, dtype=bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    distinct = ordered[is_new]
     if distinct.size > max_bins:
-        chosen = np.quantile(values, np.arange(1, max_bins) / max_bins, method="inverted_cdf")
+        # What `np.quantile(..., method="inverted_cdf")` picks, without putting the rows in order
+        # once more: the first row of which a share q comes no later.
+        shares = np.arange(1, max_bins) / max_bins
+        chosen = ordered[np.maximum(np.ceil(ordered.size * shares - 1), 0).astype(int)]
         after = np.unique(np.searchsorted(distinct, chosen, side="right"))
         after = after[after < distinct.size]
     else:

@@ -115,6 +115,22 @@ class PredictsProbabilities(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsScores(ScoresRows, Protocol):
+    """One whose labels and probabilities follow from its scores.
+
+    Asked by the metrics, which then score the test rows once.
+    """
+
+    def labels_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the labels, (n,), of rows with scores (n,): what `predict` returns."""
+        ...
+
+    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return float64 (n, C), of rows with scores (n,): what `predict_proba` returns."""
+        ...
+
+
 class Explanation(Protocol):
     """What `ExplainsRows` returns: maps of the predicted class, the heaviest first.
 
@@ -179,6 +195,11 @@ def explains_rows(estimator: object) -> TypeGuard[ExplainsRows]:
 def scores_rows(estimator: object) -> TypeGuard[ScoresRows]:
     """Whether there is a score to rank rows by."""
     return hasattr(estimator, "decision_function")
+
+
+def reads_scores(estimator: object) -> TypeGuard[ReadsScores]:
+    """Whether labels and probabilities can be had from scores."""
+    return hasattr(estimator, "labels_of") and hasattr(estimator, "probabilities_of")
 
 
 def predicts_probabilities(estimator: object) -> TypeGuard[PredictsProbabilities]:

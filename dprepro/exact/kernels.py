@@ -211,28 +211,33 @@ def _exceeds(state, pool, mantissa, shift, distance):  # type: ignore[no-untyped
 
 
 @kernel()
-def _propose(utilities, largest, step, halvings):  # type: ignore[no-untyped-def]
+def _propose(utilities, lengths, largest, step, halvings):  # type: ignore[no-untyped-def]
     """Set how often each candidate's weight is halved: floor(d / `step`), or `_HALVINGS` if less.
 
-    d is the distance of its utility from the largest. Returns the sum of all weights; the weight of
-    the largest utility is 2^`_HALVINGS`.
+    d is the distance of its utility from the largest. A run of so many candidates has one utility.
+    Returns the sum of all weights; the weight of the largest utility is 2^`_HALVINGS`.
     """
     total, far = np.uint64(0), step * np.uint64(_HALVINGS)
     for i in range(utilities.size):
         distance = np.uint64(largest - utilities[i])
         halvings[i] = np.uint64(_HALVINGS) if distance >= far else distance // step
-        total += np.uint64(1) << np.uint64(_HALVINGS - halvings[i])
+        total += np.uint64(lengths[i]) << np.uint64(_HALVINGS - halvings[i])
     return total
 
 
 @kernel()
-def _at_weight(halvings, rest):  # type: ignore[no-untyped-def]
-    """Return the first candidate at which the running sum of the weights is above `rest`."""
-    i = -1
-    while rest >= 0:
+def _at_weight(halvings, lengths, rest):  # type: ignore[no-untyped-def]
+    """Return the first candidate at which the running sum of the weights is above `rest`.
+
+    As its run, and its place within the run.
+    """
+    i = 0
+    while True:
+        weight = lengths[i] << np.int64(_HALVINGS - halvings[i])
+        if rest < weight:
+            return i, rest >> np.int64(_HALVINGS - halvings[i])
+        rest -= weight
         i += 1
-        rest -= np.int64(1) << np.int64(_HALVINGS - halvings[i])
-    return i
 
 
 @kernel()
@@ -248,9 +253,12 @@ def _plus_halvings(state, pool, k):  # type: ignore[no-untyped-def]
     return np.int64(_HALVED[k, 0] + carry)
 
 
-@kernel("(uint32[::1], uint64, int64, const(int64[::1]))")
-def exponential_choice(state, mantissa, shift, utilities):  # type: ignore[no-untyped-def]
-    """Return i with probability proportional to exp(utilities[i] / s), s = `mantissa` 2^-`shift`.
+@kernel("(uint32[::1], uint64, int64, const(int64[::1]), const(int64[::1]))")
+def exponential_choice_of_runs(state, mantissa, shift, utilities, lengths):  # type: ignore[no-untyped-def]
+    """Return a candidate with probability proportional to exp(utility / s), s = mantissa 2^-shift.
+
+    Candidates come in runs of one utility each, of `lengths` int64, at least 1. The result is the
+    candidate's run and its place in it: the same as without runs.
 
     With d the distance of its utility from the largest, a candidate is proposed with probability
     proportional to 2^-k and accepted with probability 2^k exp(-d / s): if an exponential number E
@@ -261,17 +269,24 @@ def exponential_choice(state, mantissa, shift, utilities):  # type: ignore[no-un
     pool = np.zeros((_NUMBERS, WORDS + 1), np.uint64)
     largest, halvings = utilities.max(), np.empty(utilities.size, np.uint8)
     step = (product(mantissa, _LOG_2)[0] >> np.uint64(shift)) + np.uint64(1)  # above s ln 2
-    total = _propose(utilities, largest, step, halvings)
+    total = _propose(utilities, lengths, largest, step, halvings)
     while True:
-        i = _at_weight(halvings, np.int64(below(state, total)))
+        i, place = _at_weight(halvings, lengths, np.int64(below(state, total)))
         distance = largest - utilities[i]
         if distance == 0:
-            return i
+            return i, place
         whole = _exponential(state, pool)
         if halvings[i] > 0:
             whole = min(whole + _plus_halvings(state, pool, halvings[i]), _MOST_WHOLE)
         if scaled(state, pool, _X, whole, mantissa, shift, False) >= distance:
-            return i
+            return i, place
+
+
+@kernel("(uint32[::1], uint64, int64, const(int64[::1]))")
+def exponential_choice(state, mantissa, shift, utilities):  # type: ignore[no-untyped-def]
+    """Return i with probability proportional to exp(utilities[i] / s); see above."""
+    alone = np.ones(utilities.size, np.int64)
+    return exponential_choice_of_runs(state, mantissa, shift, utilities, alone)[0]
 
 
 @kernel("(uint32[::1], uint64, int64, const(int64[:, ::1]), int64[::1])")

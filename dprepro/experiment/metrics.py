@@ -10,8 +10,8 @@ import numpy as np
 from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import (
     Estimator,
-    ScoresRows,
     predicts_probabilities,
+    reads_scores,
     scores_rows,
 )
 
@@ -74,34 +74,46 @@ def _classification(
     from sklearn import metrics as sk
 
     values: dict[str, float] = {}
-    probabilities = _probabilities(estimator, X, n_classes)
+    scores, labels, known = _outputs(estimator, X, task)
+    probabilities = None if known is None else _of_all_labels(estimator, known, n_classes)
     if task == "binary":
         if len(np.unique(y)) < 2:
             raise ValueError("the test rows hold one class only: AUC is undefined")
         # Probabilities saturate where scores still differ, hence scores first.
-        if scores_rows(estimator):
-            ranking = _positive_scores(estimator, X)
+        if scores is not None:
+            ranking = scores if scores.ndim == 1 else scores[:, -1]
         elif probabilities is not None:
             ranking = probabilities[:, 1]
         else:
-            ranking = np.asarray(estimator.predict(X), dtype=float)
+            ranking = np.asarray(labels, dtype=float)
         values["auc"] = float(sk.roc_auc_score(y, ranking))
-    values["accuracy"] = float(sk.accuracy_score(y, estimator.predict(X)))
+    values["accuracy"] = float(sk.accuracy_score(y, labels))
     if probabilities is not None:
         values["log_loss"] = float(sk.log_loss(y, probabilities, labels=np.arange(n_classes)))
     return values
 
 
-def _positive_scores(estimator: ScoresRows, X: Any) -> np.ndarray:
-    scores = np.asarray(estimator.decision_function(X), dtype=float)
-    return scores if scores.ndim == 1 else scores[:, -1]
+def _outputs(
+    estimator: Estimator, X: Any, task: TaskKind
+) -> tuple[np.ndarray | None, np.ndarray, np.ndarray | None]:
+    """Return scores, (n,) or (n, C), labels (n,) and probabilities (n, C) of labels seen.
+
+    Scores are None where there are none or no metric asks for them, probabilities where there are
+    none.
+    """
+    if reads_scores(estimator):
+        given = np.asarray(estimator.decision_function(X), dtype=float)
+        return given, estimator.labels_of(given), estimator.probabilities_of(given)
+    probabilities = estimator.predict_proba(X) if predicts_probabilities(estimator) else None
+    scores = None
+    if task == "binary" and scores_rows(estimator):
+        scores = np.asarray(estimator.decision_function(X), dtype=float)
+    return scores, estimator.predict(X), probabilities
 
 
-def _probabilities(estimator: Estimator, X: Any, n_classes: int) -> np.ndarray | None:
+def _of_all_labels(estimator: Any, known: Any, n_classes: int) -> np.ndarray:
     """Return (n, n_classes) probabilities, zero for labels that no training row had."""
-    if not predicts_probabilities(estimator):
-        return None
-    known = np.asarray(estimator.predict_proba(X), dtype=float)
+    known = np.asarray(known, dtype=float)
     probabilities = np.zeros((known.shape[0], n_classes))
     probabilities[:, np.asarray(estimator.classes_, dtype=int)] = known
     return probabilities

@@ -54,8 +54,8 @@ class ExactGradients:
         """
         batch = next(self._batches, _NO_ROWS)
         total = clipped_sum(
-            self._rows.X[batch], self._rows.labels[batch], self._norms_of(batch, clip), theta,
-            self._projections, self._beta, clip,
+            self._rows.X.take(batch, axis=0), self._rows.labels.take(batch),
+            self._norms_of(batch, clip), theta, self._projections, self._beta, clip,
         )  # fmt: skip
         return total, batch.size
 
@@ -64,7 +64,7 @@ class ExactGradients:
             return np.zeros((batch.size, 1), dtype=np.float32)
         if self._norms is None:  # once for all batches: projecting every row takes long
             self._norms = squared_norms(self._rows.X, self._projections)
-        return self._norms[batch]
+        return self._norms.take(batch, axis=0)
 
 
 def batches(generator: np.random.Generator, rows: int, params: FitSettings) -> Iterator[np.ndarray]:

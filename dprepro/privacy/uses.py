@@ -156,7 +156,7 @@ class ExponentialUses:
         """Return (s of P(candidate) ~ exp(utility / s), the state of the random bits).
 
         A curator hands them to a kernel that makes the choices of this use by
-        `exact.kernels.exponential_choice`, and to nothing else.
+        `exact.kernels.exponential_choice_of_runs`, and to nothing else.
 
         Raises
         ------

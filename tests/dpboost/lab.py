@@ -7,8 +7,8 @@ import pandas as pd
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.dpboost.kernel import GAIN_UNIT, UNIT, split_gains
-from dprepro.dpboost.tree import FitSettings
+from dprepro.dpboost.kernel import GAIN_UNIT, UNIT, gains_of
+from dprepro.dpboost.tree import FitSettings, Forest
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
@@ -48,6 +48,13 @@ def curator(variant, codes, targets, settings=None, seed=0, bins=(8, 8), **ledge
     )  # fmt: skip
 
 
+def scores_of(trees, codes, start=0):
+    """Return the scores of rows with `codes`, int64 (n,) in units of the grid."""
+    forest = Forest(codes, start)
+    forest.add(*trees)
+    return forest.scores(np.arange(len(codes)))
+
+
 def encoded(made, codes):
     """Return the codes that the curator's bins give, uint8 (n, 2)."""
     columns = [bins.encode(codes[:, k]) for k, bins in enumerate(made.bins)]
@@ -61,11 +68,9 @@ def of_cuts(bins, ridge):
     from every gain.
     """
     histogram = np.array(bins)
-    gains, cuts = np.empty((2, len(bins)), np.int64)
-    found = split_gains(
-        histogram, np.array([0, len(bins)]), ridge, 0, -(2**62), np.ones(1, bool), gains, cuts
-    )
-    assert cuts[:found].tolist() == list(range(len(bins) - 1))
+    left_gradients, left_rows = np.ascontiguousarray(np.cumsum(histogram, axis=0)[:-1].T)
+    gains = np.empty(left_rows.size, np.int64)
+    gains_of(left_gradients, left_rows, *histogram.sum(axis=0).tolist(), ridge, gains)
     gradient, rows = histogram.sum(axis=0).tolist()
     score = (gradient * UNIT) * (gradient * UNIT) / (rows + ridge) if rows else 0.0
-    return [gain + math.floor(score / GAIN_UNIT) for gain in gains[:found].tolist()]
+    return [gain + math.floor(score / GAIN_UNIT) for gain in gains.tolist()]

@@ -147,3 +147,16 @@ def test_degenerate_columns_do_not_part_their_rows(values):
 
 def test_two_bins_leave_positive_numbers_without_cuts_among_them():
     assert observed([-1.0, -2.0, 1.0, 2.0] * 5, max_bins=2).n_bins == 3
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 6, 7, 8, 127, 128, 253])
+def test_codes_are_those_of_numpys_search(size):
+    """On cuts and next to them, at both ends, at infinities, and where cuts repeat."""
+    rng = np.random.default_rng(size)
+    special = rng.choice([-np.inf, -1e300, -1.0, -0.0, 0.0, 1e-320, 1.0, np.inf], size)
+    cuts = np.sort(np.where(rng.random(size) < 0.5, special, rng.normal(size=size)))
+    near = [np.nextafter(cuts, to) for to in (-np.inf, np.inf)]
+    values = np.concatenate([cuts, *near, [-np.inf, -0.0, 0.0, np.inf], rng.normal(size=50)])
+    bins = FeatureCuts(NumericFeature("x", -1.0, 1.0), cuts, missing=True)
+    np.testing.assert_array_equal(bins.encode(values), np.searchsorted(cuts, values, side="left"))
+    assert bins.encode(np.array([np.nan, 0.0]))[0] == bins.n_bins - 1

@@ -10,7 +10,7 @@ from dprepro.dpboost.grid import whole
 from dprepro.dpboost.kernel import UNIT
 from dprepro.dpboost.subsets import IndependentRows
 from dprepro.dpboost.variants import AS_PUBLISHED, SOUND
-from tests.dpboost.lab import curator, encoded, params, problem
+from tests.dpboost.lab import curator, encoded, params, problem, scores_of
 
 VARIANTS = pytest.mark.parametrize("variant", [AS_PUBLISHED, SOUND], ids=["as-published", "sound"])
 
@@ -20,9 +20,7 @@ def fit(variant, seed=0, n=4000, start=0.0, **changes):
     settings = params(**changes)
     made = curator(variant, codes, targets, settings, seed)
     trees = boost(made, start, settings, variant)
-    scores = np.full(n, whole(np.array(start)))
-    for tree in trees:
-        tree.add_to(scores, encoded(made, codes))
+    scores = scores_of(trees, encoded(made, codes), int(whole(np.array(start))))
     return trees, scores * UNIT, targets
 
 
@@ -59,7 +57,7 @@ class _Everyone:
         self.rows = np.arange(n_rows)
 
     def draw(self, fits):
-        return self.rows[fits]
+        return self.rows[fits(self.rows)]
 
 
 @VARIANTS
@@ -69,7 +67,7 @@ def test_rows_with_large_gradients_are_filtered_out(variant):
 
     class Watched(IndependentRows):
         def draw(self, fits):
-            seen.append(fits)
+            seen.append(fits(np.arange(4000)))
             return super().draw(fits)
 
     watching = dataclasses.replace(variant, subsets=Watched)
@@ -132,10 +130,10 @@ def test_prediction_noise_has_the_size_that_theory_gives():
     """Without rows every tree is pure noise: variance sum of 2 (eta b_k)^2 over the trees."""
     codes, targets = np.zeros((0, 2)), np.zeros(0)
     settings, at_one_row = params(epsilon=4.0), np.zeros((300, 1), np.int64)
+    row = np.array([[3, 2]], dtype=np.uint8)
     for seed, score in enumerate(at_one_row):
         made = curator(SOUND, codes, targets, settings, seed)
-        for tree in boost(made, 0.0, settings, SOUND):
-            tree.add_to(score, np.array([[3, 2]], dtype=np.uint8))
+        score[:] = scores_of(boost(made, 0.0, settings, SOUND), row)
     scales = np.minimum(1 / 1.1, 2 * 0.9 ** np.arange(50)) / (4.0 / 2)
     expected = np.sqrt((2 * (0.1 * scales) ** 2).sum())
     assert expected == pytest.approx(0.92 / 4.0, rel=0.01)

@@ -111,13 +111,26 @@ def test_the_filter_compares_whole_numbers(variant, above):
 
     class Watched(IndependentRows):
         def draw(self, fits):
-            taken.append(fits.all() if fits.any() else False)
+            fitting = fits(np.arange(400))
+            taken.append(fitting.all() if fitting.any() else False)
             return super().draw(fits)
 
     made = curator(dataclasses.replace(variant, subsets=Watched), codes, targets)
     made.tell(Start((math.floor((1 + variant.tolerance) / UNIT) + above) * UNIT - 1.0))
     made.splits(split_query(variant))
     assert taken == [above == 0]
+
+
+def test_a_bound_beyond_what_the_sums_hold_is_refused():
+    charged = gain_sensitivity(512.0)
+    for bound in (511.9, 512.0):
+        made = curator(SOUND, *problem(400))
+        query = SplitQuery(charged, 1.0, bound=bound, complete=True)
+        if bound < 512:
+            made.splits(query)
+        else:
+            with pytest.raises(ValueError, match="bound below 512"):
+                made.splits(query)
 
 
 def test_more_rows_than_the_rounding_errors_allow_are_refused(monkeypatch):
@@ -318,7 +331,12 @@ def test_told_trees_move_the_scores_of_the_rows():
     made = curator(SOUND, codes, targets)
     alone = np.array([-1]), np.zeros(1, int), np.zeros(1, int)
     made.tell(AddTree(Tree(*alone, np.array([0.25]))))
-    np.testing.assert_array_equal(made._exact._Private__value.scores, 2**22)
+    made.tell(AddTree(Tree(*alone, np.array([0.5]))))
+    exact = made._exact._Private__value
+    rows = np.array([0, 7, 399])
+    np.testing.assert_array_equal(exact.gradients(rows) + exact.targets[rows], 3 * 2**22)
+    made.tell(Start(0.125))
+    np.testing.assert_array_equal(exact.gradients(rows) + exact.targets[rows], 2**21)
 
 
 def test_exact_reads_are_listed():

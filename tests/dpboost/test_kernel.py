@@ -8,10 +8,19 @@ import pytest
 from scipy import stats
 
 from dprepro.dpboost.grid import truncated
-from dprepro.dpboost.kernel import GAIN_UNIT, add_values, grow, split_gains
+from dprepro.dpboost.kernel import (
+    GAIN_UNIT,
+    LARGEST_GRADIENT,
+    add_trees,
+    grow,
+    pack_tree,
+    split_runs,
+)
 from dprepro.dpboost.sensitivity import gain_sensitivity
 from dprepro.exact import Bits
 from dprepro.exact.sampler import SMALLEST_SCALE, dyadic
+from tests.dpboost import plain
+from tests.exact import reference
 
 STARTS = np.array([0, 4, 10, 13])
 TINY = SMALLEST_SCALE * GAIN_UNIT
@@ -26,6 +35,11 @@ def rows(n=400, seed=0):
     codes = np.column_stack([rng.integers(0, b, n) for b in np.diff(STARTS)]).astype(np.uint8)
     gradients = np.clip((codes[:, 1] > 2) - 0.5 * codes[:, 0] + rng.normal(size=n), -1, 1)
     return codes, truncated(gradients)
+
+
+def columns(codes):
+    """Return codes (n, K) feature by feature, as trees are grown from them."""
+    return np.ascontiguousarray(codes.T)
 
 
 def gain(gradients, left, ridge=0.1):
@@ -52,23 +66,27 @@ def all_gains(codes, gradients, starts=STARTS, ridge=0.1):
 def fit(codes, gradients, *, scale=TINY, seed=0, max_depth=6, max_leaves=31, min_rows=20,
         complete=False):  # fmt: skip
     return grow(
-        codes, gradients, STARTS, Bits(seed).state, *dyadic(scale / GAIN_UNIT), 0.1, max_depth,
-        max_leaves, min_rows, complete,
+        columns(codes), gradients, STARTS, Bits(seed).state, *dyadic(scale / GAIN_UNIT), 0.1,
+        max_depth, max_leaves, min_rows, complete,
     )  # fmt: skip
 
 
 def found_gains(codes, gradients, min_rows=0, floor=ALL):
     """Return (feature, cut) -> gain by the kernel, and which features are splittable."""
-    histogram = np.zeros((STARTS[-1], 2), np.int64)
-    for j, start in enumerate(STARTS[:-1]):
-        np.add.at(histogram, (start + codes[:, j], 0), gradients)
-        np.add.at(histogram, (start + codes[:, j], 1), 1)
     splittable = np.ones(len(STARTS) - 1, bool)
-    gains, cuts = np.empty((2, STARTS[-1]), np.int64)
-    n = split_gains(histogram, STARTS, 0.1, min_rows, floor, splittable, gains, cuts)
-    features = np.searchsorted(STARTS, cuts[:n], side="right") - 1
-    places = zip(features.tolist(), (cuts[:n] - STARTS[features]).tolist(), strict=True)
-    return dict(zip(places, gains[:n].tolist(), strict=True)), splittable
+    bins, runs = np.zeros((3, 256), np.int64), np.empty((5, STARTS[-1]), np.int64)
+    n = split_runs(
+        columns(codes), np.arange(len(codes)), gradients, STARTS, 0.1, min_rows, floor, splittable,
+        bins, runs,
+    )  # fmt: skip
+    assert not bins.any()
+    gains, first, lengths = runs[:3, :n]
+    cuts = np.concatenate(
+        [np.arange(a, a + b) for a, b in zip(first, lengths, strict=True)] or [[]]
+    )
+    features = np.searchsorted(STARTS, cuts, side="right") - 1
+    places = zip(features.tolist(), (cuts - STARTS[features]).tolist(), strict=True)
+    return dict(zip(places, np.repeat(gains, lengths).tolist(), strict=True)), splittable
 
 
 def leaves_of(tree, codes):
@@ -131,7 +149,7 @@ def test_splits_have_the_exponential_mechanisms_probabilities():
     counts = np.zeros(len(places))
     for _ in range(draws):
         feature, cut, *_ = grow(
-            codes, gradients, STARTS, state, *dyadic(scale / GAIN_UNIT), 0.1, 1, 2, 0, True
+            columns(codes), gradients, STARTS, state, *dyadic(scale / GAIN_UNIT), 0.1, 1, 2, 0, True
         )
         counts[places[feature[0], cut[0]]] += 1
     weights = np.exp((gains - gains.max()) / scale)
@@ -263,7 +281,7 @@ def test_a_feature_without_a_gain_is_not_tried_again_below():
         mask = second == value
         gradients[mask] -= gradients[mask].mean() - 0.05
     codes = np.column_stack([first, second, np.zeros(4000)]).astype(np.uint8)
-    shared = codes, truncated(gradients), np.array([0, 2, 4, 5]), Bits(0).state
+    shared = columns(codes), truncated(gradients), np.array([0, 2, 4, 5]), Bits(0).state
     scale = dyadic(SMALLEST_SCALE)
     tree = grow(*shared, *scale, 0.1, 6, 31, 20, False)
     assert set(tree[0]) <= {-1, 0}
@@ -271,10 +289,88 @@ def test_a_feature_without_a_gain_is_not_tried_again_below():
     assert 1 in complete[0]
 
 
-def test_values_are_added_where_rows_end_up():
-    codes, gradients = rows()
-    tree = fit(codes, gradients)
-    values = np.arange(tree[0].size)
-    scores = np.full(len(codes), 5)
-    add_values(scores, codes, *tree[:3], values)
-    np.testing.assert_array_equal(scores, 5 + leaves_of(tree, codes))
+def test_values_are_added_where_rows_end_up_and_once():
+    codes, gradients = rows(n=3000)
+    trees = [fit(codes, gradients, seed=seed, scale=5.0) for seed in range(3)]
+    trees.insert(1, (np.array([-1]), np.zeros(1, int), np.zeros(1, int)))  # a leaf alone
+    sizes = np.array([tree[0].size for tree in trees])
+    roots = np.cumsum(sizes) - sizes
+    values = [(1 + np.arange(size)) * 10**t for t, size in enumerate(sizes)]
+    nodes, depth_of = np.stack([np.empty_like(np.concatenate(values)), np.concatenate(values)]), []
+    for tree, root in zip(trees, roots, strict=True):
+        depth_of.append(pack_tree(*tree[:3], root, nodes[0, root : root + tree[0].size]))
+        assert depth_of[-1] == depths(tree).max()
+    packed = np.ascontiguousarray(np.stack([roots, depth_of]))
+    scores, added = np.full(len(codes), 5), np.zeros(len(codes), np.int64)
+    some = np.arange(0, len(codes), 3)
+    for asked, known in ((some, 1), (np.arange(len(codes)), 3), (some, 4), (some, 4)):
+        add_trees(scores, added, codes, asked, nodes, packed[:, :known].copy())
+    reached = [value[leaves_of(tree, codes)] for tree, value in zip(trees, values, strict=True)]
+    expected = 5 + reached[0] + reached[1] + reached[2]
+    expected[some] += reached[3][some]
+    np.testing.assert_array_equal(scores, expected)
+    np.testing.assert_array_equal(added, np.where(np.isin(np.arange(len(codes)), some), 4, 3))
+
+
+# --- against plain Python -------------------------------------------------------------------------
+
+
+def hard_rows(kind):
+    """Return codes (n, 4) of 1, 2, 40 and 255 bins, and gradients."""
+    rng = np.random.default_rng(4)
+    n = {"none": 0, "one": 1, "few": 9, "last bins": 30}.get(kind, 90)
+    bins = np.array([1, 2, 40, 255])
+    codes = rng.integers(0, bins, (n, 4)).astype(np.uint8)
+    gradients = truncated(rng.uniform(-1, 1, n))
+    if kind == "last bins":
+        codes[:] = bins - 1
+    if kind == "first bins":
+        codes[:] = 0
+    if kind == "two bins":
+        codes = np.where(codes % 2, bins - 1, 0).astype(np.uint8)
+    if kind == "extreme":
+        gradients = rng.choice([-1, 1], n) * (LARGEST_GRADIENT - 1)
+    return codes, gradients, bins
+
+
+@pytest.mark.parametrize(
+    "kind", ["none", "one", "few", "many", "last bins", "first bins", "two bins", "extreme"]
+)
+@pytest.mark.parametrize(
+    ("max_depth", "max_leaves", "min_rows", "complete"),
+    [(3, 8, 0, True), (1, 2, 0, True), (6, 5, 3, False), (3, 31, 20, False)],
+)
+@pytest.mark.parametrize("scale", [2.0**-10, 3e4, 1e9])
+def test_trees_are_those_of_plain_python(kind, max_depth, max_leaves, min_rows, complete, scale):
+    """The same nodes, sums and rows, from the same random words; and no word more is drawn."""
+    codes, gradients, bins = hard_rows(kind)
+    bits = Bits(9)
+    words = reference.chacha20([int(word) for word in bits.state[4:12]])
+    starts = np.concatenate([[0], np.cumsum(bins)])
+    limits = 0.1, max_depth, max_leaves, min_rows, complete
+    for _ in range(2):
+        found = grow(columns(codes), gradients, starts, bits.state, *dyadic(scale), *limits)
+        expected = plain.grow(columns(codes), gradients, bins, words, scale, *limits)
+        assert [part.tolist() for part in found] == [*expected]
+    assert int(bits.words(1)[0]) == next(words)
+
+
+def test_sums_of_many_rows_with_the_largest_gradients_are_exact():
+    """More rows than are added up in one word, some of them in the node alone."""
+    rng = np.random.default_rng(0)
+    n = 40_000
+    codes = np.column_stack([np.full(n, 7), rng.integers(0, 255, n)]).astype(np.uint8)
+    gradients = np.where(rng.random(n) < 0.9, LARGEST_GRADIENT - 1, 1 - LARGEST_GRADIENT)
+    members = np.flatnonzero(rng.random(n) < 0.9)
+    bins, runs = np.zeros((3, 256), np.int64), np.empty((5, 510), np.int64)
+    found = split_runs(
+        columns(codes), members, gradients[members], np.array([0, 255, 510]), 0.1, 0, ALL,
+        np.ones(2, bool), bins, runs,
+    )  # fmt: skip
+    _, cuts, lengths, left_gradients, left_rows = runs[:, :found]
+    assert lengths.sum() == 2 * 254
+    assert not bins.any()
+    for cut, gradient, count in zip(cuts, left_gradients, left_rows, strict=True):
+        left = codes[members, cut // 255] <= cut % 255
+        assert count == left.sum()
+        assert gradient == sum(gradients[members][left].tolist())

@@ -15,7 +15,8 @@ def deal(dealer, n=2000, shares=SHARES, seed=0, fits=None):
     """Return the rows of each tree; `fits` maps a tree's position to which rows fit."""
     subsets = dealer(ExactSampler(Bits(seed)), n, shares)
     everyone = np.ones(n, dtype=bool)
-    return [subsets.draw(everyone if fits is None else fits(k)) for k in range(len(shares))]
+    given = [everyone if fits is None else fits(k) for k in range(len(shares))]
+    return [subsets.draw(lambda rows, fit=fit: fit[rows]) for fit in given]
 
 
 def test_shares_shrink_geometrically_and_sum_to_one():

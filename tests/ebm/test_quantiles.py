@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from dprepro.additive.bins import OTHER
 from dprepro.data.domain import CategoricalFeature, NumericFeature
@@ -60,3 +61,19 @@ def test_an_ebm_tells_the_last_of_many_categories_from_the_first():
     model = EBMClassifier(n_epochs=30, learning_rate=0.3, min_samples_leaf=1, random_state=0)
     found = model.fit(X, labels).predict_proba(X)[:, 1]
     assert found[labels == 1].min() > found[labels == 0].max()
+
+
+@pytest.mark.parametrize("max_bins", [2, 3, 5, 10, 255, 256])
+def test_cuts_lie_after_numpys_quantiles(max_bins):
+    """For every number of rows: the first distinct value above a quantile is right of its cut."""
+    rng = np.random.default_rng(max_bins)
+    sizes = [n for n in (3, 4, 7, 10, 11, 99, 100, 256, 257, 510, 512, 1000, 4097) if n > max_bins]
+    assert len(sizes) > 3
+    for n in sizes:
+        values = rng.permutation(np.append(np.arange(max_bins + 1), rng.integers(0, 300, n)))
+        distinct = np.unique(values)
+        shares = np.arange(1, max_bins) / max_bins
+        chosen = np.unique(np.quantile(values, shares, method="inverted_cdf"))
+        expected = [(q + distinct[distinct > q].min()) / 2 for q in chosen if (distinct > q).any()]
+        bins = quantile_bins(pd.Series(values.astype(float)), NumericFeature("x", 0, 1), max_bins)
+        np.testing.assert_array_equal(bins.cuts, expected)

@@ -37,6 +37,7 @@ from dprepro.estimators.contract import (
     ledger_summary_of,
     plans_ledger,
     predicts_probabilities,
+    reads_scores,
     scores_rows,
 )
 from dprepro.methods.registry import Method, Setting, all_methods
@@ -192,7 +193,7 @@ def test_an_estimator_that_lacks_all_of_it_can_be_used() -> None:
     assert figures_of(bare) == {}
     check_parameters(bare)
     asked = (plans_ledger, explains_rows, scores_rows, predicts_probabilities, has_named_columns)
-    assert not any(ask(bare) for ask in asked)
+    assert not any(ask(bare) for ask in (*asked, reads_scores))
     assert finest_outputs(bare, X).tolist() == [1.0] * 40
 
 

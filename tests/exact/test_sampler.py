@@ -9,7 +9,14 @@ import pytest
 from scipy import stats
 
 from dprepro.exact import Bits, ExactSampler, kernels, lazy
-from dprepro.exact.kernels import _CUMULATIVE, _HALVED, _LARGEST, _LOG_2, rounded_normal
+from dprepro.exact.kernels import (
+    _CUMULATIVE,
+    _HALVED,
+    _LARGEST,
+    _LOG_2,
+    exponential_choice_of_runs,
+    rounded_normal,
+)
 from dprepro.exact.sampler import dyadic
 from tests.exact import reference
 
@@ -50,6 +57,22 @@ def test_choices_are_those_of_the_reference(scale, spread):
     utilities = [math.floor(u * max(1.0, spread * scale)) for u in (0, 3, -2, 3, 1, -9, 2)]
     expected = [reference.choice(words, utilities, scale) for _ in range(100)]
     assert [sampler.choice(np.array(utilities), scale) for _ in range(100)] == expected
+
+
+@SCALES
+@pytest.mark.parametrize("spread", [1.0, 0.3, 9.0])
+def test_a_choice_of_runs_is_that_of_their_candidates(scale, spread):
+    """The same candidate from the same words as if each of a run stood by itself."""
+    bits = Bits(4)
+    words = reference.chacha20([int(word) for word in bits.state[4:12]])
+    utilities = [math.floor(u * max(1.0, spread * scale)) for u in (0, 3, -2, 3, 1, -9, 2)]
+    lengths = [1, 4, 30, 1, 2, 200, 1]
+    every = [(run, place) for run, length in enumerate(lengths) for place in range(length)]
+    spelled_out = [utilities[run] for run, _ in every]
+    given = np.array(utilities), np.array(lengths)
+    for _ in range(60):
+        found = exponential_choice_of_runs(bits.state, *dyadic(scale), *given)
+        assert found == every[reference.choice(words, spelled_out, scale)]
 
 
 @SCALES

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
+from dprepro.dpboost import DPBoostClassifier
+from dprepro.ebm import EBMClassifier
 from dprepro.experiment.metrics import METRICS, score
 
 RNG = np.random.default_rng(3)
@@ -97,3 +102,31 @@ def test_predictions_that_are_no_numbers_are_an_error(bad: float) -> None:
 def test_an_overflowing_metric_is_an_error() -> None:
     with np.errstate(over="ignore"), pytest.raises(ValueError, match=r"rmse .* is inf"):
         score(Fixed(predict=[1e200, 1.0]), None, np.array([0.0, 1.0]), "regression", 0)
+
+
+@pytest.mark.parametrize("model", [EBMClassifier(outer_bags=1), DPBoostClassifier(epsilon=8.0)])
+def test_rows_are_scored_once_where_all_follows_from_scores(model):
+    """And what follows is what `predict` and `predict_proba` return."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.set_params(random_state=0).fit(X, y)
+    scores = model.decision_function(X)
+    np.testing.assert_array_equal(model.labels_of(scores), model.predict(X))
+    np.testing.assert_array_equal(model.probabilities_of(scores), model.predict_proba(X))
+
+    class Counted(type(model)):
+        asked = 0
+
+        def _scores(self, rows):
+            type(self).asked += 1
+            return super()._scores(rows)
+
+    expected = {
+        "auc": roc_auc_score(y, scores), "accuracy": accuracy_score(y, model.predict(X)),
+        "log_loss": log_loss(y, model.predict_proba(X)),
+    }  # fmt: skip
+    model.__class__ = Counted
+    assert score(model, X, np.asarray(y), "binary", 2) == expected
+    assert Counted.asked == 1
