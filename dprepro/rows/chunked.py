@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +18,8 @@ Rows = TypeVar("Rows")
 
 LEAST_ROWS = 2
 """Rows that a fit needs, as for rows in memory."""
+
+TOO_FEW_ROWS = f"the table has too few rows: a minimum of {LEAST_ROWS} sample(s) is required"
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,17 +59,7 @@ class ChunkedRows(Generic[Rows]):
     fit: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.target in self.names:
-            raise TableError(
-                f"{self.target!r} is the target and a feature of the domain: take it out of one"
-            )
-        for name in (*self.names, self.target):
-            if name not in self.table.names:
-                what = "target" if name == self.target else "feature of the domain"
-                raise TableError(
-                    f"the table has no column {name!r}, the {what}"
-                    f"{nearest(name, self.table.names) or ''}"
-                )
+        check_columns(self.table.names, self.names, self.target)
         numbers = [f.name for f in self.features if isinstance(f, NumericFeature)]
         if self.target_kind == "numeric":
             numbers.append(self.target)
@@ -110,9 +102,7 @@ class ChunkedRows(Generic[Rows]):
             yield self._read(chunk)
             del chunk  # before the next one is read
         if enough < LEAST_ROWS:
-            raise ValueError(
-                f"the table has too few rows: a minimum of {LEAST_ROWS} sample(s) is required"
-            )
+            raise ValueError(TOO_FEW_ROWS)
 
     def _read(self, chunk: pd.DataFrame) -> Rows:
         frame = {f.name: self._without_missing(chunk[f.name], f) for f in self.features}
@@ -135,3 +125,21 @@ class ChunkedRows(Generic[Rows]):
         texts = set(self.table.missing) - set(feature.categories)
         found = [category for category in column.cat.categories if category in texts]
         return column.cat.remove_categories(found) if found else column
+
+
+def check_columns(columns: Sequence[str], features: Sequence[str], target: str | None) -> None:
+    """Raise TableError if a table lacks a feature of the domain or the target, if this has a name.
+
+    Or if the target is a feature, too.
+    """
+    if target in features:
+        raise TableError(
+            f"{target!r} is the target and a feature of the domain: take it out of one"
+        )
+    for name in (*features, target):
+        if name is not None and name not in columns:
+            what = "target" if name == target else "feature of the domain"
+            raise TableError(
+                f"the table has no column {name!r}, the {what}"
+                f"{nearest(name, list(map(str, columns)))}"
+            )
