@@ -121,7 +121,8 @@ def _refuse_table(X: Any, model: BaseEstimator | None = None) -> None:
     if is_table(X) or is_collection(X):
         who = "this method" if model is None else type(model).__name__
         raise ValueError(
-            f"{who} takes rows in memory here, such as a DataFrame, got {type(X).__name__}. Only "
+            f"{who} takes rows in memory here, such as a DataFrame of pandas, got "
+            f"{type(X).__name__}{' of Dask' if is_collection(X) else ''}. Only "
             "`fit` of DP-EBM (DPEBMClassifier, DPEBMRegressor) and of DP-EBM+ "
             "(DPEBMPlusClassifier, DPEBMPlusRegressor) reads tables in chunks or on a Dask cluster"
         )

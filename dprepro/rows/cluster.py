@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,12 @@ WORKERLESS_LIMIT = 60.0
 
 MOST_LOSSES = 10
 """How often partitions may be lost before one question is answered."""
+
+
+_LOST_WHILE_READING = (
+    "workers of the Dask cluster were lost again and again while they read the rows: look at their "
+    "logs. Give them more memory, or make partitions smaller"
+)
 
 
 class ClusterError(DpreproError):
@@ -105,7 +112,7 @@ class ClusterHolder:
             If partitions were lost, and cannot be read again.
         """
         answers: list[Whole] = []
-        losses, waiting = 0, self._held
+        losses, waiting = 0, list(self._held)
         while waiting:
             # All of them compute while the first one is waited for.
             replies = [self._ask(held, question) for held in waiting]
@@ -169,24 +176,23 @@ class ClusterHolder:
             made += found
             self._held += found
             missing = sorted({*missing} - {k for held in found for k in held.numbers})
-        raise ClusterError(
-            "workers of the Dask cluster were lost again and again while they read the rows: look "
-            "at their logs. Give them more memory, or make partitions smaller"
-        )
+        raise ClusterError(_LOST_WHILE_READING)
 
     def _read(self, numbers: list[int]) -> list[_Held]:
         """Read partitions once; those whose worker is lost meanwhile are left out."""
-        parts = self._client.compute([self._parts[k] for k in numbers])
-        self._wait_for(parts)
-        for number, part in zip(numbers, parts, strict=True):
-            if part.status == "error":
+        computed = self._client.compute([self._parts[k] for k in numbers])
+        self._wait_for(computed)
+        parts = dict(zip(numbers, computed, strict=True))
+        for number, part in parts.items():
+            if part.status in ("error", "cancelled"):
                 raise self._cannot_be_read(number, part)
+        # Where the partitions are; if that worker is lost by now, Dask reads them elsewhere.
         asked = [
             (here, self._client.submit(
-                HeldParts, [parts[numbers.index(k)] for k in here], self._job, actor=True,
+                HeldParts, [parts[k] for k in here], self._job, actor=True,
                 workers=worker, allow_other_workers=worker is not None,
             ))
-            for worker, here in self._places(numbers, parts).items()
+            for worker, here in self._places(parts).items()
         ]  # fmt: skip
         self._wait_for([future for _, future in asked])
         found = []
@@ -202,11 +208,11 @@ class ClusterHolder:
                 found.append(held)
         return found
 
-    def _places(self, numbers: list[int], parts: list[Any]) -> dict[str | None, list[int]]:
+    def _places(self, parts: Mapping[int, Any]) -> dict[str | None, list[int]]:
         """Return the partitions on each worker."""
-        workers = self._client.who_has(parts)
+        workers = self._client.who_has(list(parts.values()))
         places = defaultdict(list)
-        for number, part in zip(numbers, parts, strict=True):
+        for number, part in parts.items():
             places[next(iter(workers.get(part.key, ())), None)].append(number)
         return places
 
@@ -221,15 +227,17 @@ class ClusterHolder:
                 )
 
     def _wait_for(self, futures: list[Any]) -> None:
-        from distributed import wait
+        from distributed import TimeoutError, wait
 
         last_seen = time.monotonic()
         while True:
             try:
                 wait(futures, timeout=LOOK_INTERVAL)
-                return
-            except Exception:  # a time-out, or futures that are cancelled with the connection
+                return None
+            except TimeoutError:
                 self._check_connection()
+            except CancelledError:  # with the connection, or since data are gone
+                return self._check_connection()
             if self._client.nthreads():
                 last_seen = time.monotonic()
             elif time.monotonic() - last_seen > WORKERLESS_LIMIT:
@@ -245,12 +253,15 @@ class ClusterHolder:
             ) from None
 
     def _cannot_be_read(self, number: int, part: Any) -> ClusterError:
+        """Return what is wrong with a partition, without the text of the error: it may quote."""
         self._check_connection()
+        kind = type(part.exception()).__name__ if part.status == "error" else "its data are gone"
         again = " again after its worker was lost" if number in self._seen else ""
+        if kind == "KilledWorker":
+            return ClusterError(_LOST_WHILE_READING)
         return ClusterError(
-            f"partition {number} could not be read{again} ({type(part.exception()).__name__}; the "
-            "text is withheld, as it can quote rows). "
-            f"`{self._whole.format(k=number)}` shows what is wrong"
+            f"partition {number} could not be read{again}: {kind}. The text is withheld, as it can "
+            f"quote rows; `{self._whole.format(k=number)}` shows it"
         )
 
 
