@@ -255,10 +255,15 @@ class ClusterHolder:
     def _cannot_be_read(self, number: int, part: Any) -> ClusterError:
         """Return what is wrong with a partition, without the text of the error: it may quote."""
         self._check_connection()
-        kind = type(part.exception()).__name__ if part.status == "error" else "its data are gone"
-        again = " again after its worker was lost" if number in self._seen else ""
+        if part.status == "cancelled":
+            return ClusterError(
+                f"partition {number} was in the memory of a lost worker alone, and cannot be read "
+                "again: let Dask read X from files, or give it to Dask without `scatter`"
+            )
+        kind = type(part.exception()).__name__
         if kind == "KilledWorker":
             return ClusterError(_LOST_WHILE_READING)
+        again = " again after its worker was lost" if number in self._seen else ""
         return ClusterError(
             f"partition {number} could not be read{again}: {kind}. The text is withheld, as it can "
             f"quote rows; `{self._whole.format(k=number)}` shows it"
