@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,11 +91,13 @@ class ClusterHolder:
         self._instructions: list[Instruction] = []
         self._seen: dict[int, Seen] = {}
         self._held: list[_Held] = []
+        self._begun: list[Any] = []
         self._prepare(rows, Job(rows.reading, sort, make, dprepro.__version__))
-        self._hold(range(len(self._parts)))
-        self.n_rows = sum(seen.n_rows for seen in self._seen.values())
-        if self.n_rows < LEAST_ROWS:
-            raise ValueError(TOO_FEW_ROWS)
+        with self._closing_on_errors():
+            self._hold(range(len(self._parts)))
+            self.n_rows = sum(seen.n_rows for seen in self._seen.values())
+            if self.n_rows < LEAST_ROWS:
+                raise ValueError(TOO_FEW_ROWS)
 
     def _prepare(self, rows: CollectionRows[Any], job: Job) -> None:
         from dask import delayed
@@ -111,6 +114,10 @@ class ClusterHolder:
         ClusterError
             If partitions were lost, and cannot be read again.
         """
+        with self._closing_on_errors():
+            return self._answer(question)
+
+    def _answer(self, question: Any) -> Whole:
         answers: list[Whole] = []
         losses, waiting = 0, list(self._held)
         while waiting:
@@ -139,7 +146,20 @@ class ClusterHolder:
 
     def close(self) -> None:
         """Let the workers forget the rows."""
-        self._held.clear()
+        futures = [*self._begun, *(held.future for held in self._held)]
+        self._begun, self._held = [], []
+        if self._client.status == "running":
+            self._client.cancel(futures, force=True)
+
+    @contextmanager
+    def _closing_on_errors(self) -> Iterator[None]:
+        """Let the workers forget the rows when a fit fails, though its error is still looked at."""
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                self.close()
+            raise
 
     def _ask(self, held: _Held, question: Any) -> Any:
         """Return the reply to come, or None if the worker is known to be lost."""
@@ -180,7 +200,7 @@ class ClusterHolder:
 
     def _read(self, numbers: list[int]) -> list[_Held]:
         """Read partitions once; those whose worker is lost meanwhile are left out."""
-        computed = self._client.compute([self._parts[k] for k in numbers])
+        self._begun = computed = self._client.compute([self._parts[k] for k in numbers])
         self._wait_for(computed)
         parts = dict(zip(numbers, computed, strict=True))
         for number, part in parts.items():
@@ -194,7 +214,8 @@ class ClusterHolder:
             ))
             for worker, here in self._places(parts).items()
         ]  # fmt: skip
-        self._wait_for([future for _, future in asked])
+        self._begun = [*computed, *(future for _, future in asked)]
+        self._wait_for(self._begun)
         found = []
         for here, future in asked:
             try:
@@ -206,6 +227,7 @@ class ClusterHolder:
             if seen is not None:
                 self._recognise(here, seen)
                 found.append(held)
+        self._begun = []
         return found
 
     def _places(self, parts: Mapping[int, Any]) -> dict[str | None, list[int]]:

@@ -178,6 +178,21 @@ def test_rows_that_a_fit_refuses_in_memory_are_refused(two: list[int]) -> None:
         fitted("labels", X, X["y"][X["x1"] > 0].clear_divisions())
 
 
+def test_the_workers_forget_the_rows(running: Running, two: list[int]) -> None:
+    def tasks(dask_scheduler: Any = None) -> list[str]:
+        return list(map(str, dask_scheduler.tasks))
+
+    fitted("plus, labels", *clustered.collections("y", True, 3))
+    X = clustered.collections("y", True, 3)[0].assign(y=float("nan"))
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        fitted("labels", X, "y")
+    del X
+    end = time.monotonic() + 10
+    while (left := running.client.run_on_scheduler(tasks)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert left == []
+
+
 # --- workers that are killed ----------------------------------------------------------------------
 
 
