@@ -48,8 +48,8 @@ kernels-test: install-dev ## Test how kernels are compiled and kept, and that ot
 audit-test: install-dev ## Test that audits pass what is sound, and that attacks fail: thousands of fits
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m audits tests/audit tests/attacks
 
-cluster-test: install-dev ## Test runs on a local Dask cluster whose workers are killed
-	$(BIN)/python -m pytest -m cluster tests/experiment
+cluster-test: install-dev ## Test runs and fits on a local Dask cluster whose workers are killed
+	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
 
 docs: install-dev ## Build the site of all pages and the API reference in out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +22,7 @@ from dprepro.ebm.queries import (
     Steps,
 )
 from dprepro.ebm.residuals import LIMIT
-from dprepro.ebm.rounds import EBMPartition, Sorting, boost_by_rounds
+from dprepro.ebm.rounds import EBMPartition, Sorting, StepSums, boost_by_rounds
 from dprepro.estimators.inputs import FitRows, Rows
 from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
@@ -35,9 +36,10 @@ from dprepro.privacy.sensitivity import (
     ZERO_OUT,
     histogram_sensitivity,
 )
+from dprepro.rows.cluster import ClusterHolder
 from dprepro.rows.codes import recode
+from dprepro.rows.collection import CollectionRows
 from dprepro.rows.holder import ChunkHolder, even_parts
-from dprepro.rows.kept import KeptAnswers
 from dprepro.threads import ALONE, Threads
 
 NUMBER_OF_ROWS = "number of rows"
@@ -126,10 +128,18 @@ class ExactRows:
 
 @dataclass(frozen=True, eq=False)
 class RowsInRounds:
-    """Rows that are in many places, for the curator alone: what `ExactRows` does, step by step."""
+    """Rows that are in many places, for the curator alone: what `ExactRows` does, step by step.
 
-    holder: ChunkHolder[EBMPartition]
-    answers: KeptAnswers
+    Attributes
+    ----------
+    holder
+        Where the rows are.
+    release
+        See `boost_by_rounds`.
+    """
+
+    holder: ChunkHolder[EBMPartition] | ClusterHolder
+    release: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray]
 
     @property
     def n_rows(self) -> int:
@@ -156,7 +166,7 @@ class RowsInRounds:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """See `ExactRows`."""
         return boost_by_rounds(
-            lambda step: self.holder.answer(step).numbers, self.holder.follow, self.answers.once,
+            lambda step: self.holder.answer(step).numbers, self.holder.follow, self.release,
             cuts, normals, scale, counts, n_bins, rate, loss.whole_start, loss.whole_bound,
             loss.adaptive,
         )  # fmt: skip
@@ -224,9 +234,12 @@ class DPEBMCurator(Curator):
         sorting = Sorting(domain, self._loss, settings.max_bins)
         if isinstance(rows, Rows):
             return ExactRows.of(rows, sorting, threads)
-        holder = ChunkHolder.of(rows, sorting, partial(EBMPartition, sorting=sorting), threads)
+        make = partial(EBMPartition, sorting=sorting)
+        if isinstance(rows, CollectionRows):
+            return RowsInRounds(ClusterHolder(rows, sorting, make), _drawn_now)
+        holder = ChunkHolder.of(rows, sorting, make, threads)
         self._go_on_with(holder.answers)
-        return RowsInRounds(holder, holder.answers)
+        return RowsInRounds(holder, holder.answers.once)
 
     def _enter_mechanisms(self, settings: FitSettings, n_features: int) -> None:
         adjacency, loss = self._ledger.adjacency, self._loss
@@ -340,6 +353,11 @@ class DPEBMCurator(Curator):
     def close(self) -> None:
         """Delete what the fit has kept of the rows: it is over."""
         self._exact.open().close()
+
+
+def _drawn_now(_: StepSums, noisy: Callable[[], np.ndarray]) -> np.ndarray:
+    """Return the noisy sums of a step where none are kept from one run of a fit to the next."""
+    return noisy()
 
 
 def padded(counts: list[np.ndarray]) -> np.ndarray:

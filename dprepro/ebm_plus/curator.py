@@ -39,6 +39,8 @@ from dprepro.privacy.sensitivity import (
     histogram_sensitivity,
     leaf_sum_sensitivity,
 )
+from dprepro.rows.cluster import ClusterHolder
+from dprepro.rows.collection import CollectionRows
 from dprepro.rows.holder import ArrayHolder, ChunkHolder
 from dprepro.rows.memory import MemoryColumns
 from dprepro.rows.partition import Columns, Partition, SortedRows
@@ -221,7 +223,7 @@ class PlusCurator(Curator):
 
     def _hold(
         self, rows: FitRows, domain: Domain, threads: Threads
-    ) -> ArrayHolder[ExactAnswers] | ChunkHolder[ExactAnswers]:
+    ) -> ArrayHolder[ExactAnswers] | ChunkHolder[ExactAnswers] | ClusterHolder:
         if isinstance(rows, Rows):
             return ArrayHolder(
                 lambda part: ExactAnswers.of(rows.part(part), domain, self._loss),
@@ -229,7 +231,10 @@ class PlusCurator(Curator):
                 threads,
             )
         sorting = Sorting(domain, self._loss)
-        holder = ChunkHolder.of(rows, sorting, partial(ExactAnswers, sorting=sorting), threads)
+        make = partial(ExactAnswers, sorting=sorting)
+        if isinstance(rows, CollectionRows):
+            return ClusterHolder(rows, sorting, make)
+        holder = ChunkHolder.of(rows, sorting, make, threads)
         self._go_on_with(holder.answers)
         return holder
 

@@ -22,6 +22,7 @@ from dprepro.estimators.contract import has_named_columns
 from dprepro.estimators.withheld import values_withheld
 from dprepro.privacy.private import Private
 from dprepro.rows.chunked import ChunkedRows
+from dprepro.rows.collection import CollectionRows, is_collection
 from dprepro.rows.table import Table, is_table
 
 
@@ -57,8 +58,8 @@ class Rows:
         return list(self.frame.columns)
 
 
-FitRows: TypeAlias = Rows | ChunkedRows[Rows]
-"""The rows of a fit in memory, or in a table that is read in chunks."""
+FitRows: TypeAlias = Rows | ChunkedRows[Rows] | CollectionRows[Rows]
+"""The rows of a fit in memory, in a table that is read in chunks, or on a cluster."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,13 @@ def _refuse_infinite(X: pd.DataFrame) -> None:
 
 
 def _refuse_table(X: Any, model: BaseEstimator | None = None) -> None:
-    if is_table(X):
+    if is_table(X) or is_collection(X):
         who = "this method" if model is None else type(model).__name__
         raise ValueError(
-            f"{who} takes rows in memory here, such as a DataFrame, got {type(X).__name__}. Only "
+            f"{who} takes rows in memory here, such as a DataFrame of pandas, got "
+            f"{type(X).__name__}{' of Dask' if is_collection(X) else ''}. Only "
             "`fit` of DP-EBM (DPEBMClassifier, DPEBMRegressor) and of DP-EBM+ "
-            "(DPEBMPlusClassifier, DPEBMPlusRegressor) reads tables in chunks"
+            "(DPEBMPlusClassifier, DPEBMPlusRegressor) reads tables in chunks or on a Dask cluster"
         )
 
 
@@ -241,7 +243,8 @@ def read_training_rows(
 
     With `in_chunks` X can also be a table, as `Table.open` takes it: a path, a dataset of pyarrow,
     or a `Table`. Then y is the name of its target column, and `domain` must be public. The result
-    holds `ChunkedRows`, and the rows are read, and checked, when a curator asks for them.
+    holds `ChunkedRows`, and the rows are read, and checked, when a curator asks for them. The same
+    holds for `CollectionRows` of a Dask DataFrame or Array; see `CollectionRows.of`.
 
     Raises
     ------
@@ -250,6 +253,8 @@ def read_training_rows(
     """
     if in_chunks and is_table(X):
         return Private(_chunked_rows(model, X, y, domain, task))
+    if in_chunks and is_collection(X):
+        return Private(_collection_rows(model, X, y, domain, task))
     frame = read_frame(model, X, reset=True)
     if task == "regression":
         return Private(Rows(frame, read_targets(model, frame, y)))
@@ -262,18 +267,12 @@ def _chunked_rows(
 ) -> ChunkedRows[Rows]:
     """Set what a fit to a DataFrame sets, from names and types alone."""
     forget_fit(model)
-    if domain is None or not domain.is_public:
-        raise ValueError(
-            f"{type(model).__name__}: a table that is read in chunks needs a public domain, since "
-            "nothing is read from the rows beforehand: pass domain=Domain(...) with bounds, "
-            "categories, and labels or target range"
-        )
+    domain = _public(model, domain, "a table that is read in chunks", task)
     if not isinstance(y, str):
         raise ValueError(
             f"{type(model).__name__}: X is a table that is read in chunks, so y must be the name "
             f"of its target column, got {type(y).__name__}"
         )
-    _check_target(domain, task)
     kind: Literal["numeric", "label"] = "numeric" if task == "regression" else "label"
     read = partial(_read_chunk, model, domain, task)
     table = Table.open(X)
@@ -283,6 +282,33 @@ def _chunked_rows(
         none = np.empty(0, dtype=chunked.table.label_dtype(y))
         model.classes_ = _public_classes(model, domain, none)
     return chunked
+
+
+def _collection_rows(
+    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind
+) -> CollectionRows[Rows]:
+    """Set what a fit to rows in memory sets, from names and types alone."""
+    forget_fit(model)
+    domain = _public(model, domain, "a Dask collection", task)
+    # A model without parameters travels to the workers: its seed, which tells all noise, stays.
+    rows = CollectionRows.of(
+        X, y, domain.features, partial(_read_chunk, type(model)(), domain, task)
+    )
+    validate_data(model, rows.features, reset=True, skip_check_array=True)
+    if task != "regression":
+        model.classes_ = _public_classes(model, domain, np.asarray(rows.targets))
+    return rows
+
+
+def _public(model: Any, domain: Domain | None, what: str, task: TaskKind) -> Domain:
+    if domain is None or not domain.is_public:
+        raise ValueError(
+            f"{type(model).__name__}: {what} needs a public domain, since nothing is read from the "
+            "rows beforehand: pass domain=Domain(...) with bounds, categories, and labels or "
+            "target range"
+        )
+    _check_target(domain, task)
+    return domain
 
 
 def _read_chunk(

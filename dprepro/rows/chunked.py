@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -10,13 +10,15 @@ import pandas as pd
 
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
 from dprepro.rows.columns import Kind
-from dprepro.rows.fault import TableError
+from dprepro.rows.fault import TableError, nearest_column
 from dprepro.rows.table import Table
 
 Rows = TypeVar("Rows")
 
 LEAST_ROWS = 2
 """Rows that a fit needs, as for rows in memory."""
+
+TOO_FEW_ROWS = f"the table has too few rows: a minimum of {LEAST_ROWS} sample(s) is required"
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,17 +58,7 @@ class ChunkedRows(Generic[Rows]):
     fit: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.target in self.names:
-            raise TableError(
-                f"{self.target!r} is the target and a feature of the domain: take it out of one"
-            )
-        for name in (*self.names, self.target):
-            if name not in self.table.names:
-                what = "target" if name == self.target else "feature of the domain"
-                raise TableError(
-                    f"the table has no column {name!r}, the {what}"
-                    f"{self.table.nearest(name, [*self.names, self.target])}"
-                )
+        check_columns(self.table.names, self.names, self.target)
         numbers = [f.name for f in self.features if isinstance(f, NumericFeature)]
         if self.target_kind == "numeric":
             numbers.append(self.target)
@@ -109,9 +101,7 @@ class ChunkedRows(Generic[Rows]):
             yield self._read(chunk)
             del chunk  # before the next one is read
         if enough < LEAST_ROWS:
-            raise ValueError(
-                f"the table has too few rows: a minimum of {LEAST_ROWS} sample(s) is required"
-            )
+            raise ValueError(TOO_FEW_ROWS)
 
     def _read(self, chunk: pd.DataFrame) -> Rows:
         frame = {f.name: self._without_missing(chunk[f.name], f) for f in self.features}
@@ -134,3 +124,22 @@ class ChunkedRows(Generic[Rows]):
         texts = set(self.table.missing) - set(feature.categories)
         found = [category for category in column.cat.categories if category in texts]
         return column.cat.remove_categories(found) if found else column
+
+
+def check_columns(columns: Sequence[str], features: Sequence[str], target: str | None) -> None:
+    """Raise TableError if a table lacks a feature of the domain or the target, if this has a name.
+
+    Or if the target is a feature, too.
+    """
+    if target in features:
+        raise TableError(
+            f"{target!r} is the target and a feature of the domain: take it out of one"
+        )
+    wanted = [*features, *([target] if target is not None else [])]
+    for name in wanted:
+        if name not in columns:
+            what = "target" if name == target else "feature of the domain"
+            raise TableError(
+                f"the table has no column {name!r}, the {what}"
+                f"{nearest_column(name, list(map(str, columns)), wanted)}"
+            )

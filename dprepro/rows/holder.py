@@ -44,7 +44,7 @@ class ArrayHolder(Generic[Part]):
 
     def answer(self, question: Any) -> Whole:
         """Return the exact answer: private."""
-        return _total(self._threads.map(lambda part: part.answer(question), self.partitions))
+        return total(self._threads.map(lambda part: part.answer(question), self.partitions))
 
     def follow(self, instruction: Instruction) -> None:
         """Do what an instruction says."""
@@ -104,7 +104,7 @@ class ChunkHolder(Generic[Part]):
 
     def answer(self, question: Any) -> Whole:
         """Return the exact answer: private."""
-        return _total(self._threads.map(lambda part: part.answer(question), self.partitions))
+        return total(self._threads.map(lambda part: part.answer(question), self.partitions))
 
     def close(self) -> None:
         """Delete the store."""
@@ -123,7 +123,8 @@ class ChunkHolder(Generic[Part]):
         self._store.remove(f"cells-{k}")
 
 
-def _total(answers: Sequence[Whole]) -> Whole:
+def total(answers: Sequence[Whole]) -> Whole:
+    """Return the sum of exact answers to one question: private."""
     return Whole(np.sum([answer.numbers for answer in answers], axis=0), answers[0].unit)
 
 

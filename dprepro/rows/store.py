@@ -238,7 +238,7 @@ def _fill(folder: Path, identity: Any, sort: Any, chunks: Iterable[Any]) -> dict
     try:
         for chunk in chunks:
             rows: SortedRows = sort(chunk)
-            cells = {k: _narrowed(c, rows.counts[k].size) for k, c in rows.cells.items()}
+            cells = {k: narrowed(c, rows.counts[k].size) for k, c in rows.cells.items()}
             columns = {"targets": rows.targets} | {f"cells-{k}": c for k, c in cells.items()}
             for name, column in columns.items():
                 if name not in files:
@@ -270,7 +270,8 @@ def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     (folder / f"{_MANIFEST}.new").replace(folder / _MANIFEST)
 
 
-def _narrowed(cells: np.ndarray, n_cells: int) -> np.ndarray:
+def narrowed(cells: np.ndarray, n_cells: int) -> np.ndarray:
+    """Return cells as uint8 if there are so few that they fit."""
     return cells.astype(np.uint8) if n_cells <= 256 else cells
 
 

@@ -12,11 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 
-from dprepro.errors import nearest
 from dprepro.rows import columns
 from dprepro.rows.columns import Holds, Kind
 from dprepro.rows.csv import CsvFile, CsvSettings
-from dprepro.rows.fault import TableError
+from dprepro.rows.fault import TableError, nearest_column
 from dprepro.rows.parquet import ParquetFiles
 
 CHUNK_ROWS = 2**18
@@ -137,14 +136,8 @@ class Table:
         return self._files.missing
 
     def nearest(self, name: str, wanted: Collection[str]) -> str:
-        """Return what to say of a column that is not there, while `wanted` were expected.
-
-        The columns are named only if the table has one of these. If not, a CSV may have no header,
-        and its first line may be a row.
-        """
-        if set(wanted) & set(self.names):
-            return nearest(name, self.names)
-        return ", nor any other that is expected: the first line of a CSV names its columns"
+        """Return what to say of a column that is not there; see `nearest_column`."""
+        return nearest_column(name, self.names, wanted)
 
     def holds(self, name: str) -> Holds:
         """Return what a column holds, by its type."""

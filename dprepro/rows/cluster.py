@@ -1,0 +1,310 @@
+"""What holds the rows of a fit that lie on the workers of a Dask cluster.
+
+A question is one round: it goes to every worker, with the instructions since the last one, and
+every worker sends one sum of whole numbers back. What a partition adds is a function of its rows
+and of the instructions. So a partition whose worker is lost is read again elsewhere, follows all
+instructions from the start, and gives the same answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import dprepro
+from dprepro.errors import DpreproError
+from dprepro.privacy.query import Instruction, Whole
+from dprepro.rows.chunked import LEAST_ROWS, TOO_FEW_ROWS
+from dprepro.rows.cluster_worker import Fault, HeldParts, Job, Seen, sort_part
+from dprepro.rows.collection import CollectionRows
+from dprepro.rows.holder import total
+from dprepro.rows.memory import MemoryColumns
+from dprepro.rows.partition import Partition, SortedRows
+
+LOOK_INTERVAL = 1.0
+"""Seconds between two looks at whether workers are still there."""
+
+WORKERLESS_LIMIT = 60.0
+"""Seconds without any worker, before a fit gives up."""
+
+MOST_LOSSES = 10
+"""How often partitions may be lost before one question is answered."""
+
+
+_LOST_WHILE_READING = (
+    "workers of the Dask cluster were lost again and again while they read the rows: look at their "
+    "logs. Give them more memory, or make partitions smaller"
+)
+
+
+class ClusterError(DpreproError):
+    """The cluster cannot hold the rows of a fit. The message quotes no value and no sum."""
+
+
+@dataclass(eq=False)
+class _Held:
+    """Partitions on one worker, and how many instructions they have followed."""
+
+    numbers: list[int]
+    future: Any
+    actor: Any
+    followed: int = 0
+
+
+class ClusterHolder:
+    """Rows on the workers of a Dask cluster: an actor on each of them has its partitions.
+
+    It needs a client of Dask in this process. The workers' threads share their partitions.
+
+    Parameters
+    ----------
+    rows
+        Where the rows are.
+    sort
+        Makes whole numbers of a partition's rows.
+    make
+        Returns the partition of columns, the rows in each cell of each feature, and moves.
+
+    Raises
+    ------
+    ClusterError
+        If there is no client, or no worker, or the rows cannot be read.
+    ValueError
+        On rows that a fit refuses.
+    """
+
+    def __init__(
+        self,
+        rows: CollectionRows[Any],
+        sort: Callable[[Any], SortedRows],
+        make: Callable[[MemoryColumns, Sequence[np.ndarray], list[Instruction]], Partition],
+    ) -> None:
+        self._client = _client()
+        self._whole = rows.whole
+        self._instructions: list[Instruction] = []
+        self._seen: dict[int, Seen] = {}
+        self._held: list[_Held] = []
+        self._begun: list[Any] = []
+        self._prepare(rows, Job(rows.reading, sort, make, dprepro.__version__))
+        with self._closing_on_errors():
+            self._hold(range(len(self._parts)))
+            self.n_rows = sum(seen.n_rows for seen in self._seen.values())
+            if self.n_rows < LEAST_ROWS:
+                raise ValueError(TOO_FEW_ROWS)
+
+    def _prepare(self, rows: CollectionRows[Any], job: Job) -> None:
+        from dask import delayed
+
+        self._job = job
+        sort, shared = delayed(sort_part, pure=False), delayed(job, traverse=False)
+        self._parts = [sort(X, y, shared) for X, y in rows.partitions]
+
+    def answer(self, question: Any) -> Whole:
+        """Return the exact answer: private.
+
+        Raises
+        ------
+        ClusterError
+            If partitions were lost, and cannot be read again.
+        """
+        with self._closing_on_errors():
+            return self._answer(question)
+
+    def _answer(self, question: Any) -> Whole:
+        answers: list[Whole] = []
+        losses, waiting = 0, list(self._held)
+        while waiting:
+            # All of them compute while the first one is waited for.
+            replies = [self._ask(held, question) for held in waiting]
+            lost = []
+            for held, reply in zip(waiting, replies, strict=True):
+                answer = self._wait_for_reply(held, reply)
+                if answer is None:
+                    lost.append(held)
+                else:
+                    answers = [total([*answers, answer])]
+            losses += bool(lost)
+            if losses > MOST_LOSSES:
+                raise ClusterError(
+                    "workers of the Dask cluster were lost again and again before they answered: "
+                    "look at their logs. Give them more memory, or make partitions smaller"
+                )
+            self._held = [held for held in self._held if held not in lost]
+            waiting = self._hold([number for held in lost for number in held.numbers])
+        return answers[0]
+
+    def follow(self, instruction: Instruction) -> None:
+        """Do what an instruction says: it travels with the next question."""
+        self._instructions.append(instruction)
+
+    def close(self) -> None:
+        """Let the workers forget the rows."""
+        futures = [*self._begun, *(held.future for held in self._held)]
+        self._begun, self._held = [], []
+        if self._client.status == "running":
+            self._client.cancel(futures, force=True)
+
+    @contextmanager
+    def _closing_on_errors(self) -> Iterator[None]:
+        """Let the workers forget the rows when a fit fails, though its error is still looked at."""
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                self.close()
+            raise
+
+    def _ask(self, held: _Held, question: Any) -> Any:
+        """Return the reply to come, or None if the worker is known to be lost."""
+        start, held.followed = held.followed, len(self._instructions)
+        try:
+            return held.actor.answer(question, start, self._instructions[start:])
+        except RuntimeError:  # Dask's way to say that the worker is lost
+            return None
+
+    def _wait_for_reply(self, held: _Held, reply: Any) -> Any:
+        """Return a reply once it is there, or None if the worker is lost."""
+        while reply is not None:
+            try:
+                answer = reply.result(timeout=LOOK_INTERVAL)
+            except Exception:
+                if not reply.done() and held.future.status == "finished":
+                    self._check_connection()
+                    continue
+                break
+            if isinstance(answer, Fault):
+                raise ClusterError(f"a worker of the Dask cluster could not answer: {answer.text}")
+            return answer
+        self._check_connection()
+        return None
+
+    def _hold(self, numbers: Iterable[int]) -> list[_Held]:
+        """Read partitions on the workers, and return what holds them there."""
+        made: list[_Held] = []
+        missing = list(numbers)
+        for _ in range(MOST_LOSSES):
+            if not missing:
+                return made
+            found = self._read(missing)
+            made += found
+            self._held += found
+            missing = sorted({*missing} - {k for held in found for k in held.numbers})
+        raise ClusterError(_LOST_WHILE_READING)
+
+    def _read(self, numbers: list[int]) -> list[_Held]:
+        """Read partitions once; those whose worker is lost meanwhile are left out."""
+        self._begun = computed = self._client.compute([self._parts[k] for k in numbers])
+        self._wait_for(computed)
+        parts = dict(zip(numbers, computed, strict=True))
+        for number, part in parts.items():
+            if part.status in ("error", "cancelled"):
+                raise self._cannot_be_read(number, part)
+        # Where the partitions are; if that worker is lost by now, Dask reads them elsewhere.
+        asked = [
+            (here, self._client.submit(
+                HeldParts, [parts[k] for k in here], self._job, actor=True,
+                workers=worker, allow_other_workers=worker is not None,
+            ))
+            for worker, here in self._places(parts).items()
+        ]  # fmt: skip
+        self._begun = [*computed, *(future for _, future in asked)]
+        self._wait_for(self._begun)
+        found = []
+        for here, future in asked:
+            try:
+                held = _Held(here, future, future.result())
+                seen = self._wait_for_reply(held, held.actor.seen())
+            except Exception:  # of Dask: the worker is lost
+                self._check_connection()
+                continue
+            if seen is not None:
+                self._recognise(here, seen)
+                found.append(held)
+        self._begun = []
+        return found
+
+    def _places(self, parts: Mapping[int, Any]) -> dict[str | None, list[int]]:
+        """Return the partitions on each worker."""
+        workers = self._client.who_has(list(parts.values()))
+        places = defaultdict(list)
+        for number, part in parts.items():
+            places[next(iter(workers.get(part.key, ())), None)].append(number)
+        return places
+
+    def _recognise(self, numbers: list[int], seen: Sequence[Seen | Fault]) -> None:
+        for number, part in zip(numbers, seen, strict=True):
+            if isinstance(part, Fault):
+                raise ValueError(part.text)
+            if self._seen.setdefault(number, part) != part:
+                raise ClusterError(
+                    f"partition {number} was lost, and holds other rows now that it is read again: "
+                    "a fit needs rows that stay the same. Write them to files before the fit"
+                )
+
+    def _wait_for(self, futures: list[Any]) -> None:
+        from distributed import TimeoutError, wait
+
+        last_seen = time.monotonic()
+        while True:
+            try:
+                wait(futures, timeout=LOOK_INTERVAL)
+                return None
+            except TimeoutError:
+                self._check_connection()
+            except CancelledError:  # with the connection, or since data are gone
+                return self._check_connection()
+            if self._client.nthreads():
+                last_seen = time.monotonic()
+            elif time.monotonic() - last_seen > WORKERLESS_LIMIT:
+                raise ClusterError(
+                    f"the Dask cluster has had no workers for {WORKERLESS_LIMIT:g} s: start some "
+                    "with `dask worker`, and fit again"
+                )
+
+    def _check_connection(self) -> None:
+        if self._client.status != "running":
+            raise ClusterError(
+                "the connection to the Dask scheduler was lost: connect again, and fit again"
+            ) from None
+
+    def _cannot_be_read(self, number: int, part: Any) -> ClusterError:
+        """Return what is wrong with a partition, without the text of the error: it may quote."""
+        self._check_connection()
+        if part.status == "cancelled":
+            return ClusterError(
+                f"partition {number} was in the memory of a lost worker alone, and cannot be read "
+                "again: let Dask read X from files, or give it to Dask without `scatter`"
+            )
+        kind = type(part.exception()).__name__
+        if kind == "KilledWorker":
+            return ClusterError(_LOST_WHILE_READING)
+        again = " again after its worker was lost" if number in self._seen else ""
+        return ClusterError(
+            f"partition {number} could not be read{again}: {kind}. The text is withheld, as it can "
+            f"quote rows; `{self._whole.format(k=number)}` shows it"
+        )
+
+
+def _client() -> Any:
+    how = "from dask.distributed import Client; client = Client()"
+    try:
+        from distributed import get_client
+    except ImportError as error:
+        raise ClusterError(
+            "rows of a Dask collection need Dask's cluster: pip install 'dprepro[dask]'. Then "
+            f"start one with `{how}`"
+        ) from error
+    try:
+        return get_client()
+    except ValueError:
+        raise ClusterError(
+            "X is a Dask collection, but there is no client of a Dask cluster. Start one before "
+            f"the fit: `{how}` uses this machine, Client('HOST:8786') a cluster that runs"
+        ) from None
