@@ -37,8 +37,7 @@ def _let_others_run() -> None:
 
 def _intrinsics() -> tuple[Any, Any, Any]:
     """Return what LLVM makes of the three functions above."""
-    from llvmlite import ir
-    from numba.core import cgutils, types
+    from numba.core import types
     from numba.extending import intrinsic
 
     def address(context: Any, builder: Any, array_type: Any, array: Any, place: Any) -> Any:
@@ -62,15 +61,8 @@ def _intrinsics() -> tuple[Any, Any, Any]:
 
         return types.void(counters, types.intp, types.int64), generate
 
-    @intrinsic
-    def let_others_run(_: Any) -> Any:
-        name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            kind = ir.FunctionType(ir.IntType(32), [])
-            return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [])
-
-        return types.int32(), generate
+    name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+    let_others_run = types.ExternalFunction(name, types.int32())
 
     return load, store, let_others_run
 

@@ -7,8 +7,8 @@ import pytest
 
 from dprepro.additive.sigmoid import sigmoid
 from dprepro.compiled.kernels import Kernel, registered
+from dprepro.ebm.greedy_kernel import _add_table
 from dprepro.ebm.residuals import largest_label_part
-from dprepro.ebm.steps import release_sums
 from tests.compiled.small import SmallPackage
 
 
@@ -38,10 +38,8 @@ def test_other_types_are_refused_with_those_it_is_compiled_for():
 
 
 def test_a_kernel_without_signatures_says_what_to_add():
-    with pytest.raises(
-        TypeError, match=r"release_sums .* with \(float64, int64\); name these types"
-    ):
-        release_sums(1.0, 2)
+    with pytest.raises(TypeError, match=r"_add_table .* with \(float64, int64\); name these types"):
+        _add_table(1.0, 2)
 
 
 def test_scalars_are_converted():
