@@ -37,7 +37,7 @@ from dprepro.privacy.sensitivity import (
 )
 from dprepro.rows.codes import recode
 from dprepro.rows.holder import ChunkHolder, even_parts
-from dprepro.rows.kept import KeptAnswers
+from dprepro.rows.kept import UnkeptAnswers
 from dprepro.threads import ALONE, Threads
 
 NUMBER_OF_ROWS = "number of rows"
@@ -120,7 +120,7 @@ class ExactRows:
             loss.is_logistic, np.int32(loss.whole_bound), loss.adaptive, self.threads,
         )  # fmt: skip
 
-    def close(self) -> None:
+    def close(self, finished: bool) -> None:
         """Nothing was kept outside of memory."""
 
 
@@ -129,7 +129,7 @@ class RowsInRounds:
     """Rows that are in many places, for the curator alone: what `ExactRows` does, step by step."""
 
     holder: ChunkHolder[EBMPartition]
-    answers: KeptAnswers
+    answers: UnkeptAnswers
 
     @property
     def n_rows(self) -> int:
@@ -161,9 +161,9 @@ class RowsInRounds:
             loss.adaptive,
         )  # fmt: skip
 
-    def close(self) -> None:
-        """See `ExactRows`."""
-        self.holder.close()
+    def close(self, finished: bool) -> None:
+        """See `ChunkHolder`."""
+        self.holder.close(finished)
 
 
 class DPEBMCurator(Curator):
@@ -337,9 +337,8 @@ class DPEBMCurator(Curator):
         self._exact.open().follow(instruction)
         self._told.add(instruction.feature)
 
-    def close(self) -> None:
-        """Delete what the fit has kept of the rows: it is over."""
-        self._exact.open().close()
+    def _end(self, finished: bool) -> None:
+        self._exact.open().close(finished)
 
 
 def padded(counts: list[np.ndarray]) -> np.ndarray:

@@ -102,6 +102,11 @@ class CardTable(Table):
                     raise TableError(not_two_labels(card))
             yield X.assign(**{card.target: y})[list(kinds)]
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are, if the files say so: private."""
+        return self._raw.known_rows
+
     def identity(self) -> dict[str, Any]:
         """Return the identity of the table, and a digest of the card."""
         digest = hashlib.sha256(self._card.model_dump_json().encode()).hexdigest()

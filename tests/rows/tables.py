@@ -12,8 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
+from pandas.api.types import union_categoricals
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.estimators.inputs import Rows
+from dprepro.rows.chunked import ChunkedRows
 
 N = 211
 
@@ -118,3 +121,16 @@ def in_memory(source: Any) -> pd.DataFrame:
             na_values={name: [""] for name in [*NAMES, "y", "z"]},
         )  # fmt: skip
     return read.assign(price=read["price"].astype(float))
+
+
+def joined(rows: ChunkedRows[Rows]) -> Rows:
+    """Return all rows of a table in memory."""
+    chunks = list(rows.chunks())
+    columns = {name: [chunk.frame[name] for chunk in chunks] for name in rows.names}
+    frame = {
+        name: union_categoricals(parts)
+        if isinstance(parts[0].dtype, pd.CategoricalDtype)
+        else np.concatenate(parts)
+        for name, parts in columns.items()
+    }
+    return Rows(pd.DataFrame(frame), np.concatenate([chunk.targets for chunk in chunks]))
