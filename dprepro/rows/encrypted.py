@@ -98,8 +98,11 @@ class EncryptedStore:
         self._write_at(name, chunk, start, values)
 
     def finish(self, feature: int) -> None:
-        """Delete the cells of a feature: its codes are written."""
-        (self._folder.path / f"cells-{feature}").unlink(missing_ok=True)
+        """Let the codes of a feature take the place of its cells: all chunks are written."""
+        with disk_errors(self._folder.path):
+            codes = self._folder.path / f"codes-{feature}"
+            codes.with_name(f"{codes.name}.new").replace(codes)
+            (self._folder.path / f"cells-{feature}").unlink()
 
     def let_go(self, chunk: int, columns: Mapping[str, np.ndarray]) -> None:
         """Write the scores, if they were read; forget the rest."""
@@ -141,17 +144,16 @@ class EncryptedStore:
         nonce = next(self._nonces).to_bytes(_NONCE_BYTES, "big")
         sealed = self._cipher.encrypt(nonce, values.data.cast("B"), _label(name, chunk))
         with disk_errors(self._folder.path):
-            mode = "r+b" if self.has(name) else "wb"
-            with self._folder.open_file(name, mode) as file:
+            file_name = f"{name}.new" if name.startswith("codes") else name
+            with self._folder.open_file(file_name, "r+b") as file:
                 file.seek(start)
                 file.write(nonce + sealed)
 
     def _place(self, name: str, chunk: int) -> tuple[int, int]:
         """Return where a record starts, and how long it is."""
         rows, size = self.filled.rows(chunk), self.filled.dtype(name).itemsize
-        return rows.start * size + chunk * _ADDED_BYTES, (rows.stop - rows.start) * size + (
-            _ADDED_BYTES
-        )
+        length = (rows.stop - rows.start) * size + _ADDED_BYTES
+        return rows.start * size + chunk * _ADDED_BYTES, length
 
 
 def _label(name: str, chunk: int) -> bytes:

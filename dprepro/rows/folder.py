@@ -24,6 +24,8 @@ ANSWERS = "answers.jsonl"
 _LOCK, _OVER = "lock", "over"
 _OURS = {MANIFEST, f"{MANIFEST}.new", _OVER}
 """Where there are files, one of these is there: from the first file to the last."""
+_OTHERS = {ANSWERS, "targets", "scores", "marks"}
+"""Where these are, and the manifest is not, it was lost."""
 _OWN = re.compile(
     rf"({MANIFEST}|codes-\d+)(\.new)?|{ANSWERS}|{_LOCK}|{_OVER}|targets|scores|marks|cells-\d+"
 )
@@ -109,7 +111,7 @@ class Folder:
         self.open_file(f"{MANIFEST}.new", "wb").close()
 
     def open_file(self, name: str, mode: str) -> BinaryIO:
-        """Open a file for the owner alone."""
+        """Open a file for the owner alone; "r+b" makes it if it is not there."""
         return open(self.path / name, mode, opener=_open_private)  # type: ignore[return-value]
 
     def reserve(self, name: str, size: int) -> None:
@@ -175,7 +177,7 @@ class Folder:
         paths = list(self.path.iterdir()) if self.path.is_dir() else []
         names = {path.name for path in paths} - {_LOCK}
         own = all(_OWN.fullmatch(path.name) and path.is_file() for path in paths)
-        if not own or (names and not names & _OURS):
+        if not own or (names and not names & _OURS and not names >= _OTHERS):
             raise StoreError(
                 f"{self.path} holds other files: name a folder of its own for the rows of the fit"
             )
@@ -203,4 +205,4 @@ def disk_errors(path: str | Path) -> Iterator[None]:
 
 
 def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return os.open(path, flags | os.O_CREAT if flags & os.O_RDWR else flags, 0o600)

@@ -31,7 +31,7 @@ from dprepro.rows.marks import WORD, Marks
 from dprepro.rows.partition import MOVING
 from dprepro.rows.stored import StoredColumns
 
-RESIDENT_BYTES = 2**27
+RESIDENT_BYTES = 2**26
 """Files that are larger together are taken out of memory chunk by chunk."""
 
 _CHECK = np.dtype(np.uint32)

@@ -81,7 +81,7 @@ def rows(n: int = ROWS) -> pd.DataFrame:
 def fit_in_memory(fit: Fit, frame: pd.DataFrame) -> dict[str, Any]:
     """Return what a fit to rows in memory publishes."""
     names = [feature.name for feature in FEATURES]
-    return published(_model(fit).fit(frame[names], frame[_target(fit)]))
+    return published(model_of(fit).fit(frame[names], frame[_target(fit)]))
 
 
 def run(fit: Fit) -> dict[str, Any] | None:
@@ -129,7 +129,7 @@ def _target(fit: Fit) -> str:
     return fit.target or ("numbers" if is_regression else "labels")
 
 
-def _model(fit: Fit) -> Any:
+def model_of(fit: Fit) -> Any:
     kind, params = MODELS[fit.model]
     target = (-10.0, 10.0) if "regression" in fit.model else ("no", "yes")
     return kind(
@@ -155,7 +155,7 @@ def _main(fit: Fit, result: Path) -> None:
     try:
         with listening(heard):
             source = table.Table.open(fit.table, store=fit.folder, encrypted=fit.encrypted)
-            outcome["model"] = published(_model(fit).fit(source, _target(fit)))
+            outcome["model"] = published(model_of(fit).fit(source, _target(fit)))
     except Exception as error:
         outcome["error"] = error
     outcome["releases"] = heard.releases
