@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,11 +16,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from dprepro.cli import app
+from dprepro.cli import app, main
 from dprepro.errors import DpreproError
-from dprepro.inspect.showing import shown_progress
 from dprepro.rows import table as tables
-from dprepro.rows.progress import report
+from dprepro.rows.kept import KeptAnswers
 from tests.commands import dprepro
 from tests.private_table import rows_of, write_table
 
@@ -62,6 +60,22 @@ def killed_after(answers: int, options: list[Any]) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
+def stopped_after(answers: int, options: list[Any]) -> None:
+    """Do the same in this process, by an error."""
+    keep, left = KeptAnswers.keep, [answers]
+
+    def stop(*given: Any) -> None:
+        keep(*given)
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KeptAnswers, "keep", stop)
+        CliRunner().invoke(app, [*map(str, options)])
+    assert left == [0]
+
+
 def test_the_same_command_goes_on_after_a_kill(tmp_path: Path, options: list[Any]) -> None:
     model, store = tmp_path / "m.json", tmp_path / "m.json.store"
     dprepro(*options)
@@ -71,27 +85,32 @@ def test_the_same_command_goes_on_after_a_kill(tmp_path: Path, options: list[Any
     killed_after(6, options)
     assert not model.exists()
     assert len((store / "answers.jsonl").read_bytes().splitlines()) == 7
-    (store / "targets").read_bytes()
+    config = Path(options[1])
+    text = config.read_text()
+    config.write_text(text.replace('"n_epochs": 2', '"n_epochs": 3'))
     with pytest.raises(DpreproError, match="holds the rows of another fit"):
-        dprepro(*options, "--epsilon", 4)
+        dprepro(*options)
+    config.write_text(text)
     dprepro(*options, "--jobs", 2)
     assert model.read_bytes() == uninterrupted
     assert not store.exists()
 
 
-def test_damage_is_one_clear_line(tmp_path: Path, options: list[Any]) -> None:
-    killed_after(6, options)
+def test_damage_is_one_clear_line(
+    tmp_path: Path, options: list[Any], capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped_after(6, options)
     store = tmp_path / "m.json.store"
     (store / "scores").write_bytes(b"short")
-    done = subprocess.run(
-        [sys.executable, "-m", "dprepro", *map(str, options)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stderr == (
+    monkeypatch.setattr(sys, "argv", ["dprepro", *map(str, options)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    said = capsys.readouterr()
+    assert said.err == (
         f"error: scores in {store} is damaged or missing: delete {store} and start again\n"
     )
-    assert done.stdout == ""
+    assert said.out == ""
 
 
 def test_a_folder_of_ones_own(tmp_path: Path, options: list[Any]) -> None:
@@ -103,7 +122,7 @@ def test_a_folder_of_ones_own(tmp_path: Path, options: list[Any]) -> None:
     with pytest.raises(DpreproError, match="elsewhere holds other files"):
         dprepro(*options, "--store", other)
     assert [path.name for path in other.iterdir()] == ["notes.txt"]
-    killed_after(3, [*options, "--store", other / "rows"])
+    stopped_after(3, [*options, "--store", other / "rows"])
     assert (other / "rows" / "targets").exists()
     assert not (tmp_path / "m.json.store").exists()
     dprepro(*options, "--store", other / "rows")
@@ -154,18 +173,6 @@ def test_progress_is_shown_on_a_terminal_alone(
     assert "reading rows" in shown.getvalue()
     assert "boosting" in shown.getvalue()
     assert "left" in shown.getvalue()
-
-
-def test_the_bar_has_a_share_and_the_time_left() -> None:
-    shown = StringIO()
-    with shown_progress(Console(file=shown, force_terminal=True, width=100)):
-        report("reading rows", 30, None)
-        report("reading rows", 60, None)
-        for done in range(1, 4):
-            report("boosting", done, 4)
-    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.getvalue())
-    assert re.search(r"boosting .* 75% \d:\d\d:\d\d left (\d:\d\d:\d\d|-:--:--)", lines)
-    assert "60" not in lines  # no number of rows
 
 
 def test_help_names_the_options() -> None:
