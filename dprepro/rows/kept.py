@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import astuple, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if is_dataclass(value) and not isinstance(value, type):
-        return type(value).__name__, [_plain(getattr(value, f.name)) for f in fields(value)]
+        return type(value).__name__, _plain(astuple(value))
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value if isinstance(value, str | int | float | None) else type(value).__name__

@@ -102,7 +102,10 @@ def test_a_disk_that_takes_no_more(fit: Fit) -> None:
     """Files of this process must not be larger than so many bytes: writing more is an error."""
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "from tests.rows.stores import Fit, Path, StoreError, fitted\n"
+        "from pathlib import Path\n"
+        "from dprepro.rows.folder import StoreError\n"
+        "from tests.rows.killing import Fit\n"
+        "from tests.rows.stores import fitted\n"
         "fit = Fit('labels', Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "for limit in (500, 2500, 3900):\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, -1))\n"
