@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import json
 import mmap
+import sys
 import threading
 import warnings
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,9 @@ from dprepro.rows.stored import StoredColumns
 
 RESIDENT_BYTES = 2**26
 """Files that are larger together are taken out of memory chunk by chunk."""
+
+_POPULATE_READ, _POPULATE_WRITE = 22, 23
+"""Advice of Linux from 5.14 on, which `mmap` does not name: map all pages at once."""
 
 _CHECK = np.dtype(np.uint32)
 _ANSWERS_MARK = 0
@@ -149,7 +154,12 @@ class Store:
 
     def read(self, name: str, chunk: int) -> np.ndarray:
         """See `ChunkStore`."""
-        return self._map(name)[1][self.filled.rows(chunk)]
+        mapped, column = self._map(name)
+        if self._is_large and sys.platform == "linux":
+            # Page by page, on first touch, would take longer than the pass itself.
+            how = _POPULATE_WRITE if name == "scores" else _POPULATE_READ
+            self._advise(mapped, column, chunk, how)
+        return column[self.filled.rows(chunk)]
 
     def write(self, name: str, chunk: int, values: np.ndarray) -> None:
         """Write a chunk of a column, which gets its name when it is whole: see `finish`."""
@@ -175,15 +185,9 @@ class Store:
 
     def let_go(self, chunk: int, columns: Mapping[str, np.ndarray]) -> None:
         """Take rows out of memory, if the files are large. What was written is in the files."""
-        if sum(len(mapped) for mapped, _ in list(self._files.values())) <= RESIDENT_BYTES:
-            return
-        rows = self.filled.rows(chunk)
-        for name in columns:
-            mapped, column = self._files[name]
-            start = rows.start * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
-            stop = min(rows.stop * column.itemsize, len(mapped))
-            if stop > start and hasattr(mmap, "MADV_DONTNEED"):
-                mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
+        if self._is_large and hasattr(mmap, "MADV_DONTNEED"):
+            for name in columns:
+                self._advise(*self._files[name], chunk, mmap.MADV_DONTNEED)
 
     def followed(self, chunk: int) -> int:
         """See `ChunkStore`."""
@@ -218,6 +222,16 @@ class Store:
                 if _check_of(values) != check:
                     raise self._folder.damaged(path / name)
                 self.let_go(chunk, {name: values})
+
+    @property
+    def _is_large(self) -> bool:
+        return sum(len(mapped) for mapped, _ in list(self._files.values())) > RESIDENT_BYTES
+
+    def _advise(self, mapped: mmap.mmap, column: np.ndarray, chunk: int, how: int) -> None:
+        rows, size = self.filled.rows(chunk), column.itemsize
+        start = rows.start * size // mmap.PAGESIZE * mmap.PAGESIZE
+        with suppress(OSError):  # advice that an older Linux does not know
+            mapped.madvise(how, start, rows.stop * size - start)
 
     def _map(self, name: str) -> tuple[mmap.mmap, np.ndarray]:
         """Return a file of the store, mapped into memory, and the column in it.
