@@ -25,7 +25,7 @@ from dprepro.experiment.worker import (
     fit_task,
     score_on_test_rows,
 )
-from dprepro.rows.store import StoreWarning
+from dprepro.rows.folder import StoreWarning
 
 _NONCE = secrets.token_hex(32)
 # What decides which rows train and which test.

@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
-from dprepro.errors import DpreproError
+from dprepro.errors import DpreproError, DpreproWarning
 from dprepro.rows.lines import line_of, value_of
 
 MANIFEST = "store.json"
@@ -34,6 +35,10 @@ _BLOCK = bytes(2**20)
 
 class StoreError(DpreproError):
     """The folder cannot keep the rows of this fit."""
+
+
+class StoreWarning(DpreproWarning):
+    """A folder holds what no fit can use."""
 
 
 class Folder:
@@ -153,9 +158,19 @@ class Folder:
         self._lock.release()
 
     def delete(self) -> None:
-        """Delete all files of ours, and the folder if nothing else is in it."""
-        self._empty()
-        (self.path / _LOCK).unlink(missing_ok=True)  # before others can lock it
+        """Delete all files of ours, and the folder if nothing else is in it.
+
+        What cannot be deleted is a warning: the model of a fit must not be lost by it.
+        """
+        try:
+            self._empty()
+            (self.path / _LOCK).unlink(missing_ok=True)  # before others can lock it
+        except OSError as error:
+            warnings.warn(
+                f"cannot delete {self.path}, which holds private rows: {error.strerror}. Delete it",
+                StoreWarning,
+                stacklevel=2,
+            )
         self.release()
         with suppress(OSError):
             self.path.rmdir()

@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 
 from dprepro import __version__
-from dprepro.errors import DpreproWarning
 from dprepro.rows.filling import Filled, Source, fill
-from dprepro.rows.folder import Folder, StoreError, disk_errors, synced
+from dprepro.rows.folder import Folder, StoreError, StoreWarning, disk_errors, synced
 from dprepro.rows.kept import KeptAnswers
 from dprepro.rows.marks import WORD, Marks
 from dprepro.rows.partition import MOVING
@@ -42,10 +41,6 @@ _POPULATE_READ, _POPULATE_WRITE = 22, 23
 _CHECK = np.dtype(np.uint32)
 _ANSWERS_MARK = 0
 """The first mark is how many answers are kept; those of the chunks follow."""
-
-
-class StoreWarning(DpreproWarning):
-    """A folder held what no fit can use."""
 
 
 class Store:
@@ -164,10 +159,7 @@ class Store:
     def write(self, name: str, chunk: int, values: np.ndarray) -> None:
         """Write a chunk of a column, which gets its name when it is whole: see `finish`."""
         new = f"{name}.new"
-        with self._mapping, disk_errors(self._folder.path):
-            if new not in self._files:
-                self._folder.reserve(new, self._size(name))
-        mapped, column = self._map(new)
+        mapped, column = self._map(new, is_new=True)
         column[self.filled.rows(chunk)] = values
         self._checks(mapped, column)[chunk] = _check_of(values)
         self.let_go(chunk, {new: values})
@@ -233,8 +225,10 @@ class Store:
         with suppress(OSError):  # advice that an older Linux does not know
             mapped.madvise(how, start, rows.stop * size - start)
 
-    def _map(self, name: str) -> tuple[mmap.mmap, np.ndarray]:
+    def _map(self, name: str, is_new: bool = False) -> tuple[mmap.mmap, np.ndarray]:
         """Return a file of the store, mapped into memory, and the column in it.
+
+        A new file is made before it is mapped for the first time.
 
         Raises
         ------
@@ -244,6 +238,8 @@ class Store:
         with self._mapping, disk_errors(self._folder.path):
             if name not in self._files:
                 path, size = self._folder.path / name, self._size(name)
+                if is_new:  # once, for all threads
+                    self._folder.reserve(name, size)
                 if not path.is_file() or path.stat().st_size != size:
                     raise self._folder.damaged(path)
                 with path.open("r+b") as file:

@@ -111,7 +111,7 @@ class Table:
         store
             The folder where a fit keeps the rows as whole numbers while it lasts. A fit that was
             interrupted goes on from there. None is a folder of the system's, which another fit
-            does not find.
+            does not find, and which a process that is killed leaves there.
         encrypted
             Whether they are encrypted there, with a key that is in memory alone. Then no other fit
             can go on from there.

@@ -13,9 +13,9 @@ from dprepro.errors import DpreproError
 from dprepro.rows import table
 from dprepro.rows.encrypted import EncryptedStore
 from dprepro.rows.filling import Source
-from dprepro.rows.folder import Folder, StoreError
+from dprepro.rows.folder import Folder, StoreError, StoreWarning
 from dprepro.rows.partition import SortedRows
-from dprepro.rows.store import Store, StoreWarning
+from dprepro.rows.store import Store
 from dprepro.rows.table import Table
 from tests.released import published
 from tests.rows.killing import MODELS, Fit, answers_in, events, fit_in_memory, model_of, rows, run

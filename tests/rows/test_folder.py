@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dprepro.rows import table
-from dprepro.rows.folder import ANSWERS, MANIFEST, Folder, StoreError
+from dprepro.rows.folder import ANSWERS, MANIFEST, Folder, StoreError, StoreWarning
 from dprepro.rows.store import Store
 from tests.released import published
 from tests.rows.killing import Fit, fit_in_memory, rows
@@ -205,3 +205,22 @@ def test_a_temporary_folder_is_gone_after_a_fit(fit: Fit, temporary: Path) -> No
         fitted(fit, encrypted=False)
     assert seen == [(temporary, 0o700)]
     assert list(temporary.iterdir()) == []
+
+
+def test_a_model_is_not_lost_by_what_cannot_be_deleted(
+    fit: Fit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = Path.unlink
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path.name == "targets":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        with pytest.warns(StoreWarning, match="cannot delete .*, which holds private rows"):
+            model = fitted(fit)
+    assert repr(published(model)) == repr(fit_in_memory(fit, rows()))
+    assert repr(published(fitted(fit))) == repr(published(model))  # what is left does no harm
+    assert not fit.folder.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from dprepro.rows.encrypted import EncryptedStore
 from dprepro.rows.folder import MANIFEST, Folder, StoreError
 from dprepro.rows.partition import MOVING
 from dprepro.rows.store import Store
+from dprepro.rows.stored import StoredColumns
+from dprepro.threads import Threads
 from tests.rows.stores import CELLS, ENDS, FILES, PARTS, SIZES, TARGETS, left, source
 
 
@@ -71,6 +74,30 @@ def test_large_files_are_taken_out_of_memory_and_stay_the_same(
         columns.let_go()
         assert set(columns.scores) == {chunk + 10}
         np.testing.assert_array_equal(columns.targets, TARGETS[PARTS[chunk]])
+
+
+@pytest.mark.parametrize("kind", [Store, EncryptedStore])
+def test_threads_that_merge_make_one_file(
+    path: Path, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, reserve, calls = kind.open(Folder(path), source()), Folder.reserve, []
+
+    def slow(folder: Folder, name: str, size: int) -> None:
+        calls.append(name)
+        time.sleep(0.05)
+        reserve(folder, name, size)
+
+    monkeypatch.setattr(Folder, "reserve", slow)
+
+    def merge(columns: StoredColumns) -> None:
+        columns.codes[0] = columns.cells[0] + np.uint8(1)
+
+    with Threads(3) as threads:
+        threads.map(merge, made.columns())
+    made.finish(0)
+    for columns, part in zip(made.columns(), PARTS, strict=True):
+        np.testing.assert_array_equal(columns.codes[0], CELLS[0][part] + 1)
+    assert calls == (["codes-0.new"] if kind is Store else [])
 
 
 # --- damage -------------------------------------------------------------------------------------
