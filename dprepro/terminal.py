@@ -9,6 +9,14 @@ from typing import Any, Literal
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from dprepro.stacked import Stacked, StackedColumn
@@ -28,6 +36,26 @@ def console() -> Console:
     The environment variable COLUMNS sets the width instead, if it is a positive number.
     """
     return Console(width=shutil.get_terminal_size((_FILE_WIDTH, 0)).columns)
+
+
+def progress_bar(
+    console: Console, amount: ProgressColumn, *more: ProgressColumn, is_transient: bool = False
+) -> Progress:
+    """Return a progress bar with the time gone and the time left; `amount` says how much is done.
+
+    A transient bar goes away at its end.
+    """
+    return Progress(
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        amount,
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        *more,
+        console=console,
+        transient=is_transient,
+    )
 
 
 def below(*parts: Renderable) -> Renderable:

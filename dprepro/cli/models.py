@@ -51,6 +51,22 @@ def fit(
             "a folder of parquet files, or a CSV file.",
         ),
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store",
+            metavar="FOLDER",
+            help="Where the rows of --table are kept as whole numbers until the model is fitted.",
+            show_default="OUTPUT.store",
+        ),
+    ] = None,
+    encrypt: Annotated[
+        bool,
+        typer.Option("--encrypt", help="Encrypt them there; an interrupted fit then cannot go on."),
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Threads that share the rows; they change no result.")
+    ] = None,
     data_dir: DataFolder = None,
 ) -> None:
     """Fit one additive model of a config to all rows, and save it as JSON.
@@ -65,14 +81,23 @@ def fit(
     are not read. The rows count as private, whatever the card says of its own files. `dprepro
     methods` says which methods read tables in chunks.
 
+    While the fit lasts, the folder of --store holds the rows, each value as the number of its bin,
+    and the noisy answers so far. All of it is private. If the fit is interrupted, the same command
+    goes on where it was: no noise is drawn twice. When the model is fitted, the folder is deleted.
+    With --encrypt the key is in memory alone, so that what is left of an interrupted fit is of no
+    use to anybody, and the same command starts anew.
+
     Example: dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json
 
     With a table: dprepro fit mine.yaml --method dp-ebm-gdp --table rows.parquet -o model.json
     """
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
+    from dprepro.experiment.worker import TableRef
     from dprepro.inspect.fitting import choose_one, describe, fit_model, of_table
     from dprepro.inspect.origin import save_fitted
+    from dprepro.inspect.showing import shown_progress
+    from dprepro.threads import granted
 
     experiment = load_config(config)
     # A fit to all rows holds none out, so nothing has to identify its training rows.
@@ -82,9 +107,15 @@ def fit(
             "--table fits to all rows of the table, and --split to a part of the dataset's: leave "
             "one of them out"
         )
+    if table is None and (store is not None or encrypt):
+        raise DpreproError("--store and --encrypt are about the rows of --table: name a table")
     task = choose_one(experiment, method, epsilon, split or 0, data_dir, identify=by_split)
     task = task if table is None else of_table(task)
-    model = fit_model(experiment, task, data_dir, not by_split, table)
+    given = None
+    if table is not None:
+        given = TableRef(table, store or output.with_name(f"{output.name}.store"), encrypt)
+    with granted(jobs or 1), shown_progress():
+        model = fit_model(experiment, task, data_dir, not by_split, given)
     notes = save_fitted(model, experiment.name, task, output, not by_split, table is not None)
     rows = f"split {split}" if by_split else "all rows" if table is None else f"rows of {table}"
     typer.echo(f"{output}: {describe(task)} on {task.dataset}, {rows}")

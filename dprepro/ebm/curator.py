@@ -122,7 +122,7 @@ class ExactRows:
             loss.is_logistic, np.int32(loss.whole_bound), loss.adaptive, self.threads,
         )  # fmt: skip
 
-    def close(self) -> None:
+    def close(self, finished: bool) -> None:
         """Nothing was kept outside of memory."""
 
 
@@ -171,9 +171,9 @@ class RowsInRounds:
             loss.adaptive,
         )  # fmt: skip
 
-    def close(self) -> None:
-        """See `ExactRows`."""
-        self.holder.close()
+    def close(self, finished: bool) -> None:
+        """See `ChunkHolder`."""
+        self.holder.close(finished)
 
 
 class DPEBMCurator(Curator):
@@ -350,9 +350,8 @@ class DPEBMCurator(Curator):
         self._exact.open().follow(instruction)
         self._told.add(instruction.feature)
 
-    def close(self) -> None:
-        """Delete what the fit has kept of the rows: it is over."""
-        self._exact.open().close()
+    def _end(self, finished: bool) -> None:
+        self._exact.open().close(finished)
 
 
 def _drawn_now(_: StepSums, noisy: Callable[[], np.ndarray]) -> np.ndarray:

@@ -98,9 +98,9 @@ class _DPEBM(AdditiveModel):
             curator = DPEBMCurator(
                 rows, domain, loss, settings, self.ledger_, self.random_state, threads
             )
-            self._bin(curator, domain)
-            self._boost(curator, loss)
-            curator.close()
+            with curator:
+                self._bin(curator, domain)
+                self._boost(curator, loss)
         make_all_monotone(self, self.monotone)
 
     def _bin(self, curator: DPEBMCurator, domain: Domain) -> None:

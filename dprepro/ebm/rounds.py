@@ -22,6 +22,7 @@ from dprepro.ebm.steps import add_to_shape, release_sums
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.query import Instruction, Whole
 from dprepro.rows.partition import Columns, Partition, SortedRows
+from dprepro.rows.progress import report
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ class EBMPartition(Partition):
 
     def _in_blocks(self) -> np.ndarray:
         if self._blocks is None:
-            self._blocks = cut_into_blocks(self._columns.targets, self._is_logistic)
+            found = cut_into_blocks(self._columns.targets, self._is_logistic)
+            self._blocks = found.copy()  # it looks into an array of one number a row
         return self._blocks
 
     def _move(self, instruction: Start | Rise) -> None:
@@ -214,6 +216,7 @@ def boost_by_rounds(
         )  # fmt: skip
         highest[k], lowest[k] = shape.max(), shape.min()
         tell(Rise(k, below[step], rises))
+        report("boosting", step + 1, len(cuts))
     return shapes, noise_factors, leaf_sums
 
 

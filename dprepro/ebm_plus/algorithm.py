@@ -34,6 +34,7 @@ from dprepro.ebm_plus.smoothing import lookup
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.query import Release
+from dprepro.rows.progress import report
 
 START_SHARE = 0.01
 """Part of mu^2 for the totals. `Loss.binning_share` is that of the histograms."""
@@ -92,8 +93,10 @@ def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
     else:
         booster.bound = booster.largest_residual()
     shares = [booster.shares.intercept, *booster.feature_shares()]
-    for function, share in zip([booster.intercept, *booster.functions], shares, strict=True):
+    functions = [booster.intercept, *booster.functions]
+    for place, (function, share) in enumerate(zip(functions, shares, strict=True), start=1):
         step(curator, booster, function, share, number)
+        report("boosting", number * len(functions) + place, booster.n_epochs * len(functions))
 
 
 def step(

@@ -101,7 +101,6 @@ class ExactAnswers(Partition):
         super().__init__(columns, counts, moves)
         self._loss = sorting.loss
         self._features = sorting.domain.features
-        self._nowhere = np.zeros(columns.targets.size, np.uint8)
         self._bins = {INTERCEPT: 1}
 
     @classmethod
@@ -131,6 +130,7 @@ class ExactAnswers(Partition):
         for _ in range(query.powers):
             sums.append(int(power.sum()))
             power = np.sign(power * centred) * (np.abs(power * centred) >> BITS)
+        self._columns.let_go()
         return Whole(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
 
     def _histogram(self, query: Histogram) -> Whole:
@@ -174,11 +174,14 @@ class ExactAnswers(Partition):
     def _change(self, move: Move | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the bins in the function that moves, and by what they move."""
         if move is None:
-            return self._nowhere, np.zeros(1, np.int32)
+            return self._codes(INTERCEPT), np.zeros(1, np.int32)
         return self._codes(move.feature), move.change
 
     def _codes(self, feature: int) -> np.ndarray:
-        return self._nowhere if feature == INTERCEPT else self._columns.codes[feature]
+        if feature != INTERCEPT:
+            return self._columns.codes[feature]
+        # Made anew: kept for every chunk it would be a byte for each row.
+        return np.zeros(self._columns.targets.size, np.uint8)
 
 
 class PlusCurator(Curator):
@@ -299,6 +302,5 @@ class PlusCurator(Curator):
     def _follow(self, instruction: Any) -> None:
         self._exact.open().follow(instruction)
 
-    def close(self) -> None:
-        """Delete what the fit has kept of the rows: it is over."""
-        self._exact.open().close()
+    def _end(self, finished: bool) -> None:
+        self._exact.open().close(finished)

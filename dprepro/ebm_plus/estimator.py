@@ -59,8 +59,9 @@ class _DPEBMPlus(AdditiveModel):
         budget = PrivacyBudget(self.epsilon, self.delta)
         with Threads(self.n_jobs) as threads:
             curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state, threads)
-            self.bins_, functions, intercept = learn(curator, domain, loss, budget, self.n_epochs)
-            curator.close()
+            with curator:
+                found = learn(curator, domain, loss, budget, self.n_epochs)
+        self.bins_, functions, intercept = found
         self.bin_counts_ = [function.counts for function in functions]
         return functions, intercept
 

@@ -12,14 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -30,6 +23,7 @@ from dprepro.experiment.summary import CellKey, Summary, Tally
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.unverified import UNVERIFIED
 from dprepro.stacked import Stacked, StackedColumn
+from dprepro.terminal import progress_bar
 
 _PHASES = ("encode", "fit", "predict")
 _LOOKS: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
@@ -48,15 +42,8 @@ class LiveDisplay:
         self._config = config
         self._tally = Tally(config.metric)
         self._others: Sequence[Record] = ()
-        self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("[red]{task.fields[failed]}"),
-            console=console,
+        self._progress = progress_bar(
+            console, MofNCompleteColumn(), TextColumn("[red]{task.fields[failed]}")
         )
         self._live = Live(console=console, get_renderable=self._render, transient=True)
 

@@ -182,7 +182,24 @@ def fit_all_rows(task: Task, data: DataRef) -> Estimator:
     return estimator
 
 
-def fit_table(task: Task, data: DataRef, path: Path) -> Estimator:
+@dataclass(frozen=True)
+class TableRef:
+    """A table of the user's own.
+
+    Attributes
+    ----------
+    path
+        Of a file, or of a folder of parquet files.
+    store, encrypted
+        See `dprepro.rows.table.Table.open`.
+    """
+
+    path: Path
+    store: Path | None = None
+    encrypted: bool = False
+
+
+def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
     """Return the task's estimator, fitted to all rows of a table that is read in chunks.
 
     The card of the dataset says what is in the table; see `CardTable`. The dataset itself is not
@@ -205,7 +222,7 @@ def fit_table(task: Task, data: DataRef, path: Path) -> Estimator:
             f"rows beforehand: say `domain: public` in the config, given `domain: {task.domain}`"
         )
     card = load_card(data.card)
-    table = CardTable(path, card)
+    table = CardTable(given.path, card, store=given.store, encrypted=given.encrypted)
     estimator = _fit(
         task, card.task, table, card.target, table.domain, task_seed(task, all_rows=True)
     )

@@ -17,7 +17,15 @@ from dprepro.estimators.contract import Estimator
 from dprepro.experiment.circumstances import check_tuned_splits
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
-from dprepro.experiment.worker import DataRef, fit_all_rows, fit_table, fit_task, score_on_test_rows
+from dprepro.experiment.worker import (
+    DataRef,
+    TableRef,
+    fit_all_rows,
+    fit_table,
+    fit_task,
+    score_on_test_rows,
+)
+from dprepro.rows.folder import StoreWarning
 
 _NONCE = secrets.token_hex(32)
 # What decides which rows train and which test.
@@ -99,9 +107,9 @@ def of_table(task: Task) -> Task:
 
 
 def fit_one(
-    task: Task, data: DataRef, all_rows: bool = False, table: Path | None = None
+    task: Task, data: DataRef, all_rows: bool = False, table: TableRef | None = None
 ) -> Estimator:
-    """Return the estimator of a task as a run fits it, without its warnings.
+    """Return the estimator of a task as a run fits it, without warnings but those of a store.
 
     With `all_rows`, or of the rows of a `table`, it is that of all rows.
 
@@ -113,6 +121,7 @@ def fit_one(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            warnings.simplefilter("default", StoreWarning)
             if table is not None:
                 return fit_table(task, data, table)
             return fit_all_rows(task, data) if all_rows else fit_task(task, data)
@@ -127,7 +136,7 @@ def fit_model(
     task: Task,
     data_dir: Path | None = None,
     all_rows: bool = False,
-    table: Path | None = None,
+    table: TableRef | None = None,
 ) -> AdditiveModel:
     """Return the additive model of a task, as a run fits it; or fitted to all rows.
 

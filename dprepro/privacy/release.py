@@ -303,6 +303,15 @@ class Curator:
             listener.told(instruction)
         self._follow(instruction)
 
+    def __enter__(self) -> Curator:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._end(finished=kind is None)
+
+    def _end(self, finished: bool) -> None:
+        """Delete what was kept of the rows outside of memory; the fit has `finished`, or failed."""
+
     def _follow(self, instruction: Any) -> None:
         """Do it. A curator that takes instructions says here how."""
         raise TypeError(f"{type(self).__name__} answers queries only: it takes no instructions")

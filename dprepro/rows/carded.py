@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ class CardTable(Table):
         See `Table.open`.
     card
         With a public domain.
+    store, encrypted
+        See `Table.open`.
 
     Attributes
     ----------
@@ -43,7 +46,9 @@ class CardTable(Table):
         If the table lacks a column, or the card asks for what cannot be done row by row.
     """
 
-    def __init__(self, source: Any, card: Card) -> None:
+    def __init__(
+        self, source: Any, card: Card, *, store: Path | None = None, encrypted: bool = False
+    ) -> None:
         domain = public_domain(card)
         if domain is None or card.features is None:
             raise TableError(
@@ -53,7 +58,8 @@ class CardTable(Table):
         self.domain = domain
         self._card, self._source = card, card.sources[0]
         self._features = card.features
-        self._raw = Table.open(source, self._settings())
+        self._raw = Table.open(source, self._settings(), store=store, encrypted=encrypted)
+        self.store, self.encrypted = self._raw.store, self._raw.encrypted
         self._raw_names = {name: self._raw_name(name) for name in (*card.features, card.target)}
         self._raw.check(self._raw_kinds)
 
@@ -101,6 +107,11 @@ class CardTable(Table):
                 if len(others) > 1:
                     raise TableError(not_two_labels(card))
             yield X.assign(**{card.target: y})[list(kinds)]
+
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are, if the files say so: private."""
+        return self._raw.known_rows
 
     def identity(self) -> dict[str, Any]:
         """Return the identity of the table, and a digest of the card."""

@@ -144,7 +144,7 @@ class ClusterHolder:
         """Do what an instruction says: it travels with the next question."""
         self._instructions.append(instruction)
 
-    def close(self) -> None:
+    def close(self, finished: bool = True) -> None:
         """Let the workers forget the rows."""
         futures = [*self._begun, *(held.future for held in self._held)]
         self._begun, self._held = [], []

@@ -13,10 +13,10 @@ import numpy as np
 import dprepro
 from dprepro.errors import publishable
 from dprepro.privacy.query import Instruction, Whole
+from dprepro.rows.filling import cell_type
 from dprepro.rows.holder import total
 from dprepro.rows.memory import MemoryColumns
 from dprepro.rows.partition import Partition, SortedRows
-from dprepro.rows.store import narrowed
 from dprepro.threads import Threads
 
 
@@ -87,7 +87,7 @@ def sort_part(X: Any, y: Any, job: Job) -> SortedPart | Fault:
         found = job.sort(job.reading(X, y))
     except Exception as error:
         return Fault(publishable(error))
-    cells = {k: narrowed(cells, found.counts[k].size) for k, cells in found.cells.items()}
+    cells = {k: c.astype(cell_type(found.counts[k])) for k, c in found.cells.items()}
     rows = SortedRows(found.targets, cells, found.counts)
     return SortedPart(rows, Seen(rows.targets.size, _digest(rows)))
 

@@ -97,6 +97,11 @@ class CsvFile:
         except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
             raise TableError(f"{self._path.name}: {self._problem(error)}") from error
 
+    @property
+    def known_rows(self) -> int | None:
+        """None: only the rows themselves tell."""
+        return None
+
     def identity(self) -> dict[str, Any]:
         """Return the state of the file, and how it is read."""
         settings = self._settings

@@ -6,19 +6,19 @@ and for any number of threads.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from dprepro.privacy.query import Instruction, Whole
 from dprepro.rows.chunked import ChunkedRows
-from dprepro.rows.kept import KeptAnswers
+from dprepro.rows.encrypted import EncryptedStore
+from dprepro.rows.filling import Source
+from dprepro.rows.folder import Folder
 from dprepro.rows.partition import Columns, Partition, SortedRows
-from dprepro.rows.store import ANSWERS, Store
+from dprepro.rows.store import Store
 from dprepro.threads import Threads
 
 Part = TypeVar("Part", bound=Partition)
@@ -50,7 +50,7 @@ class ArrayHolder(Generic[Part]):
         """Do what an instruction says."""
         self._threads.map(lambda part: part.follow(instruction), self.partitions)
 
-    def close(self) -> None:
+    def close(self, finished: bool) -> None:
         """Nothing was kept outside of memory."""
 
 
@@ -60,7 +60,7 @@ class ChunkHolder(Generic[Part]):
     Parameters
     ----------
     store
-        Where the rows are. It is deleted by `close`.
+        Where the rows are.
     make
         Returns the partition of a chunk: of its columns, the rows in each cell of each feature, and
         the moves that all partitions share.
@@ -75,18 +75,18 @@ class ChunkHolder(Generic[Part]):
 
     def __init__(
         self,
-        store: Store,
+        store: Store | EncryptedStore,
         make: Callable[[Columns, Sequence[np.ndarray], list[Instruction]], Part],
         threads: Threads,
     ) -> None:
         self._store, self._threads = store, threads
-        self.answers = KeptAnswers(store.folder / ANSWERS)
-        self.n_rows = store.n_rows
+        self.answers = store.answers()
+        self.n_rows = store.filled.n_rows
         self._moves: list[Instruction] = []
         # The counts of all chunks lie with the first one.
-        none = [np.zeros_like(counts) for counts in store.counts]
+        none = [np.zeros_like(counts) for counts in store.filled.counts]
         self.partitions = [
-            make(columns, none if k else store.counts, self._moves)
+            make(columns, none if k else store.filled.counts, self._moves)
             for k, columns in enumerate(store.columns())
         ]
 
@@ -98,18 +98,36 @@ class ChunkHolder(Generic[Part]):
         make: Callable[[Columns, Sequence[np.ndarray], list[Instruction]], Part],
         threads: Threads,
     ) -> ChunkHolder[Part]:
-        """Return the holder of the rows of a table; `sort` makes whole numbers of a chunk."""
-        folder = rows.table.store or Path(tempfile.mkdtemp(prefix="dprepro-rows-"))
-        return cls(Store.open(folder, rows.identity, sort, rows.chunks()), make, threads)
+        """Return the holder of the rows of a table; `sort` makes whole numbers of a chunk.
+
+        Raises
+        ------
+        ValueError
+            On what the rows must not hold.
+        StoreError
+            If the rows cannot be kept in the folder.
+        """
+        table = rows.table
+        kind = EncryptedStore if table.encrypted else Store
+        folder = Folder(table.store)
+        try:
+            source = Source(rows.identity, rows.chunks(), sort, table.known_rows)
+            return cls(kind.open(folder, source), make, threads)
+        except BaseException:
+            if folder.is_temporary or folder.is_useless:
+                folder.delete()
+            else:
+                folder.release()
+            raise
 
     def answer(self, question: Any) -> Whole:
         """Return the exact answer: private."""
         return total(self._threads.map(lambda part: part.answer(question), self.partitions))
 
-    def close(self) -> None:
-        """Delete the store."""
+    def close(self, finished: bool) -> None:
+        """Delete the store; unless the fit has not `finished`, and another can go on with it."""
         self.answers.close()
-        self._store.delete()
+        self._store.close(finished)
 
     def follow(self, instruction: Any) -> None:
         """Do what an instruction says: bins at once, scores with the next question."""
@@ -117,10 +135,7 @@ class ChunkHolder(Generic[Part]):
             self._moves.append(instruction)
             return
         self._threads.map(lambda part: part.merge(instruction), self.partitions)
-        k = instruction.feature
-        if not self._store.has(f"codes-{k}"):
-            self._store.finish(f"codes-{k}")
-        self._store.remove(f"cells-{k}")
+        self._store.finish(instruction.feature)
 
 
 def total(answers: Sequence[Whole]) -> Whole:

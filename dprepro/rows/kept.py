@@ -8,52 +8,89 @@ that it had.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import secrets
-import zlib
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from pathlib import Path
+from dataclasses import astuple, is_dataclass
 from typing import Any
 
 import numpy as np
 
-from dprepro.rows.store import StoreError
+from dprepro.rows.folder import ANSWERS, Folder, StoreError, disk_errors, synced
+from dprepro.rows.lines import line_of, value_of
 
 
-class KeptAnswers:
-    """The answers of one fit in a file, in the order of the queries.
-
-    Parameters
-    ----------
-    path
-        The file; what was not written as a whole at its end is left out.
+class UnkeptAnswers:
+    """Answers of a fit that cannot go on once it was interrupted: none is kept.
 
     Attributes
     ----------
     public_entropy : int
-        What seeds the choices that show in what is released, so that they are the same again.
+        What seeds the choices that show in what is released.
+    """
+
+    def __init__(self) -> None:
+        self.public_entropy = secrets.randbits(128)
+
+    def next(self, question: Any) -> tuple[np.ndarray, float | np.ndarray] | None:
+        """Return the answer that this question has had and its unit, or None if it has had none."""
+        return None
+
+    def keep(self, question: Any, answer: np.ndarray, unit: float | np.ndarray = 1.0) -> None:
+        """Keep an answer; it may be used when this returns."""
+
+    def once(self, question: Any, answer: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return the answer that this question has had; else what is called, once it is kept."""
+        kept = self.next(question)
+        if kept is not None:
+            return kept[0]
+        found = answer()
+        self.keep(question, found)
+        return found
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class KeptAnswers(UnkeptAnswers):
+    """The answers of one fit in a file, in the order of the queries; see `UnkeptAnswers`.
+
+    What stands at its end and is not a whole line was never used, and is left out.
+
+    Parameters
+    ----------
+    folder
+        Where the file is.
+    least
+        So many lines were written for certain.
+    mark
+        Is told how many there are, each time that one was written.
 
     Raises
     ------
     StoreError
-        If the file is damaged.
+        If the file is damaged, or too short.
     """
 
-    def __init__(self, path: Path) -> None:
-        lines, size = _whole_lines(path)
-        self._path = path
-        self._file = path.open("ab")
-        self._file.truncate(size)
+    def __init__(self, folder: Folder, least: int, mark: Callable[[int], None]) -> None:
+        self._folder, self._mark = folder, mark
+        self._path = folder.path / ANSWERS
+        lines, size = self._whole_lines()
+        if len(lines) < least:
+            raise folder.damaged(self._path)
+        self._lines = len(lines)
+        with disk_errors(folder.path):
+            self._file = folder.open_file(ANSWERS, "ab")
+            self._file.truncate(size)
+            synced(self._file)  # a process that was killed may not have come to this
         if not lines:
             lines = [{"public_entropy": secrets.randbits(128)}]
             self._write(lines[0])
+            folder.sync()
         self.public_entropy = int(lines[0]["public_entropy"])
         self._kept, self._next = lines[1:], 0
 
     def next(self, question: Any) -> tuple[np.ndarray, float | np.ndarray] | None:
-        """Return the answer that this question has had and its unit, or None if it has had none.
+        """See `UnkeptAnswers`.
 
         Raises
         ------
@@ -66,7 +103,7 @@ class KeptAnswers:
         if line["question"] != digest(question):
             raise StoreError(
                 f"{self._path} has the answer to another question: it is of another fit. Delete "
-                f"{self._path.parent} and start again"
+                f"{self._folder.path} and start again"
             )
         self._next += 1
         unit = line["unit"]
@@ -75,33 +112,38 @@ class KeptAnswers:
 
     def keep(self, question: Any, answer: np.ndarray, unit: float | np.ndarray = 1.0) -> None:
         """Write an answer to the disk; it may be used when this returns."""
-        line = {
-            "question": digest(question), "answer": answer.ravel().tolist(),
-            "dtype": answer.dtype.name, "shape": answer.shape,
-            "unit": unit.tolist() if isinstance(unit, np.ndarray) else unit,
-        }  # fmt: skip
-        self._write(line)
-        self._kept.append(line)
-        self._next += 1
-
-    def once(self, question: Any, answer: Callable[[], np.ndarray]) -> np.ndarray:
-        """Return the answer that this question has had; else what is called, once it is kept."""
-        kept = self.next(question)
-        if kept is not None:
-            return kept[0]
-        found = answer()
-        self.keep(question, found)
-        return found
+        self._write(
+            {
+                "question": digest(question), "answer": answer.ravel().tolist(),
+                "dtype": answer.dtype.name, "shape": answer.shape,
+                "unit": unit.tolist() if isinstance(unit, np.ndarray) else unit,
+            }
+        )  # fmt: skip
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
     def _write(self, line: dict[str, Any]) -> None:
-        text = json.dumps(line).encode()
-        self._file.write(b"%08x %s\n" % (zlib.crc32(text), text))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with disk_errors(self._folder.path):
+            self._file.write(line_of(line))
+            synced(self._file)
+        self._lines += 1
+        self._mark(self._lines)
+
+    def _whole_lines(self) -> tuple[list[dict[str, Any]], int]:
+        """Return the lines, and how many bytes they take. The last may be cut off."""
+        found, size = [], 0
+        data = self._path.read_bytes() if self._path.is_file() else b""
+        for line in data.splitlines(keepends=True):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                found.append(value_of(line))
+            except ValueError:
+                raise self._folder.damaged(self._path) from None
+            size += len(line)
+        return found, size
 
 
 def digest(question: Any) -> str:
@@ -112,26 +154,10 @@ def digest(question: Any) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.dtype.name, value.shape, value.tobytes()
+    if isinstance(value, np.generic):
+        return value.item()
     if is_dataclass(value) and not isinstance(value, type):
-        return type(value).__name__, [_plain(getattr(value, f.name)) for f in fields(value)]
+        return type(value).__name__, _plain(astuple(value))
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value if isinstance(value, str | int | float | None) else type(value).__name__
-
-
-def _whole_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the lines that are whole, and how many bytes they take.
-
-    The last one may be cut off: then nothing was made of its answer.
-    """
-    found, size = [], 0
-    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
-    for line in lines:
-        crc, _, text = line.rstrip(b"\n").partition(b" ")
-        if not line.endswith(b"\n") or crc != b"%08x" % zlib.crc32(text):
-            if line is not lines[-1]:
-                raise StoreError(f"{path} is damaged: delete {path.parent} and start again")
-            break
-        found.append(json.loads(text))
-        size += len(line)
-    return found, size

@@ -91,6 +91,11 @@ class ParquetFiles:
             except (pa.ArrowException, OSError) as error:
                 raise TableError(f"{name}: {_problem(error)}") from error
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are: private."""
+        return sum(group.num_rows for f in self._fragments for group in f.row_groups)
+
     def identity(self) -> dict[str, Any]:
         """Return the state of every file."""
         files = []

@@ -118,8 +118,9 @@ class Partition(ABC):
         """Give every row the bin of its cell; the cells are not needed again."""
         k, columns = instruction.feature, self._columns
         if k in columns.cells:
-            codes = np.empty(columns.targets.size, np.uint8)
-            recode(columns.cells[k], instruction.bin_of_cell, np.arange(codes.size), codes)
+            cells = columns.cells[k]
+            codes = np.empty(cells.size, np.uint8)
+            recode(cells, instruction.bin_of_cell, np.arange(codes.size), codes)
             columns.codes[k] = codes
             del columns.cells[k]
         columns.let_go()
@@ -132,11 +133,11 @@ class Partition(ABC):
         move, or None if it has nothing to follow.
         """
         columns = self._columns
-        if columns.followed == MOVING:
+        if 0 <= columns.followed <= len(self._moves):
+            behind = self._moves[columns.followed :]
+        else:  # `MOVING`
             columns.scores[:] = 0
             behind = self._moves
-        else:
-            behind = self._moves[columns.followed :]
         if behind:
             columns.followed = MOVING
         last = behind[-1] if behind and isinstance(behind[-1], fused) else None

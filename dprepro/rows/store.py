@@ -3,307 +3,292 @@
 A file holds a column: the cells or bins of a feature, the targets, or the scores. It is mapped into
 memory, and read and written in chunks of rows. A process that is killed leaves the files, and
 another can go on with them.
+
+Behind a column of cells, bins or targets stand the checksums (CRC-32) of its chunks. They are
+looked at when a fit goes on. Scores change with every pass and have none: of their file the length
+alone is checked. After a restart of the machine they are made anew.
 """
 
 from __future__ import annotations
 
 import json
 import mmap
-import os
-import re
+import sys
 import threading
-from collections.abc import Iterable, Iterator, MutableMapping
+import warnings
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dprepro.errors import DpreproError
-from dprepro.rows.partition import MOVING, SortedRows
+from dprepro import __version__
+from dprepro.rows.filling import Filled, Source, fill
+from dprepro.rows.folder import Folder, StoreError, StoreWarning, disk_errors, synced
+from dprepro.rows.kept import KeptAnswers
+from dprepro.rows.marks import WORD, Marks
+from dprepro.rows.partition import MOVING
+from dprepro.rows.stored import StoredColumns
 
-RESIDENT_BYTES = 2**27
+RESIDENT_BYTES = 2**26
 """Files that are larger together are taken out of memory chunk by chunk."""
 
-_MANIFEST = "store.json"
-ANSWERS = "answers.jsonl"
-_OWN = re.compile(rf"{_MANIFEST}|{ANSWERS}|lock|targets|scores|followed|(cells|codes)-\d+|.*\.new")
-_CODES = np.dtype(np.uint8)
-_NUMBERS = np.dtype(np.int32)
+_POPULATE_READ, _POPULATE_WRITE = 22, 23
+"""Advice of Linux from 5.14 on, which `mmap` does not name: map all pages at once."""
 
-
-class StoreError(DpreproError):
-    """The folder cannot keep the rows of this fit."""
+_CHECK = np.dtype(np.uint32)
+_ANSWERS_MARK = 0
+"""The first mark is how many answers are kept; those of the chunks follow."""
 
 
 class Store:
-    """Columns of rows in the files of a folder. To be made by `open`.
+    """Columns of rows in the files of a folder. To be made by `open`; see `ChunkStore`.
 
     Attributes
     ----------
-    folder
-        Where the files are.
-    ends : list of int
-        Where each chunk of rows ends.
-    counts : list of int64 (cells,)
-        Rows in each cell, of each feature: private.
+    filled
+        What is known of the rows.
     """
 
-    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
-        self.folder = folder
-        self.ends: list[int] = manifest["ends"]
-        self.counts = [np.array(counts, np.int64) for counts in manifest["counts"]]
-        self._cell_types = [np.dtype(name) for name in manifest["cells"]]
+    def __init__(self, folder: Folder, filled: Filled) -> None:
+        self._folder, self.filled = folder, filled
         self._files: dict[str, tuple[mmap.mmap, np.ndarray]] = {}
         self._mapping = threading.Lock()
-        self.followed = self._map("followed", np.dtype(np.int64), len(self.ends))
-        if manifest["boot"] != _boot():
-            # What was written last may be lost with the machine's memory.
-            self.followed[:] = MOVING
-            _write_manifest(folder, manifest | {"boot": _boot()})
+        self._marks = Marks(self._map("marks")[1])
 
     @classmethod
-    def open(cls, folder: Path, identity: Any, sort: Any, chunks: Iterable[Any]) -> Store:
-        """Return the store in a folder; where there is none yet, fill it with chunks of rows.
-
-        Parameters
-        ----------
-        folder
-            It is made if it is not there.
-        identity
-            What tells this fit and its rows from others, JSON-able.
-        sort
-            Makes `SortedRows` of a chunk.
-        chunks
-            They are read if the store is not there, or not complete.
+    def open(cls, folder: Folder, source: Source) -> Store:
+        """Return the store in a folder; where there is no whole one, fill it.
 
         Raises
         ------
         StoreError
-            If the folder holds the store of another fit, or anything else.
-        OSError
-            If the files do not fit on the disk.
+            If the folder holds the store of another fit, a file of it is damaged, or the files do
+            not fit on the disk.
         """
-        identity = json.loads(json.dumps(identity))
-        manifest = _read_manifest(folder)
-        if manifest is None:
-            _refuse_strange_files(folder)
-            manifest = _fill(folder, identity, sort, chunks)
-        elif manifest["identity"] != identity:
-            raise StoreError(
-                f"{folder} holds the rows of another fit: other rows, other parameters, or another "
-                "version of dprepro. Name another folder, or delete this one"
+        with disk_errors(folder.path):
+            identity = _identity_of(source)
+            manifest = folder.read_manifest()
+            if manifest is None:
+                return cls._filled(folder, identity, source)
+            if "encrypted" in manifest:
+                warn_of_lost_key(folder)
+                return cls._filled(folder, identity, source)
+            _refuse_other_fit(folder, manifest, identity)
+            counts = [np.array(numbers, np.int64) for numbers in manifest["counts"]]
+            store = cls(folder, Filled(manifest["ends"], counts))
+            store._check()
+            if manifest["boot"] != (boot := _boot()) or not boot:
+                # What was written last may be lost with the machine's memory.
+                for chunk in range(len(store.filled.ends)):
+                    store.set_followed(chunk, MOVING)
+                folder.write_manifest(manifest | {"boot": boot})
+            return store
+
+    @classmethod
+    def _filled(cls, folder: Folder, identity: Any, source: Source) -> Store:
+        folder.begin()
+        checks: dict[str, list[int]] = {}
+
+        def write(name: str, _: int, values: np.ndarray) -> None:
+            checks.setdefault(name, []).append(_check_of(values))
+            with folder.open_file(name, "ab") as file:
+                file.write(values.data.cast("B"))
+
+        try:
+            filled = fill(source, write)
+            for name, found in checks.items():
+                with folder.open_file(name, "ab") as file:
+                    file.write(np.array(found, _CHECK).tobytes())
+                    synced(file)
+            folder.reserve("scores", filled.n_rows * filled.dtype("scores").itemsize)
+            folder.reserve("marks", (1 + len(filled.ends)) * WORD.itemsize)
+            store = cls(folder, filled)
+            store._marks[_ANSWERS_MARK] = 0
+            store._map("marks")[0].flush()
+            counts = [numbers.tolist() for numbers in filled.counts]
+            folder.write_manifest(
+                {"identity": identity, "ends": filled.ends, "counts": counts, "boot": _boot()}
             )
-        return cls(folder, manifest)
+        except BaseException:
+            folder.begin()  # no other fit can use a part
+            raise
+        return store
+
+    def answers(self) -> KeptAnswers:
+        """Return the answers that this fit has had.
+
+        Raises
+        ------
+        StoreError
+            If some are missing or damaged.
+        """
+        kept = self._marks[_ANSWERS_MARK]
+        if kept is None:
+            raise self._folder.damaged(self._folder.path / "marks")
+
+        def mark(number: int) -> None:
+            self._marks[_ANSWERS_MARK] = number
+
+        return KeptAnswers(self._folder, kept, mark)
 
     @property
-    def n_rows(self) -> int:
-        """How many rows there are: private, unless the ledger takes it as public."""
-        return self.ends[-1]
+    def features(self) -> int:
+        """See `ChunkStore`."""
+        return len(self.filled.counts)
 
     def columns(self) -> list[StoredColumns]:
         """Return the columns of every chunk."""
-        starts = [0, *self.ends[:-1]]
-        return [
-            StoredColumns(self, k, slice(start, stop))
-            for k, (start, stop) in enumerate(zip(starts, self.ends, strict=True))
-        ]
-
-    def array(self, name: str) -> np.ndarray:
-        """Return a whole column, mapped into memory: "targets", "scores", "cells-K", "codes-K"."""
-        if name.startswith("cells"):
-            return self._map(name, self._cell_types[int(name.partition("-")[2])], self.n_rows)
-        return self._map(name, _CODES if name.startswith("codes") else _NUMBERS, self.n_rows)
+        return [StoredColumns(self, chunk) for chunk in range(len(self.filled.ends))]
 
     def has(self, name: str) -> bool:
-        """Whether a column is there."""
-        return (self.folder / name).is_file()
+        """See `ChunkStore`."""
+        return (self._folder.path / name).is_file()
 
-    def remove(self, name: str) -> None:
-        """Delete a column."""
-        self._close(name)
-        (self.folder / name).unlink(missing_ok=True)
+    def read(self, name: str, chunk: int) -> np.ndarray:
+        """See `ChunkStore`."""
+        mapped, column = self._map(name)
+        if self._is_large and sys.platform == "linux":
+            # Page by page, on first touch, would take longer than the pass itself.
+            how = _POPULATE_WRITE if name == "scores" else _POPULATE_READ
+            self._advise(mapped, column, chunk, how)
+        return column[self.filled.rows(chunk)]
 
-    def finish(self, name: str) -> None:
-        """Give a column that was written as ``NAME.new`` its name."""
-        self._files[f"{name}.new"][0].flush()
-        self._close(f"{name}.new")
-        (self.folder / f"{name}.new").replace(self.folder / name)
+    def write(self, name: str, chunk: int, values: np.ndarray) -> None:
+        """Write a chunk of a column, which gets its name when it is whole: see `finish`."""
+        new = f"{name}.new"
+        mapped, column = self._map(new, is_new=True)
+        column[self.filled.rows(chunk)] = values
+        self._checks(mapped, column)[chunk] = _check_of(values)
+        self.let_go(chunk, {new: values})
 
-    def let_go(self, rows: slice) -> None:
+    def finish(self, feature: int) -> None:
+        """Let the codes of a feature take the place of its cells: all chunks are written."""
+        codes, cells = f"codes-{feature}", f"cells-{feature}"
+        with disk_errors(self._folder.path):
+            if f"{codes}.new" in self._files:
+                self._files.pop(f"{codes}.new")[0].flush()
+                (self._folder.path / f"{codes}.new").replace(self._folder.path / codes)
+                self._folder.sync()
+            self._files.pop(cells, None)
+            (self._folder.path / cells).unlink(missing_ok=True)
+
+    def let_go(self, chunk: int, columns: Mapping[str, np.ndarray]) -> None:
         """Take rows out of memory, if the files are large. What was written is in the files."""
-        if sum(array.nbytes for _, array in self._files.values()) <= RESIDENT_BYTES:
-            return
-        for mapped, array in self._files.values():
-            start = rows.start * array.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
-            stop = min(rows.stop * array.itemsize, len(mapped))
-            if array.size == self.n_rows and stop > start and hasattr(mmap, "MADV_DONTNEED"):
-                mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
+        if self._is_large and hasattr(mmap, "MADV_DONTNEED"):
+            for name in columns:
+                self._advise(*self._files[name], chunk, mmap.MADV_DONTNEED)
 
-    def delete(self) -> None:
-        """Delete all files, and the folder if nothing else is in it."""
-        for name in list(self._files):
-            self._close(name)
-        for path in _own_files(self.folder):
-            path.unlink(missing_ok=True)
-        if not any(self.folder.iterdir()):
-            self.folder.rmdir()
+    def followed(self, chunk: int) -> int:
+        """See `ChunkStore`."""
+        moves = self._marks[1 + chunk]
+        return MOVING if moves is None else moves
 
-    def _map(self, name: str, dtype: np.dtype, size: int) -> np.ndarray:
-        with self._mapping:
-            return self._map_once(name, dtype, size)
+    def set_followed(self, chunk: int, moves: int) -> None:
+        """See `ChunkStore`."""
+        self._marks[1 + chunk] = None if moves == MOVING else moves
 
-    def _map_once(self, name: str, dtype: np.dtype, size: int) -> np.ndarray:
-        if name not in self._files:
-            path = self.folder / name
-            bytes_needed = max(size * dtype.itemsize, 1)
-            if not path.is_file():
-                _reserve(path, bytes_needed)
-            if path.stat().st_size != bytes_needed:
-                raise StoreError(f"{path} is not whole: delete {self.folder} and start again")
-            with path.open("r+b") as file:
-                mapped = mmap.mmap(file.fileno(), bytes_needed)
-            self._files[name] = mapped, np.frombuffer(mapped, dtype, size)
-        return self._files[name][1]
-
-    def _close(self, name: str) -> None:
-        # The mapping goes with the last array that looks at it.
-        self._files.pop(name, None)
-
-
-class StoredColumns:
-    """The columns of one chunk of a store; see `dprepro.rows.partition.Columns`."""
-
-    def __init__(self, store: Store, number: int, rows: slice) -> None:
-        self._store, self._number, self._rows = store, number, rows
-        self.cells: MutableMapping[int, np.ndarray] = _ChunkOf(store, "cells", rows)
-        self.codes: MutableMapping[int, np.ndarray] = _ChunkOf(store, "codes", rows)
-
-    @property
-    def targets(self) -> np.ndarray:
-        """See `Columns`."""
-        return self._store.array("targets")[self._rows]
-
-    @property
-    def scores(self) -> np.ndarray:
-        """See `Columns`."""
-        return self._store.array("scores")[self._rows]
-
-    @property
-    def followed(self) -> int:
-        """See `Columns`."""
-        return int(self._store.followed[self._number])
-
-    @followed.setter
-    def followed(self, moves: int) -> None:
-        self._store.followed[self._number] = moves
-
-    def let_go(self) -> None:
-        """See `Columns`."""
-        self._store.let_go(self._rows)
-
-
-class _ChunkOf(MutableMapping[int, np.ndarray]):
-    """One chunk of the columns of all features that are there."""
-
-    def __init__(self, store: Store, kind: str, rows: slice) -> None:
-        self._store, self._kind, self._rows = store, kind, rows
-
-    def __getitem__(self, feature: int) -> np.ndarray:
-        if not self._store.has(f"{self._kind}-{feature}"):
-            raise KeyError(feature)
-        return self._store.array(f"{self._kind}-{feature}")[self._rows]
-
-    def __setitem__(self, feature: int, values: np.ndarray) -> None:
-        self._store.array(f"{self._kind}-{feature}.new")[self._rows] = values
-
-    def __delitem__(self, feature: int) -> None:
-        """Leave it to the holder, who deletes the cells of all chunks at once."""
-
-    def __iter__(self) -> Iterator[int]:
-        return (k for k in range(len(self._store.counts)) if self._store.has(f"{self._kind}-{k}"))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def _fill(folder: Path, identity: Any, sort: Any, chunks: Iterable[Any]) -> dict[str, Any]:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for path in _own_files(folder):
-        path.unlink()
-    (folder / f"{_MANIFEST}.new").touch()
-    ends: list[int] = []
-    counts: list[np.ndarray] = []
-    types: list[str] = []
-    files: dict[str, Any] = {}
-    try:
-        for chunk in chunks:
-            rows: SortedRows = sort(chunk)
-            cells = {k: narrowed(c, rows.counts[k].size) for k, c in rows.cells.items()}
-            columns = {"targets": rows.targets} | {f"cells-{k}": c for k, c in cells.items()}
-            for name, column in columns.items():
-                if name not in files:
-                    files[name] = (folder / name).open("wb")
-                files[name].write(np.ascontiguousarray(column).data.cast("B"))
-            counts = counts or [np.zeros_like(column) for column in rows.counts]
-            counts = [a + b for a, b in zip(counts, rows.counts, strict=True)]
-            types = [cells[k].dtype.name for k in sorted(cells)]
-            ends.append((ends[-1] if ends else 0) + rows.targets.size)
-    finally:
-        for file in files.values():
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-    _reserve(folder / "scores", max(ends[-1], 1) * _NUMBERS.itemsize)
-    manifest = {
-        "identity": identity, "ends": ends, "cells": types, "boot": _boot(),
-        "counts": [column.tolist() for column in counts],
-    }  # fmt: skip
-    _write_manifest(folder, manifest)
-    return manifest
-
-
-def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    with (folder / f"{_MANIFEST}.new").open("w") as file:
-        json.dump(manifest, file)
-        file.flush()
-        os.fsync(file.fileno())
-    (folder / f"{_MANIFEST}.new").replace(folder / _MANIFEST)
-
-
-def narrowed(cells: np.ndarray, n_cells: int) -> np.ndarray:
-    """Return cells as uint8 if there are so few that they fit."""
-    return cells.astype(np.uint8) if n_cells <= 256 else cells
-
-
-def _read_manifest(folder: Path) -> dict[str, Any] | None:
-    path = folder / _MANIFEST
-    if not path.is_file():
-        return None
-    try:
-        manifest = json.loads(path.read_text())
-        return {name: manifest[name] for name in ("identity", "ends", "cells", "counts", "boot")}
-    except (ValueError, KeyError, TypeError):
-        raise StoreError(f"{path} is damaged: delete {folder} and start again") from None
-
-
-def _own_files(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if _OWN.fullmatch(path.name)]
-
-
-def _refuse_strange_files(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"{folder} is a file: name a folder for the rows of the fit")
-    if folder.is_dir() and len(_own_files(folder)) < sum(1 for _ in folder.iterdir()):
-        raise StoreError(f"{folder} holds other files: name a folder of its own for the rows")
-
-
-def _reserve(path: Path, size: int) -> None:
-    """Make a file of zeros that has its place on the disk: writing to a mapping cannot fail."""
-    with path.open("wb") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
+    def close(self, finished: bool) -> None:
+        """Let others use the files; delete them if the fit has `finished` or none can go on."""
+        self._files.clear()  # a mapping goes with the last array that looks at it
+        if finished or self._folder.is_temporary:
+            self._folder.delete()
         else:
-            file.truncate(size)
+            self._folder.release()
+
+    def _check(self) -> None:
+        """Raise StoreError unless all files are as they were written, as far as this is known."""
+        path = self._folder.path
+        for left in path.glob("codes-*.new"):
+            left.unlink()
+        codes = [f"codes-{k}" for k in range(self.features)]
+        cells = [f"cells-{k}" for k in range(self.features)]
+        told = [one if self.has(one) else other for one, other in zip(codes, cells, strict=True)]
+        self._map("scores")
+        for name in ("targets", *told):
+            mapped, column = self._map(name)
+            for chunk, check in enumerate(self._checks(mapped, column).tolist()):
+                values = column[self.filled.rows(chunk)]
+                if _check_of(values) != check:
+                    raise self._folder.damaged(path / name)
+                self.let_go(chunk, {name: values})
+
+    @property
+    def _is_large(self) -> bool:
+        return sum(len(mapped) for mapped, _ in list(self._files.values())) > RESIDENT_BYTES
+
+    def _advise(self, mapped: mmap.mmap, column: np.ndarray, chunk: int, how: int) -> None:
+        rows, size = self.filled.rows(chunk), column.itemsize
+        start = rows.start * size // mmap.PAGESIZE * mmap.PAGESIZE
+        with suppress(OSError):  # advice that an older Linux does not know
+            mapped.madvise(how, start, rows.stop * size - start)
+
+    def _map(self, name: str, is_new: bool = False) -> tuple[mmap.mmap, np.ndarray]:
+        """Return a file of the store, mapped into memory, and the column in it.
+
+        A new file is made before it is mapped for the first time.
+
+        Raises
+        ------
+        StoreError
+            If it is not there, or not as long as it should be.
+        """
+        with self._mapping, disk_errors(self._folder.path):
+            if name not in self._files:
+                path, size = self._folder.path / name, self._size(name)
+                if is_new:  # once, for all threads
+                    self._folder.reserve(name, size)
+                if not path.is_file() or path.stat().st_size != size:
+                    raise self._folder.damaged(path)
+                with path.open("r+b") as file:
+                    mapped = mmap.mmap(file.fileno(), size)
+                dtype, rows = self._shape(name)
+                self._files[name] = mapped, np.frombuffer(mapped, dtype, rows)
+            return self._files[name]
+
+    def _shape(self, name: str) -> tuple[np.dtype, int]:
+        if name == "marks":
+            return WORD, 1 + len(self.filled.ends)
+        return self.filled.dtype(name), self.filled.n_rows
+
+    def _size(self, name: str) -> int:
+        dtype, rows = self._shape(name)
+        has_checks = name not in ("marks", "scores")
+        return dtype.itemsize * rows + has_checks * _CHECK.itemsize * len(self.filled.ends)
+
+    def _checks(self, mapped: mmap.mmap, column: np.ndarray) -> np.ndarray:
+        return np.frombuffer(mapped, _CHECK, len(self.filled.ends), offset=column.nbytes)
+
+
+def _identity_of(source: Source) -> Any:
+    """Return what tells a fit from others, as JSON gives it back."""
+    return json.loads(json.dumps({"dprepro": __version__, **source.identity}))
+
+
+def _refuse_other_fit(folder: Folder, manifest: Mapping[str, Any], identity: Any) -> None:
+    """Raise StoreError unless a store is of this fit."""
+    if manifest["identity"] != identity:
+        raise StoreError(
+            f"{folder.path} holds the rows of another fit: another table or target, a table that "
+            "has changed, other parameters, or another version of dprepro. Name another folder, "
+            "or delete this one"
+        )
+
+
+def warn_of_lost_key(folder: Folder) -> None:
+    """Say that a fit which was interrupted left encrypted files."""
+    warnings.warn(
+        f"{folder.path} is left of an encrypted fit that was interrupted. Its key is lost, so no "
+        "fit can go on from there: it is deleted, and all rows are read again",
+        StoreWarning,
+        stacklevel=2,
+    )
+
+
+def _check_of(values: np.ndarray) -> int:
+    return zlib.crc32(values.data.cast("B"))
 
 
 def _boot() -> str:

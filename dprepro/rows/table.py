@@ -53,12 +53,22 @@ class Files(Protocol):
         """Return what `Table.identity` says of the files."""
         ...
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are, if the files say so: private."""
+        ...
+
 
 class Table:
     """A table whose rows do not have to fit into memory. To be made by `open`.
 
     Rows come in one order: files by their paths, then as they lie in each file. Only the columns
     that are asked for are read, one chunk at a time.
+
+    Attributes
+    ----------
+    store, encrypted
+        See `open`.
 
     Examples
     --------
@@ -73,14 +83,19 @@ class Table:
     """
 
     store: Path | None = None
+    encrypted = False
 
-    def __init__(self, files: Files, store: Path | None = None) -> None:
+    def __init__(self, files: Files) -> None:
         self._files = files
-        self.store = store
 
     @classmethod
     def open(
-        cls, source: Any, csv: CsvSettings | None = None, store: str | Path | None = None
+        cls,
+        source: Any,
+        csv: CsvSettings | None = None,
+        *,
+        store: str | Path | None = None,
+        encrypted: bool = False,
     ) -> Table:
         """Return the table at a path or in a dataset; no row of it is read.
 
@@ -89,41 +104,29 @@ class Table:
         source
             The path of a parquet file, of a folder of parquet files (with hive partitions, such as
             ``year=2024/``), or of a CSV file, plain or gzipped; or a `pyarrow.dataset.Dataset` of
-            parquet files. A `Table` is returned as it is.
+            parquet files. A `Table` is returned as it is, but for what follows.
         csv
             How a CSV file is read.
         store
             The folder where a fit keeps the rows as whole numbers while it lasts. A fit that was
             interrupted goes on from there. None is a folder of the system's, which another fit
-            does not find.
+            does not find, and which a process that is killed leaves there.
+        encrypted
+            Whether they are encrypted there, with a key that is in memory alone. Then no other fit
+            can go on from there.
 
         Raises
         ------
         TableError
             If there is nothing, or nothing that can be read in chunks.
         """
-        kept_in = None if store is None else Path(store).expanduser().absolute()
-        if isinstance(source, Table):
-            if kept_in is None:
-                return source
-            found = copy(source)
-            found.store = kept_in
-            return found
-        if isinstance(source, pa.dataset.Dataset):
-            return Table(ParquetFiles(source), kept_in)
-        path = Path(source).expanduser().absolute()
-        if path.is_dir():
-            return Table(ParquetFiles.of_folder(path, PARQUET_SUFFIXES), kept_in)
-        if not path.is_file():
-            raise TableError(f"no table at {source}: there is no such file or folder")
-        if path.name.lower().endswith(PARQUET_SUFFIXES):
-            return Table(ParquetFiles.of_file(path), kept_in)
-        if path.name.lower().endswith(CSV_SUFFIXES):
-            return Table(CsvFile(path, csv or CsvSettings()), kept_in)
-        raise TableError(
-            f"cannot tell the format of {source} by its suffix. Allowed: "
-            f"{', '.join((*PARQUET_SUFFIXES, *CSV_SUFFIXES))}, and folders of parquet files"
-        )
+        table = source if isinstance(source, Table) else Table(_files_of(source, csv))
+        if store is None and not encrypted:
+            return table
+        table = copy(table)
+        table.store = table.store if store is None else Path(store).expanduser().absolute()
+        table.encrypted = encrypted or table.encrypted
+        return table
 
     @property
     def names(self) -> list[str]:
@@ -197,6 +200,11 @@ class Table:
         if chunk.size:
             yield chunk.empty()
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are, if the files say so: private."""
+        return self._files.known_rows
+
     def identity(self) -> dict[str, Any]:
         """Return what tells this table from others, and from itself after a change. JSON-able.
 
@@ -215,6 +223,24 @@ class Table:
 def is_table(X: Any) -> bool:
     """Whether `Table.open` is meant to read X, as it is a path, a dataset or a table."""
     return isinstance(X, str | Path | pa.dataset.Dataset | Table)
+
+
+def _files_of(source: Any, csv: CsvSettings | None) -> Files:
+    if isinstance(source, pa.dataset.Dataset):
+        return ParquetFiles(source)
+    path = Path(source).expanduser().absolute()
+    if path.is_dir():
+        return ParquetFiles.of_folder(path, PARQUET_SUFFIXES)
+    if not path.is_file():
+        raise TableError(f"no table at {source}: there is no such file or folder")
+    if path.name.lower().endswith(PARQUET_SUFFIXES):
+        return ParquetFiles.of_file(path)
+    if path.name.lower().endswith(CSV_SUFFIXES):
+        return CsvFile(path, csv or CsvSettings())
+    raise TableError(
+        f"cannot tell the format of {source} by its suffix. Allowed: "
+        f"{', '.join((*PARQUET_SUFFIXES, *CSV_SUFFIXES))}, and folders of parquet files"
+    )
 
 
 class _Chunk:

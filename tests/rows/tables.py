@@ -15,7 +15,8 @@ import pyarrow.parquet
 from pandas.api.types import union_categoricals
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.estimators.inputs import FitRows, Rows
+from dprepro.estimators.inputs import Rows
+from dprepro.rows.chunked import ChunkedRows
 
 N = 211
 
@@ -122,16 +123,14 @@ def in_memory(source: Any) -> pd.DataFrame:
     return read.assign(price=read["price"].astype(float))
 
 
-def joined(rows: FitRows) -> Rows:
-    """Return all chunks of a table as rows in memory; rows in memory as they are."""
-    if isinstance(rows, Rows):
-        return rows
+def joined(rows: ChunkedRows[Rows]) -> Rows:
+    """Return all rows of a table in memory."""
     chunks = list(rows.chunks())
-    frame = pd.DataFrame({n: _joined([c.frame[n] for c in chunks]) for n in rows.names}, copy=False)
-    return Rows(frame, np.concatenate([chunk.targets for chunk in chunks]))
-
-
-def _joined(columns: list[pd.Series]) -> Any:
-    if isinstance(columns[0].dtype, pd.CategoricalDtype):
-        return union_categoricals(columns)
-    return np.concatenate([column.to_numpy() for column in columns])
+    columns = {name: [chunk.frame[name] for chunk in chunks] for name in rows.names}
+    frame = {
+        name: union_categoricals(parts)
+        if isinstance(parts[0].dtype, pd.CategoricalDtype)
+        else np.concatenate(parts)
+        for name, parts in columns.items()
+    }
+    return Rows(pd.DataFrame(frame), np.concatenate([chunk.targets for chunk in chunks]))

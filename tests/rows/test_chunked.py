@@ -26,7 +26,7 @@ from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.rows.chunked import ChunkedRows
 from dprepro.rows.table import Table
 from tests.rows import tables
-from tests.rows.tables import FEATURES, FORMATS, LABELS, NAMES, RANGE, N
+from tests.rows.tables import FEATURES, FORMATS, LABELS, NAMES, RANGE, N, joined
 
 
 def opened(private: Private[Any]) -> Any:
@@ -71,15 +71,15 @@ def test_chunks_hold_what_the_whole_table_holds(source: Any, chunk_rows: int | N
         sizes = [len(rows.targets) for rows in chunked.chunks()]
         full = min(chunk_rows or N, N)
         assert sizes == [full] * (N // full) + [N % full] * (N % full > 0)
-        check_equal(tables.joined(chunked), wanted)
+        check_equal(joined(chunked), wanted)
 
 
 def test_the_values_of_a_row_do_not_depend_on_its_chunk(source: Any) -> None:
     """Not only their codes: whole numbers stay such beside missing values."""
     chunked = read(source, "y")
-    whole = tables.joined(chunked).frame.astype(object)
+    whole = joined(chunked).frame.astype(object)
     for rows in (7, N - 1):
-        part = tables.joined(replace(chunked, chunk_rows=rows)).frame.astype(object)
+        part = joined(replace(chunked, chunk_rows=rows)).frame.astype(object)
         for name in NAMES:
             alike = [
                 (pd.isna(a) and pd.isna(b)) or (type(a) is type(b) and a == b)
@@ -148,7 +148,7 @@ def test_what_a_fit_refuses_in_memory_is_refused(
     tmp_path: Path, changed: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message) as caught:
-        tables.joined(read(*_written(tmp_path, **changed)))
+        joined(read(*_written(tmp_path, **changed)))
     for quoted in ("40", "secret", "perhaps", "many"):
         assert quoted not in str(caught.value)
 
@@ -159,7 +159,7 @@ def test_too_few_rows_are_refused(tmp_path: Path, rows: int, suffix: str) -> Non
     table = tables.frame(1).iloc[:rows]
     path = FORMATS[suffix](table, tmp_path)
     with pytest.raises(ValueError, match="too few rows: a minimum of 2 sample"):
-        tables.joined(read(path, "y"))
+        joined(read(path, "y"))
     with pytest.raises(ValueError, match="too few rows: a minimum of 2 sample"):
         DPEBMPlusClassifier(domain=LABELS).fit(path, "y")
 
@@ -223,7 +223,7 @@ def test_labels_can_be_codes_and_their_type_decides(tmp_path: Path) -> None:
         rows = read(*_written(tmp_path, y=y), model=model)
         assert model.classes_.tolist() == classes
         assert model.classes_.dtype == y.dtype
-        np.testing.assert_array_equal(tables.joined(rows).targets, codes.astype(np.float32))
+        np.testing.assert_array_equal(joined(rows).targets, codes.astype(np.float32))
     # The second half alone has a missing label, and the first is read without it.
     late = pd.Series(codes, dtype="Int64").where(np.arange(40) < 30, pd.NA)
     rows = replace(read(*_written(tmp_path, y=late)), chunk_rows=10)
@@ -232,7 +232,7 @@ def test_labels_can_be_codes_and_their_type_decides(tmp_path: Path) -> None:
 
 
 def test_one_label_is_enough_with_a_public_domain(tmp_path: Path) -> None:
-    rows = tables.joined(read(*_written(tmp_path, y="yes")))
+    rows = joined(read(*_written(tmp_path, y="yes")))
     assert rows.targets.tolist() == [1.0] * 40
 
 
@@ -247,7 +247,7 @@ def test_texts_of_a_csv_are_missing_unless_they_are_categories(tmp_path: Path) -
         ),
         ("no", "yes"),
     )
-    frame = tables.joined(read(path, "y", domain)).frame
+    frame = joined(read(path, "y", domain)).frame
     assert frame["a"].isna().tolist() == [False, False, True]
     assert frame["b"].isna().tolist() == [True, False, False]
     assert frame["c"].isna().tolist() == [True, False, True]

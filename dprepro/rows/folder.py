@@ -1,0 +1,223 @@
+"""The folder that a fit keeps its rows in: whose it is, and what may be done in it.
+
+Files in it can be read by their owner alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from filelock import FileLock, Timeout
+
+from dprepro.errors import DpreproError, DpreproWarning
+from dprepro.rows.lines import line_of, value_of
+
+MANIFEST = "store.json"
+ANSWERS = "answers.jsonl"
+_LOCK, _OVER = "lock", "over"
+_OURS = {MANIFEST, f"{MANIFEST}.new", _OVER}
+"""Where there are files, one of these is there: from the first file to the last."""
+_OTHERS = {ANSWERS, "targets", "scores", "marks"}
+"""Where these are, and the manifest is not, it was lost."""
+_OWN = re.compile(
+    rf"({MANIFEST}|codes-\d+)(\.new)?|{ANSWERS}|{_LOCK}|{_OVER}|targets|scores|marks|cells-\d+"
+)
+_BLOCK = bytes(2**20)
+
+
+class StoreError(DpreproError):
+    """The folder cannot keep the rows of this fit."""
+
+
+class StoreWarning(DpreproWarning):
+    """A folder holds what no fit can use."""
+
+
+class Folder:
+    """A folder of a fit's own, which one process uses at a time; it is made if it is not there.
+
+    Parameters
+    ----------
+    path
+        None is a folder of the system's, which no other fit finds.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    is_temporary
+        Whether it is one of the system's.
+
+    Raises
+    ------
+    StoreError
+        If another process uses it, if it holds other files, or if it cannot be made.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.is_temporary = path is None
+        with disk_errors(path or tempfile.gettempdir()):
+            self.path = path or Path(tempfile.mkdtemp(prefix="dprepro-rows-"))
+            self._refuse_other_files()
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = FileLock(self.path / _LOCK, mode=0o600, thread_local=False)
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                raise StoreError(
+                    f"another fit uses {self.path} now: wait until it is over, or name another "
+                    "folder"
+                ) from None
+
+    def read_manifest(self) -> dict[str, Any] | None:
+        """Return what `write_manifest` wrote last; None where there is no whole store.
+
+        Raises
+        ------
+        StoreError
+            If it is damaged, or not there where there are answers.
+        """
+        path = self.path / MANIFEST
+        if not path.is_file() or (self.path / _OVER).is_file():
+            if (self.path / ANSWERS).is_file() and not (self.path / _OVER).is_file():
+                raise self.damaged(path)
+            return None
+        try:
+            manifest: dict[str, Any] = value_of(path.read_bytes())
+        except ValueError:
+            raise self.damaged(path) from None
+        return manifest
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Let this be the manifest: as a whole, or not at all."""
+        new = self.path / f"{MANIFEST}.new"
+        with self.open_file(new.name, "wb") as file:
+            file.write(line_of(manifest))
+            synced(file)
+        new.replace(self.path / MANIFEST)
+        self.sync()
+
+    @property
+    def is_useless(self) -> bool:
+        """Whether it holds nothing that a fit could go on from."""
+        return not any((self.path / name).exists() for name in (MANIFEST, ANSWERS))
+
+    def begin(self) -> None:
+        """Delete what is left of another fit, and mark the folder as one of ours."""
+        self._empty()
+        self.open_file(f"{MANIFEST}.new", "wb").close()
+
+    def open_file(self, name: str, mode: str) -> BinaryIO:
+        """Open a file for the owner alone; "r+b" makes it if it is not there."""
+        return open(self.path / name, mode, opener=_open_private)  # type: ignore[return-value]
+
+    def reserve(self, name: str, size: int) -> None:
+        """Make a file of zeros that has its place on the disk: writing to a mapping cannot fail.
+
+        Raises
+        ------
+        OSError
+            If there is no room; the file is not there then.
+        """
+        try:
+            with self.open_file(name, "wb") as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, size)
+                    return
+                for start in range(0, size, len(_BLOCK)):
+                    file.write(_BLOCK[: size - start])
+        except BaseException:
+            (self.path / name).unlink(missing_ok=True)
+            raise
+
+    def sync(self) -> None:
+        """Let new names of files be on the disk."""
+        if os.name == "posix":
+            handle = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def damaged(self, path: Path) -> StoreError:
+        """Return the error that a file is not as it was written."""
+        return StoreError(
+            f"{path.name} in {self.path} is damaged or missing: delete {self.path} and start again"
+        )
+
+    def release(self) -> None:
+        """Let others use the folder."""
+        self._lock.release()
+
+    def delete(self) -> None:
+        """Delete all files of ours, and the folder if nothing else is in it.
+
+        What cannot be deleted is a warning: the model of a fit must not be lost by it.
+        """
+        try:
+            self._empty()
+            (self.path / _LOCK).unlink(missing_ok=True)  # before others can lock it
+        except OSError as error:
+            warnings.warn(
+                f"cannot delete {self.path}, which holds private rows: {error.strerror}. Delete it",
+                StoreWarning,
+                stacklevel=2,
+            )
+        self.release()
+        with suppress(OSError):
+            self.path.rmdir()
+
+    def _empty(self) -> None:
+        # A process that is killed meanwhile leaves something that says whose the folder is, and
+        # nothing that another fit could go on from.
+        if (self.path / MANIFEST).is_file():
+            (self.path / MANIFEST).replace(self.path / _OVER)
+        for path in self.path.iterdir():
+            if path.name not in {_LOCK, *_OURS}:
+                path.unlink()
+        for name in _OURS:
+            (self.path / name).unlink(missing_ok=True)
+
+    def _refuse_other_files(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise StoreError(f"{self.path} is a file: name a folder for the rows of the fit")
+        paths = list(self.path.iterdir()) if self.path.is_dir() else []
+        names = {path.name for path in paths} - {_LOCK}
+        own = all(_OWN.fullmatch(path.name) and path.is_file() for path in paths)
+        if not own or (names and not names & _OURS and not names >= _OTHERS):
+            raise StoreError(
+                f"{self.path} holds other files: name a folder of its own for the rows of the fit"
+            )
+
+
+def synced(file: BinaryIO) -> None:
+    """Let what was written to a file be on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextmanager
+def disk_errors(path: str | Path) -> Iterator[None]:
+    """Raise StoreError for what the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = "there is no room left on the disk" if full else error.strerror or str(error)
+        advice = "make room there" if full else "mend that"
+        raise StoreError(
+            f"cannot keep the rows of the fit in {path}: {what}. Either {advice}, or name another "
+            "folder for them"
+        ) from error
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT if flags & os.O_RDWR else flags, 0o600)

@@ -1,0 +1,115 @@
+"""The columns of a chunk of rows in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Protocol
+
+import numpy as np
+
+
+class ChunkStore(Protocol):
+    """A store as the columns of its chunks need it."""
+
+    @property
+    def features(self) -> int:
+        """How many there are."""
+        ...
+
+    def has(self, name: str) -> bool:
+        """Whether a column is there: "targets", "scores", "cells-K" or "codes-K"."""
+        ...
+
+    def read(self, name: str, chunk: int) -> np.ndarray:
+        """Return a chunk of a column, (n,). What is written to scores stays, once it is let go."""
+        ...
+
+    def write(self, name: str, chunk: int, values: np.ndarray) -> None:
+        """Write a chunk of a column."""
+        ...
+
+    def let_go(self, chunk: int, columns: Mapping[str, np.ndarray]) -> None:
+        """Give back the memory of what was read of a chunk."""
+        ...
+
+    def followed(self, chunk: int) -> int:
+        """Return how many moves the scores have followed, or `MOVING`."""
+        ...
+
+    def set_followed(self, chunk: int, moves: int) -> None:
+        """Set it, after what was written before."""
+        ...
+
+
+class StoredColumns:
+    """See `dprepro.rows.partition.Columns`."""
+
+    def __init__(self, store: ChunkStore, chunk: int) -> None:
+        self._store, self._chunk = store, chunk
+        self._read: dict[str, np.ndarray] = {}
+        self.cells: MutableMapping[int, np.ndarray] = _Features(self, store, "cells")
+        self.codes: MutableMapping[int, np.ndarray] = _Features(self, store, "codes")
+
+    @property
+    def targets(self) -> np.ndarray:
+        """See `Columns`."""
+        return self.read("targets")
+
+    @property
+    def scores(self) -> np.ndarray:
+        """See `Columns`."""
+        return self.read("scores")
+
+    @property
+    def followed(self) -> int:
+        """See `Columns`."""
+        return self._store.followed(self._chunk)
+
+    @followed.setter
+    def followed(self, moves: int) -> None:
+        self._store.set_followed(self._chunk, moves)
+
+    def read(self, name: str) -> np.ndarray:
+        """Return a column, the same array until it is let go."""
+        if name not in self._read:
+            self._read[name] = self._store.read(name, self._chunk)
+        return self._read[name]
+
+    def write(self, name: str, values: np.ndarray) -> None:
+        """Write a column."""
+        self._store.write(name, self._chunk, values)
+
+    def let_go(self) -> None:
+        """See `Columns`."""
+        read, self._read = self._read, {}
+        self._store.let_go(self._chunk, read)
+
+
+class _Features(MutableMapping[int, np.ndarray]):
+    """The cells or the codes of the features that have them."""
+
+    def __init__(self, columns: StoredColumns, store: ChunkStore, kind: str) -> None:
+        self._columns, self._store, self._kind = columns, store, kind
+
+    def __getitem__(self, feature: int) -> np.ndarray:
+        if feature not in self:
+            raise KeyError(feature)
+        return self._columns.read(f"{self._kind}-{feature}")
+
+    def __setitem__(self, feature: int, values: np.ndarray) -> None:
+        self._columns.write(f"{self._kind}-{feature}", values)
+
+    def __delitem__(self, feature: int) -> None:
+        """Leave it to the holder, who deletes the cells of all chunks at once."""
+
+    def __contains__(self, feature: object) -> bool:
+        # A feature that has codes needs no cells, though a process was killed before it deleted
+        # them.
+        told = self._store.has(f"codes-{feature}")
+        return told if self._kind == "codes" else not told and self._store.has(f"cells-{feature}")
+
+    def __iter__(self) -> Iterator[int]:
+        return (k for k in range(self._store.features) if k in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
