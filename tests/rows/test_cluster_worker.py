@@ -66,7 +66,9 @@ def test_the_digest_knows_other_rows() -> None:
 
 
 def test_cells_that_fit_are_bytes() -> None:
-    assert {cells.dtype for cells in sorted_part(slice(0, 9)).rows.cells.values()} == {np.dtype(np.uint8)}
+    assert {cells.dtype for cells in sorted_part(slice(0, 9)).rows.cells.values()} == {
+        np.dtype(np.uint8)
+    }
 
 
 def test_faults_quote_no_value() -> None:
