@@ -14,7 +14,8 @@ from dprepro.data.domain import Domain, TaskKind
 from dprepro.ebm.greedy_kernel import boost_greedily
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.quantiles import quantile_bins
-from dprepro.estimators.inputs import read_frame, read_labels, read_targets
+from dprepro.estimators.inputs import read_frame
+from dprepro.estimators.targets import read_labels, read_targets
 from dprepro.estimators.validation import check_integer, check_number, check_share
 from dprepro.rows.codes import MAX_BINS, as_codes
 from dprepro.threads import Threads

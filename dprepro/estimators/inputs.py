@@ -10,15 +10,11 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    assert_all_finite,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import assert_all_finite, validate_data
 
 from dprepro.data.domain import Domain, TaskKind, is_categorical
 from dprepro.estimators.contract import has_named_columns
+from dprepro.estimators.targets import check_target, public_classes, read_labels, read_targets
 from dprepro.estimators.withheld import values_withheld
 from dprepro.privacy.private import Private
 from dprepro.rows.chunked import ChunkedRows
@@ -161,69 +157,6 @@ def wrap_training_arrays(X: Any, y: Any) -> Private[Arrays]:
     return Private(Arrays(X, y))
 
 
-def read_labels(
-    model: BaseEstimator, frame: pd.DataFrame, y: Any, domain: Domain | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two classes, sorted, and y as float32 codes 0, 1 (n,).
-
-    With a public `domain` the classes are its own, whichever of them occur: y holds its labels as
-    text, or their codes 0 and 1 as numbers. Else they are the two that occur.
-
-    Raises
-    ------
-    ValueError
-        On missing or infinite labels, those that the domain rules out, or other than two classes.
-    """
-    y = _read_y(model, frame, y)
-    if domain is not None and domain.is_public:
-        classes = _public_classes(model, domain, y)
-    else:
-        classes = _observed_classes(model, y)
-    return classes, (y == classes[1]).astype(np.float32)
-
-
-def _public_classes(model: BaseEstimator, domain: Domain, y: np.ndarray) -> np.ndarray:
-    _check_target(domain, "binary")
-    # By the type of y alone: what its rows hold must not decide how a row is read.
-    if y.dtype.kind in "biuf":
-        classes = np.array([0, 1], dtype=y.dtype)
-    else:
-        texts = sorted(map(str, domain.target))
-        classes = np.array(texts, dtype=object if y.dtype == object else None)
-    if y.dtype.kind not in "biufOUT" or not ((y == classes[0]) | (y == classes[1])).all():
-        raise ValueError(
-            f"{type(model).__name__}: y must hold the domain's labels "
-            f"{' and '.join(map(repr, domain.target))} as text, or their codes 0 and 1 as numbers, "
-            "but it holds something else: np.unique(y) shows what"
-        )
-    return classes
-
-
-def _observed_classes(model: BaseEstimator, y: np.ndarray) -> np.ndarray:
-    with values_withheld("y"):
-        check_classification_targets(y)
-    classes = np.unique(y)
-    if classes.size != 2:
-        raise ValueError(
-            f"{type(model).__name__}: Only binary classification is supported and y must hold "
-            f"both labels, but it holds {'1 class' if classes.size == 1 else 'more classes'}"
-        )
-    return classes
-
-
-def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
-    """Return y as float64 (n,); ValueError if it is missing, infinite or not a number."""
-    y = _read_y(model, frame, y)
-    try:
-        return y.astype(np.float64)
-    except ValueError:
-        # numpy quotes the value, which is private.
-        raise ValueError(
-            f"{type(model).__name__}: y must hold numbers, but it holds something else: "
-            "pd.to_numeric(y, errors='coerce') is NaN in those rows"
-        ) from None
-
-
 @overload
 def read_training_rows(
     model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind
@@ -280,7 +213,7 @@ def _chunked_rows(
     validate_data(model, pd.DataFrame(columns=chunked.names), reset=True, skip_check_array=True)
     if task != "regression":
         none = np.empty(0, dtype=chunked.table.label_dtype(y))
-        model.classes_ = _public_classes(model, domain, none)
+        model.classes_ = public_classes(model, domain, none)
     return chunked
 
 
@@ -296,7 +229,7 @@ def _collection_rows(
     )
     validate_data(model, rows.features, reset=True, skip_check_array=True)
     if task != "regression":
-        model.classes_ = _public_classes(model, domain, np.asarray(rows.targets))
+        model.classes_ = public_classes(model, domain, np.asarray(rows.targets))
     return rows
 
 
@@ -307,7 +240,7 @@ def _public(model: Any, domain: Domain | None, what: str, task: TaskKind) -> Dom
             "rows beforehand: pass domain=Domain(...) with bounds, categories, and labels or "
             "target range"
         )
-    _check_target(domain, task)
+    check_target(domain, task)
     return domain
 
 
@@ -349,7 +282,7 @@ def resolve_domain_of(model: Any, private: Private[Any], task: TaskKind) -> Doma
         y = rows.targets if task == "regression" else model.classes_[rows.targets.astype(int)]
         return Domain.observe(rows.frame, y, task)
     _check_features(model, rows.names)
-    _check_target(model.domain, task)
+    check_target(model.domain, task)
     return model.domain
 
 
@@ -368,30 +301,3 @@ def _check_features(model: Any, names: list[Any]) -> None:
                 f"X has column {column!r} where the domain describes feature {name!r}: "
                 f"reorder or rename the columns, X[{described!r}]"
             )
-
-
-def _check_target(domain: Domain, task: TaskKind) -> None:
-    labels = [isinstance(value, str) for value in domain.target]
-    fits = len(labels) == 2 and (not any(labels) if task == "regression" else all(labels))
-    if not fits:
-        needed = "bounds (lower, upper)" if task == "regression" else "two labels (strings)"
-        raise ValueError(
-            f"the domain's target must be {needed} for a {task} task"
-            + (f", got {domain.target!r}" if domain.is_public else "")
-        )
-
-
-def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
-    if y is None:
-        raise ValueError(
-            f"{type(model).__name__} requires y to be passed, but the target y is None."
-        )
-    with values_withheld("y"):
-        y = column_or_1d(y, warn=True)
-    if len(y) != len(frame):  # scikit-learn would say how many rows there are
-        raise ValueError("X and y have inconsistent numbers of samples: y needs one value a row")
-    if pd.isna(y).any():
-        raise ValueError("Input y contains NaN: drop these rows or fill in their target")
-    with values_withheld("y"):
-        assert_all_finite(y, input_name="y")
-    return np.asarray(y)

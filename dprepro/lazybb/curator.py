@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
-from dprepro.estimators.inputs import read_labels
+from dprepro.estimators.targets import read_labels
 from dprepro.lazybb.calibration import Rates
 from dprepro.lazybb.literals import Literals, column_names, read_literals
 from dprepro.lazybb.one_rule import Rule, errors

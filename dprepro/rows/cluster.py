@@ -37,7 +37,6 @@ WORKERLESS_LIMIT = 60.0
 MOST_LOSSES = 10
 """How often partitions may be lost before one question is answered."""
 
-
 _LOST_WHILE_READING = (
     "workers of the Dask cluster were lost again and again while they read the rows: look at their "
     "logs. Give them more memory, or make partitions smaller"

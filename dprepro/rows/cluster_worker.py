@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -152,14 +151,17 @@ class HeldParts:
             raise RuntimeError("this actor has followed other instructions")
         try:
             self._follow(instructions)
-            return total(self._threads.map(methodcaller("answer", question), self._partitions))
+            return total(self._threads.map(lambda part: part.answer(question), self._partitions))
         except Exception as error:
             return Fault(publishable(error))
 
     def _follow(self, instructions: Sequence[Any]) -> None:
         for instruction in instructions:
             if instruction.tells_bins:
-                self._threads.map(methodcaller("merge", instruction), self._partitions)
+                self._merge(instruction)
             else:
                 self._moves.append(instruction)
             self._followed += 1
+
+    def _merge(self, instruction: Any) -> None:
+        self._threads.map(lambda part: part.merge(instruction), self._partitions)
