@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,13 +21,18 @@ from dprepro.ebm.queries import (
     Steps,
 )
 from dprepro.ebm.residuals import LIMIT
-from dprepro.ebm.rounds import EBMPartition, Sorting, StepSums, boost_by_rounds
+from dprepro.ebm.rounds import (
+    EBMPartition,
+    RowsInRounds,
+    Sorting,
+    drawn_now,
+)
 from dprepro.estimators.inputs import FitRows, Rows
 from dprepro.exact.sampler import dyadic
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import in_units
 from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.query import Instruction, Release, SensitivityError, Whole
+from dprepro.privacy.query import Release, SensitivityError, Whole
 from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
@@ -126,56 +130,6 @@ class ExactRows:
         """Nothing was kept outside of memory."""
 
 
-@dataclass(frozen=True, eq=False)
-class RowsInRounds:
-    """Rows that are in many places, for the curator alone: what `ExactRows` does, step by step.
-
-    Attributes
-    ----------
-    holder
-        Where the rows are.
-    release
-        See `boost_by_rounds`.
-    """
-
-    holder: ChunkHolder[EBMPartition] | ClusterHolder
-    release: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray]
-
-    @property
-    def n_rows(self) -> int:
-        """See `ExactRows`."""
-        return self.holder.n_rows
-
-    def answer(self, query: CellCounts) -> Whole:
-        """See `ExactRows`."""
-        return self.holder.answer(query)
-
-    def follow(self, instruction: Instruction) -> None:
-        """See `ExactRows`."""
-        self.holder.follow(instruction)
-
-    def boost(
-        self,
-        cuts: np.ndarray,
-        normals: np.ndarray,
-        scale: float,
-        counts: np.ndarray,
-        n_bins: np.ndarray,
-        rate: float,
-        loss: Loss,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See `ExactRows`."""
-        return boost_by_rounds(
-            lambda step: self.holder.answer(step).numbers, self.holder.follow, self.release,
-            cuts, normals, scale, counts, n_bins, rate, loss.whole_start, loss.whole_bound,
-            loss.adaptive,
-        )  # fmt: skip
-
-    def close(self, finished: bool) -> None:
-        """See `ChunkHolder`."""
-        self.holder.close(finished)
-
-
 class DPEBMCurator(Curator):
     """Answers first for the histogram of every feature, then for all steps of boosting.
 
@@ -236,7 +190,7 @@ class DPEBMCurator(Curator):
             return ExactRows.of(rows, sorting, threads)
         make = partial(EBMPartition, sorting=sorting)
         if isinstance(rows, CollectionRows):
-            return RowsInRounds(ClusterHolder(rows, sorting, make), _drawn_now)
+            return RowsInRounds(ClusterHolder(rows, sorting, make), drawn_now)
         holder = ChunkHolder.of(rows, sorting, make, threads)
         self._go_on_with(holder.answers)
         return RowsInRounds(holder, holder.answers.once)
@@ -352,11 +306,6 @@ class DPEBMCurator(Curator):
 
     def _end(self, finished: bool) -> None:
         self._exact.open().close(finished)
-
-
-def _drawn_now(_: StepSums, noisy: Callable[[], np.ndarray]) -> np.ndarray:
-    """Return the noisy sums of a step where none are kept from one run of a fit to the next."""
-    return noisy()
 
 
 def padded(counts: list[np.ndarray]) -> np.ndarray:

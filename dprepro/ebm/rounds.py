@@ -21,6 +21,8 @@ from dprepro.ebm.residuals import BLOCK_ROWS, COARSER, LARGEST, LIMIT, largest_l
 from dprepro.ebm.steps import add_to_shape, release_sums
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.query import Instruction, Whole
+from dprepro.rows.cluster import ClusterHolder
+from dprepro.rows.holder import ChunkHolder
 from dprepro.rows.partition import Columns, Partition, SortedRows
 from dprepro.rows.progress import report
 
@@ -230,3 +232,58 @@ def _noisy(
     found = np.zeros(len(normals), np.int64)
     release_sums(ask(asked), normals, scale, leaves, found)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class RowsInRounds:
+    """Rows that are in many places, for the curator alone: what `ExactRows` does, step by step.
+
+    Attributes
+    ----------
+    holder
+        Where the rows are.
+    release
+        See `boost_by_rounds`.
+    """
+
+    holder: ChunkHolder[EBMPartition] | ClusterHolder
+    release: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray]
+
+    @property
+    def n_rows(self) -> int:
+        """See `ExactRows`."""
+        return self.holder.n_rows
+
+    def answer(self, query: CellCounts) -> Whole:
+        """See `ExactRows`."""
+        return self.holder.answer(query)
+
+    def follow(self, instruction: Instruction) -> None:
+        """See `ExactRows`."""
+        self.holder.follow(instruction)
+
+    def boost(
+        self,
+        cuts: np.ndarray,
+        normals: np.ndarray,
+        scale: float,
+        counts: np.ndarray,
+        n_bins: np.ndarray,
+        rate: float,
+        loss: Loss,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """See `ExactRows`."""
+        return boost_by_rounds(
+            lambda step: self.holder.answer(step).numbers, self.holder.follow, self.release,
+            cuts, normals, scale, counts, n_bins, rate, loss.whole_start, loss.whole_bound,
+            loss.adaptive,
+        )  # fmt: skip
+
+    def close(self, finished: bool) -> None:
+        """See `ChunkHolder`."""
+        self.holder.close(finished)
+
+
+def drawn_now(_: StepSums, noisy: Callable[[], np.ndarray]) -> np.ndarray:
+    """Return the noisy sums of a step where none are kept from one run of a fit to the next."""
+    return noisy()
