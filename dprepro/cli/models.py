@@ -97,6 +97,7 @@ def fit(
     from dprepro.inspect.fitting import choose_one, describe, fit_model, of_table
     from dprepro.inspect.origin import save_fitted
     from dprepro.inspect.showing import shown_progress
+    from dprepro.rows.folder import deletion_at_the_end
     from dprepro.threads import granted
 
     experiment = load_config(config)
@@ -114,9 +115,10 @@ def fit(
     given = None
     if table is not None:
         given = TableRef(table, store or output.with_name(f"{output.name}.store"), encrypt)
-    with granted(jobs or 1), shown_progress():
-        model = fit_model(experiment, task, data_dir, not by_split, given)
-    notes = save_fitted(model, experiment.name, task, output, not by_split, table is not None)
+    with deletion_at_the_end():  # a model that cannot be saved need not be fitted again
+        with granted(jobs or 1), shown_progress():
+            model = fit_model(experiment, task, data_dir, not by_split, given)
+        notes = save_fitted(model, experiment.name, task, output, not by_split, table is not None)
     rows = f"split {split}" if by_split else "all rows" if table is None else f"rows of {table}"
     typer.echo(f"{output}: {describe(task)} on {task.dataset}, {rows}")
     typer.echo(_promise(model, task))

@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -153,6 +154,19 @@ class Folder:
             f"{path.name} in {self.path} is damaged or missing: delete {self.path} and start again"
         )
 
+    def end(self, finished: bool) -> None:
+        """Delete the folder of a fit that has `finished`, or that no other fit finds.
+
+        In `deletion_at_the_end` the first comes later.
+        """
+        finished_folders = _FINISHED.get()
+        if not (finished or self.is_temporary):
+            self.release()
+        elif self.is_temporary or finished_folders is None:
+            self.delete()
+        else:
+            finished_folders.append(self)
+
     def release(self) -> None:
         """Let others use the folder."""
         self._lock.release()
@@ -196,6 +210,29 @@ class Folder:
             raise StoreError(
                 f"{self.path} holds other files: name a folder of its own for the rows of the fit"
             )
+
+
+_FINISHED: ContextVar[list[Folder] | None] = ContextVar("finished", default=None)
+
+
+@contextmanager
+def deletion_at_the_end() -> Iterator[None]:
+    """Delete the folders of fits that finish in this context at its end, and not if it fails.
+
+    A fit to the same rows then makes the same model again, of the answers that are kept.
+    """
+    folders: list[Folder] = []
+    token = _FINISHED.set(folders)
+    try:
+        yield
+    except BaseException:
+        for folder in folders:
+            folder.release()
+        raise
+    finally:
+        _FINISHED.reset(token)
+    for folder in folders:
+        folder.delete()
 
 
 def synced(file: BinaryIO) -> None:

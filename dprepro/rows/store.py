@@ -193,10 +193,7 @@ class Store:
     def close(self, finished: bool) -> None:
         """Let others use the files; delete them if the fit has `finished` or none can go on."""
         self._files.clear()  # a mapping goes with the last array that looks at it
-        if finished or self._folder.is_temporary:
-            self._folder.delete()
-        else:
-            self._folder.release()
+        self._folder.end(finished)
 
     def _check(self) -> None:
         """Raise StoreError unless all files are as they were written, as far as this is known."""

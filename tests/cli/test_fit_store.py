@@ -17,6 +17,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from dprepro.cli import app, main
+from dprepro.ebm_plus.kernel import residual_sums
 from dprepro.errors import DpreproError
 from dprepro.rows import table as tables
 from dprepro.rows.kept import KeptAnswers
@@ -128,6 +129,34 @@ def test_a_folder_of_ones_own(tmp_path: Path, options: list[Any]) -> None:
     dprepro(*options, "--store", other / "rows")
     assert not (other / "rows").exists()
     assert (tmp_path / "m.json").read_bytes() == released
+
+
+def test_a_model_that_could_not_be_saved_is_not_fitted_again(
+    tmp_path: Path, options: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dprepro(*options)
+    released = (tmp_path / "m.json").read_bytes()
+    passes = []
+
+    def noted(*arguments: Any) -> Any:
+        passes.append(1)
+        return residual_sums(*arguments)
+
+    def fail(*_: Any) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr("dprepro.ebm_plus.curator.residual_sums", noted)
+    with monkeypatch.context() as patch:
+        patch.setattr("dprepro.inspect.origin.save_fitted", fail)
+        with pytest.raises(OSError, match="no room"):
+            dprepro(*options)
+    assert (tmp_path / "m.json.store").exists()
+    assert passes
+    passes.clear()
+    dprepro(*options)
+    assert passes == []
+    assert (tmp_path / "m.json").read_bytes() == released
+    assert not (tmp_path / "m.json.store").exists()
 
 
 def test_an_encrypted_fit_starts_anew_and_says_so(tmp_path: Path, options: list[Any]) -> None:

@@ -12,7 +12,6 @@ import pickle
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +60,6 @@ class Fit:
     boot: str | None = None
     target: str = ""
     encrypted: bool = False
-    watch: Callable[[Fit], None] | None = None
 
 
 def rows(n: int = ROWS) -> pd.DataFrame:
@@ -171,8 +169,6 @@ def _inject(fit: Fit) -> None:
 
     def is_time(event: str) -> bool:
         counts[event] += 1
-        if fit.watch is not None:
-            fit.watch(fit)
         return (event, counts[event]) == fit.kill_at
 
     def happens(event: str) -> None:

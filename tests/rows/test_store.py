@@ -63,6 +63,19 @@ def test_a_store_is_taken_up_as_it_was_left(path: Path) -> None:
     assert made.answers().next("a") is not None
 
 
+def test_cells_that_a_killed_process_did_not_delete_are_not_merged_again(path: Path) -> None:
+    made = Store.open(Folder(path), source())
+    cells = (path / "cells-0").read_bytes()
+    made.close(finished=False)
+    path.rename(path.with_name("gone"))
+    left(path)
+    (path / "cells-0").write_bytes(cells)
+    made = Store.open(Folder(path), source(None))
+    assert all(0 in columns.codes and 0 not in columns.cells for columns in made.columns())
+    made.finish(0)
+    assert not (path / "cells-0").exists()
+
+
 def test_large_files_are_taken_out_of_memory_and_stay_the_same(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
