@@ -68,6 +68,8 @@ ELSEWHERE = {
     "methods/registry.py": {"module": "a module need not have METHODS"},
     "published/schema.py": {"cell": "fields of a published cell, by name"},
     "yaml_source.py": {"error": "errors of PyYAML with and without a place"},
+    "rows/folder.py": {"os": "not every system can reserve room on a disk"},
+    "rows/store.py": {"mmap": "not every system can be advised about memory"},
 }
 """Whose attributes are looked for outside of the contract, and why that is no estimator. `self`
 may ask for its own anywhere."""
