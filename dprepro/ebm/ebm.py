@@ -61,20 +61,23 @@ class _EBM(AdditiveModel):
         # Without privacy the domain is whatever the rows show.
         domain = Domain.observe(frame, targets, task)
         targets = loss.scaled(targets)
-        self.bins_ = [
-            quantile_bins(frame[name], feature, self.max_bins)
-            for name, feature in zip(frame.columns, domain.features, strict=True)
-        ]
-        codes = np.array(
-            [as_codes(b.encode(frame[k])) for k, b in zip(frame.columns, self.bins_, strict=True)]
-        )
-        n_bins = np.array([b.n_bins for b in self.bins_])
-        self.bin_counts_ = [
-            np.bincount(codes[k], minlength=n_bins[k]).astype(float) for k in range(len(codes))
-        ]
-        rng = check_random_state(self.random_state)
-        held_out = [self._hold_out(targets, loss, rng) for _ in range(self.outer_bags)]
+        columns = list(zip(frame.columns, domain.features, strict=True))
         with Threads(self.n_jobs) as threads:
+            self.bins_ = threads.map(
+                lambda column: quantile_bins(frame[column[0]], column[1], self.max_bins), columns
+            )
+            codes = np.array(
+                threads.map(
+                    lambda column: as_codes(column[1].encode(frame[column[0]])),
+                    zip(frame.columns, self.bins_, strict=True),
+                )
+            )
+            n_bins = np.array([b.n_bins for b in self.bins_])
+            self.bin_counts_ = [
+                np.bincount(codes[k], minlength=n_bins[k]).astype(float) for k in range(len(codes))
+            ]
+            rng = check_random_state(self.random_state)
+            held_out = [self._hold_out(targets, loss, rng) for _ in range(self.outer_bags)]
             bags = threads.map(
                 lambda rows: self._boost_bag(codes, targets, loss, n_bins, *rows), held_out
             )
@@ -93,11 +96,12 @@ class _EBM(AdditiveModel):
         held: np.ndarray,
     ) -> tuple[np.ndarray, int]:
         counts = np.zeros((len(codes), n_bins.max()))
-        for k, row in enumerate(codes[:, train]):
+        inside, outside = np.take(codes, train, axis=1), np.take(codes, held, axis=1)
+        for k, row in enumerate(inside):
             counts[k, : n_bins[k]] = np.bincount(row, minlength=n_bins[k])
         shapes, epochs = boost_greedily(
-            np.ascontiguousarray(codes[:, train]), targets[train],
-            np.ascontiguousarray(codes[:, held]), targets[held],
+            inside, targets[train],
+            outside, targets[held],
             loss.start, n_bins, counts, self.learning_rate, loss.is_logistic, self.max_leaves,
             self.min_samples_leaf, float(self.ridge), self.n_epochs, self.patience, self.tolerance,
         )  # fmt: skip
