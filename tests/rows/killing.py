@@ -13,11 +13,13 @@ import shutil
 import signal
 from collections import Counter
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import dprepro.ebm.rounds
 import dprepro.ebm_plus.curator
@@ -44,6 +46,16 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.rows.warmed"])
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a process that imports `tests`, wherever it runs.
+
+    A runner of tasks, which other tests start, keeps the working directory out of the path.
+    """
+    return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,9 @@ def run(fit: Fit) -> dict[str, Any] | None:
     """Make a fit in another process; return what came of it, or None where it was killed."""
     result = fit.folder.with_name("result.pickle")
     result.unlink(missing_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+        forkserver.ensure_running()
     process = _FORKS.Process(target=_main, args=(fit, result))
     process.start()
     process.join()

@@ -17,7 +17,7 @@ from dprepro.rows import table
 from dprepro.rows.folder import ANSWERS, MANIFEST, Folder, StoreError, StoreWarning
 from dprepro.rows.store import Store
 from tests.released import published
-from tests.rows.killing import Fit, fit_in_memory, rows
+from tests.rows.killing import Fit, environment, fit_in_memory, rows
 from tests.rows.stores import FILES, fitted, left
 
 # --- whose the folder is ------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_a_disk_that_takes_no_more(fit: Fit) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code, fit.folder, fit.table],
-        capture_output=True, text=True, check=True,
+        capture_output=True, text=True, check=True, env=environment(),
     )  # fmt: skip
     problem = "File too large. Either mend that, or name another folder for them False"
     assert (
