@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -58,19 +60,22 @@ class Threads:
         if n_jobs == 0:
             raise ValueError("n_jobs must not be 0: give 1 or more, -1 for all processors, or None")
         self.number: int = _GRANTED.get() if n_jobs is None else effective_n_jobs(n_jobs)
-        self._pool = ThreadPoolExecutor(self.number - 1) if self.number > 1 else None
+        self._workers: list[_Worker] = []
 
     def __enter__(self) -> Threads:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+        for worker in self._workers:
+            worker.jobs.put(None)
+        for worker in self._workers:
+            worker.join()
+        self._workers = []
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return ``function(item)`` of each item, in order; the caller's thread takes its share."""
         waiting = list(items)
-        if self._pool is None or len(waiting) < 2:
+        if self.number == 1 or len(waiting) < 2:
             return [function(item) for item in waiting]
         results: dict[int, Result] = {}
         left = iter(enumerate(waiting))  # each item is taken once: `next` is atomic
@@ -87,18 +92,77 @@ class Threads:
     ) -> list[Result]:
         """Return ``function(thread)`` of every thread, from 0 on. All run at the same time.
 
-        `give_up` is called if one of them cannot be started, before the error is raised: those that
-        run may wait for it.
+        If one of them fails, or the caller is interrupted, `give_up` is called, since others may
+        wait for it. When all have ended, the first error is raised.
         """
-        if self._pool is None:
-            return [function(0)]
+        self._start()
+        jobs = [_Job(partial(function, thread), give_up) for thread in range(self.number)]
+        given: list[_Job[Result]] = []
+        interrupted: BaseException | None = None
         try:
-            others = [self._pool.submit(function, place) for place in range(1, self.number)]
-        except BaseException:
-            if give_up is not None:
-                give_up()
-            raise
-        return [function(0), *(other.result() for other in others)]
+            for worker, job in zip(self._workers, jobs[1:], strict=True):
+                worker.jobs.put(job)
+                given.append(job)
+            jobs[0].run()
+        except BaseException as error:
+            interrupted = error
+        while not all(job.has_ended.is_set() for job in given):
+            try:
+                if interrupted is not None and give_up is not None:
+                    give_up()
+                for job in given:
+                    job.has_ended.wait()
+            except BaseException as error:
+                interrupted = error
+        problems = [job.error for job in jobs if job.error is not None]
+        for problem in (interrupted, *problems):
+            if problem is not None:
+                raise problem
+        return [job.result for job in jobs]
+
+    def _start(self) -> None:
+        """Start a thread for each job but the caller's. An executor may count on too few."""
+        while len(self._workers) < self.number - 1:
+            worker = _Worker()
+            worker.start()
+            self._workers.append(worker)
+
+
+class _Job(Generic[Result]):
+    """What one thread is to do, and what came of it."""
+
+    result: Result
+
+    def __init__(
+        self, function: Callable[[], Result], give_up: Callable[[], object] | None
+    ) -> None:
+        self._function, self._give_up = function, give_up
+        self.error: BaseException | None = None
+        self.has_ended = threading.Event()
+
+    def run(self) -> None:
+        """Do it."""
+        try:
+            self.result = self._function()
+        except BaseException as error:
+            self.error = error
+            if self._give_up is not None:
+                self._give_up()
+        finally:
+            self.has_ended.set()
+
+
+class _Worker(threading.Thread):
+    """A thread that runs its jobs, one after the other, until it gets None."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+
+    def run(self) -> None:
+        """See the class."""
+        while (job := self.jobs.get()) is not None:
+            job.run()
 
 
 ALONE = Threads(1)

@@ -37,17 +37,49 @@ def test_the_error_of_any_item_is_raised(bad):
         threads.map(fail, range(3))
 
 
-def test_who_waits_for_a_thread_that_cannot_start_is_told():
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_who_waits_for_a_thread_that_fails_is_told(bad):
+    gave_up = threading.Event()
+
+    def wait_or_fail(thread):
+        if thread == bad:
+            raise OSError(f"thread {thread}")
+        assert gave_up.wait(20)
+
+    with Threads(3) as threads, pytest.raises(OSError, match=f"thread {bad}"):
+        threads.together(wait_or_fail, gave_up.set)
+
+
+def test_an_interrupted_caller_waits_until_all_have_given_up():
+    gave_up, ended = threading.Event(), []
+
+    def interrupt(thread):
+        if thread == 0:
+            raise KeyboardInterrupt
+        assert gave_up.wait(20)
+        ended.append(thread)
+
     with Threads(3) as threads:
-        gave_up = threading.Event()
+        with pytest.raises(KeyboardInterrupt):
+            threads.together(interrupt, gave_up.set)
+        assert sorted(ended) == [1, 2]
+        assert threads.map(abs, [-1, -2, -3]) == [1, 2, 3]
 
-        def no_more(*_):
-            raise RuntimeError("can't start new thread")
 
-        threads._pool.submit = no_more
-        with pytest.raises(RuntimeError, match="start"):
-            threads.together(lambda _: gave_up.wait(), gave_up.set)
-        assert gave_up.is_set()
+def test_many_short_jobs_leave_a_thread_for_each_of_those_that_meet():
+    with Threads(8) as threads:
+        for _ in range(200):
+            threads.map(abs, [-1, -2])
+            gate = threading.Barrier(8, timeout=20)
+            threads.together(lambda _, gate=gate: gate.wait())
+
+
+def test_all_threads_end_with_the_block():
+    before = threading.active_count()
+    with Threads(5) as threads:
+        threads.map(abs, [1, 2])
+        assert threading.active_count() == before + 4
+    assert threading.active_count() == before
 
 
 def test_none_is_one_or_what_is_granted():

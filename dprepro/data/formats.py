@@ -97,7 +97,7 @@ def read_table(
     try:
         table = read(data, settings, kinds, missing)
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DpreproError(f"not valid {settings.kind}: {parser_problem(error)}") from error
+        raise DpreproError(f"not valid {settings.kind}: {parser_problem(error)}") from None
     table.columns = [str(name).strip() for name in table.columns]
     if not table.columns.is_unique:
         repeated = np.flatnonzero(table.columns.duplicated(keep=False)) + 1
@@ -173,7 +173,7 @@ def _arrow_csv(
         found = _CONVERSION.search(str(error))
         if found is None:
             raise
-        raise DpreproError(not_numeric(names[int(found[1])].strip())) from error
+        raise DpreproError(not_numeric(names[int(found[1])].strip())) from None
     for field in table.schema:
         if pa.types.is_binary(field.type):  # what arrow makes of bytes that are no text
             raise DpreproError(f"column {field.name!r} is not {encoding} text; {_ENCODING_ADVICE}")
@@ -235,9 +235,9 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
         content: dict[str, Any] = arff.loads(data.decode(encoding))
     except arff.ArffException as error:
         rule = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
-        raise DpreproError(f"not valid arff: {rule} in its header or in some line") from error
+        raise DpreproError(f"not valid arff: {rule} in its header or in some line") from None
     except UnicodeDecodeError as error:
-        raise DpreproError(f"not valid arff: {parser_problem(error)}") from error
+        raise DpreproError(f"not valid arff: {parser_problem(error)}") from None
     return content
 
 

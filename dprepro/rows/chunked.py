@@ -95,11 +95,16 @@ class ChunkedRows(Generic[Rows]):
             On what the table, or `read`, refuses; after the last chunk if the rows are too few. No
             message quotes a value or counts rows.
         """
-        enough = 0
+        enough, before = 0, self.table.identity()
         for chunk in self.table.chunks(self._kinds, self.chunk_rows):
             enough = min(enough + len(chunk), LEAST_ROWS)
             yield self._read(chunk)
             del chunk  # before the next one is read
+        if self.table.identity() != before:
+            raise TableError(
+                "the table changed while it was read, so that a row may have been read twice: let "
+                "nothing write to it during a fit, and fit again"
+            )
         if enough < LEAST_ROWS:
             raise ValueError(TOO_FEW_ROWS)
 

@@ -95,7 +95,7 @@ class CsvFile:
                 for batch in reader:
                     yield batch.rename_columns(wanted.names)
         except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
-            raise TableError(f"{self._path.name}: {self._problem(error)}") from error
+            raise TableError(f"{self._path.name}: {self._problem(error)}") from None
 
     @property
     def known_rows(self) -> int | None:
@@ -122,7 +122,7 @@ class CsvFile:
                 raise TableError(f"{self._path.name} is empty: its first line names the columns")
             return csv_header(line, self._settings.encoding, self._parse)
         except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
-            raise TableError(f"{self._path.name}: {parser_problem(error)}") from error
+            raise TableError(f"{self._path.name}: {parser_problem(error)}") from None
 
     def _problem(self, error: Exception) -> str:
         text = str(error)

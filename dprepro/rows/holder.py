@@ -126,8 +126,10 @@ class ChunkHolder(Generic[Part]):
 
     def close(self, finished: bool) -> None:
         """Delete the store; unless the fit has not `finished`, and another can go on with it."""
-        self.answers.close()
-        self._store.close(finished)
+        try:
+            self.answers.close()
+        finally:
+            self._store.close(finished)
 
     def follow(self, instruction: Any) -> None:
         """Do what an instruction says: bins at once, scores with the next question."""

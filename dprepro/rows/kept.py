@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import astuple, is_dataclass
 from typing import Any
 
@@ -121,8 +122,9 @@ class KeptAnswers(UnkeptAnswers):
         )  # fmt: skip
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file. What could not be written was refused before."""
+        with suppress(OSError):
+            self._file.close()
 
     def _write(self, line: dict[str, Any]) -> None:
         with disk_errors(self._folder.path):

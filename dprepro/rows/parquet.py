@@ -37,11 +37,11 @@ class ParquetFiles:
     def __init__(self, dataset: pa.dataset.Dataset) -> None:
         try:
             fragments = list(dataset.get_fragments())
-        except ValueError as error:
+        except ValueError:
             raise TableError(
                 "a dataset that filters or computes columns cannot be read in chunks: pass the "
                 "dataset of the files themselves"
-            ) from error
+            ) from None
         other = {type(f).__name__ for f in fragments} - {"ParquetFileFragment"}
         if other or not fragments:
             raise TableError(
@@ -87,9 +87,9 @@ class ParquetFiles:
             try:
                 yield from _read(fragment, wanted, min(rows, BATCH_ROWS))
             except TableError as error:
-                raise TableError(f"{name}: {error}") from error
+                raise TableError(f"{name}: {error}") from None
             except (pa.ArrowException, OSError) as error:
-                raise TableError(f"{name}: {_problem(error)}") from error
+                raise TableError(f"{name}: {_problem(error)}") from None
 
     @property
     def known_rows(self) -> int | None:
@@ -125,7 +125,7 @@ def _dataset(paths: list[Path], base: Path | None) -> pa.dataset.Dataset:
             partition_base_dir=None if base is None else str(base),
         )
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{paths[0].name}: {_problem(error)}") from error
+        raise TableError(f"{paths[0].name}: {_problem(error)}") from None
 
 
 def _read(
@@ -149,11 +149,11 @@ def _column(batch: pa.RecordBatch, field: pa.Field, keys: dict[str, Any]) -> pa.
     column = batch.column(field.name)
     try:
         return convert(column, field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise TableError(
             f"column {field.name!r} is of type {column.type}, which does not fit that of the "
             "first file"
-        ) from error
+        ) from None
 
 
 def _problem(error: Exception) -> str:

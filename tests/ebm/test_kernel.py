@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from dprepro.data.domain import Domain, NumericFeature
+from dprepro.ebm import kernel
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
 from dprepro.ebm.residuals import BLOCK_ROWS, LARGEST
+from dprepro.threads import Threads
 from tests.ebm.lab import LIMIT, boost_whole, problem
 
 LABELS, ADAPTIVE = LogisticLoss(), LogisticLoss(adaptive=True)
@@ -137,3 +139,22 @@ def test_without_noise_the_released_sums_are_the_exact_ones():
     leaf = (case.codes[0][:, None] >= case.cuts[0]).sum(axis=1)
     np.testing.assert_array_equal(sums[0], [first[leaf == k].sum() for k in range(3)])
     assert (case.boost(LABELS)[2] != sums).all()
+
+
+def test_an_error_in_one_thread_ends_the_others(monkeypatch):
+    """They wait for its sums, and would do so for ever."""
+    given = problem([8, 8], 3)
+    blocks = kernel._boost_blocks
+
+    def fails(*arguments):
+        if arguments[-3] == 1:
+            raise MemoryError("thread 1")
+        return blocks(*arguments)
+
+    monkeypatch.setattr(kernel, "_boost_blocks", fails)
+    loss = LogisticLoss()
+    with Threads(3) as threads, pytest.raises(MemoryError, match="thread 1"):
+        kernel.boost(
+            given.codes, loss.whole(given.targets), given.cuts, given.normals, given.scale,
+            given.counts, given.n_bins, given.rate, 0, True, np.int32(LARGEST), False, threads,
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from dprepro.estimators.inputs import (
 )
 from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.rows.chunked import ChunkedRows
+from dprepro.rows.fault import TableError
 from dprepro.rows.table import Table
 from tests.rows import tables
 from tests.rows.tables import FEATURES, FORMATS, LABELS, NAMES, RANGE, N, joined
@@ -260,3 +262,12 @@ def test_identity_tells_tables_features_and_targets_apart(tmp_path: Path) -> Non
     assert first != read(path, "z", RANGE).identity
     fewer = Domain(FEATURES[:3], ("no", "yes"))
     assert first != read(path, y, fewer).identity
+
+
+def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path, y = _written(tmp_path)
+    chunks = replace(read(path, y), chunk_rows=10).chunks()
+    next(chunks)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(TableError, match="changed while it was read"):
+        list(chunks)

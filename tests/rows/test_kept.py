@@ -11,6 +11,7 @@ import pytest
 from dprepro.ebm.queries import CellCounts
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 from dprepro.rows.folder import ANSWERS, Folder, StoreError
+from dprepro.rows.holder import ChunkHolder
 from dprepro.rows.kept import KeptAnswers, UnkeptAnswers, digest
 
 ANSWER = np.array([[1.5, -0.1], [np.pi, 1e300]])
@@ -122,3 +123,22 @@ def test_questions_that_differ_have_other_digests(other: Any) -> None:
     questions = [CellCounts(1.0, 1.0, 0, ADD_REMOVE), np.ones(3), np.int64(5), "a"]
     assert digest(other) not in map(digest, questions)
     assert digest(other) == digest(other)
+
+
+def test_a_store_is_closed_though_its_answers_cannot_be(path: Path) -> None:
+    """A full disk: what is left of a temporary folder would hold the rows."""
+    closed = []
+
+    class Full:
+        def close(self) -> None:
+            raise OSError("no room")
+
+    class Rows:
+        def close(self, finished: bool) -> None:
+            closed.append(finished)
+
+    holder: Any = ChunkHolder.__new__(ChunkHolder)
+    holder.answers, holder._store = Full(), Rows()
+    with pytest.raises(OSError, match="no room"):
+        holder.close(False)
+    assert closed == [False]
