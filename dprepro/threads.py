@@ -32,8 +32,8 @@ class Threads:
     Parameters
     ----------
     n_jobs
-        How many: a positive number, -1 for one a processor, -2 for one less, and so on. None is 1,
-        or what is `granted`.
+        How many. -1 means as many as there are processors, -2 one less, and so on. None means 1, or
+        what is `granted`.
 
     Attributes
     ----------

@@ -212,7 +212,8 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     domain : Domain or None
         The public domain. None reads it from the training rows, with a warning.
     n_jobs : int or None
-        Threads that share the rows; -1 is one a processor. The model is the same for any number.
+        Number of threads that share the rows; -1 means one for each processor. The
+        model is the same for any number.
     random_state : int or None
         None seeds the noise from the operating system. An integer makes the fit repeatable: this
         is for experiments only, and the ledger says so.

@@ -158,7 +158,8 @@ class EBMClassifier(_EBM, AdditiveClassifier):
         Each bag stops after `patience` epochs in which the loss on its held-out rows has not
         fallen by `tolerance` relatively, and keeps its best epoch. A share of 0 runs all epochs.
     n_jobs : int or None
-        Threads that boost the bags; -1 is one a processor. The model is the same for any number.
+        Number of threads that boost the bags; -1 means one for each processor. The
+        model is the same for any number.
     random_state : int or None
         Chooses the held-out rows.
 
