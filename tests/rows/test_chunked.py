@@ -66,8 +66,8 @@ def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_chunks_hold_what_the_whole_table_holds(source: Any, chunk_rows: int | None) -> None:
     frame = tables.in_memory(source)
     for domain, y in ((LABELS, "y"), (RANGE, "z")):
-        if chunk_rows == 1 and (domain is RANGE or Path(str(source)).suffix == ".gz"):
-            continue  # the features, or the rows, are the same
+        if chunk_rows == 1 and domain is RANGE:
+            continue  # the features are the same
         wanted = read(frame[NAMES], frame[y], domain)
         chunked = replace(read(source, y, domain), chunk_rows=chunk_rows)
         sizes = [len(rows.targets) for rows in chunked.chunks()]
