@@ -12,9 +12,9 @@ import typer
 from dprepro.cli.journals import (
     DEFAULT_FOLDER,
     Configs,
+    Margins,
     Paper,
     ResultsFolder,
-    Tolerances,
     read,
 )
 from dprepro.errors import DpreproError
@@ -44,7 +44,7 @@ def check(
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     paper: Paper = None,
-    tolerance: Tolerances = None,
+    margin: Margins = None,
     deviations: Annotated[
         Path | None, typer.Option(help="File of explained deviations; default: the one of dprepro.")
     ] = None,
@@ -73,7 +73,7 @@ def check(
 ) -> None:
     """Compare results with every published number, and give a verdict on each.
 
-    Claims of the documents that state numbers are judged as well. The tolerances are printed.
+    Claims of the documents that state numbers are judged as well. The margins are printed.
     Exit code: 0 if every deviation is explained, 1 if one is not, 2 if the command is wrong or a
     file cannot be read.
 
@@ -86,9 +86,9 @@ def check(
     )
     from dprepro.published.document import select_documents
     from dprepro.report.judge.check import check_documents
-    from dprepro.report.read.metrics import tolerances
+    from dprepro.report.read.metrics import margins
 
-    widths = tolerances(tolerance)
+    widths = margins(margin)
     documents = select_documents(paper)
     reviewed = deviations or DEVIATIONS_FILE
     explained, explained_claims = load_deviations(reviewed), load_claim_deviations(reviewed)

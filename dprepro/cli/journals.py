@@ -24,10 +24,11 @@ Paper = Annotated[
         "--paper", help="Only this document; the beginning of its name is enough, e.g. dp-ebm."
     ),
 ]
-Tolerances = Annotated[
+Margins = Annotated[
     list[str] | None,
     typer.Option(
-        "--tolerance", help="Another tolerance, e.g. auc=0.02,2sd or rmse=10% (repeatable)."
+        "--margin",
+        help="Largest difference that counts as equivalent, e.g. auc=0.01 or rmse=5% (repeatable).",
     ),
 ]
 DEFAULT_FOLDER = Path("results")

@@ -10,9 +10,9 @@ import typer
 from dprepro.cli.journals import (
     DEFAULT_FOLDER,
     Configs,
+    Margins,
     Paper,
     ResultsFolder,
-    Tolerances,
     assumed_plans,
     method_titles,
 )
@@ -33,7 +33,7 @@ def report(
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     paper: Paper = None,
-    tolerance: Tolerances = None,
+    margin: Margins = None,
 ) -> None:
     """Write one HTML page: tables, verdicts, figures, ledgers, audits, reasons of deviations.
 
@@ -52,27 +52,27 @@ def report(
     from dprepro.report.page.content import Sources, build_page
     from dprepro.report.page.html import render_page
     from dprepro.report.read.audits import read_audits
-    from dprepro.report.read.metrics import tolerances
+    from dprepro.report.read.metrics import margins
     from dprepro.report.read.results import read_results
     from dprepro.report.read.runs import read_runs
 
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
-    widths, documents = tolerances(tolerance), select_documents(paper)
+    widths, documents = margins(margin), select_documents(paper)
     plans = assumed_plans(results, config or [])
     found = read_results(results, config or (), plans)
     tables = build_tables(
         found,
         documents,
         compare=True,
-        tolerances=widths,
+        margins=widths,
         unprinted=paper is None,
         titles=method_titles(),
     )
     explained, claims = load_deviations(), load_claim_deviations()
     judged = check_documents(documents, found, explained, widths, claim_deviations=claims)
     runs, audits = read_runs(results, config or (), plans), read_audits(results)
-    figures = figure_groups(tables, results)
+    figures = figure_groups(tables, results, judged)
     page = build_page(Sources(documents, tables, judged, runs, audits, figures))
     # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.
     written = render_page(page).encode()

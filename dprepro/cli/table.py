@@ -13,9 +13,9 @@ import typer
 from dprepro.cli.journals import (
     DEFAULT_FOLDER,
     Configs,
+    Margins,
     Paper,
     ResultsFolder,
-    Tolerances,
     method_titles,
     read,
 )
@@ -92,7 +92,7 @@ def table(
             help="Add the spent epsilon: what the releases of the ledger add up to.",
         ),
     ] = False,
-    tolerance: Tolerances = None,
+    margin: Margins = None,
 ) -> None:
     """Show results: mean and standard deviation over splits, by epsilon and method.
 
@@ -105,11 +105,11 @@ def table(
     from dprepro.published.document import select_documents
     from dprepro.report.layout.tables import build_tables
     from dprepro.report.layout.words import Style
-    from dprepro.report.read.metrics import find_metric, tolerances
+    from dprepro.report.read.metrics import find_metric, margins
 
     if metric is not None:
         find_metric(metric)
-    widths, documents, found = tolerances(tolerance), select_documents(paper), read(results, config)
+    widths, documents, found = margins(margin), select_documents(paper), read(results, config)
     chosen = (names, metric, format, dataset, config, paper, compare, spent_epsilon)
     if not any(chosen):
         _print_index(found, documents, results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -24,8 +24,8 @@ class Protocol(Strict):
     """How the printed means were obtained; only results of the same protocol are compared.
 
     `evaluation` and `splits` are those of a config; `test_share` is only for random splits. If the
-    printed number of splits takes too long, `judged_on` says how many are judged. The tolerance
-    then grows by their sampling error.
+    printed number of splits takes too long, `judged_on` says how many are judged. `other_rows` says
+    that the printed means are of other rows than ours, drawn from the same population.
     """
 
     splits: int = Field(ge=1)
@@ -33,6 +33,7 @@ class Protocol(Strict):
     evaluation: Literal["random", "folds", "test-set"] = "random"
     test_share: float | None = Field(default=None, gt=0, lt=1)
     delta: float = Field(ge=0, lt=1)
+    other_rows: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Protocol:
@@ -54,6 +55,11 @@ class Protocol(Strict):
             return self.test_share
         return 1 / self.splits if self.evaluation == "folds" else 0.0
 
+    @property
+    def overlap(self) -> float:
+        """Test rows by training rows where the rows are other rows than ours, else 0."""
+        return self.held_out / (1 - self.held_out) if self.other_rows else 0.0
+
 
 class Column(Strict):
     """A column: a private method, and its non-private twin."""
@@ -71,13 +77,16 @@ class TableLayout(Strict):
     """One printed table. `datasets` maps card names to printed names, in printed order.
 
     `also` names further metrics that it prints; each is shown as a separate table. `protocol`
-    replaces that of the document, and `protocols` replaces both for single datasets. `notes` say
-    what a reader of the table must know, above all slips of the original.
+    replaces that of the document, and `protocols` replaces both for single datasets. `multiples`
+    names metrics that are another one times a constant of the row, so that their standard
+    deviation is printed with the other. `notes` say what a reader of the table must know, above
+    all slips of the original.
     """
 
     title: str
     metric: str
     also: list[str] = Field(default_factory=list)
+    multiples: dict[str, str] = Field(default_factory=dict)
     datasets: dict[str, str]
     columns: list[Column]
     protocol: Protocol | None = None
@@ -93,6 +102,15 @@ class TableLayout(Strict):
 
 class Impossible(Selector):
     """Cells that cannot be reproduced here, and why."""
+
+    reason: str = Field(min_length=1)
+
+
+class OneDraw(Selector):
+    """Cells whose printed splits share one draw of noise (a fixed seed), and how that is known.
+
+    Their printed standard deviation is that of the splits alone, so each counts as a single run.
+    """
 
     reason: str = Field(min_length=1)
 
@@ -116,6 +134,7 @@ class Document(Strict):
     protocol: Protocol
     tables: dict[str, TableLayout]
     impossible: list[Impossible] = Field(default_factory=list)
+    one_draw: list[OneDraw] = Field(default_factory=list)
     pictures: dict[str, Picture] = Field(default_factory=dict)
 
     @property
@@ -125,6 +144,11 @@ class Document(Strict):
             f"{self.paper}, {name}: {note}"
             for name, layout in self.tables.items()
             for note in layout.notes
+        ]
+        found += [
+            f"{self.paper}, {entry.words}: printed splits that share one draw of noise count as a "
+            f"single run: {entry.reason}"
+            for entry in self.one_draw
         ]
         for number, picture in self.pictures.items():
             reason = self._why_no_data(picture.dataset)
@@ -164,6 +188,24 @@ class Document(Strict):
         """Return the reason why `cell` cannot be reproduced, or None if it can be tried."""
         return next((entry.reason for entry in self.impossible if entry.matches(cell)), None)
 
+    def spread_of(self, cell: PublishedCell) -> float | None:
+        """Return the printed standard deviation of a cell, also where it stands at a multiple."""
+        other = self.tables[cell.table].multiples.get(cell.metric)
+        if cell.std is not None or other is None:
+            return cell.std
+        twin = self._twins.get((cell.table, cell.dataset, cell.method, cell.epsilon, other))
+        if twin is None or twin.std is None or twin.mean == 0:
+            return None
+        return twin.std * cell.mean / twin.mean
+
+    @cached_property
+    def _twins(self) -> dict[tuple[str, str, str, float, str], PublishedCell]:
+        return {(c.table, c.dataset, c.method, c.epsilon, c.metric): c for c in self.cells()}
+
+    def is_one_draw(self, cell: PublishedCell) -> bool:
+        """Whether the printed splits of `cell` share one draw of noise."""
+        return any(entry.matches(cell) for entry in self.one_draw)
+
 
 @cache
 def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
@@ -179,7 +221,7 @@ def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
         if path.name.endswith(_NOT_LAYOUTS):
             continue
         document = read_model(path, Document)
-        for entry in document.impossible:
+        for entry in (*document.impossible, *document.one_draw):
             entry.require_printed(load_published(document.paper), str(path))
         documents[document.paper] = document
     return documents

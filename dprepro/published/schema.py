@@ -47,6 +47,12 @@ class Selector(Strict):
             )
         )
 
+    @property
+    def words(self) -> str:
+        """What it selects: ``"parkinson, dp-ebm-gdp, dp-ebm-classic"``; "all cells" if all."""
+        values = [getattr(self, field) or [] for field in Selector.model_fields]
+        return ", ".join(str(value) for found in values for value in found) or "all cells"
+
     def require_printed(self, cells: Iterable[PublishedCell], where: str) -> None:
         """Refuse names that are not printed, and combinations that are not.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.draw.curves import Panel, build_panels
 from dprepro.report.draw.figures import draw_curves, looks_of
+from dprepro.report.draw.quantiles import draw_quantiles, far_cells
 from dprepro.report.draw.shapes import (
     ModelShapes,
     column_of,
@@ -20,6 +21,7 @@ from dprepro.report.draw.shapes import (
     select_features,
 )
 from dprepro.report.draw.svg import inline
+from dprepro.report.judge.check import CheckReport
 from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.tables import ResultTable
 from dprepro.report.text import legible, shortened
@@ -40,7 +42,9 @@ _MOST_MODELS = 6
 _LONGEST_NAME = 80
 
 
-def figure_groups(tables: Sequence[ResultTable], folder: Path) -> list[FigureGroup]:
+def figure_groups(
+    tables: Sequence[ResultTable], folder: Path, report: CheckReport
+) -> list[FigureGroup]:
     """Return the figures of a page by kind; a kind without any is left out.
 
     Parameters
@@ -49,9 +53,31 @@ def figure_groups(tables: Sequence[ResultTable], folder: Path) -> list[FigureGro
         Built with ``compare=True``.
     folder
         The results' folder: saved models lie below it, in `MODELS`.
+    report
+        The verdicts on printed cells.
     """
-    groups = [curve_figures(tables), shape_figures(folder)]
+    groups = [quantile_figures(report), curve_figures(tables), shape_figures(folder)]
     return [group for group in groups if group.figures]
+
+
+def quantile_figures(report: CheckReport) -> FigureGroup:
+    """Draw the z of each document's cells against those expected if nothing differed."""
+    text = (
+        "One dot is one printed cell. If every mean came from the published experiment, the dots "
+        "would follow the line, most of them within the grey band. Dots above it on the right are "
+        "larger than published, dots below it on the left are smaller."
+    )
+    figures = []
+    for number, paper in enumerate(report.papers):
+        own = report.of_paper(paper)
+        figure = draw_quantiles(own)
+        if figure is not None:
+            caption = f"{paper}: z of all cells"
+            farthest = far_cells(own)
+            notes = (f"Farthest of those that differ: {farthest}.",) if farthest else ()
+            svg = inline(figure, f"q{number}-", caption)
+            figures.append(PageFigure(caption, svg, paper, notes=notes))
+    return FigureGroup("All cells together", text, tuple(figures))
 
 
 def curve_figures(tables: Sequence[ResultTable]) -> FigureGroup:

@@ -10,8 +10,9 @@ from dprepro.published.claims import load_claims
 from dprepro.published.deviations import ClaimDeviation, Deviation
 from dprepro.published.document import Document
 from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims
+from dprepro.report.judge.omnibus import Column, ColumnState, Omnibus, columns, omnibus
 from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells
-from dprepro.report.read.metrics import Tolerance
+from dprepro.report.read.metrics import Margin
 from dprepro.report.read.results import Results
 
 
@@ -31,8 +32,10 @@ class CheckReport:
     ----------
     verdicts
         One for each printed cell.
-    tolerances
+    margins
         By metric, those that the verdicts rest on.
+    columns
+        One verdict for each printed column as a whole.
     stale
         Cells that the deviations file lists, but that deviate no longer.
     claims
@@ -44,7 +47,8 @@ class CheckReport:
     """
 
     verdicts: Sequence[CellVerdict]
-    tolerances: Mapping[str, Tolerance]
+    margins: Mapping[str, Margin]
+    columns: Sequence[Column] = ()
     stale: Sequence[Stale] = ()
     claims: Sequence[ClaimVerdict] = ()
     stale_claims: Sequence[ClaimVerdict] = ()
@@ -55,6 +59,7 @@ class CheckReport:
         return replace(
             self,
             verdicts=[cell for cell in self.verdicts if cell.published.paper == paper],
+            columns=[column for column in self.columns if column.paper == paper],
             stale=[stale for stale in self.stale if stale.cell.published.paper == paper],
             claims=[claim for claim in self.claims if claim.paper == paper],
             stale_claims=[claim for claim in self.stale_claims if claim.paper == paper],
@@ -66,7 +71,7 @@ class CheckReport:
         For a run of few tasks: it cannot show that a deviation has gone, or which method is best.
         """
         measured = [cell for cell in self.verdicts if cell.measured is not None]
-        return CheckReport(measured, self.tolerances)
+        return CheckReport(measured, self.margins)
 
     @property
     def papers(self) -> list[str]:
@@ -78,6 +83,16 @@ class CheckReport:
         """Number of cells by verdict, every verdict named."""
         found = Counter(cell.verdict for cell in self.verdicts)
         return {verdict: found[verdict] for verdict in Verdict}
+
+    @property
+    def omnibus(self) -> Omnibus | None:
+        """What all judged cells say together; None where there are none."""
+        return omnibus(self.verdicts)
+
+    @property
+    def different(self) -> list[Column]:
+        """Columns that are different as a whole."""
+        return [column for column in self.columns if column.state is ColumnState.DIFFERENT]
 
     @property
     def explained(self) -> list[CellVerdict]:
@@ -123,7 +138,7 @@ def check_documents(
     documents: Iterable[Document],
     results: Results,
     deviations: Sequence[Deviation],
-    tolerances: Mapping[str, Tolerance],
+    margins: Mapping[str, Margin],
     min_splits: int | None = None,
     claim_deviations: Sequence[ClaimDeviation] = (),
 ) -> CheckReport:
@@ -133,13 +148,15 @@ def check_documents(
     """
     verdicts: list[CellVerdict] = []
     stale: list[Stale] = []
+    whole: list[Column] = []
     claims: list[ClaimVerdict] = []
     notes: list[str] = []
     for document in documents:
         notes += document.notes
-        judged = judge_cells(document, results, tolerances, min_splits=min_splits)
+        judged = judge_cells(document, results, margins, min_splits=min_splits)
+        whole += columns(document, judged)
         claimed = load_claims().get(document.paper, [])
-        claims += judge_claims(document.paper, claimed, judged, tolerances)
+        claims += judge_claims(document.paper, claimed, judged, margins)
         for cell in judged:
             entries = [d for d in deviations if d.paper == document.paper]
             explained, idle = _explain(cell, entries)
@@ -149,7 +166,8 @@ def check_documents(
     metrics = dict.fromkeys(cell.published.metric for cell in verdicts)
     return CheckReport(
         verdicts,
-        {metric: tolerances[metric] for metric in metrics},
+        {metric: margins[metric] for metric in metrics},
+        whole,
         stale,
         [_explain_claim(claim, reasons) for claim in claims],
         [c for c in claims if c.outcome is Outcome.HOLDS and (c.paper, c.claim.name) in reasons],

@@ -20,7 +20,7 @@ from dprepro.published.claims import (
 )
 from dprepro.published.published import PublishedCell
 from dprepro.report.levels import level
-from dprepro.report.read.metrics import METRICS, Tolerance
+from dprepro.report.read.metrics import METRICS, Margin
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Finding:
 
 @singledispatch
 def assess(
-    claim: Claim, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+    claim: Claim, means: Means, printed: Means, tolerances: Mapping[str, Margin]
 ) -> Finding | None:
     """Return what `means` say about `claim`; None where too few are there to say anything.
 
@@ -74,7 +74,7 @@ def assess(
 
 @assess.register
 def _average(
-    claim: Average, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+    claim: Average, means: Means, printed: Means, tolerances: Mapping[str, Margin]
 ) -> Finding | None:
     """Hold each average against the sentence, or against the printed cells where some are out."""
     averages, holds, words = {}, [], []
@@ -93,30 +93,17 @@ def _average(
 
 
 def _average_width(
-    figure: Figure, cells: Sequence[PublishedCell], tolerances: Mapping[str, Tolerance]
+    figure: Figure, cells: Sequence[PublishedCell], tolerances: Mapping[str, Margin]
 ) -> float:
-    """Return how far an average may lie from the printed one.
-
-    The tolerance of a cell, with the standard deviation of the average in place of the cell's:
-    datasets are independent, two methods on the same splits are not.
-    """
-    tolerance = tolerances[cells[0].metric]
-    by_dataset: dict[str, list[float]] = {}
-    for cell in cells:
-        by_dataset.setdefault(cell.dataset, []).append(cell.std or 0.0)
-    spread = math.hypot(*map(statistics.fmean, by_dataset.values())) / len(by_dataset)
+    """Return how far an average may lie from the printed one: the margin of a cell."""
     mean = statistics.fmean(cell.mean for cell in cells)
-    return max(
-        tolerance.absolute,
-        tolerance.relative * abs(mean),
-        tolerance.sds * spread,
-        half_unit(figure.value),
-    )
+    margin = tolerances[cells[0].metric]
+    return max(margin.absolute, margin.relative * abs(mean), half_unit(figure.value))
 
 
 @assess.register
 def _loss(
-    claim: LossAtMost, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+    claim: LossAtMost, means: Means, printed: Means, tolerances: Mapping[str, Margin]
 ) -> Finding | None:
     """Hold the largest loss against the bound, up to the rounding of its last digit."""
     losses = _leads(means, (claim.nonprivate, math.inf), (claim.method, claim.epsilon))
@@ -129,7 +116,7 @@ def _loss(
 
 @assess.register
 def _best(
-    claim: BestInAll, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+    claim: BestInAll, means: Means, printed: Means, tolerances: Mapping[str, Margin]
 ) -> Finding | None:
     """Count the settings in which the best of the methods is ahead of every rival."""
     won, lost = 0, []
@@ -156,7 +143,7 @@ def _best(
 
 @assess.register
 def _noticeable(
-    claim: NoticeableUpTo, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+    claim: NoticeableUpTo, means: Means, printed: Means, tolerances: Mapping[str, Margin]
 ) -> Finding | None:
     """Compare the share of settings with a noticeable difference below and above the epsilon."""
     up_to: list[bool] = []
@@ -165,7 +152,7 @@ def _noticeable(
     for cell in means.values:
         other = means.get(cell.dataset, second, cell.epsilon)
         if cell.method == first and other is not None:
-            width = tolerances[cell.metric].width(cell, None)
+            width = tolerances[cell.metric].width(cell)
             found = up_to if cell.epsilon <= claim.epsilon else above
             found.append(abs(means.values[cell] - other) > width)
     if not (up_to and above):
@@ -181,7 +168,7 @@ def _noticeable(
 
 @assess.register
 def _ahead(
-    claim: AheadInMost, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+    claim: AheadInMost, means: Means, printed: Means, tolerances: Mapping[str, Margin]
 ) -> Finding | None:
     """Count the datasets on which the method is ahead without privacy."""
     leads = _leads(means, (claim.method, math.inf), (claim.rival, math.inf))

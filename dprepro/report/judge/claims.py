@@ -10,7 +10,7 @@ from dprepro.published.claims import Claim
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.claim_rules import Finding, Means, assess
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.read.metrics import Tolerance
+from dprepro.report.read.metrics import Margin
 
 
 class Outcome(str, Enum):
@@ -63,7 +63,7 @@ def judge_claims(
     paper: str,
     claims: Iterable[Claim],
     verdicts: Sequence[CellVerdict],
-    tolerances: Mapping[str, Tolerance],
+    tolerances: Mapping[str, Margin],
 ) -> list[ClaimVerdict]:
     """Return a verdict on each claim from those on the cells of its document."""
     return [_judge(paper, claim, verdicts, tolerances) for claim in claims]
@@ -73,7 +73,7 @@ def _judge(
     paper: str,
     claim: Claim,
     verdicts: Sequence[CellVerdict],
-    tolerances: Mapping[str, Tolerance],
+    tolerances: Mapping[str, Margin],
 ) -> ClaimVerdict:
     wanted = set(claim.cells([v.published for v in verdicts]))
     cells = [v for v in verdicts if v.published in wanted]

@@ -1,44 +1,54 @@
-"""Differences between means over random splits: interval and equivalence test."""
+"""The difference of two means over splits: z, interval, and tests of difference and equivalence."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy import stats
 
-# Of the equivalence test.
-_LEVEL = 0.05
+# Of the equivalence test, and of all tests of one document together.
+LEVEL = 0.05
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Mean and standard deviation (ddof 1) over `splits` random splits of one dataset.
+    """A mean over `splits` splits of one dataset.
 
-    `half_unit` is half a unit of the last digit to which both are rounded; 0 for our own.
+    Attributes
+    ----------
+    sd
+        The standard deviation over splits (ddof 1); None where it is not known, as of one split.
+    half_unit
+        Half a unit of the last digit to which both are rounded; 0 for our own.
+    overlap
+        Test rows by training rows where the rows themselves are a sample, too, else 0: the term
+        of Nadeau and Bengio (2003, Machine Learning 52, section 3.2), see `variance`.
     """
 
     mean: float
-    sd: float
+    sd: float | None
     splits: int
-    test_share: float
     half_unit: float = 0.0
+    overlap: float = 0.0
 
     @property
-    def standard_error(self) -> float:
-        """Standard error of the mean, corrected for overlapping splits and for rounding.
+    def variance(self) -> float:
+        """The variance of the mean that splits and rows cause: sd^2 (1/J + n_test/n_train).
 
-        The training sets of random splits overlap, so the split means are not independent and
-        sd / sqrt(J) is too small. Nadeau and Bengio (2003, Machine Learning 52, section 3.2):
-        variance of the mean = (1/J + n_test/n_train) * sd^2.
-
-        A printed number stands for anything within h = `half_unit` of it. Taken as uniform there,
-        rounding adds h^2/3 to the variance of the mean, and E[sd^2] = printed sd^2 + h^2/3. So a
-        printed sd of 0.000 does not pass for no spread at all.
+        Random splits of given rows are independent draws, so the second term is 0 as long as
+        both sides split the same rows. Other rows share no split, and training sets overlap:
+        then it is Nadeau and Bengio's. A printed sd is rounded, and E[sd^2] = printed^2 + h^2/3.
         """
-        ratio = self.test_share / (1.0 - self.test_share)
-        rounding = self.half_unit**2 / 3
-        return math.sqrt((self.sd**2 + rounding) * (1.0 / self.splits + ratio) + rounding)
+        if self.sd is None:
+            raise ValueError("no standard deviation is known")
+        return (self.sd**2 + self.rounding) * (1 / self.splits + self.overlap)
+
+    @property
+    def rounding(self) -> float:
+        """The variance of a number that is rounded to within h = `half_unit`: h^2/3."""
+        return self.half_unit**2 / 3
 
 
 @dataclass(frozen=True)
@@ -49,69 +59,88 @@ class Comparison:
     ----------
     difference, standard_error
         In units of the metric.
+    z
+        Their quotient.
+    freedom
+        Degrees of freedom of the t distribution that `z` follows if there is no difference.
     low, high
-        The confidence interval of the difference.
+        The 95 % confidence interval of the difference.
+    p_difference
+        P-value of the two-sided test of no difference; small means different.
     p_equivalence
         P-value of two one-sided tests of |difference| >= margin; small means equivalent.
     """
 
     difference: float
     standard_error: float
+    z: float
+    freedom: float
     low: float
     high: float
+    p_difference: float
     p_equivalence: float
 
     @property
     def is_equivalent(self) -> bool:
-        """Whether the means are equivalent at the 5 % level."""
-        return self.p_equivalence < _LEVEL
+        """Whether the means are shown to lie within the margin, at the 5 % level."""
+        return self.p_equivalence < LEVEL
 
 
-def compare(
-    measured: Sample, published: Sample, margin: float, confidence: float = 0.95
-) -> Comparison:
-    """Compare two means; both standard errors are corrected, and taken as independent.
+def compare(measured: Sample, published: Sample, margin: float) -> Comparison | None:
+    """Compare two means; None where neither side has a standard deviation.
 
-    Both experiments use the same rows, which makes their means agree more than independent ones
-    would: interval and test err on the careful side. Of a published cell only mean and standard
-    deviation over its splits are known, so the splits cannot be paired with ours; the two enter
-    as summaries, with Welch and Satterthwaite's degrees of freedom. A `published` with one split
-    and sd 0 stands for a figure printed without a standard deviation: exact but for rounding.
+    Only the means and standard deviations of a document are known, so its splits cannot be paired
+    with ours: they enter as independent summaries, z = difference / standard error with
+
+        standard error^2 = sd_1^2/n_1 + sd_2^2/n_2 + unit^2/12
+
+    (see `Sample.variance`), and Welch and Satterthwaite's degrees of freedom. The side without a
+    standard deviation of its own has that of the other.
 
     Parameters
     ----------
     margin
         Largest difference, in units of the metric, that counts as equivalent; positive.
-
-    Raises
-    ------
-    ValueError
-        If `measured` has fewer than two splits, or margin or confidence are out of range.
     """
-    if measured.splits < 2:
-        raise ValueError(f"a comparison needs at least 2 splits, got {measured.splits}")
-    if not (margin > 0 and 0 < confidence < 1):
-        raise ValueError(f"need margin > 0 and 0 < confidence < 1, got {margin}, {confidence}")
+    known = [sample for sample in (measured, published) if sample.sd is not None]
+    if not known:
+        return None
     difference = measured.mean - published.mean
-    error = math.hypot(measured.standard_error, published.standard_error)
+    sides = [s if s.sd is not None else replace(s, sd=known[0].sd) for s in (measured, published)]
+    rounding = measured.rounding + published.rounding
+    error = math.sqrt(sum(side.variance for side in sides) + rounding)
     if error == 0.0:
-        p_value = 0.0 if abs(difference) < margin else 1.0
-        return Comparison(difference, 0.0, difference, difference, p_value)
-    freedom = _degrees_of_freedom(measured, published)
-    reach = float(stats.t.ppf(0.5 + confidence / 2, freedom)) * error
+        return _certain(difference, margin)
+    freedom = _degrees_of_freedom(known, sides, error)
+    reach = float(stats.t.ppf(0.5 + _CONFIDENCE / 2, freedom)) * error
     # Of the two one-sided tests, the one at the nearer edge of the margin decides.
-    p_value = float(stats.t.sf((margin - abs(difference)) / error, freedom))
-    return Comparison(difference, error, difference - reach, difference + reach, p_value)
+    p_equivalence = float(stats.t.sf((margin - abs(difference)) / error, freedom))
+    p_difference = 2 * float(stats.t.sf(abs(difference) / error, freedom))
+    return Comparison(
+        difference, error, difference / error, freedom,
+        difference - reach, difference + reach, p_difference, p_equivalence,
+    )  # fmt: skip
 
 
-def _degrees_of_freedom(*samples: Sample) -> float:
-    """Return Welch and Satterthwaite's degrees of freedom; a single split has no share in them."""
-    variances = [
-        (s.standard_error**2, s.splits - 1)
-        for s in samples
-        if s.standard_error > 0 and s.splits > 1
-    ]
-    if not variances:
+def _certain(difference: float, margin: float) -> Comparison:
+    """Return the comparison of two numbers without any spread."""
+    z = math.copysign(math.inf, difference) if difference else 0.0
+    p_equivalence = 0.0 if abs(difference) < margin else 1.0
+    p_difference = 0.0 if difference else 1.0
+    return Comparison(
+        difference, 0.0, z, math.inf, difference, difference, p_difference, p_equivalence
+    )
+
+
+def _degrees_of_freedom(known: list[Sample], sides: list[Sample], error: float) -> float:
+    """Return Welch and Satterthwaite's degrees of freedom; rounding has a known variance.
+
+    A standard deviation that stands for both sides is one estimate, so their variances add up.
+    """
+    variances = [side.variance for side in sides]
+    if len(known) == 1:
+        variances = [sum(variances)]
+    estimates = [(v, s.splits - 1) for v, s in zip(variances, known, strict=True) if v > 0]
+    if not estimates:
         return math.inf
-    total = sum(variance for variance, _ in variances)
-    return total**2 / sum(variance**2 / freedom for variance, freedom in variances)
+    return error**4 / sum(variance**2 / freedom for variance, freedom in estimates)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from dprepro.published.document import Document, Protocol
+from dprepro.published.document import Document
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.answers import answer, following
 from dprepro.report.judge.clash import Clash
-from dprepro.report.judge.statistics import Comparison, Sample, compare
-from dprepro.report.read.metrics import METRICS, Tolerance, find_metric
+from dprepro.report.judge.statistics import LEVEL, Comparison, Sample, compare
+from dprepro.report.read.metrics import METRICS, Margin, find_metric
 from dprepro.report.read.results import ResultCell, Results
 
 
 class Verdict(str, Enum):
-    """How a measured cell compares with the printed one."""
+    """How a measured cell compares with the printed one.
 
-    REPRODUCED = "reproduced"
+    SAME: no difference can be detected. EQUIVALENT: there is one, shown to lie within the margin.
+    BETTER, WORSE: there is one that may be larger.
+    """
+
+    SAME = "same"
+    EQUIVALENT = "equivalent"
     BETTER = "better"
     WORSE = "worse"
     INCOMPLETE = "incomplete"
@@ -28,19 +32,20 @@ class Verdict(str, Enum):
 
     @property
     def is_deviation(self) -> bool:
-        """Whether the verdict needs an explanation."""
+        """Whether the verdict is *different*: it needs an explanation."""
         return self in (Verdict.BETTER, Verdict.WORSE)
 
     @property
     def is_final(self) -> bool:
         """Whether it rests on a mean over all the splits that a verdict takes."""
-        return self is Verdict.REPRODUCED or self.is_deviation
+        return self in (Verdict.SAME, Verdict.EQUIVALENT) or self.is_deviation
 
     @property
     def symbol(self) -> str:
         """One character for narrow tables."""
         return {
-            Verdict.REPRODUCED: "=",
+            Verdict.SAME: "=",
+            Verdict.EQUIVALENT: "≈",
             Verdict.BETTER: "↑",
             Verdict.WORSE: "↓",
             Verdict.INCOMPLETE: "…",
@@ -57,11 +62,13 @@ class CellVerdict:
     ----------
     result
         What was measured, or None.
-    tolerance
-        Largest difference that counts as reproduced, in units of the metric; None if not measured.
+    margin
+        Largest difference that counts as equivalent, in units of the metric; None if not measured.
     comparison
-        Difference (measured minus published), interval and equivalence test; None where fewer
-        than two splits finished.
+        Difference (measured minus published), z, interval and tests; None where neither side
+        has a standard deviation.
+    published_splits
+        How many splits the printed mean stands for: 1 for a single run, or one draw of noise.
     note
         Why the verdict is not final: missing splits, several results, or the reason why the cell is
         impossible. Or "3 of 10 splits" where fewer splits are judged than were printed.
@@ -72,8 +79,9 @@ class CellVerdict:
     published: PublishedCell
     verdict: Verdict
     result: ResultCell | None = None
-    tolerance: float | None = None
+    margin: float | None = None
     comparison: Comparison | None = None
+    published_splits: int = 1
     note: str = ""
     explanation: str | None = None
 
@@ -99,17 +107,19 @@ class CellVerdict:
 def judge_cells(
     document: Document,
     results: Results,
-    tolerances: Mapping[str, Tolerance],
+    margins: Mapping[str, Margin],
     cells: Iterable[PublishedCell] | None = None,
     min_splits: int | None = None,
 ) -> list[CellVerdict]:
     """Return a verdict on each printed cell of `document`, in printed order.
 
+    A cell is different if its test of no difference rejects at the `cell_level` of the document.
+    Which other cells were run does not matter.
+
     Parameters
     ----------
-    tolerances
-        By metric; see `dprepro.report.read.metrics.tolerances`. A cell judged on fewer splits than
-        the document's gets two standard errors on top.
+    margins
+        By metric; see `dprepro.report.read.metrics.margins`.
     cells
         Only these printed cells; default all of the document's.
     min_splits
@@ -118,15 +128,32 @@ def judge_cells(
         with different settings that answer to one cell.
     """
     wanted = document.cells() if cells is None else cells
-    return [_judge(cell, document, results, tolerances, min_splits) for cell in wanted]
+    level = cell_level(document)
+    return [_judge(cell, document, results, margins, min_splits, level) for cell in wanted]
+
+
+def cell_level(document: Document) -> float:
+    """Return the level of the test of one cell: 1 - (1 - 5 %)^(1/m), by Sidak.
+
+    m is the number of printed cells that can be run. If nothing differs, 95 % of documents have no
+    cell that is called different, whatever the correlation of their cells.
+    """
+    cells = sum(document.why_impossible(cell) is None for cell in document.cells())
+    return shared_level(cells)
+
+
+def shared_level(tests: float) -> float:
+    """Return the level of each of `tests` tests that have 5 % together, by Sidak."""
+    return float(1 - (1 - LEVEL) ** (1 / max(tests, 1.0)))
 
 
 def _judge(
     cell: PublishedCell,
     document: Document,
     results: Results,
-    tolerances: Mapping[str, Tolerance],
+    margins: Mapping[str, Margin],
     min_splits: int | None,
+    level: float,
 ) -> CellVerdict:
     protocol = document.protocol_of(cell.table, cell.dataset)
     needed = min_splits or protocol.needed
@@ -143,8 +170,8 @@ def _judge(
             note = shortfall(result, cell, needed)
             return CellVerdict(cell, Verdict.INCOMPLETE, result, note=note)
         return CellVerdict(cell, Verdict.NOT_RUN, result, note="; ".join(result.messages))
-    tolerance = tolerances[find_metric(cell.metric).name]
-    return _compare(cell, result, protocol, tolerance, needed)
+    margin = margins[find_metric(cell.metric).name].width(cell)
+    return _compare(cell, result, document, margin, needed, level)
 
 
 def _why_none(cell: PublishedCell, document: Document, results: Results) -> str:
@@ -160,48 +187,53 @@ def _why_none(cell: PublishedCell, document: Document, results: Results) -> str:
 def _compare(
     cell: PublishedCell,
     result: ResultCell,
-    protocol: Protocol,
-    tolerance: Tolerance,
+    document: Document,
+    margin: float,
     needed: int,
+    level: float,
 ) -> CellVerdict:
-    sd = result.sd(cell.metric)
-    width = tolerance.width(cell, sd)
-    width += _sampling_error(sd, result.splits(cell.metric), protocol.splits)
-    comparison = None
-    if sd is not None:
-        measured = Sample(
-            result.mean(cell.metric), sd, result.splits(cell.metric), result.task.test_share
-        )
-        # A mean printed without a standard deviation counts as exact: its spread is not known.
-        splits = protocol.splits if cell.std is not None else 1
-        published = Sample(cell.mean, cell.std or 0.0, splits, protocol.held_out, cell.half_unit)
-        comparison = compare(measured, published, width)
-    if result.is_complete(cell.metric, needed):
-        verdict = within(result.mean(cell.metric) - cell.mean, width, cell.metric)
-        is_part = protocol.judged_on and result.splits(cell.metric) < protocol.splits
-        note = shortfall(result, cell, protocol.splits) if is_part else ""
-    else:
-        verdict, note = Verdict.INCOMPLETE, shortfall(result, cell, needed)
-    return CellVerdict(cell, verdict, result, width, comparison, note)
+    protocol = document.protocol_of(cell.table, cell.dataset)
+    published = printed_sample(cell, document)
+    ours = Sample(
+        result.mean(cell.metric), result.sd(cell.metric), result.splits(cell.metric),
+        overlap=protocol.overlap,
+    )  # fmt: skip
+    comparison = compare(ours, published, margin)
+    found = CellVerdict(cell, Verdict.INCOMPLETE, result, margin, comparison, published.splits)
+    if not result.is_complete(cell.metric, needed):
+        return replace(found, note=shortfall(result, cell, needed))
+    if comparison is None:
+        return replace(found, note="one split on either side: no spread is known")
+    is_part = protocol.judged_on and result.splits(cell.metric) < protocol.splits
+    note = shortfall(result, cell, protocol.splits) if is_part else ""
+    return replace(found, verdict=verdict_of(comparison, level, cell.metric), note=note)
 
 
-def _sampling_error(sd: float | None, splits: int, full: int) -> float:
-    """Return what the tolerance gains where fewer splits are judged than were printed.
+def printed_sample(cell: PublishedCell, document: Document) -> Sample:
+    """Return a printed mean with what is known of its spread.
 
-    A mean over the first J of F splits differs from that over all of them with standard deviation
-    sd * sqrt(1/J - 1/F); two of these are allowed.
+    A figure without a standard deviation is taken for a single run. So is a mean over splits that
+    share one draw of noise: their spread does not hold that of the noise.
     """
-    return 2 * sd * math.sqrt(1 / splits - 1 / full) if sd and splits < full else 0.0
+    protocol = document.protocol_of(cell.table, cell.dataset)
+    spread = document.spread_of(cell)
+    is_single = spread is None or document.is_one_draw(cell)
+    return Sample(
+        cell.mean,
+        None if is_single else spread,
+        1 if is_single else protocol.splits,
+        cell.half_unit,
+        protocol.overlap,
+    )
 
 
-def within(difference: float, width: float, metric: str) -> Verdict:
-    """Return reproduced, better or worse for a difference (measured minus published).
-
-    A difference of exactly `width` is reproduced, whatever the rounding of the subtraction.
-    """
-    if abs(difference) <= width or math.isclose(abs(difference), width, rel_tol=1e-9):
-        return Verdict.REPRODUCED
-    is_better = (difference > 0) == METRICS[metric].higher_is_better
+def verdict_of(comparison: Comparison, level: float, metric: str) -> Verdict:
+    """Return same, equivalent, better or worse; `level` is that of the test of no difference."""
+    if comparison.p_difference >= level:
+        return Verdict.SAME
+    if comparison.is_equivalent:
+        return Verdict.EQUIVALENT
+    is_better = (comparison.difference > 0) == METRICS[metric].higher_is_better
     return Verdict.BETTER if is_better else Verdict.WORSE
 
 

@@ -12,7 +12,7 @@ from dprepro.report.judge.clash import clash_notes
 from dprepro.report.judge.verdicts import judge_cells
 from dprepro.report.layout.unprinted import unprinted_tables
 from dprepro.report.layout.view import Entry, Group, ResultTable, View
-from dprepro.report.read.metrics import METRICS, Tolerance, find_metric
+from dprepro.report.read.metrics import METRICS, Margin, find_metric
 from dprepro.report.read.results import ResultCell, Results
 
 __all__ = ["Entry", "Group", "ResultTable", "build_tables"]
@@ -24,7 +24,7 @@ def build_tables(
     metric: str | None = None,
     datasets: Sequence[str] = (),
     compare: bool = False,
-    tolerances: Mapping[str, Tolerance] | None = None,
+    margins: Mapping[str, Margin] | None = None,
     unprinted: bool = True,
     titles: Mapping[str, str] | None = None,
     tables: Collection[tuple[str, str]] | None = None,
@@ -59,7 +59,7 @@ def build_tables(
     chosen_data = results.of_datasets(datasets) if datasets else results
     cells = [*chosen_data.cells, *chosen_data.planned]
     names = titles or {}
-    widths = tolerances or {name: entry.tolerance for name, entry in METRICS.items()}
+    widths = margins or {name: entry.margin for name, entry in METRICS.items()}
     builder = _Builder(results, cells, names, widths if compare else None)
     found = [
         table
@@ -83,13 +83,13 @@ def build_tables(
 class _Builder:
     """Builds the printed tables one after the other, and knows which results they showed.
 
-    `widths` are the tolerances of verdicts; None where no verdict is wanted.
+    `widths` are the margins of verdicts; None where no verdict is wanted.
     """
 
     results: Results
     cells: Sequence[ResultCell]
     names: Mapping[str, str]
-    widths: Mapping[str, Tolerance] | None
+    widths: Mapping[str, Margin] | None
     shown: set[int] = field(default_factory=set)
 
     @property

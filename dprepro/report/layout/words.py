@@ -6,9 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dprepro.privacy.unverified import NO_LEDGER
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.omnibus import FAR
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.cell import TUNED_NOTE, ResultCell
+
+# Smaller p-values are not told apart.
+_SMALL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ def _progress(entry: Entry, metric: str, verdict: CellVerdict | None) -> str:
             return "skipped"
         failed = f", {result.failed} failed" if result.failed else ""
         return f"{result.splits(metric)}/{entry.planned}{failed}"
-    return verdict.note if verdict and verdict.tolerance is not None else ""
+    return verdict.note if verdict and verdict.margin is not None else ""
 
 
 def _standing(result: ResultCell | None, style: Style) -> Iterator[str]:
@@ -83,23 +88,46 @@ def number(mean: float, sd: float | None, decimals: int) -> str:
     return f"{mean:.{decimals}f}{spread}"
 
 
-def verdict_figures(cell: CellVerdict) -> list[str]:
-    """Return published, measured, difference, interval, tolerance and p-value of a verdict.
+def verdict_figures(cell: CellVerdict) -> dict[str, str]:
+    """Return the figures of a verdict by their headings, empty where there are none.
 
-    All but the published get a digit more than printed: rounding hides it.
+    All but the published get a digit more than printed: rounding hides it. "n" is the number of
+    splits, ours and the published ones.
     """
     printed, result, comparison = cell.published, cell.result, cell.comparison
     digits = printed.decimals + 1
-    measured, difference, interval, p_value = "", "", "", ""
+    measured, difference, z, interval, splits = "", "", "", "", ""
     if result is not None and cell.measured is not None:
         measured = number(cell.measured, result.sd(printed.metric), digits)
         difference = f"{cell.difference:+.{digits}f}"
+        splits = f"{result.splits(printed.metric)}, {cell.published_splits}"
     if comparison is not None:
+        z = f"{comparison.z:+.1f}"
         interval = f"{comparison.low:+.{digits}f} to {comparison.high:+.{digits}f}"
-        p_value = f"{comparison.p_equivalence:.2g}"
-    width = "" if cell.tolerance is None else f"{cell.tolerance:.{digits}f}"
-    published = number(printed.mean, printed.std, printed.decimals)
-    return [published, measured, difference, interval, width, p_value]
+    return {
+        "Published": number(printed.mean, printed.std, printed.decimals),
+        "Measured": measured,
+        "Difference": difference,
+        "z": z,
+        "95 % interval": interval,
+        "Margin": "" if cell.margin is None else f"{cell.margin:.{digits}f}",
+        "n": splits,
+    }
+
+
+def together_in_words(report: CheckReport) -> list[str]:
+    """Say what the judged cells of a report say together; nothing where none was judged."""
+    found = report.omnibus
+    if found is None:
+        return []
+    shown = sum(cell.comparison is not None and cell.comparison.is_equivalent
+                for cell in report.verdicts if cell.verdict.is_final)  # fmt: skip
+    p_value = "< 1e-9" if found.p_value < _SMALL else f"{found.p_value:.2g}"
+    return [
+        f"All cells together: sum of z² {found.sum_of_squares:.0f}, expected {found.cells} if "
+        f"nothing differs (p {p_value}); |z| > {FAR:g} in {found.far}",
+        f"Shown to lie within the margin: {shown} of {found.cells}",
+    ]
 
 
 def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:

@@ -27,8 +27,10 @@ _HEADS = (
     Head("Measured", Kind.NUMBER, "mean ± standard deviation over splits"),
     Head("Difference", Kind.NUMBER, "measured minus published"),
     Head("Verdict"),
-    Head("Tolerance", Kind.NUMBER, "the largest difference that counts as reproduced"),
+    Head("z", Kind.NUMBER, "difference by its standard error"),
     Head("95 % interval", Kind.NUMBER, "of the difference"),
+    Head("Margin", Kind.NUMBER, "the largest difference that counts as equivalent"),
+    Head("n", Kind.NUMBER, "splits: ours, and those that the published mean stands for"),
     Head("Document"),
     Head("Table"),
     Head("Note", Kind.PROSE),
@@ -65,14 +67,15 @@ def verdict_cell(verdict: Verdict) -> Cell:
 def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
     printed, verdict = cell.published, cell.verdict.value
     reason = reasons.get(printed)
-    published, measured, difference, interval, tolerance, _ = verdict_figures(cell)
+    figures = verdict_figures(cell)
     fields = (
         *(Cell(text) for text in (printed.dataset, printed.method)),
         level_cell(printed.epsilon),
         Cell(METRICS[printed.metric].title),
-        *(Cell(text) for text in (published, measured, difference)),
+        *(Cell(figures[name]) for name in ("Published", "Measured", "Difference")),
         verdict_cell(cell.verdict),
-        *(Cell(text) for text in (tolerance, interval, printed.paper, printed.table)),
+        *(Cell(figures[name]) for name in ("z", "95 % interval", "Margin", "n")),
+        *(Cell(text) for text in (printed.paper, printed.table)),
         Cell(_note(cell.result) + ("why" if reason else cell.note), link=reason or ""),
     )
     return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
@@ -109,6 +112,6 @@ def _measured(table: ResultTable, group: Group, entry: Entry, result: ResultCell
         Cell(table.metric.title),
         *(Cell(text) for text in ("", measured, "")),
         Cell(UNPRINTED, tone="none"),
-        *(Cell(text or "") for text in ("", "", table.paper, table.table, note)),
+        *(Cell(text or "") for text in ("", "", "", "", table.paper, table.table, note)),
     )
     return Row(fields, table.paper, group.dataset, entry.label, UNPRINTED)

@@ -13,13 +13,15 @@ from dprepro.report.judge.claims import Outcome
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.pictures import FigureGroup
 from dprepro.report.layout.view import ResultTable
+from dprepro.report.layout.words import together_in_words
 from dprepro.report.page.cells import cell_sheet
+from dprepro.report.page.columns import column_sheet
 from dprepro.report.page.deviations import Reason, explained_by, missing_sheet, reasons_of
 from dprepro.report.page.evidence import audit_sheet, claim_sheet, ledger_sheet
 from dprepro.report.page.machines import Machine, machines_of, run_sheet, timing_sheet
 from dprepro.report.page.sheets import Sheet
 from dprepro.report.read.audits import Audit
-from dprepro.report.read.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.read.metrics import METRICS
 from dprepro.report.read.runs import Runs
 
 
@@ -45,12 +47,17 @@ class Sources:
 
 @dataclass(frozen=True)
 class DocumentSummary:
-    """A document in short; `counts` has its verdicts in the order of `Verdict`, none of 0."""
+    """A document in short.
+
+    `counts` has its verdicts in the order of `Verdict`, none of 0. `together` says what its cells
+    say together.
+    """
 
     paper: str
     title: str
     protocol: str
     counts: Mapping[Verdict, int]
+    together: Sequence[str]
     cells: int
     claims: int
     claims_held: int
@@ -71,12 +78,12 @@ class Page:
 
     summaries: tuple[DocumentSummary, ...]
     is_explained: bool
-    tolerances: tuple[str, ...]
-    single_run_factor: float
+    margins: tuple[str, ...]
     choices: Mapping[str, Sequence[str]]
     tables: Sequence[ResultTable]
     reasons: Mapping[PublishedCell, str]
     cells: Sheet
+    columns: Sheet
     figures: Sequence[FigureGroup]
     claims: Sheet
     deviations: Sequence[Reason]
@@ -99,12 +106,12 @@ def build_page(sources: Sources) -> Page:
     return Page(
         summaries=tuple(_summary(document, report) for document in sources.documents),
         is_explained=report.passes(),
-        tolerances=tuple(f"{METRICS[m].title}: {width}" for m, width in report.tolerances.items()),
-        single_run_factor=SINGLE_RUN_FACTOR,
+        margins=tuple(f"{METRICS[m].title}: {width}" for m, width in report.margins.items()),
         choices=_choices(cells),
         tables=sources.tables,
         reasons=reasons,
         cells=cells,
+        columns=column_sheet(report.columns),
         figures=sources.figures,
         claims=claim_sheet(report.claims),
         deviations=reasons_of(report),
@@ -128,6 +135,7 @@ def _summary(document: Document, report: CheckReport) -> DocumentSummary:
         document.title,
         protocol_in_words(document.protocol),
         {verdict: count for verdict, count in own.counts.items() if count},
+        together_in_words(own),
         len(own.verdicts),
         len(own.claims),
         outcomes[Outcome.HOLDS],

@@ -23,6 +23,7 @@ _HEADS = (
     Head("Published", Kind.NUMBER),
     Head("Measured", Kind.NUMBER),
     Head("Difference", Kind.NUMBER),
+    Head("z", Kind.NUMBER),
     Head("Verdict"),
 )
 _MISSING_HEADS = (
@@ -76,12 +77,12 @@ def _reason(name: str, text: str | None, cells: Sequence[CellVerdict]) -> Reason
 
 def _row(cell: CellVerdict) -> Row:
     printed, verdict = cell.published, cell.verdict.value
-    published, measured, difference, *_ = verdict_figures(cell)
+    figures = verdict_figures(cell)
     fields = (
         *(Cell(text) for text in (printed.paper, printed.dataset, printed.method)),
         level_cell(printed.epsilon),
         Cell(METRICS[printed.metric].title),
-        *(Cell(text) for text in (published, measured, difference)),
+        *(Cell(figures[name]) for name in ("Published", "Measured", "Difference", "z")),
         verdict_cell(cell.verdict),
     )
     return Row(fields, printed.paper, printed.dataset, printed.method, verdict)

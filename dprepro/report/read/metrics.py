@@ -1,4 +1,4 @@
-"""The metrics: their headings, which way is better, and how close is close enough."""
+"""The metrics: their headings, which way is better, and which difference nobody would mind."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.published import PublishedCell
 
-# Where a document prints no standard deviation we do not know how many runs its figure stands
-# for: the fixed part of the tolerance doubles, and our own standard deviation takes its place.
-SINGLE_RUN_FACTOR = 2.0
-
 
 @dataclass(frozen=True)
-class Tolerance:
-    """How far a reproduced mean may lie from the printed one: the largest of the terms.
+class Margin:
+    """How far two means may lie apart that a reader takes for the same: the largest of the terms.
 
     Attributes
     ----------
@@ -22,56 +18,46 @@ class Tolerance:
         In units of the metric.
     relative
         As a share of the printed mean.
-    sds
-        In printed standard deviations over splits.
     """
 
     absolute: float = 0.0
     relative: float = 0.0
-    sds: float = 0.0
 
     @classmethod
-    def parse(cls, text: str) -> Tolerance:
-        """Read ``"0.01,2sd"`` (absolute, standard deviations) or ``"5%,2sd"`` (relative).
+    def parse(cls, text: str) -> Margin:
+        """Read ``"0.005"`` (units of the metric), ``"2%"`` (of the printed mean), or both.
 
         Raises
         ------
         DpreproError
-            If a term is none of NUMBER, NUMBER% and NUMBERsd, or is negative.
+            If a term is neither NUMBER nor NUMBER%, is negative, or no term is positive.
         """
-        terms = {"absolute": 0.0, "relative": 0.0, "sds": 0.0}
+        terms = {"absolute": 0.0, "relative": 0.0}
         for term in text.split(","):
             field, value = _term(term.strip(), text)
             terms[field] = value
+        if not any(terms.values()):
+            raise DpreproError(f"margin {text!r}: at least one term must be positive, as in 0.005")
         return cls(**terms)
 
-    def width(self, cell: PublishedCell, measured_sd: float | None) -> float:
-        """Return the largest difference from `cell` that still counts as reproduced.
+    def width(self, cell: PublishedCell) -> float:
+        """Return the margin at `cell`, in units of its metric.
 
         Never less than half a unit of the last printed digit: a printed 0.004 may stand for
         anything from 0.0035 to 0.0045.
         """
-        single_run = cell.std is None
-        factor = SINGLE_RUN_FACTOR if single_run else 1.0
-        sd = measured_sd if single_run else cell.std
-        return max(
-            factor * self.absolute,
-            factor * self.relative * abs(cell.mean),
-            self.sds * (sd or 0.0),
-            cell.half_unit,
-        )
+        return max(self.absolute, self.relative * abs(cell.mean), cell.half_unit)
 
     def __str__(self) -> str:
         terms = [
             f"{self.absolute:g}" if self.absolute else "",
             f"{100 * self.relative:g} %" if self.relative else "",
-            f"{self.sds:g} sd" if self.sds else "",
         ]
-        return "max(" + ", ".join(term for term in terms if term) + ")"
+        return " or ".join(term for term in terms if term)
 
 
 def _term(term: str, text: str) -> tuple[str, float]:
-    for ending, field, unit in (("sd", "sds", 1.0), ("%", "relative", 0.01), ("", "absolute", 1.0)):
+    for ending, field, unit in (("%", "relative", 0.01), ("", "absolute", 1.0)):
         if term.endswith(ending):
             try:
                 value = float(term.removesuffix(ending)) * unit
@@ -81,9 +67,8 @@ def _term(term: str, text: str) -> tuple[str, float]:
                 return field, value
             break
     raise DpreproError(
-        f"tolerance {text!r}: {term!r} is not a term. Allowed, separated by commas: NUMBER "
-        "(units of the metric), NUMBER% (of the printed mean), NUMBERsd (printed standard "
-        "deviations), none negative; for example 0.01,2sd"
+        f"margin {text!r}: {term!r} is not a term. Allowed, separated by commas: NUMBER (units of "
+        "the metric) and NUMBER% (of the printed mean), none negative; for example 0.005 or 2%"
     )
 
 
@@ -94,15 +79,17 @@ class Metric:
     name: str
     title: str
     higher_is_better: bool
-    tolerance: Tolerance
+    margin: Margin
     decimals: int | None = None
 
 
-# THE tolerances: everything else reads them from here, and `--tolerance` overrides them.
-_SCORE = Tolerance.parse("0.01,2sd")
-_LOSS = Tolerance.parse("5%,2sd")
+# THE margins: everything else reads them from here, and `--margin` overrides them. They are half of
+# a difference that the documents themselves call noticeable: a hundredth of AUROC or accuracy,
+# some per cent of an error (docs/verdicts.md).
+_SCORE = Margin.parse("0.005")
+_LOSS = Margin.parse("2%")
 # One feature more or less, one point of a percentage.
-_COUNT = Tolerance.parse("1,2sd")
+_COUNT = Margin.parse("1")
 
 METRICS = {
     metric.name: metric
@@ -131,20 +118,18 @@ def find_metric(name: str) -> Metric:
     return METRICS[name]
 
 
-def tolerances(overrides: list[str] | None = None) -> dict[str, Tolerance]:
-    """Return the tolerance of each metric; `overrides` are like ``"auc=0.02,2sd"``.
+def margins(overrides: list[str] | None = None) -> dict[str, Margin]:
+    """Return the margin of each metric; `overrides` are like ``"auc=0.01"``.
 
     Raises
     ------
     DpreproError
         If an override is not METRIC=TERMS.
     """
-    result = {name: entry.tolerance for name, entry in METRICS.items()}
+    result = {name: entry.margin for name, entry in METRICS.items()}
     for override in overrides or []:
         name, separator, terms = override.partition("=")
         if not separator:
-            raise DpreproError(
-                f"tolerance {override!r} is not METRIC=TERMS; for example auc=0.02,2sd"
-            )
-        result[find_metric(name.strip()).name] = Tolerance.parse(terms)
+            raise DpreproError(f"margin {override!r} is not METRIC=TERMS; for example auc=0.01")
+        result[find_metric(name.strip()).name] = Margin.parse(terms)
     return result

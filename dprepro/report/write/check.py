@@ -9,12 +9,13 @@ from rich.text import Text
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.check import CheckReport, Stale
 from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.omnibus import Column
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.layout.words import verdict_figures
+from dprepro.report.layout.words import together_in_words, verdict_figures
 from dprepro.report.levels import level
 from dprepro.report.read.cell import TUNED_NOTE
-from dprepro.report.read.metrics import METRICS, SINGLE_RUN_FACTOR
+from dprepro.report.read.metrics import METRICS
 from dprepro.report.write.claims import render_claims
 from dprepro.report.write.tables import STYLES
 from dprepro.stacked import StackedColumn
@@ -27,7 +28,7 @@ _NOTE_WIDTH = 24
 def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
     """Return the whole check: a map of verdicts, the counts, the deviations, the outcome."""
     symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
-    parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _tolerances(report)]
+    parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
     parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
     if report.explained:
         parts.append(_deviations("Explained deviations", report.explained))
@@ -105,21 +106,22 @@ def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Renderable:
 
 def _urgency(cell: CellVerdict) -> tuple[bool, bool, bool]:
     unfinished = cell.verdict in (Verdict.INCOMPLETE, Verdict.NOT_RUN)
-    return cell.verdict.is_deviation, unfinished, cell.verdict is Verdict.REPRODUCED
+    return cell.verdict.is_deviation, unfinished, cell.verdict is not Verdict.IMPOSSIBLE
 
 
 def _symbol(cell: CellVerdict | None) -> Text:
     return Text(cell.verdict.symbol, style=STYLES[cell.verdict]) if cell else Text("")
 
 
-def _tolerances(report: CheckReport) -> Text:
+def _margins(report: CheckReport) -> Text:
     widths = "; ".join(
-        f"{METRICS[metric].title} {width}" for metric, width in report.tolerances.items()
+        f"{METRICS[metric].title} {width}" for metric, width in report.margins.items()
     )
     return Text(
-        f"Tolerance: {widths}; sd is the published standard deviation over splits. If no sd is "
-        f"published, our own sd is taken, and the other terms count {SINGLE_RUN_FACTOR:g} times. "
-        "A tolerance is at least half a unit of the last printed digit.",
+        "same: no difference is detected, at 5 % for all cells of a document together; equivalent: "
+        "there is one, shown to be smaller than the margin; better, worse: neither. "
+        f"Margin: {widths}, at least half a unit of the last printed digit. docs/verdicts.md has "
+        "the statistics.",
         style="dim",
     )
 
@@ -132,15 +134,23 @@ def _counts(paper: str, report: CheckReport) -> Text:
         if count
     ]
     line = parts[0] + Text(", ").join(parts[1:])
-    compared = [cell.comparison for cell in report.verdicts if cell.comparison is not None]
-    if compared:
-        line.append(
-            f"\n  within the tolerance with 95 % confidence: "
-            f"{sum(comparison.is_equivalent for comparison in compared)} of {len(compared)} "
-            "measured cells (two one-sided tests, corrected for overlapping splits)",
-            style="dim",
-        )
+    for sentence in (*together_in_words(report), *_columns(report.different)):
+        line.append(f"\n  {sentence}", style="dim")
     return line
+
+
+def _columns(different: Sequence[Column]) -> list[str]:
+    """Name the columns that are different as a whole, by table."""
+    found: dict[str, list[str]] = {}
+    for column in different:
+        scores = column.omnibus
+        where = f"{column.dataset} {column.method} ({scores.sum_of_squares:.0f} of {scores.cells})"
+        found.setdefault(column.table, []).append(where)
+    return [
+        f"Table {table}: columns that are different as a whole (sum of z² of expected): "
+        f"{', '.join(names)}"
+        for table, names in found.items()
+    ]
 
 
 def _deviations(title: str, cells: Sequence[CellVerdict]) -> Renderable:
@@ -150,10 +160,9 @@ def _deviations(title: str, cells: Sequence[CellVerdict]) -> Renderable:
         StackedColumn("Method", [p.method for p in printed]),
         StackedColumn("ε", [level(p.epsilon) for p in printed]),
     ]
-    headings = ("Published", "Measured", "Difference", "95 % interval", "Tolerance")
-    numbers = [verdict_figures(cell) for cell in cells]
-    for position, heading in enumerate((*headings, "p (equivalent)")):
-        columns.append(StackedColumn(heading, [(Text(row[position]),) for row in numbers]))
+    figures = [verdict_figures(cell) for cell in cells]
+    for heading in figures[0]:
+        columns.append(StackedColumn(heading, [(Text(row[heading]),) for row in figures]))
     verdicts = [(Text(cell.verdict.value, STYLES[cell.verdict]),) for cell in cells]
     columns.append(StackedColumn("Verdict", verdicts))
     columns.append(StackedColumn("Note", [cell.note for cell in cells], least=_NOTE_WIDTH))

@@ -10,7 +10,8 @@ from dprepro.report.layout.words import Style, Words, column_headings, heading, 
 from dprepro.report.levels import level
 
 _LATEX_SYMBOLS = {
-    Verdict.REPRODUCED: r"$=$",
+    Verdict.SAME: r"$=$",
+    Verdict.EQUIVALENT: r"$\approx$",
     Verdict.BETTER: r"$\uparrow$",
     Verdict.WORSE: r"$\downarrow$",
     Verdict.INCOMPLETE: r"$\ldots$",

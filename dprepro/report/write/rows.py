@@ -12,6 +12,7 @@ from typing import Any
 
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.omnibus import Omnibus
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
@@ -87,7 +88,8 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
         "passes": report.passes(require_all),
         "counts": {verdict.value: count for verdict, count in report.counts.items()},
         "unexplained": len(report.unexplained),
-        "tolerances": {metric: asdict(width) for metric, width in report.tolerances.items()},
+        "margins": {metric: asdict(width) for metric, width in report.margins.items()},
+        "documents": _together(report),
         "cells": [verdict_row(cell) for cell in report.verdicts],
         "unverified": [str(cell.published) for cell in report.unverified],
         "tuned": [str(cell.published) for cell in report.tuned],
@@ -163,10 +165,13 @@ def _judged(cell: CellVerdict | None) -> FlatRow:
     return {
         "published_mean": printed.mean if printed else None,
         "published_sd": printed.std if printed else None,
+        "published_splits": cell.published_splits if cell else None,
         "difference": cell.difference if cell else None,
-        "tolerance": cell.tolerance if cell else None,
+        "z": _finite(comparison.z) if comparison else None,
+        "p_difference": comparison.p_difference if comparison else None,
         "ci_low": comparison.low if comparison else None,
         "ci_high": comparison.high if comparison else None,
+        "margin": cell.margin if cell else None,
         "p_equivalence": comparison.p_equivalence if comparison else None,
         "equivalent": comparison.is_equivalent if comparison else None,
         "verdict": cell.verdict.value if cell else None,
@@ -175,5 +180,35 @@ def _judged(cell: CellVerdict | None) -> FlatRow:
     }
 
 
+def _together(report: CheckReport) -> FlatRow:
+    """Return what the cells of each document say together, and its columns as wholes."""
+    return {
+        paper: {
+            **_omnibus(own.omnibus),
+            "columns": [
+                {
+                    "table": column.table,
+                    "dataset": column.dataset,
+                    "method": column.method,
+                    "metric": column.metric,
+                    **_omnibus(column.omnibus),
+                    "verdict": column.state.value,
+                }
+                for column in own.columns
+            ],
+        }
+        for paper, own in ((paper, report.of_paper(paper)) for paper in report.papers)
+    }
+
+
+def _omnibus(found: Omnibus | None) -> FlatRow:
+    return {
+        "cells": found.cells if found else 0,
+        "far": found.far if found else 0,
+        "sum_of_squares": found.sum_of_squares if found else None,
+        "p_value": found.p_value if found else None,
+    }
+
+
 def _finite(epsilon: float) -> float | None:
-    return None if math.isinf(epsilon) else epsilon
+    return epsilon if math.isfinite(epsilon) else None

@@ -14,7 +14,8 @@ from dprepro.stacked import StackedColumn
 from dprepro.terminal import Renderable, below, stacked_table
 
 STYLES = {
-    Verdict.REPRODUCED: "green",
+    Verdict.SAME: "green",
+    Verdict.EQUIVALENT: "green",
     Verdict.BETTER: "cyan",
     Verdict.WORSE: "red",
     Verdict.INCOMPLETE: "yellow",

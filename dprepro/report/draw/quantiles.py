@@ -1,0 +1,70 @@
+"""Draw the z of all cells of a document against those expected if no cell differed (QQ plot)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import stats
+
+from dprepro.report.draw.style import BLUE, ORANGE, open_frame
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.omnibus import normal_score
+from dprepro.report.judge.verdicts import CellVerdict
+from dprepro.report.text import plain
+
+_BAND = 0.95
+# Inches; small enough for a phone.
+_SIZE = (4.7, 3.4)
+
+
+def draw_quantiles(report: CheckReport) -> Figure | None:
+    """Return a figure of one dot a judged cell; None where fewer than two were judged.
+
+    Across: the standard normal quantile of the cell's rank. Up: its normal score (see `Omnibus`).
+    Without differences the dots follow the line. The band holds 95 % of the dots of each
+    rank if cells were independent; those of one dataset are not, so it is a guide and no test.
+    """
+    cells = [
+        cell for cell in report.verdicts if cell.verdict.is_final and cell.comparison is not None
+    ]
+    if len(cells) < 2:
+        return None
+    cells.sort(key=normal_score)
+    scores = np.array([normal_score(cell) for cell in cells])
+    ranks = np.arange(1, len(cells) + 1)
+    across = stats.norm.ppf((ranks - 0.5) / len(cells))
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    axes = figure.subplots()
+    # The rank-th smallest of n uniform numbers has the distribution Beta(rank, n + 1 - rank).
+    low, high = (
+        stats.norm.ppf(stats.beta.ppf(share, ranks, len(cells) + 1 - ranks))
+        for share in ((1 - _BAND) / 2, (1 + _BAND) / 2)
+    )
+    axes.fill_between(across, low, high, color="0.9", linewidth=0)
+    axes.plot(across, across, color="0.4", linewidth=0.8)
+    for is_different, colour, marker in ((False, BLUE, "o"), (True, ORANGE, "^")):
+        chosen = np.array([cell.verdict.is_deviation is is_different for cell in cells])
+        if chosen.any():
+            label = f"{'different' if is_different else 'same or equivalent'} ({chosen.sum()})"
+            axes.plot(
+                across[chosen], scores[chosen], marker, color=colour, markersize=3.5, label=label
+            )
+    axes.set(xlabel="z expected if nothing differs", ylabel="z (measured minus published)")
+    axes.legend(frameon=False, fontsize="small", loc="upper left")
+    open_frame(axes, grid=True)
+    return figure
+
+
+def far_cells(report: CheckReport, most: int = 5) -> str:
+    """Name the cells with the largest |z|: ``"pol, ebm: +52.9"``; at most so many."""
+    judged: Sequence[CellVerdict] = [
+        cell for cell in report.verdicts if cell.verdict.is_deviation and cell.comparison
+    ]
+    farthest = sorted(judged, key=lambda cell: -abs(normal_score(cell)))[:most]
+    return "; ".join(
+        plain(f"{cell.published.dataset}, {cell.published.method}: {cell.comparison.z:+.1f}")
+        for cell in farthest
+        if cell.comparison
+    )

@@ -1,0 +1,42 @@
+"""Printed columns judged as wholes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dprepro.report.judge.omnibus import Column
+from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
+from dprepro.report.read.metrics import METRICS
+
+_HEADS = (
+    Head("Document"),
+    Head("Table"),
+    Head("Dataset"),
+    Head("Method"),
+    Head("Metric"),
+    Head("Cells", Kind.NUMBER, "judged cells: what the sum of z² is, on average, if none differs"),
+    Head("Sum of z²", Kind.NUMBER),
+    Head("p", Kind.NUMBER, "probability of so large a sum if no cell differs"),
+    Head("|z| > 3", Kind.NUMBER),
+    Head("Column"),
+)
+
+
+def column_sheet(columns: Iterable[Column]) -> Sheet:
+    """Return a row for each printed column, the most different first."""
+    ordered = sorted(columns, key=lambda column: column.omnibus.p_value)
+    return Sheet("columns", "Printed columns as wholes", _HEADS, tuple(map(_row, ordered)))
+
+
+def _row(column: Column) -> Row:
+    found = column.omnibus
+    fields = (
+        *(Cell(text) for text in (column.paper, column.table, column.dataset, column.method)),
+        Cell(METRICS[column.metric].title),
+        Cell(f"{found.cells}"),
+        Cell(f"{found.sum_of_squares:.1f}"),
+        Cell(f"{found.p_value:.2g}"),
+        Cell(f"{found.far}"),
+        Cell(column.state.value, tone=tone(column.state.value)),
+    )
+    return Row(fields, column.paper, column.dataset, column.method)
