@@ -43,10 +43,10 @@ def journal(folder, mean, splits=25):
     return "--results", folder / "results"
 
 
-def test_a_reproduced_cell_passes(tmp_path):
+def test_the_same_cell_passes(tmp_path):
     code, text = check(*journal(tmp_path, GOOD))
     assert code == 0
-    assert "184 cells: 1 reproduced, 160 not run, 23 impossible" in text
+    assert "184 cells: 1 same, 160 not run, 23 impossible" in text
     assert "Check passed" in text
 
 
@@ -78,8 +78,8 @@ def test_incomplete_cells_are_judged_on_request(tmp_path):
     assert check(*arguments, "--min-splits", 3)[0] == 1
 
 
-def test_a_wider_tolerance_reproduces_more(tmp_path):
-    assert check(*journal(tmp_path, BAD), "--tolerance", "auc=0.1")[0] == 0
+def test_a_wider_margin_makes_a_difference_equivalent(tmp_path):
+    assert check(*journal(tmp_path, BAD), "--margin", "auc=0.1")[0] == 0
 
 
 def test_json_tells_the_same(tmp_path):
@@ -101,7 +101,7 @@ def false_claim(folder):
         for record in records(spread(mean, 0.01), label, math.inf, layout.metric, dataset=dataset)
     ]
     write(folder / "results", "mine", lines)
-    wide = [w for name in values for w in ("--tolerance", f"{name}=1e9")]
+    wide = [w for name in values for w in ("--margin", f"{name}=1e9")]
     return ["--results", folder / "results", *wide]
 
 
@@ -134,7 +134,7 @@ def test_mistakes_are_errors(tmp_path):
 
 @pytest.mark.parametrize(
     ("mean", "arguments", "code"),
-    [(GOOD, [], 0), (BAD, [], 1), (GOOD, ["--tolerance", "auc=wide"], 2)],
+    [(GOOD, [], 0), (BAD, [], 1), (GOOD, ["--margin", "auc=wide"], 2)],
 )
 def test_exit_codes_of_the_program(tmp_path, monkeypatch, capsys, mean, arguments, code):
     given = ["dprepro", "check", *map(str, journal(tmp_path, mean)), *arguments]

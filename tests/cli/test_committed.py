@@ -26,7 +26,7 @@ from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout import view as view_module
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.layout.view import ResultTable
-from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -137,7 +137,7 @@ def test_no_width_cuts_a_published_number(width: int) -> None:
     whole = output("table", "2", "--compare", "--format", "markdown")
     published = re.findall(r"\(([-\d.]+(?: ± [\d.]+)?), [a-z ]+\)", whole)
     assert len(published) > 100
-    found = re.findall(r"\(([-\d.]+(?: ± [\d.]+)?)\) [=↑↓…·×]", text)
+    found = re.findall(r"\(([-\d.]+(?: ± [\d.]+)?)\) [=≈↑↓…·×]", text)
     assert Counter(found) == Counter(published)
 
 
@@ -218,7 +218,7 @@ def _differing(tables: list[ResultTable], verdicts: Sequence[CellVerdict]) -> li
 @pytest.fixture(scope="module")
 def shown_and_judged() -> tuple[list[ResultTable], list[CellVerdict]]:
     found, documents = _read_once(RESULTS, ()), list(load_documents().values())
-    report = check_documents(documents, found, [], tolerances())
+    report = check_documents(documents, found, [], margins())
     possible = [v for v in report.verdicts if v.verdict is not Verdict.IMPOSSIBLE]
     return build_tables(found, documents), possible
 

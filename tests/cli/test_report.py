@@ -73,9 +73,9 @@ def test_one_document_and_one_config_can_be_chosen(folder, tmp_path):
     assert "0.8830" not in config
 
 
-def test_a_tolerance_can_be_overridden(folder, tmp_path):
-    page = write_page(folder, tmp_path / "wide.html", "--tolerance", "auc=0.5")
-    assert "AUROC: max(0.5)" in page
+def test_the_margin_can_be_overridden(folder, tmp_path):
+    page = write_page(folder, tmp_path / "wide.html", "--margin", "auc=0.5")
+    assert "AUROC: 0.5;" in page
     assert "No reason known yet." not in page
 
 

@@ -149,7 +149,7 @@ def test_a_torn_line_is_one_line_on_the_screen(lab, command):
 
 def test_comparing_adds_published_values_and_verdicts(results):
     text = table("--results", results, "--compare", "--format", "markdown", "--dataset", "adult")
-    assert "0.883 ± 0.005 (0.883 ± 0.005, reproduced)" in text
+    assert "0.883 ± 0.005 (0.883 ± 0.005, same)" in text
     assert "(0.880 ± 0.006, not run)" in text
     assert "Telco" not in text
 
@@ -161,13 +161,13 @@ def test_formats_agree(results):
     assert r"\toprule" in table("--results", results, "--format", "latex")
 
 
-def test_the_tolerance_can_be_overridden(results):
+def test_the_margin_can_be_overridden(results):
     arguments = ["--results", results, "--compare", "--format", "json", "--dataset", "telco"]
     verdicts = [
         next(r["verdict"] for r in json.loads(table(*arguments, *more)) if r["method"] == "ebm")
-        for more in ([], ["--tolerance", "auc=0.5"])
+        for more in ([], ["--margin", "auc=0.5"])
     ]
-    assert verdicts == ["worse", "reproduced"]
+    assert verdicts == ["worse", "equivalent"]
 
 
 def test_metric_config_and_spent_epsilon_choose_what_is_shown(results):
@@ -185,7 +185,7 @@ def test_metric_config_and_spent_epsilon_choose_what_is_shown(results):
         (["--dataset", "adlut"], "did you mean 'adult'"),
         (["--config", "tow"], "did you mean 'two'"),
         (["--paper", "dp-ebm-2020"], "did you mean 'dp-ebm-2021'"),
-        (["--tolerance", "auc"], "METRIC=TERMS"),
+        (["--margin", "auc"], "METRIC=TERMS"),
         (["prizes"], "nothing is called 'prizes'; did you mean 'prices'"),
         (["adult", "--dataset", "prices"], "the names given hold no results of dataset"),
         (["dp-ebm-2021", "--paper", "lazybb"], "not part of lazybb-2022, and --paper shows"),

@@ -5,11 +5,11 @@ from dataclasses import replace
 from dprepro.published.document import load_documents
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Finding, Outcome
-from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
 
 PAPER = load_documents()["dp-ebm-2021"]
-REPORT = check_documents([PAPER], Results(()), [], tolerances())
+REPORT = check_documents([PAPER], Results(()), [], margins())
 NOT_RUN = next(found for found in REPORT.claims if found.claim.name == "best-in-all")
 FAILED = replace(
     NOT_RUN,

@@ -14,7 +14,7 @@ from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.layout.words import Style, number, words
 from dprepro.report.levels import level
-from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import JournalPlan, read_results
 from dprepro.report.write.latex import latex_tables
 from dprepro.report.write.rows import csv_tables, json_tables
@@ -48,12 +48,12 @@ def tables(results):
 
 
 def test_every_cell_but_the_private_data_is_reproduced(results):
-    report = check_documents([PAPER], results, [], tolerances())
+    report = check_documents([PAPER], results, [], margins())
     assert report.passes(require_all=True)
-    assert report.counts[Verdict.REPRODUCED] == 184 - 23
+    assert report.counts[Verdict.SAME] == 184 - 23
     assert report.counts[Verdict.IMPOSSIBLE] == 23
     for cell in report.verdicts:
-        if cell.verdict is Verdict.REPRODUCED:
+        if cell.verdict is Verdict.SAME:
             rounding = 1e-12 * cell.published.mean
             assert abs(cell.difference) <= rounding
             assert cell.comparison.low <= rounding

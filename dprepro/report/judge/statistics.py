@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scipy import stats
 
@@ -24,7 +24,7 @@ class Sample:
         Half a unit of the last digit to which both are rounded; 0 for our own.
     overlap
         Test rows by training rows where the rows themselves are a sample, too, else 0: the term
-        of Nadeau and Bengio (2003, Machine Learning 52, section 3.2), see `variance`.
+        of Nadeau and Bengio (2003, Machine Learning 52, section 3.2), see `weight`.
     """
 
     mean: float
@@ -34,16 +34,14 @@ class Sample:
     overlap: float = 0.0
 
     @property
-    def variance(self) -> float:
-        """The variance of the mean that splits and rows cause: sd^2 (1/J + n_test/n_train).
+    def weight(self) -> float:
+        """What a variance over splits times makes the variance of the mean: 1/J + n_test/n_train.
 
         Random splits of given rows are independent draws, so the second term is 0 as long as
         both sides split the same rows. Other rows share no split, and training sets overlap:
-        then it is Nadeau and Bengio's. A printed sd is rounded, and E[sd^2] = printed^2 + h^2/3.
+        then it is Nadeau and Bengio's.
         """
-        if self.sd is None:
-            raise ValueError("no standard deviation is known")
-        return (self.sd**2 + self.rounding) * (1 / self.splits + self.overlap)
+        return 1 / self.splits + self.overlap
 
     @property
     def rounding(self) -> float:
@@ -74,7 +72,7 @@ class Comparison:
     difference: float
     standard_error: float
     z: float
-    freedom: float
+    freedom: int
     low: float
     high: float
     p_difference: float
@@ -90,28 +88,31 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
     """Compare two means; None where neither side has a standard deviation.
 
     Only the means and standard deviations of a document are known, so its splits cannot be paired
-    with ours: they enter as independent summaries, z = difference / standard error with
+    with ours: they enter as independent summaries. Two runs of one experiment have one variance
+    over splits, so it is estimated from both (Student's test for two samples):
 
-        standard error^2 = sd_1^2/n_1 + sd_2^2/n_2 + unit^2/12
+        s^2 = ((n_1 - 1) sd_1^2 + (n_2 - 1) sd_2^2) / (n_1 + n_2 - 2)
+        standard error^2 = s^2 (1/n_1 + 1/n_2) + unit^2/12
 
-    (see `Sample.variance`), and Welch and Satterthwaite's degrees of freedom. The side without a
-    standard deviation of its own has that of the other.
+    With as many splits on both sides that is sd_1^2/n + sd_2^2/n + unit^2/12. Where only one side
+    has a standard deviation, it is s. `Sample.weight` has the term for other rows. A
+    printed sd is rounded as well: E[sd^2] = printed^2 + h^2/3.
 
     Parameters
     ----------
     margin
         Largest difference, in units of the metric, that counts as equivalent; positive.
     """
-    known = [sample for sample in (measured, published) if sample.sd is not None]
-    if not known:
+    known = [(s.sd**2 + s.rounding, s.splits - 1) for s in (measured, published) if s.sd is not None]
+    freedom = sum(own for _, own in known)
+    if not freedom:
         return None
     difference = measured.mean - published.mean
-    sides = [s if s.sd is not None else replace(s, sd=known[0].sd) for s in (measured, published)]
+    pooled = sum(variance * own for variance, own in known) / freedom
     rounding = measured.rounding + published.rounding
-    error = math.sqrt(sum(side.variance for side in sides) + rounding)
+    error = math.sqrt(pooled * (measured.weight + published.weight) + rounding)
     if error == 0.0:
-        return _certain(difference, margin)
-    freedom = _degrees_of_freedom(known, sides, error)
+        return _certain(difference, margin, freedom)
     reach = float(stats.t.ppf(0.5 + _CONFIDENCE / 2, freedom)) * error
     # Of the two one-sided tests, the one at the nearer edge of the margin decides.
     p_equivalence = float(stats.t.sf((margin - abs(difference)) / error, freedom))
@@ -122,25 +123,11 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
     )  # fmt: skip
 
 
-def _certain(difference: float, margin: float) -> Comparison:
+def _certain(difference: float, margin: float, freedom: int) -> Comparison:
     """Return the comparison of two numbers without any spread."""
     z = math.copysign(math.inf, difference) if difference else 0.0
     p_equivalence = 0.0 if abs(difference) < margin else 1.0
     p_difference = 0.0 if difference else 1.0
     return Comparison(
-        difference, 0.0, z, math.inf, difference, difference, p_difference, p_equivalence
+        difference, 0.0, z, freedom, difference, difference, p_difference, p_equivalence
     )
-
-
-def _degrees_of_freedom(known: list[Sample], sides: list[Sample], error: float) -> float:
-    """Return Welch and Satterthwaite's degrees of freedom; rounding has a known variance.
-
-    A standard deviation that stands for both sides is one estimate, so their variances add up.
-    """
-    variances = [side.variance for side in sides]
-    if len(known) == 1:
-        variances = [sum(variances)]
-    estimates = [(v, s.splits - 1) for v, s in zip(variances, known, strict=True) if v > 0]
-    if not estimates:
-        return math.inf
-    return error**4 / sum(variance**2 / freedom for variance, freedom in estimates)

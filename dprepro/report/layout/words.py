@@ -12,6 +12,9 @@ from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.cell import TUNED_NOTE, ResultCell
 
+FIGURES = ("Published", "Measured", "Difference", "z", "95 % interval", "Margin", "n")
+"""Headings of what `verdict_figures` gives."""
+
 # Smaller p-values are not told apart.
 _SMALL = 1e-9
 
@@ -104,15 +107,10 @@ def verdict_figures(cell: CellVerdict) -> dict[str, str]:
     if comparison is not None:
         z = f"{comparison.z:+.1f}"
         interval = f"{comparison.low:+.{digits}f} to {comparison.high:+.{digits}f}"
-    return {
-        "Published": number(printed.mean, printed.std, printed.decimals),
-        "Measured": measured,
-        "Difference": difference,
-        "z": z,
-        "95 % interval": interval,
-        "Margin": "" if cell.margin is None else f"{cell.margin:.{digits}f}",
-        "n": splits,
-    }
+    margin = "" if cell.margin is None else f"{cell.margin:.{digits}f}"
+    published = number(printed.mean, printed.std, printed.decimals)
+    values = (published, measured, difference, z, interval, margin, splits)
+    return dict(zip(FIGURES, values, strict=True))
 
 
 def together_in_words(report: CheckReport) -> list[str]:

@@ -12,7 +12,7 @@ from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.omnibus import Column
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.layout.words import together_in_words, verdict_figures
+from dprepro.report.layout.words import FIGURES, together_in_words, verdict_figures
 from dprepro.report.levels import level
 from dprepro.report.read.cell import TUNED_NOTE
 from dprepro.report.read.metrics import METRICS
@@ -161,7 +161,7 @@ def _deviations(title: str, cells: Sequence[CellVerdict]) -> Renderable:
         StackedColumn("ε", [level(p.epsilon) for p in printed]),
     ]
     figures = [verdict_figures(cell) for cell in cells]
-    for heading in figures[0]:
+    for heading in FIGURES:
         columns.append(StackedColumn(heading, [(Text(row[heading]),) for row in figures]))
     verdicts = [(Text(cell.verdict.value, STYLES[cell.verdict]),) for cell in cells]
     columns.append(StackedColumn("Verdict", verdicts))

@@ -11,6 +11,9 @@ from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, EBMClassifier
 from dprepro.errors import DpreproError
 from dprepro.report.draw.page_figures import MODELS, figure_groups
+from dprepro.report.judge.check import check_documents
+from dprepro.report.read.metrics import margins
+from dprepro.report.read.results import Results
 
 NUMBER, LETTER = NumericFeature("x & y", 0, 1), CategoricalFeature("c", ("a", "b"))
 
@@ -27,7 +30,7 @@ def save(folder, name, features, origin, epsilon=1.0):
 
 
 def groups(folder):
-    return figure_groups([], folder)
+    return figure_groups([], folder, check_documents([], Results(()), [], margins()))
 
 
 def test_numeric_functions_of_saved_models_stand_side_by_side_by_dataset(tmp_path):
@@ -114,7 +117,9 @@ def test_a_file_that_is_no_model_is_named(tmp_path):
 def test_without_models_nothing_that_trains_is_loaded(tmp_path):
     code = (
         "import sys; from pathlib import Path; from dprepro.report.draw.page_figures import *;"
-        f"print(figure_groups([], Path({str(tmp_path)!r}))); print(*sys.modules)"
+        "from dprepro.report.judge.check import CheckReport;"
+        f"print(figure_groups([], Path({str(tmp_path)!r}), CheckReport([], {{}})));"
+        "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     groups, modules = done.stdout.splitlines()

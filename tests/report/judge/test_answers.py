@@ -11,7 +11,7 @@ from dprepro.report.judge.answers import answer, answer_or_other, choose, follow
 from dprepro.report.judge.clash import Clash
 from dprepro.report.judge.verdicts import Verdict, judge_cells
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import ResultCell, Results
 from tests.report.journals import cell, task
 
@@ -79,7 +79,7 @@ def test_table_and_verdict_take_the_same_of_two_results(why, order):
     entry = shown(results)
     assert entry.result is OURS
     assert entry.verdict.result is OURS
-    (judged,) = judge_cells(PAPER, results, tolerances(), [PRINTED])
+    (judged,) = judge_cells(PAPER, results, margins(), [PRINTED])
     assert judged.result is OURS
 
 
@@ -87,7 +87,7 @@ def test_table_and_verdict_take_the_same_of_two_results(why, order):
 def test_what_does_not_answer_alone_is_not_judged(why):
     results = Results((OTHERS[why],))
     assert answer(PRINTED, PAPER, results) is None
-    (judged,) = judge_cells(PAPER, results, tolerances(), [PRINTED])
+    (judged,) = judge_cells(PAPER, results, margins(), [PRINTED])
     assert (judged.verdict, judged.result) == (Verdict.NOT_RUN, None)
     assert judged.note.startswith("results ")
 
@@ -99,7 +99,7 @@ def test_a_result_of_an_unknown_config_answers_to_every_document_that_prints_its
     cells = [replace(c, paper="twin") for c in PAPER.cells()]
     object.__setattr__(twin, "cells", lambda: cells)
     results = Results((OURS, claimed))
-    (verdict,) = judge_cells(twin, results, tolerances(), [replace(PRINTED, paper="twin")])
+    (verdict,) = judge_cells(twin, results, margins(), [replace(PRINTED, paper="twin")])
     tables = {t.paper: t for t in build_tables(results, documents, compare=True)}
     entries = [e for row in tables["twin"].groups[0].rows for e in row if e.label == "dp-ebm-gdp"]
     (entry,) = [e for e in entries if e.epsilon == 1.0]

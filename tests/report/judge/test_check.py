@@ -8,7 +8,7 @@ from dprepro.published.document import load_documents, select_documents
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Outcome
 from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.read.metrics import Tolerance, tolerances
+from dprepro.report.read.metrics import Margin, margins
 from dprepro.report.read.results import Results
 from tests.report.journals import cell, spread
 
@@ -40,14 +40,14 @@ def outcome(*means, deviations=(), splits=25, **options):
         cell(spread(mean, 0.005, splits), epsilon=epsilon)
         for mean, epsilon in zip(means, (0.5, 1.0), strict=False)
     ]
-    return check_documents([PAPER], Results(tuple(cells)), deviations, tolerances(), **options)
+    return check_documents([PAPER], Results(tuple(cells)), deviations, margins(), **options)
 
 
 def test_counts_cover_all_184_cells():
     counts = outcome(GOOD).counts
     assert set(counts) == set(Verdict)
     assert sum(counts.values()) == 184
-    assert (counts[Verdict.REPRODUCED], counts[Verdict.IMPOSSIBLE]) == (1, 23)
+    assert (counts[Verdict.SAME], counts[Verdict.IMPOSSIBLE]) == (1, 23)
 
 
 def test_nothing_run_passes_unless_all_is_required():
@@ -96,7 +96,7 @@ def test_an_entry_that_matches_no_deviation_any_more_is_stale():
     assert report.passes()
     (stale,) = report.stale
     assert stale.cell.published.epsilon == 0.5
-    assert stale.cell.verdict is Verdict.REPRODUCED
+    assert stale.cell.verdict is Verdict.SAME
 
 
 def test_what_has_not_run_in_full_makes_nothing_stale():
@@ -118,12 +118,12 @@ def test_the_measured_part_leaves_out_the_rest():
 
 
 def test_documents_are_reported_apart():
-    report = check_documents(select_documents(), Results(()), [], tolerances())
+    report = check_documents(select_documents(), Results(()), [], margins())
     assert "dp-ebm-2021" in report.papers
     parts = [report.of_paper(paper) for paper in report.papers]
     assert sum(len(part.verdicts) for part in parts) == len(report.verdicts)
     assert len(report.of_paper("dp-ebm-2021").verdicts) == 184
-    assert set(report.tolerances) >= {"auc", "rmse", "accuracy"}
+    assert set(report.margins) >= {"auc", "rmse", "accuracy"}
 
 
 def claimed(ebm, explained=()):
@@ -134,7 +134,7 @@ def claimed(ebm, explained=()):
         cell(spread(mean, c.std), c.metric, dataset=c.dataset, label=c.method, epsilon=c.epsilon)
         for c, mean in means.items()
     ]
-    wide = {name: Tolerance(absolute=1e9) for name in tolerances()}
+    wide = {name: Margin(absolute=1e9) for name in margins()}
     entries = [ClaimDeviation(paper=PAPER.paper, claim=c, reason="known") for c in explained]
     return check_documents([PAPER], Results(tuple(cells)), [], wide, claim_deviations=entries)
 

@@ -7,7 +7,7 @@ from dprepro.published.claims import load_claims
 from dprepro.published.document import load_documents
 from dprepro.report.judge.claims import Outcome, judge_claims
 from dprepro.report.judge.verdicts import Verdict, judge_cells
-from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
 from tests.report.journals import SPLITS, cell, spread
 
@@ -40,17 +40,17 @@ def measured(changes=None, left_out=(), splits=SPLITS):
                 epsilon=printed.epsilon,
             )
         )
-    return judge_cells(PAPER, Results(tuple(cells)), tolerances())
+    return judge_cells(PAPER, Results(tuple(cells)), margins())
 
 
 def claim_verdict(name, verdicts):
-    (found,) = judge_claims(PAPER.paper, [CLAIMS[name]], verdicts, tolerances())
+    (found,) = judge_claims(PAPER.paper, [CLAIMS[name]], verdicts, margins())
     return found
 
 
 @pytest.mark.parametrize("name", list(CLAIMS))
 def test_the_papers_own_cells_bear_out_its_claims(name):
-    assert claim_verdict(name, judge_cells(PAPER, Results(()), tolerances())).whole.holds
+    assert claim_verdict(name, judge_cells(PAPER, Results(()), margins())).whole.holds
 
 
 @pytest.mark.parametrize("name", list(CLAIMS))
@@ -64,7 +64,7 @@ def test_results_that_equal_the_printed_ones_hold_but_leave_out_private_data(nam
 
 @pytest.mark.parametrize("name", list(CLAIMS))
 def test_without_results_a_claim_is_not_run_and_names_every_cell(name):
-    found = claim_verdict(name, judge_cells(PAPER, Results(()), tolerances()))
+    found = claim_verdict(name, judge_cells(PAPER, Results(()), margins()))
     assert (found.outcome, found.measured, found.published) == (Outcome.NOT_RUN, None, None)
     assert set(found.missing) == {
         c for c in CLAIMS[name].cells(PAPER.cells()) if c.dataset != "healthcare"
@@ -146,7 +146,7 @@ def test_a_tie_is_not_ahead():
 
 def test_the_number_of_settings_is_part_of_the_claim():
     claim = CLAIMS["best-in-all"].model_copy(update={"settings": 41})
-    (found,) = judge_claims(PAPER.paper, [claim], measured(), tolerances())
+    (found,) = judge_claims(PAPER.paper, [claim], measured(), margins())
     assert not found.whole.holds
     assert found.measured.holds
 

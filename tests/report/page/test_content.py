@@ -15,7 +15,7 @@ from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.content import Sources, build_page, protocol_in_words
 from dprepro.report.read.audits import read_audits
-from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import read_results
 from dprepro.report.read.runs import Run, read_runs
 from tests.report.journals import records, write
@@ -36,13 +36,14 @@ def sources(folder):
     results = read_results(folder)
     explained = [Deviation(paper="dp-ebm-2021", expected="worse", reason=REASON, **LISTED)]
     tables = build_tables(results, documents, compare=True)
+    report = check_documents(documents, results, explained, margins())
     return Sources(
         documents,
         tables,
-        check_documents(documents, results, explained, tolerances()),
+        report,
         read_runs(folder),
         read_audits(folder),
-        figure_groups(tables, folder),
+        figure_groups(tables, folder, report),
     )
 
 
@@ -101,7 +102,7 @@ def test_filters_offer_what_the_cells_have(page):
     assert "prices" in page.choices["dataset"]
     assert "mine" in page.choices["method"]
     assert page.choices["verdict"] == [
-        "reproduced",
+        "same",
         "worse",
         "incomplete",
         "not run",
@@ -143,7 +144,9 @@ def test_a_run_that_was_taken_over_names_the_journal_that_it_was_for(sources):
 
 
 def test_a_curve_is_drawn_for_each_dataset_with_privacy_levels(page):
-    (group,) = page.figures
+    whole, group = page.figures
+    assert [(f.dataset, f.paper) for f in whole.figures] == [(None, "dp-ebm-2021")]
+    assert "adult, dp-ebm-gdp: -" in whole.figures[0].notes[0]
     assert [(f.dataset, f.paper) for f in group.figures] == [
         ("adult", "dp-ebm-2021"),
         ("prices", None),

@@ -9,7 +9,7 @@ from dprepro.published.document import load_documents
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.rerun import compare_records
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.read.metrics import tolerances
+from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
 from dprepro.report.write.rows import (
     check_json,
@@ -66,16 +66,16 @@ def test_all_rows_have_the_same_keys():
 
 
 def test_a_check_is_strict_json_with_every_cell():
-    report = check_documents([DOCUMENTS[0]], RESULTS, [], tolerances())
+    report = check_documents([DOCUMENTS[0]], RESULTS, [], margins())
     whole = json.loads(json.dumps(check_json(report), allow_nan=False))
     assert len(whole["cells"]) == 184 == sum(whole["counts"].values())
     assert (whole["passes"], whole["unexplained"]) == (False, 1)
-    assert whole["tolerances"]["auc"] == {"absolute": 0.01, "relative": 0.0, "sds": 2.0}
+    assert whole["margins"]["auc"] == {"absolute": 0.005, "relative": 0.0}
     assert whole["cells"][0] == json.loads(json.dumps(verdict_row(report.verdicts[0])))
 
 
 def test_claims_are_part_of_the_json():
-    report = check_documents([DOCUMENTS[0]], RESULTS, [], tolerances())
+    report = check_documents([DOCUMENTS[0]], RESULTS, [], margins())
     whole = json.loads(json.dumps(check_json(report), allow_nan=False))
     claims = {row["claim"]: row for row in whole["claims"]}
     assert (whole["unexplained_claims"], whole["stale_claims"]) == (0, [])

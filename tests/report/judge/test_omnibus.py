@@ -1,0 +1,144 @@
+"""Error rates of the verdicts, on simulated replications with and without a true difference."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dprepro.published.document import load_documents
+from dprepro.report.judge.omnibus import ColumnState, columns, normal_score, omnibus
+from dprepro.report.judge.verdicts import Verdict, judge_cells
+from dprepro.report.read.metrics import margins
+from dprepro.report.read.results import Results
+from tests.report.journals import cell
+
+PAPER = load_documents()["dp-ebm-2021"]
+CELLS = [c for c in PAPER.cells() if c.dataset != "healthcare" and c.std]
+SD, SPLITS, TRIALS = 0.02, 25, 120
+FREE = {name: replace(margin, absolute=1e-9, relative=0.0) for name, margin in margins().items()}
+
+
+def replicate(generator, shift=None, correlation=0.0, widths=FREE):
+    """Return the verdicts on one simulated document and its replication.
+
+    Both sides draw 25 splits a cell; cells of a dataset have this correlation over splits.
+    `shift` is the true difference by cell, in standard deviations of a split.
+    """
+    shared = {c.dataset: generator.normal(size=(2, SPLITS)) for c in CELLS}
+    printed, ours = [], []
+    for c in CELLS:
+        own = generator.normal(size=(2, SPLITS))
+        values = math.sqrt(correlation) * shared[c.dataset] + math.sqrt(1 - correlation) * own
+        values = 0.8 + SD * values
+        values[1] += SD * (shift(c) if shift else 0.0)
+        mean, std = round(values[0].mean(), 3), round(values[0].std(ddof=1), 3)
+        printed.append(replace(c, mean=mean, std=std, decimals=3))
+        ours.append(
+            cell(
+                values[1].tolist(), label=c.method, epsilon=c.epsilon, metric=c.metric,
+                dataset=c.dataset,
+            )
+        )  # fmt: skip
+    return judge_cells(PAPER, Results(tuple(ours)), widths, printed)
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.8])
+def nulls(request):
+    """Verdicts of replications without any true difference."""
+    generator = np.random.default_rng(7)
+    return [replicate(generator, correlation=request.param) for _ in range(TRIALS)]
+
+
+def most(rate, trials=TRIALS):
+    """Return the largest count that such a rate gives in all but one of a thousand cases."""
+    return stats.binom.ppf(0.999, trials, rate)
+
+
+def test_without_a_difference_documents_with_a_deviation_are_rarer_than_one_in_twenty(nulls):
+    wrong = sum(any(v.verdict is not Verdict.SAME for v in found) for found in nulls)
+    assert wrong <= most(0.05)
+
+
+def test_without_a_difference_documents_with_a_different_column_are_as_rare(nulls):
+    wrong = sum(
+        any(c.state is not ColumnState.SAME for c in columns(PAPER, found)) for found in nulls
+    )
+    # A column is also different if one of its cells is, so two families of tests of 5 % count.
+    assert wrong <= most(0.10)
+
+
+def test_without_a_difference_the_omnibus_test_rejects_at_its_level(nulls):
+    rejected = sum(omnibus(found).p_value < 0.05 for found in nulls)
+    assert rejected <= most(0.08)  # the correlations are estimated from 25 splits
+    assert np.mean([omnibus(found).sum_of_squares for found in nulls]) == pytest.approx(
+        len(CELLS), rel=0.1
+    )
+
+
+def test_without_a_difference_normal_scores_are_standard_normal(nulls):
+    scores = np.array([[normal_score(v) for v in found] for found in nulls])
+    assert scores.std() == pytest.approx(1, abs=0.03)
+    assert scores.mean() == pytest.approx(0, abs=0.1)
+    assert np.mean(np.abs(scores) > 1.96) == pytest.approx(0.05, abs=0.015)
+
+
+def test_a_difference_of_two_standard_deviations_of_a_split_is_always_found():
+    generator = np.random.default_rng(8)
+    found = Counter(v.verdict for v in replicate(generator, lambda c: 2.0))
+    assert found[Verdict.SAME] == 0
+    assert set(found) == {Verdict.BETTER, Verdict.WORSE}  # AUROC up is better, RMSE up is worse
+
+
+def test_a_shift_that_no_cell_shows_makes_its_column_different():
+    """0.8 standard deviations of a split in all five cells of a column: each z is about 2.8."""
+    generator = np.random.default_rng(9)
+    place = ("adult", "dp-ebm-gdp")
+    judged = [
+        replicate(generator, lambda c: 0.8 if (c.dataset, c.method) == place else 0.0)
+        for _ in range(20)
+    ]
+    found = [
+        next(c for c in columns(PAPER, verdicts) if (c.dataset, c.method) == place)
+        for verdicts in judged
+    ]
+    shown = sum(
+        any(v.verdict is not Verdict.SAME for v in verdicts if v.published.method == place[1])
+        for verdicts in judged
+    )
+    assert sum(c.state is ColumnState.DIFFERENT for c in found) > max(shown, 10)
+
+
+def test_a_difference_at_the_margin_is_hardly_ever_called_equivalent():
+    """The true difference is the margin itself: at most 5 % of the cells may pass as equivalent."""
+    generator = np.random.default_rng(10)
+    widths = {name: replace(m, absolute=2.0 * SD, relative=0.0) for name, m in margins().items()}
+    found = [v for _ in range(10) for v in replicate(generator, lambda c: 2.0, widths=widths)]
+    wrong = sum(v.verdict is Verdict.EQUIVALENT for v in found)
+    assert wrong <= most(0.05, len(found))
+    wide = {name: replace(m, absolute=3.0 * SD) for name, m in widths.items()}
+    small = [v for _ in range(3) for v in replicate(generator, lambda c: 1.3, widths=wide)]
+    assert {v.verdict for v in small} == {Verdict.SAME, Verdict.EQUIVALENT}
+    assert sum(v.verdict is Verdict.EQUIVALENT for v in small) > len(small) / 2
+
+
+def test_a_column_within_the_margin_is_equivalent_though_it_differs():
+    generator = np.random.default_rng(11)
+    widths = {name: replace(m, absolute=4.0 * SD, relative=0.0) for name, m in margins().items()}
+    found = columns(PAPER, replicate(generator, lambda c: 2.5, widths=widths))
+    assert {c.state for c in found} == {ColumnState.EQUIVALENT}
+    assert len(found) == len({(c.table, c.dataset, c.method) for c in CELLS})
+
+
+def test_cells_that_were_not_run_take_no_part():
+    assert omnibus(judge_cells(PAPER, Results(()), margins())) is None
+    assert columns(PAPER, judge_cells(PAPER, Results(()), margins())) == []
+
+
+def test_the_largest_z_keeps_its_order():
+    generator = np.random.default_rng(12)
+    found = replicate(generator, lambda c: 50.0 if c.dataset == "pol" else 0.0)
+    scores = [abs(normal_score(v)) for v in found if v.published.dataset == "pol"]
+    assert all(math.isfinite(score) and score > 8 for score in scores)
