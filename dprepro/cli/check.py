@@ -20,6 +20,7 @@ from dprepro.cli.journals import (
 from dprepro.errors import DpreproError
 
 if TYPE_CHECKING:
+    from dprepro.report.judge.again import Again
     from dprepro.report.judge.check import CheckReport
     from dprepro.report.judge.rerun import RerunReport
     from dprepro.report.read.results import Results
@@ -61,7 +62,14 @@ def check(
         bool,
         typer.Option(
             "--fast",
-            help="Run a few tasks again and compare them with published and committed results.",
+            help="Run a few tasks again and compare them with the journals; compare all cells and "
+            "verdicts with the recorded ones; fail on stale explanations.",
+        ),
+    ] = False,
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record", help="Write all cells and verdicts beside the journals, for --fast."
         ),
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets, for --fast.")] = None,
@@ -88,32 +96,65 @@ def check(
     from dprepro.report.judge.check import check_documents
     from dprepro.report.read.metrics import margins
 
+    if record:
+        _refuse_parts(config, paper, margin, deviations, min_splits)
     widths = margins(margin)
     documents = select_documents(paper)
     reviewed = deviations or DEVIATIONS_FILE
     explained, explained_claims = load_deviations(reviewed), load_claim_deviations(reviewed)
-    rerun = None
-    if fast:
-        found, rerun, min_splits = _run_again(results, data_dir, jobs)
-    else:
-        found = read(results, config)
+    found = read(results, config)
     report = check_documents(documents, found, explained, widths, min_splits, explained_claims)
-    if fast:
-        report = report.of_measured()
-    if not (fast or report.measured):
+    if not report.measured and not fast:
         raise DpreproError(
             f"nothing to judge: the journals in {results} hold no result for a printed cell. "
             "`dprepro run adult` makes some"
         )
-    _show(report, rerun, require_all, verbose, format)
-    if not report.passes(require_all) or (rerun is not None and not rerun.passes):
+    if record:
+        _record(found, report, results)
+    again = _again(found, report, results, data_dir, jobs) if fast else None
+    _show(report, again, require_all, verbose, format)
+    if not report.passes(require_all) or (again is not None and not again.passes):
         raise typer.Exit(1)
 
 
-def _run_again(
-    committed: Path, data_dir: Path | None, jobs: int | None
-) -> tuple[Results, RerunReport, int]:
-    """Run the fast config into a folder of its own; return its results and the comparison."""
+def _refuse_parts(*parts: object) -> None:
+    if any(part is not None for part in parts):
+        raise DpreproError(
+            "--record writes all cells as they are: give it without --config, --paper, --margin, "
+            "--deviations and --min-splits"
+        )
+
+
+def _rows(found: Results, report: CheckReport) -> list[dict[str, str]]:
+    from dprepro.published.document import select_documents
+    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.write.rows import recorded_rows
+
+    return recorded_rows(build_tables(found, select_documents(), compare=True), report)
+
+
+def _record(found: Results, report: CheckReport, folder: Path) -> None:
+    from dprepro.report.judge.recorded import NAME, recorded_text
+
+    (folder / NAME).write_text(recorded_text(_rows(found, report)), encoding="utf-8")
+    typer.echo(f"{folder / NAME}: written", err=True)
+
+
+def _again(
+    found: Results, report: CheckReport, folder: Path, data_dir: Path | None, jobs: int | None
+) -> Again:
+    """Compare with what was recorded, and with a few tasks that are run again."""
+    from dprepro.report.judge.again import Again
+    from dprepro.report.judge.recorded import NAME, changes, read_recorded
+
+    path = folder / NAME
+    changed = changes(read_recorded(path), _rows(found, report)) if path.exists() else None
+    stale = [*report.stale, *report.stale_claims]
+    return Again(_run_again(folder, data_dir, jobs), changed, len(stale))
+
+
+def _run_again(committed: Path, data_dir: Path | None, jobs: int | None) -> RerunReport:
+    """Run the fast config into a folder of its own, and compare with the committed records."""
     from tempfile import TemporaryDirectory
 
     from rich.console import Console
@@ -131,32 +172,30 @@ def _run_again(
         options = Options(results=Path(folder), data_dir=data_dir, jobs=jobs)
         run(config, options, display_for(config, Console(stderr=True)))
         fresh = read_journal(journal_path(config, Path(folder)))
-        found = read(Path(folder))
     committed_records = [record for contents in before for record in contents.records]
-    rerun = compare_records(fresh.records, committed_records)
-    return found, rerun, config.splits
+    return compare_records(fresh.records, committed_records)
 
 
 def _show(
     report: CheckReport,
-    rerun: RerunReport | None,
+    again: Again | None,
     require_all: bool,
     verbose: bool,
     format: CheckFormat,
 ) -> None:
-    from dprepro.report.write.check import render_cells, render_check, render_rerun
-    from dprepro.report.write.rows import check_json, rerun_json
+    from dprepro.report.write.check import render_again, render_cells, render_check
+    from dprepro.report.write.rows import again_json, check_json
     from dprepro.terminal import console
 
     if format is CheckFormat.JSON:
         outcome = check_json(report, require_all)
-        if rerun is not None:
-            outcome["rerun"] = rerun_json(rerun)
+        if again is not None:
+            outcome |= again_json(again)
         typer.echo(json.dumps(outcome, indent=1, allow_nan=False, ensure_ascii=False))
         return
     screen = console()
     if verbose:
         screen.print(render_cells(report.verdicts))
     screen.print(render_check(report, require_all))
-    if rerun is not None:
-        screen.print(render_rerun(rerun))
+    if again is not None:
+        screen.print(render_again(again))

@@ -8,16 +8,9 @@ import yaml
 from typer.testing import CliRunner
 
 from dprepro.cli import app, main
-from dprepro.cli.check import FAST_CONFIG
-from dprepro.config import load_config
 from dprepro.errors import DpreproError
-from dprepro.experiment.plan import plan
 from dprepro.published.document import load_documents
-from tests.in_process import in_process
-from tests.lab import lab
 from tests.report.journals import records, spread, write
-
-__all__ = ["in_process", "lab"]
 
 GOOD, BAD = 0.875, 0.8
 
@@ -155,60 +148,6 @@ def test_the_exit_code_is_that_of_the_process(tmp_path):
 
 def test_the_help_gives_an_example():
     assert "Example: dprepro check" in check("--help")[1]
-
-
-def test_every_task_of_the_fast_config_is_one_of_adults(data_dir):
-    adult = {planned.task.key for planned in plan(load_config("adult"), data_dir)}
-    fast = plan(load_config(FAST_CONFIG), data_dir)
-    assert {planned.task.key for planned in fast} < adult
-    assert {planned.task.split for planned in fast} == {0, 1, 2}
-    assert len({p.task.epsilon for p in fast if p.task.method == "dp-ebm-gdp"}) == 2
-
-
-@pytest.fixture
-def slice_of_lab(lab, in_process, monkeypatch):
-    """Run a tiny config, make it the fast one, and return its journal."""
-    config = lab.config(epsilons=[1], splits=2)
-    outcome = CliRunner().invoke(
-        app, ["run", str(config), "--jobs", "1", "--results", str(lab.results)]
-    )
-    assert outcome.exit_code == 0, outcome.output
-    monkeypatch.setattr("dprepro.cli.check.FAST_CONFIG", str(config))
-    return lab.results / "lab.jsonl"
-
-
-def fast(journal, *more):
-    code, text = check(
-        "--results", journal.parent, "--fast", "--jobs", 1, "--format", "json", *more
-    )
-    return code, json.loads(text)["rerun"]
-
-
-def test_fast_runs_again_and_finds_the_committed_numbers(slice_of_lab):
-    before = slice_of_lab.read_text()
-    code, rerun = fast(slice_of_lab)
-    assert (code, rerun["passes"], rerun["matched"]) == (0, True, 2)
-    assert rerun["largest"] == 0.0
-    assert slice_of_lab.read_text() == before, "the committed journal stays as it is"
-
-
-def test_fast_fails_when_a_committed_number_is_another(slice_of_lab):
-    *head, first, second = map(json.loads, slice_of_lab.read_text().splitlines())
-    first["metrics"]["auc"] += 0.001
-    slice_of_lab.write_text("".join(json.dumps(x) + "\n" for x in (*head, first, second)))
-    code, rerun = fast(slice_of_lab)
-    assert (code, rerun["passes"], len(rerun["mismatches"])) == (1, False, 1)
-
-
-def test_fast_fails_when_no_committed_task_is_the_same(slice_of_lab):
-    write(slice_of_lab.parent, "lab", records(spread(0.9, 0.01, 2)))
-    code, rerun = fast(slice_of_lab)
-    assert (code, rerun["matched"], rerun["missing"]) == (1, 0, 2)
-
-
-def test_fast_needs_committed_journals(tmp_path):
-    with pytest.raises(DpreproError, match="no journals"):
-        fast(tmp_path / "nowhere" / "x.jsonl")
 
 
 def test_nothing_to_judge_is_not_a_pass(tmp_path):

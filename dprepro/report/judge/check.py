@@ -65,14 +65,6 @@ class CheckReport:
             stale_claims=[claim for claim in self.stale_claims if claim.paper == paper],
         )
 
-    def of_measured(self) -> CheckReport:
-        """Return the part on cells that were run, without claims and stale explanations.
-
-        For a run of few tasks: it cannot show that a deviation has gone, or which method is best.
-        """
-        measured = [cell for cell in self.verdicts if cell.measured is not None]
-        return CheckReport(measured, self.margins)
-
     @property
     def papers(self) -> list[str]:
         """The documents judged, in order."""

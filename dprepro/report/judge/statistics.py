@@ -103,7 +103,9 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
     margin
         Largest difference, in units of the metric, that counts as equivalent; positive.
     """
-    known = [(s.sd**2 + s.rounding, s.splits - 1) for s in (measured, published) if s.sd is not None]
+    known = [
+        (s.sd**2 + s.rounding, s.splits - 1) for s in (measured, published) if s.sd is not None
+    ]
     freedom = sum(own for _, own in known)
     if not freedom:
         return None

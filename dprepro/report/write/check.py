@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from dprepro.privacy.unverified import NO_LEDGER
+from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport, Stale
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.omnibus import Column
@@ -23,6 +24,7 @@ from dprepro.terminal import Renderable, below, stacked_table
 
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24
+_MOST_CHANGES = 20
 
 
 def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
@@ -69,6 +71,32 @@ def render_rerun(report: RerunReport) -> Renderable:
             "run the configs again in full and commit the journals"
         )
     return Text("\n".join(lines), style="green" if report.passes else "bold red")
+
+
+def render_again(found: Again) -> Renderable:
+    """Return what `--fast` compares: tasks run again, and what was recorded."""
+    parts = [render_rerun(found.rerun)]
+    if found.changed is None:
+        parts.append(
+            Text("No cells are recorded beside the journals: `dprepro check --record`.", "dim")
+        )
+    elif found.changed:
+        shown = found.changed[:_MOST_CHANGES]
+        more = len(found.changed) - len(shown)
+        lines = [f"Recorded cells: {len(found.changed)} differ.", *(f"  {line}" for line in shown)]
+        lines += [f"  and {more} more"] if more else []
+        lines.append(
+            "If the change is meant, `dprepro check --record` records it, and the difference of "
+            "the file shows a reviewer what changed."
+        )
+        parts.append(Text("\n".join(lines), "bold red"))
+    else:
+        parts.append(Text("Recorded cells: all cells and verdicts are as recorded.", "green"))
+    if found.stale:
+        parts.append(
+            Text(f"Explanations that no longer apply: {found.stale}; remove them.", "bold red")
+        )
+    return below(*parts)
 
 
 def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[Renderable]:

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.omnibus import Omnibus
+from dprepro.report.judge.recorded import COLUMNS, in_text
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
@@ -50,6 +52,23 @@ def _entry_row(
     row |= _measured(result, table.metric.name, planned)
     row["config"] = list(result.journals) if result else []
     return row | _judged(entry.verdict) if compare else row
+
+
+def recorded_rows(tables: Iterable[ResultTable], report: CheckReport) -> list[dict[str, str]]:
+    """Return all cells as `dprepro check --record` writes them: printed ones, then the rest."""
+    printed = [verdict_row(cell) for cell in report.verdicts]
+    places = {_place(row) for row in printed}
+    others = [row for row in table_rows(tables, compare=True) if _place(row) not in places]
+    rows = []
+    for row in [*printed, *others]:
+        found = {name: in_text(row.get(name)) for name in COLUMNS}
+        found["config"] = "+".join(row.get("config") or ())
+        rows.append(found)
+    return rows
+
+
+def _place(row: FlatRow) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("paper", "table", "dataset", "method", "epsilon", "metric"))
 
 
 def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:
@@ -134,6 +153,12 @@ def rerun_json(report: RerunReport) -> dict[str, Any]:
         "tolerances": dict(report.tolerances),
         "mismatches": [str(mismatch) for mismatch in report.mismatches],
     }
+
+
+def again_json(found: Again) -> dict[str, Any]:
+    """Return what `--fast` compares for strict JSON."""
+    changed = None if found.changed is None else list(found.changed)
+    return {"rerun": rerun_json(found.rerun), "changed": changed, "stale_entries": found.stale}
 
 
 def _measured(result: ResultCell | None, metric: str, planned: int | None) -> FlatRow:

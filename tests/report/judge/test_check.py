@@ -111,12 +111,6 @@ def test_incomplete_cells_get_no_final_verdict():
     assert not outcome(BAD, splits=3, min_splits=3).passes()
 
 
-def test_the_measured_part_leaves_out_the_rest():
-    part = outcome(GOOD, BAD, deviations=[explain(epsilons=[0.5, 1])]).of_measured()
-    assert [v.published.epsilon for v in part.verdicts] == [0.5, 1.0]
-    assert part.stale == ()
-
-
 def test_documents_are_reported_apart():
     report = check_documents(select_documents(), Results(()), [], margins())
     assert "dp-ebm-2021" in report.papers
@@ -166,5 +160,3 @@ def test_claims_go_with_their_document_and_not_with_a_slice():
     report = claimed(FAILING)
     assert len(report.of_paper(PAPER.paper).claims) == len(report.claims)
     assert report.of_paper("other").claims == []
-    assert report.of_measured().claims == ()
-    assert report.of_measured().passes()

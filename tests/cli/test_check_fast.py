@@ -1,0 +1,187 @@
+"""`dprepro check --fast` notices each kind of change that must not pass unseen."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.config import load_config
+from dprepro.errors import DpreproError
+from dprepro.experiment import worker
+from dprepro.experiment.plan import plan
+from dprepro.published import document
+from dprepro.report.judge import verdicts
+from dprepro.report.judge.recorded import COLUMNS, NAME
+from dprepro.report.read.metrics import METRICS, Margin
+from tests.cli.test_check import check
+from tests.in_process import in_process
+from tests.lab import lab
+from tests.report.journals import records, spread, write
+
+__all__ = ["in_process", "lab"]
+
+GOOD = 0.875
+
+
+@pytest.fixture
+def journal(lab, in_process, monkeypatch):
+    """Run a tiny config, make it the fast one, and return its journal."""
+    config = lab.config(epsilons=[1], splits=2)
+    outcome = CliRunner().invoke(
+        app, ["run", str(config), "--jobs", "1", "--results", str(lab.results)]
+    )
+    assert outcome.exit_code == 0, outcome.output
+    monkeypatch.setattr("dprepro.cli.check.FAST_CONFIG", str(config))
+    return lab.results / "lab.jsonl"
+
+
+@pytest.fixture
+def recorded(journal):
+    """Add printed cells that are the same, and record all."""
+    write(journal.parent, "mine", records(spread(GOOD, 0.005, 25)))
+    code, _ = check("--results", journal.parent, "--record")
+    assert code == 0
+    return journal.parent
+
+
+def fast(folder, *more):
+    code, text = check("--results", folder, "--fast", "--jobs", 1, "--format", "json", *more)
+    return code, json.loads(text)
+
+
+def test_every_task_is_one_of_adults_and_every_method_is_there(data_dir):
+    adult, slice_of_it = (plan(load_config(name), data_dir) for name in ("adult", "fast"))
+    assert {p.task.key for p in slice_of_it} < {p.task.key for p in adult}
+    assert {p.task.split for p in slice_of_it} == {0, 1}
+    assert {p.task.label for p in slice_of_it} == {p.task.label for p in adult}
+
+
+def test_it_runs_again_and_finds_the_committed_numbers(journal):
+    before = journal.read_text()
+    code, found = fast(journal.parent)
+    rerun = found["rerun"]
+    assert (code, rerun["passes"], rerun["matched"]) == (0, True, 2)
+    assert (rerun["largest"], found["changed"]) == (0.0, None)
+    assert journal.read_text() == before, "the committed journal stays as it is"
+
+
+def test_it_fails_when_no_committed_task_is_the_same(journal):
+    write(journal.parent, "lab", records(spread(0.9, 0.01, 2)))
+    code, found = fast(journal.parent)
+    assert (code, found["rerun"]["matched"], found["rerun"]["missing"]) == (1, 0, 2)
+
+
+def test_it_needs_committed_journals(tmp_path):
+    with pytest.raises(DpreproError, match="no journals"):
+        fast(tmp_path / "nowhere")
+
+
+def test_what_is_as_recorded_passes(recorded):
+    code, found = fast(recorded)
+    assert (code, found["changed"], found["stale_entries"]) == (0, [], 0)
+
+
+def test_a_method_that_becomes_1_per_cent_worse_fails(recorded, monkeypatch):
+    right = worker.score
+    monkeypatch.setattr(worker, "score", lambda *a: {k: 0.99 * v for k, v in right(*a).items()})
+    code, found = fast(recorded)
+    assert (code, len(found["rerun"]["mismatches"])) == (1, 2 * 2)  # AUROC and accuracy
+    assert found["changed"] == []
+
+
+@pytest.mark.parametrize("name", ["lab", "mine"])
+def test_a_journal_value_with_another_fourth_digit_fails(recorded, name):
+    """Also in a journal of which no task is run again."""
+    path = recorded / f"{name}.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    changed = next(line for line in lines if line.get("metrics"))
+    changed["metrics"]["auc"] += 0.0001
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, found = fast(recorded)
+    assert code == 1
+    (line,) = [x for x in found["changed"] if "mean" in x]
+    assert ", recorded " in line
+
+
+def test_a_published_cell_that_changed_fails(recorded, monkeypatch):
+    cells = document.load_published("dp-ebm-2021")
+    place = ("adult", "dp-ebm-gdp", 0.5)
+    edited = [
+        replace(c, mean=c.mean + 0.001) if (c.dataset, c.method, c.epsilon) == place else c
+        for c in cells
+    ]
+    monkeypatch.setattr(document, "load_published", lambda paper: edited)
+    code, found = fast(recorded)
+    assert code == 1
+    assert any("published_mean 0.876, recorded 0.875" in line for line in found["changed"])
+
+
+def test_a_margin_that_changed_fails(recorded, monkeypatch):
+    wide = replace(METRICS["auc"], margin=Margin(absolute=0.01))
+    monkeypatch.setitem(METRICS, "auc", wide)
+    code, found = fast(recorded)
+    assert code == 1
+    assert any("margin 0.01, recorded 0.005" in line for line in found["changed"])
+
+
+def test_a_rule_that_changed_fails(recorded, monkeypatch):
+    monkeypatch.setattr(verdicts, "verdict_of", lambda *_: verdicts.Verdict.EQUIVALENT)
+    code, found = fast(recorded)
+    assert code == 1
+    assert any("verdict equivalent, recorded same" in line for line in found["changed"])
+
+
+def test_a_cell_that_is_gone_or_new_fails(recorded):
+    (recorded / "mine.jsonl").unlink()
+    write(recorded, "other", records(spread(0.8, 0.005, 25), label="mine"))
+    code, found = fast(recorded)
+    assert code == 1
+    assert any("was not recorded" in line for line in found["changed"])
+    assert any("verdict not run, recorded same" in line for line in found["changed"])
+
+
+def test_an_entry_that_no_longer_applies_fails(recorded, tmp_path):
+    entry = {
+        "paper": "dp-ebm-2021", "tables": "2", "datasets": "adult", "methods": "dp-ebm-gdp",
+        "epsilons": 0.5, "expected": "worse", "reason": "the formula asks for more noise",
+    }  # fmt: skip
+    path = tmp_path / "deviations.yaml"
+    path.write_text(yaml.safe_dump({"deviations": [entry]}))
+    code, found = fast(recorded, "--deviations", path)
+    assert (code, found["stale_entries"]) == (1, 1)
+    code, text = check("--results", recorded, "--fast", "--jobs", 1, "--deviations", path)
+    assert (code, "no longer apply: 1" in text) == (1, True)
+
+
+def test_what_changed_is_shown_with_the_way_out(recorded):
+    path = recorded / NAME
+    path.write_text(path.read_text().replace(",same\n", ",better\n", 1))
+    code, text = check("--results", recorded, "--fast", "--jobs", 1)
+    assert code == 1
+    assert "Recorded cells: 1 differ." in text
+    assert "verdict same, recorded better" in text
+    assert "dprepro check --record" in text
+
+
+def test_a_recorded_file_that_cannot_be_read_says_what_to_do(recorded):
+    path = recorded / NAME
+    for damaged in ("", "a,b\n1,2\n", ",".join(COLUMNS) + "\n1,2\n"):
+        path.write_text(damaged)
+        with pytest.raises(DpreproError, match="check --record"):
+            fast(recorded)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(DpreproError, match="cannot be read"):
+        fast(recorded)
+
+
+@pytest.mark.parametrize(
+    "part", [["--config", "lab"], ["--paper", "dp-ebm"], ["--margin", "auc=1"]]
+)
+def test_a_part_is_not_recorded(recorded, part):
+    before = (recorded / NAME).read_text()
+    with pytest.raises(DpreproError, match="--record writes all cells"):
+        check("--results", recorded, "--record", *part)
+    assert (recorded / NAME).read_text() == before
