@@ -113,6 +113,11 @@ def verdict_figures(cell: CellVerdict) -> dict[str, str]:
     return dict(zip(FIGURES, values, strict=True))
 
 
+def p_in_words(p_value: float) -> str:
+    """Return a p-value with two digits, "< 1e-9" where it is smaller."""
+    return "< 1e-9" if p_value < _SMALL else f"{p_value:.2g}"
+
+
 def together_in_words(report: CheckReport) -> list[str]:
     """Say what the judged cells of a report say together; nothing where none was judged."""
     found = report.omnibus
@@ -120,10 +125,9 @@ def together_in_words(report: CheckReport) -> list[str]:
         return []
     shown = sum(cell.comparison is not None and cell.comparison.is_equivalent
                 for cell in report.verdicts if cell.verdict.is_final)  # fmt: skip
-    p_value = "< 1e-9" if found.p_value < _SMALL else f"{found.p_value:.2g}"
     return [
         f"All cells together: sum of z² {found.sum_of_squares:.0f}, expected {found.cells} if "
-        f"nothing differs (p {p_value}); |z| > {FAR:g} in {found.far}",
+        f"nothing differs (p {p_in_words(found.p_value)}); |z| > {FAR:g} in {found.far}",
         f"Shown to lie within the margin: {shown} of {found.cells}",
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dprepro.report.judge.omnibus import Column
+from dprepro.report.layout.words import p_in_words
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.read.metrics import METRICS
 
@@ -35,7 +36,7 @@ def _row(column: Column) -> Row:
         Cell(METRICS[column.metric].title),
         Cell(f"{found.cells}"),
         Cell(f"{found.sum_of_squares:.1f}"),
-        Cell(f"{found.p_value:.2g}"),
+        Cell(p_in_words(found.p_value), key=f"{found.p_value:.3g}"),
         Cell(f"{found.far}"),
         Cell(column.state.value, tone=tone(column.state.value)),
     )

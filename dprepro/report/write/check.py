@@ -13,7 +13,7 @@ from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.omnibus import Column
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.layout.words import FIGURES, together_in_words, verdict_figures
+from dprepro.report.layout.words import FIGURES, p_in_words, together_in_words, verdict_figures
 from dprepro.report.levels import level
 from dprepro.report.read.cell import TUNED_NOTE
 from dprepro.report.read.metrics import METRICS
@@ -32,6 +32,8 @@ def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
     symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
     parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
     parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
+    if report.different:
+        parts.append(_columns(report.different))
     if report.explained:
         parts.append(_deviations("Explained deviations", report.explained))
         parts += _reasons(report.explained)
@@ -162,23 +164,24 @@ def _counts(paper: str, report: CheckReport) -> Text:
         if count
     ]
     line = parts[0] + Text(", ").join(parts[1:])
-    for sentence in (*together_in_words(report), *_columns(report.different)):
+    for sentence in together_in_words(report):
         line.append(f"\n  {sentence}", style="dim")
     return line
 
 
-def _columns(different: Sequence[Column]) -> list[str]:
-    """Name the columns that are different as a whole, by table."""
-    found: dict[str, list[str]] = {}
-    for column in different:
-        scores = column.omnibus
-        where = f"{column.dataset} {column.method} ({scores.sum_of_squares:.0f} of {scores.cells})"
-        found.setdefault(column.table, []).append(where)
-    return [
-        f"Table {table}: columns that are different as a whole (sum of z² of expected): "
-        f"{', '.join(names)}"
-        for table, names in found.items()
+def _columns(different: Sequence[Column]) -> Renderable:
+    """Lay out the columns that are different as a whole."""
+    found = [column.omnibus for column in different]
+    columns = [
+        StackedColumn("Document", [column.paper for column in different]),
+        StackedColumn("Table", [column.table for column in different]),
+        StackedColumn("Dataset", [column.dataset for column in different]),
+        StackedColumn("Method", [column.method for column in different]),
+        StackedColumn("Cells", [(Text(f"{one.cells}"),) for one in found]),
+        StackedColumn("Sum of z²", [(Text(f"{one.sum_of_squares:.0f}"),) for one in found]),
+        StackedColumn("p", [(Text(p_in_words(one.p_value)),) for one in found]),
     ]
+    return stacked_table("Columns that are different as a whole", columns, 4)
 
 
 def _deviations(title: str, cells: Sequence[CellVerdict]) -> Renderable:
