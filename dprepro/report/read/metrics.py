@@ -83,9 +83,8 @@ class Metric:
     decimals: int | None = None
 
 
-# THE margins: everything else reads them from here, and `--margin` overrides them. They are half of
-# a difference that the documents themselves call noticeable: a hundredth of AUROC or accuracy,
-# some per cent of an error (docs/verdicts.md).
+# THE margins: everything else reads them from here, and `--margin` overrides them. A reader who
+# chooses a method by such a table would not mind a difference of this size (docs/verdicts.md).
 _SCORE = Margin.parse("0.005")
 _LOSS = Margin.parse("2%")
 # One feature more or less, one point of a percentage.

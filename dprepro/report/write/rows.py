@@ -96,6 +96,7 @@ def verdict_row(cell: CellVerdict) -> FlatRow:
     row: FlatRow = {"paper": printed.paper, "table": printed.table, "dataset": printed.dataset}
     row |= {"method": printed.method, "epsilon": _finite(printed.epsilon)}
     row |= {"metric": printed.metric}
+    row["config"] = list(cell.result.journals) if cell.result else []
     measured = _measured(cell.result, printed.metric, None)
     measured.pop("planned")
     return row | measured | _judged(cell)
