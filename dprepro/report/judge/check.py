@@ -36,7 +36,7 @@ class CheckReport:
     stale
         Cells that the deviations file lists, but that deviate no longer.
     claims
-        One verdict for each sentence that states numbers.
+        One verdict for each statement with numbers.
     stale_claims
         Claims that the deviations file lists, but that hold.
     notes
@@ -139,7 +139,9 @@ def check_documents(
         notes += document.notes
         judged = judge_cells(document, results, tolerances, min_splits=min_splits)
         claimed = load_claims().get(document.paper, [])
-        claims += judge_claims(document.paper, claimed, judged, tolerances)
+        asked = [cell for claim in claimed for cell in claim.unprinted(document.paper)]
+        more = judge_cells(document, results, tolerances, asked, min_splits)
+        claims += judge_claims(document.paper, claimed, judged, tolerances, more)
         for cell in judged:
             entries = [d for d in deviations if d.paper == document.paper]
             explained, idle = _explain(cell, entries)

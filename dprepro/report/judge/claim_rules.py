@@ -12,13 +12,15 @@ from dprepro.published.claims import (
     AheadInMost,
     Average,
     BestInAll,
-    Claim,
-    Figure,
+    CellClaim,
     LossAtMost,
+    Mean,
     NoticeableUpTo,
+    Within,
     half_unit,
 )
 from dprepro.published.published import PublishedCell
+from dprepro.report.judge.finding import Finding
 from dprepro.report.levels import level
 from dprepro.report.read.metrics import METRICS, Tolerance
 
@@ -47,18 +49,9 @@ class Means:
         return list({(cell.dataset, cell.epsilon): cell for cell in self.values}.values())
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What some means say about a claim: whether it holds, its figures, and both in words."""
-
-    holds: bool
-    figures: Mapping[str, float]
-    text: str
-
-
 @singledispatch
 def assess(
-    claim: Claim, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+    claim: CellClaim, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
 ) -> Finding | None:
     """Return what `means` say about `claim`; None where too few are there to say anything.
 
@@ -93,7 +86,7 @@ def _average(
 
 
 def _average_width(
-    figure: Figure, cells: Sequence[PublishedCell], tolerances: Mapping[str, Tolerance]
+    figure: Mean, cells: Sequence[PublishedCell], tolerances: Mapping[str, Tolerance]
 ) -> float:
     """Return how far an average may lie from the printed one.
 
@@ -194,6 +187,22 @@ def _ahead(
         {"ahead": len(ahead), "datasets": len(leads)},
         f"ahead on {len(ahead)} of {len(leads)} datasets{names}",
     )
+
+
+@assess.register
+def _within(
+    claim: Within, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
+) -> Finding | None:
+    """Hold each mean against the range, up to the rounding of its bounds."""
+    if not means.values:
+        return None
+    low = -math.inf if claim.low is None else float(claim.low) - half_unit(claim.low)
+    high = math.inf if claim.high is None else float(claim.high) + half_unit(claim.high)
+    found = {f"{c.method} ε={level(c.epsilon)}": mean for c, mean in means.values.items()}
+    outside = [name for name, mean in found.items() if not low <= mean <= high]
+    text = f"{min(found.values()):.4g} to {max(found.values()):.4g}"
+    text += f"; outside: {', '.join(outside)}" if outside else ""
+    return Finding(not outside, found, text)
 
 
 def _leads(means: Means, own: tuple[str, float], other: tuple[str, float]) -> dict[str, float]:

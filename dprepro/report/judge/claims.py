@@ -1,4 +1,4 @@
-"""A verdict on each sentence that states numbers, from the verdicts on its cells."""
+"""A verdict on each statement with numbers: from verdicts on cells, or from what can be computed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dprepro.published.claims import Claim
+from dprepro.published.claim import CellClaim, Claim, FactClaim
+from dprepro.published.claims import Within
 from dprepro.published.published import PublishedCell
-from dprepro.report.judge.claim_rules import Finding, Means, assess
+from dprepro.report.judge.claim_rules import Means, assess
+from dprepro.report.judge.fact_rules import establish, stated
+from dprepro.report.judge.finding import Finding
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.read.metrics import Tolerance
 
@@ -29,12 +32,13 @@ class ClaimVerdict:
     Attributes
     ----------
     measured
-        What our results say, as far as they go; None where there are none.
+        What our results say, as far as they go, or what was computed; None where there are none.
     published
         What the printed cells say that answer to those measured: the fair comparison where
-        cells are left out.
+        cells are left out. Where the document prints no cells, what it states.
     whole
-        What all printed cells say: whether the document bears out its own sentence.
+        What all printed cells say: whether the document bears out its own sentence. None where it
+        prints none.
     missing
         Cells that were not run, or not in full.
     impossible
@@ -64,19 +68,42 @@ def judge_claims(
     claims: Iterable[Claim],
     verdicts: Sequence[CellVerdict],
     tolerances: Mapping[str, Tolerance],
+    unprinted: Sequence[CellVerdict] = (),
 ) -> list[ClaimVerdict]:
-    """Return a verdict on each claim from those on the cells of its document."""
-    return [_judge(paper, claim, verdicts, tolerances) for claim in claims]
+    """Return a verdict on each claim of a document.
+
+    Parameters
+    ----------
+    verdicts
+        Those on the printed cells of the document.
+    unprinted
+        Those on the cells of `Claim.unprinted`, as if they were printed.
+    """
+    return [
+        _judge_cells(paper, claim, verdicts, unprinted, tolerances)
+        if isinstance(claim, CellClaim)
+        else _judge_fact(paper, claim)
+        for claim in claims
+    ]
 
 
-def _judge(
+def _judge_fact(paper: str, claim: Claim) -> ClaimVerdict:
+    if not isinstance(claim, FactClaim):
+        raise TypeError(f"no rule for claims of the kind {type(claim).__name__}")
+    found = establish(claim)
+    outcome = Outcome.HOLDS if found.holds else Outcome.FAILS
+    return ClaimVerdict(paper, claim, outcome, whole=None, published=stated(claim), measured=found)
+
+
+def _judge_cells(
     paper: str,
-    claim: Claim,
+    claim: CellClaim,
     verdicts: Sequence[CellVerdict],
+    unprinted: Sequence[CellVerdict],
     tolerances: Mapping[str, Tolerance],
 ) -> ClaimVerdict:
-    wanted = set(claim.cells([v.published for v in verdicts]))
-    cells = [v for v in verdicts if v.published in wanted]
+    wanted = {*claim.cells([v.published for v in verdicts]), *claim.unprinted(paper)}
+    cells = [v for v in (*verdicts, *unprinted) if v.published in wanted]
     possible = [v for v in cells if v.verdict is not Verdict.IMPOSSIBLE]
     done = {v.published: v.measured for v in possible if v.verdict.is_final}
     measured = {cell: value for cell, value in done.items() if value is not None}
@@ -85,12 +112,17 @@ def _judge(
     everything = Means({v.published: v.published.mean for v in cells}, True)
     same = Means({cell: cell.mean for cell in measured}, is_whole)
     ours = assess(claim, Means(measured, is_whole), same, tolerances)
+    is_printed = not isinstance(claim, Within)
     return ClaimVerdict(
         paper,
         claim,
         _outcome(ours, bool(possible), bool(missing)),
-        whole=assess(claim, everything, everything, tolerances),
-        published=assess(claim, same, same, tolerances),
+        whole=assess(claim, everything, everything, tolerances) if is_printed else None,
+        published=(
+            Finding(True, {}, claim.range)
+            if isinstance(claim, Within)
+            else assess(claim, same, same, tolerances)
+        ),
         measured=ours,
         missing=missing,
         impossible=tuple(v for v in cells if v.verdict is Verdict.IMPOSSIBLE),
