@@ -63,15 +63,19 @@ class LossAtMost(CellClaim):
 
 
 class BestInAll(CellClaim):
-    """In each of `settings` settings (a dataset and an epsilon) the best of all is one of these."""
+    """In each of `settings` settings (a dataset and an epsilon) the best of all is one of these.
+
+    Only those of `tables`, if given.
+    """
 
     methods: Names
     rivals: Names
     settings: int
+    tables: Names | None = None
 
     def selectors(self) -> list[Selector]:
         """Return the cells of all the methods."""
-        return [Selector(methods=[*self.methods, *self.rivals])]
+        return [Selector(tables=self.tables, methods=[*self.methods, *self.rivals])]
 
 
 class NoticeableUpTo(CellClaim):

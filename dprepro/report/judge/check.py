@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dprepro.published.claims import load_claims
-from dprepro.published.deviations import ClaimDeviation, Deviation
+from dprepro.published.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.published.document import Document
 from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims
 from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells
@@ -125,12 +125,15 @@ def check_documents(
     deviations: Sequence[Deviation],
     tolerances: Mapping[str, Tolerance],
     min_splits: int | None = None,
-    claim_deviations: Sequence[ClaimDeviation] = (),
+    claim_deviations: Sequence[ClaimDeviation] | None = None,
 ) -> CheckReport:
     """Judge every printed cell and claim of `documents`; match deviations with explanations.
 
-    Parameters are those of `dprepro.report.judge.verdicts.judge`.
+    Parameters are those of `dprepro.report.judge.verdicts.judge_cells`. `claim_deviations` are by
+    default those of the reviewed file: some claims do not hold whatever the results are.
     """
+    if claim_deviations is None:
+        claim_deviations = load_claim_deviations()
     verdicts: list[CellVerdict] = []
     stale: list[Stale] = []
     claims: list[ClaimVerdict] = []

@@ -10,6 +10,7 @@ import csv
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dprepro.errors import DpreproError, nearest
@@ -198,21 +199,25 @@ def toy_noise(epsilon: float, delta: float) -> float:
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-def wrong_percentages(paper: str, table: str, columns: int) -> float:
-    """Return in how many rows of a table the percentage is not the count over all columns."""
-    cells = [cell for cell in load_published(paper) if cell.table == table]
+def wrong_percentages(paper: str, table: int, columns: int) -> float:
+    """Return in how many rows of a table the percentage is not the count over all columns.
+
+    The percentages are printed with two digits, some of them cut off, so they may be 0.01 too low.
+    """
+    cells = [cell for cell in load_published(paper) if cell.table == str(table)]
     counts = {c.epsilon: c.mean for c in cells if c.metric == "n_features"}
     shares = [c for c in cells if c.metric == "pct_features"]
-    return sum(
-        abs(100 * counts[c.epsilon] / columns - c.mean) > 0.0100001  # rounded or cut off
-        for c in shares
-    )
+    if not shares:
+        raise DpreproError(f"{paper} prints no percentages of features in table {table}")
+    return sum(abs(100 * counts[c.epsilon] / columns - c.mean) > 0.0100001 for c in shares)
 
 
 def other_settings(dataset: str, config: str, method: str) -> float:
     """Return at how many epsilons a config differs from the printed hyper-parameters of LazyBB."""
     with _TUNED.open(newline="", encoding="utf-8") as lines:
         printed = [row for row in csv.DictReader(lines) if row["dataset"] == dataset]
+    if not printed:
+        raise DpreproError(f"no hyper-parameters are printed for dataset {dataset!r}")
     count = 0
     for row in printed:
         ours = found_params(config, method, float(row["epsilon"]))
@@ -221,6 +226,7 @@ def other_settings(dataset: str, config: str, method: str) -> float:
     return count
 
 
+@cache
 def _card(dataset: str) -> Card:
     from dprepro.data.card import Card
     from dprepro.resources import builtin

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.facts import SettingsOf
+from dprepro.resources import builtin
+
+if TYPE_CHECKING:
+    from dprepro.config import ExperimentConfig, MethodEntry
 
 
 def found_values(stated: SettingsOf) -> dict[str, Any]:
@@ -16,13 +21,11 @@ def found_values(stated: SettingsOf) -> dict[str, Any]:
     Raises
     ------
     DpreproError
-        If there is no such config, key, method or parameter.
+        If there is no such built-in config, key, method or parameter.
     """
-    from dprepro.config import load_config
-
     found: dict[str, Any] = {}
     if stated.config is not None:
-        config = load_config(stated.config)
+        config = _config(stated.config)
         keys = {name: getattr(config, name) for name in type(config).model_fields}
         found |= _select(keys, stated.keys, f"config {stated.config}")
     if stated.method is not None:
@@ -75,10 +78,21 @@ def _grid(stated: SettingsOf) -> Mapping[str, Any]:
     return _entry(stated.config, stated.method).grid
 
 
-def _entry(config: str, method: str) -> Any:
+@cache  # built-in configs do not change, and a table of settings asks for each row
+def _config(name: str) -> ExperimentConfig:
     from dprepro.config import load_config
 
-    entries = {entry.label: entry for entry in load_config(config).methods}
+    path = builtin("configs") / f"{name}.yaml"  # a file of that name here would win
+    if not path.is_file():
+        names = [found.stem for found in path.parent.glob("*.yaml")]
+        raise DpreproError(
+            f"unknown config {name!r}{nearest(name, names) or '.'} Only built-in configs count"
+        )
+    return load_config(path)
+
+
+def _entry(config: str, method: str) -> MethodEntry:
+    entries = {entry.label: entry for entry in _config(config).methods}
     if method not in entries:
         raise DpreproError(
             f"config {config!r} has no method {method!r}{nearest(method, list(entries)) or '.'} "
