@@ -25,15 +25,21 @@ from dprepro.report.levels import level
 from dprepro.report.read.metrics import METRICS, Tolerance
 
 
+_TWO = 2 * math.sqrt(2)
+"""Two standard errors of a difference of two means, in standard errors of one of them."""
+
+
 @dataclass(frozen=True)
 class Means:
     """The means of the cells that a claim speaks of, measured or as printed.
 
-    `is_whole` says that no cell of the claim is left out.
+    `is_whole` says that no cell of the claim is left out. `errors` are the standard errors of
+    measured means, where more than one split tells.
     """
 
     values: Mapping[PublishedCell, float]
     is_whole: bool
+    errors: Mapping[PublishedCell, float] = field(default_factory=dict)
     _index: dict[tuple[str, str, float], float] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -193,13 +199,21 @@ def _ahead(
 def _within(
     claim: Within, means: Means, printed: Means, tolerances: Mapping[str, Tolerance]
 ) -> Finding | None:
-    """Hold each mean against the range, up to the rounding of its bounds."""
+    """Hold each mean against the range, up to rounding and sampling error.
+
+    The document's own means lie in the range and have a sampling error as well, which it does not
+    print. It is taken to be as large as ours: two standard errors of a difference are allowed.
+    """
     if not means.values:
         return None
     low = -math.inf if claim.low is None else float(claim.low) - half_unit(claim.low)
     high = math.inf if claim.high is None else float(claim.high) + half_unit(claim.high)
-    found = {f"{c.method} ε={level(c.epsilon)}": mean for c, mean in means.values.items()}
-    outside = [name for name, mean in found.items() if not low <= mean <= high]
+    found, outside = {}, []
+    for cell, mean in means.values.items():
+        name, width = f"{cell.method} ε={level(cell.epsilon)}", _TWO * means.errors.get(cell, 0.0)
+        found[name] = mean
+        if not low - width <= mean <= high + width:
+            outside.append(name)
     text = f"{min(found.values()):.4g} to {max(found.values()):.4g}"
     text += f"; outside: {', '.join(outside)}" if outside else ""
     return Finding(not outside, found, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -111,7 +112,8 @@ def _judge_cells(
     is_whole = len(measured) == len(cells)
     everything = Means({v.published: v.published.mean for v in cells}, True)
     same = Means({cell: cell.mean for cell in measured}, is_whole)
-    ours = assess(claim, Means(measured, is_whole), same, tolerances)
+    errors = {v.published: _standard_error(v) for v in possible}
+    ours = assess(claim, Means(measured, is_whole, errors), same, tolerances)
     is_printed = not isinstance(claim, Within)
     return ClaimVerdict(
         paper,
@@ -127,6 +129,13 @@ def _judge_cells(
         missing=missing,
         impossible=tuple(v for v in cells if v.verdict is Verdict.IMPOSSIBLE),
     )
+
+
+def _standard_error(verdict: CellVerdict) -> float:
+    """Return that of a measured mean; 0 where it is not known."""
+    metric, result = verdict.published.metric, verdict.result
+    sd = result.sd(metric) if result is not None and result.splits(metric) > 1 else None
+    return sd / math.sqrt(result.splits(metric)) if result is not None and sd else 0.0
 
 
 def _outcome(measured: Finding | None, is_possible: bool, is_missing: bool) -> Outcome:

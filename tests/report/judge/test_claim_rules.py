@@ -64,6 +64,22 @@ def test_a_mean_lies_in_a_range_up_to_the_rounding_of_its_bounds(low, high, mean
     assert assess(claim, Means({}, True), Means({}, True), {}) is None
 
 
+def test_a_sampling_error_on_both_sides_widens_a_range():
+    claim = Within(
+        name="range", section="section 1", states="In a range.", table="1", dataset="adult",
+        methods="dp-ebm", epsilons=1.0, metric="auc", low="0.77", high="0.81",
+    )  # fmt: skip
+    (asked,) = claim.unprinted("paper")
+
+    def holds(mean, error):
+        means = Means({asked: mean}, True, {asked: error})
+        return assess(claim, means, means, {}).holds
+
+    # 0.765 - 2 sqrt(2) 0.01 = 0.7367, 0.815 + 2 sqrt(2) 0.01 = 0.8433.
+    assert [holds(mean, 0.01) for mean in (0.736, 0.737, 0.843, 0.844)] == [False, True, True, False]
+    assert not holds(0.764, 0.0)
+
+
 def test_a_range_needs_a_bound():
     with pytest.raises(ValueError, match="give `low`, `high`, or both"):
         Within(
