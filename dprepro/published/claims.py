@@ -153,8 +153,12 @@ class Claims(Strict):
 
     def all(self) -> list[Claim]:
         """Return the claims of all kinds."""
-        return [claim for kind in type(self).model_fields if kind != "paper"
-                for claim in getattr(self, kind)]
+        return [
+            claim
+            for kind in type(self).model_fields
+            if kind != "paper"
+            for claim in getattr(self, kind)
+        ]
 
 
 @cache
@@ -178,4 +182,3 @@ def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
                 selector.require_printed(printed, f"{path}: claim {claim.name}")
         claims[found.paper] = found.all()
     return claims
-

@@ -1,7 +1,7 @@
 """Every table and figure of the documents is a table here, a picture, a claim, or said not to be.
 
-With the texts of the documents in the folder that $DPREPRO_PAPERS names, as PAPER.txt, the numbers of
-tables and figures are compared with those that the texts mention.
+If $DPREPRO_PAPERS names a folder with the texts of the documents, as PAPER.txt, the numbers of tables
+and figures are compared with those that the texts mention.
 """
 
 import os
@@ -76,7 +76,14 @@ def test_what_is_not_checked_has_a_place_and_a_reason():
     for entry in entries:
         assert entry.states.endswith("."), entry
         assert entry.reason.endswith("."), entry
-        assert entry.place.split()[0] in {"section", "Table", "Figure", "Theorem", "slide", "slides"}
+        assert entry.place.split()[0] in {
+            "section",
+            "Table",
+            "Figure",
+            "Theorem",
+            "slide",
+            "slides",
+        }
 
 
 def test_notes_tell_what_is_not_checked():

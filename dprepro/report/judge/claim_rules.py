@@ -24,7 +24,6 @@ from dprepro.report.judge.finding import Finding
 from dprepro.report.levels import level
 from dprepro.report.read.metrics import METRICS, Tolerance
 
-
 _TWO = 2 * math.sqrt(2)
 """Two standard errors of a difference of two means, in standard errors of one of them."""
 

@@ -1,4 +1,4 @@
-"""A verdict on each statement with numbers: from verdicts on cells, or from what can be computed."""
+"""A verdict on each statement with numbers: from verdicts on cells, or from what is computed."""
 
 from __future__ import annotations
 

@@ -35,9 +35,7 @@ def establish(claim: FactClaim) -> Finding:
 @establish.register
 def _computed(claim: Computed) -> Finding:
     """Compute each number; all must hold."""
-    found = {
-        title: compute(figure.quantity, figure.of) for title, figure in claim.figures.items()
-    }
+    found = {title: compute(figure.quantity, figure.of) for title, figure in claim.figures.items()}
     wrong = [title for title, figure in claim.figures.items() if not figure.holds(found[title])]
     words = [f"{title} {_short(value)}" for title, value in found.items()]
     return Finding(not wrong, found, ", ".join(words) + _other(wrong))
@@ -72,7 +70,9 @@ def _repeats(claim: Repeats) -> Finding:
             wrong.append(f"{row.dataset}, {row.method}, ε={row.epsilon:g}: {_printed(cell)}")
     total = len(claim.rows)
     text = f"{total - len(wrong)} of {total} agree with Table {claim.table} of {claim.paper}"
-    return Finding(not wrong, {"agree": total - len(wrong), "repeated": total}, text + _other(wrong))
+    return Finding(
+        not wrong, {"agree": total - len(wrong), "repeated": total}, text + _other(wrong)
+    )
 
 
 def _cell_of(row: Repeated, claim: Repeats, cells: list[PublishedCell]) -> PublishedCell:

@@ -56,7 +56,7 @@ def rows(dataset: str) -> float:
 def donors_test_rows(dataset: str) -> float:
     """Return the number of rows of the donors' test set by the card."""
     test = _card(dataset).test
-    return _expected(dataset, test and test.expect.rows, "test rows")
+    return _expected(dataset, None if test is None else test.expect.rows, "test rows")
 
 
 def features(dataset: str) -> float:

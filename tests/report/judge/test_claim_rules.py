@@ -76,7 +76,12 @@ def test_a_sampling_error_on_both_sides_widens_a_range():
         return assess(claim, means, means, {}).holds
 
     # 0.765 - 2 sqrt(2) 0.01 = 0.7367, 0.815 + 2 sqrt(2) 0.01 = 0.8433.
-    assert [holds(mean, 0.01) for mean in (0.736, 0.737, 0.843, 0.844)] == [False, True, True, False]
+    assert [holds(mean, 0.01) for mean in (0.736, 0.737, 0.843, 0.844)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
     assert not holds(0.764, 0.0)
 
 

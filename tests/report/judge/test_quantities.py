@@ -54,9 +54,7 @@ def test_what_dp_ebm_spends_at_epsilon_one_half(method, spent):
 @pytest.mark.parametrize("dataset", ["adult", "cod-rna", "mushroom"])
 def test_boolean_columns_are_those_of_the_encoder(dataset):
     domain = public_domain(load_card(dataset))
-    encoded = BooleanEncoder(domain).transform(
-        draw_features(domain, 5, np.random.default_rng(1))
-    )
+    encoded = BooleanEncoder(domain).transform(draw_features(domain, 5, np.random.default_rng(1)))
     assert compute("boolean_columns", {"dataset": dataset}) == encoded.shape[1]
 
 
