@@ -1,7 +1,7 @@
 """Every table and figure of the documents is a table here, a picture, a claim, or said not to be.
 
-If $DPREPRO_PAPERS names a folder with the texts of the documents, as PAPER.txt, the numbers of tables
-and figures are compared with those that the texts mention.
+If $DPREPRO_PAPERS names a folder with the texts of the documents, as PAPER.txt, the numbers of
+tables and figures are compared with those that the texts mention.
 """
 
 import os

@@ -44,17 +44,17 @@ def _computed(claim: Computed) -> Finding:
 @establish.register
 def _settings(claim: Settings) -> Finding:
     """Look each value up in our config, or in the method's defaults; all must be the same."""
-    words, wrong, numbers = [], [], {}
+    wrong, total = [], 0
     for entry in claim.settings:
         found = found_values(entry)
-        owner = entry.method or entry.config
+        total += len(entry.values)
         for name, value in entry.values.items():
-            words.append(f"{name} {_text(found[name])}")
-            if isinstance(found[name], (int, float)):
-                numbers[f"{owner} {name}"] = float(found[name])
             if not same(value, found[name]):
-                wrong.append(f"{owner} {name}")
-    return Finding(not wrong, numbers, ", ".join(words) + _other(wrong))
+                owner = entry.method or entry.config
+                wrong.append(f"{owner} has {name} {_text(found[name])}")
+    agree = total - len(wrong)
+    text = f"{agree} of {total} values as stated"
+    return Finding(not wrong, {"agree": agree, "values": total}, text + _other(wrong))
 
 
 @establish.register

@@ -61,7 +61,8 @@ def test_another_setting_would_not_be_found(claim):
                 entries[place] = entry.model_copy(update={part: values})
                 found = establish(claim.model_copy(update={"settings": entries}))
                 assert not found.holds
-                assert found.text.endswith(f"{entry.method or entry.config} {name}")
+                assert f"not as stated: {entry.method or entry.config} has {name} " in found.text
+                assert found.figures["agree"] == found.figures["values"] - 1
 
 
 @pytest.mark.parametrize("claim", of(Repeats))
