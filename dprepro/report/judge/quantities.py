@@ -168,6 +168,21 @@ def vote_epsilon(
     return rounds * 2 * choices
 
 
+def gain_move(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> float:
+    """Return how far the gain of a split moves, in units of the statistical distance.
+
+    `before` and `after` have the weights of both labels in each part of a leaf. The gain is
+    g(a, b) - g(a0, b0) - g(a1, b1) with g(a, b) = 4 a b / (a + b), the Gini criterion times weight.
+    The distance is half of the sum of absolute differences.
+    """
+    distance = 0.5 * sum(
+        abs(new - old)
+        for part, changed in zip(before, after, strict=True)
+        for old, new in zip(part, changed, strict=True)
+    )
+    return abs(_gain(after) - _gain(before)) / distance
+
+
 def rounds_of_theorem_5(density: float, advantage: float) -> float:
     """Return the rounds of Theorem 5 of the LazyBB paper: 16 log(1 / kappa) / gamma^2."""
     return 16 * math.log(1 / density) / advantage**2
@@ -226,6 +241,12 @@ def other_settings(dataset: str, config: str, method: str) -> float:
     return count
 
 
+def _gain(parts: Sequence[Sequence[float]]) -> float:
+    whole = [sum(weights) for weights in zip(*parts, strict=True)]
+    mixed, *pure = [4 * a * b / (a + b) for a, b in (whole, *parts)]
+    return mixed - sum(pure)
+
+
 @cache
 def _card(dataset: str) -> Card:
     from dprepro.data.card import Card
@@ -246,7 +267,7 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     for function in (
         rows, donors_test_rows, features, most_features, positive_percent, boolean_columns, total,
         combinations, mean_leaf_share, clip_of_mean, sampled_epsilon, spent_epsilon, vote_epsilon,
-        rounds_of_theorem_5, weak_percent, network_parameters, toy_noise, wrong_percentages,
+        gain_move, rounds_of_theorem_5, weak_percent, network_parameters, toy_noise, wrong_percentages,
         other_settings,
     )
 }  # fmt: skip

@@ -72,6 +72,15 @@ def test_what_theorems_7_and_10_spend_is_what_the_calibration_says(splits, share
     assert zeta == pytest.approx(1 / (0.35 * 32561), rel=1e-6)
 
 
+def test_a_gain_moves_by_the_change_over_the_distance():
+    # The gain of a perfect split is g of the whole: 4 (1/2)(1/2) = 1, then 4 (0.6)(0.4) = 0.96.
+    arguments = {"before": [[0.5, 0], [0, 0.5]], "after": [[0.6, 0], [0, 0.4]]}
+    assert compute("gain_move", arguments) == pytest.approx(0.04 / 0.1)
+    # Without a difference between the parts there is no gain.
+    even = {"before": [[0.3, 0.2], [0.3, 0.2]], "after": [[0.2, 0.3], [0.2, 0.3]]}
+    assert compute("gain_move", even) == pytest.approx(0.0, abs=1e-12)
+
+
 def test_the_network_of_the_paper_layer_by_layer():
     arguments = {"image": 28, "kernel": 5, "channels": [20, 50], "hidden": 500, "classes": 10}
     layers = (20 * 26, 50 * (20 * 25 + 1), 500 * (50 * 16 + 1), 10 * 501)
