@@ -209,11 +209,6 @@ def network_parameters(
     return count + (inputs + 1) * hidden + (hidden + 1) * classes
 
 
-def toy_noise(epsilon: float, delta: float) -> float:
-    """Return the noise of the toy DP-EBM: sqrt(2 ln(1.25 / delta)) / epsilon."""
-    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
 def wrong_percentages(paper: str, table: int, columns: int) -> float:
     """Return in how many rows of a table the percentage is not the count over all columns.
 
@@ -267,7 +262,7 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     for function in (
         rows, donors_test_rows, features, most_features, positive_percent, boolean_columns, total,
         combinations, mean_leaf_share, clip_of_mean, sampled_epsilon, spent_epsilon, vote_epsilon,
-        gain_move, rounds_of_theorem_5, weak_percent, network_parameters, toy_noise, wrong_percentages,
+        gain_move, rounds_of_theorem_5, weak_percent, network_parameters, wrong_percentages,
         other_settings,
     )
 }  # fmt: skip

@@ -10,6 +10,8 @@ from dprepro.data.drawing import draw_features
 from dprepro.errors import DpreproError
 from dprepro.lazybb.calibration import Budget, one_rule_rates, topdown_rates
 from dprepro.privacy.robust import smooth_distance
+from dprepro.published.claims import load_claims
+from dprepro.published.facts import Computed
 from dprepro.report.judge import quantities
 from dprepro.report.judge.quantities import QUANTITIES, compute
 
@@ -28,7 +30,6 @@ from dprepro.report.judge.quantities import QUANTITIES, compute
         ("clip_of_mean", {"config": "henan", "method": "dp-llm"}, 0.001),
         ("rounds_of_theorem_5", {"density": math.exp(-1), "advantage": 0.5}, 64),
         ("weak_percent", {"advantage": 0.05}, 55),
-        ("toy_noise", {"epsilon": 2, "delta": 1.25 / math.e**2}, 1),
     ],
 )
 def test_quantities(quantity, arguments, expected):
@@ -119,6 +120,13 @@ def test_every_quantity_says_what_it_takes():
             compute(name, {"nonsense": 1})
     with pytest.raises(DpreproError, match="did you mean 'features'"):
         compute("feature", {"dataset": "adult"})
+
+
+def test_every_quantity_is_in_use():
+    claims = [claim for found in load_claims().values() for claim in found]
+    computed = [claim for claim in claims if isinstance(claim, Computed)]
+    used = {figure.quantity for claim in computed for figure in claim.figures.values()}
+    assert used == set(QUANTITIES)
 
 
 @pytest.mark.parametrize(
