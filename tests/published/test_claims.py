@@ -35,6 +35,7 @@ def test_claims_give_their_place_and_say_what_is_stated(claim):
         ("average-auroc", 4, {4.0}, 16),
         ("loss-at-most", 4, {0.5, math.inf}, 8),
         ("best-in-all", 8, {0.5, 1.0, 2.0, 4.0, 8.0}, 160),
+        ("figure-1-classic", 4, {0.5, 1.0, 2.0, 4.0, 8.0}, 60),
         ("gdp-against-classic", 8, {0.5, 1.0, 2.0, 4.0, 8.0}, 80),
         ("lightgbm-ahead", 8, {math.inf}, 16),
     ],

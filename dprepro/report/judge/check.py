@@ -142,9 +142,9 @@ def check_documents(
         notes += document.notes
         judged = judge_cells(document, results, tolerances, min_splits=min_splits)
         claimed = load_claims().get(document.paper, [])
-        asked = [cell for claim in claimed for cell in claim.unprinted(document.paper)]
-        more = judge_cells(document, results, tolerances, asked, min_splits)
-        claims += judge_claims(document.paper, claimed, judged, tolerances, more)
+        asked = dict.fromkeys(c for claim in claimed for c in claim.unprinted(document.paper))
+        unprinted = judge_cells(document, results, tolerances, asked, min_splits)
+        claims += judge_claims(document.paper, claimed, judged, tolerances, unprinted)
         for cell in judged:
             entries = [d for d in deviations if d.paper == document.paper]
             explained, idle = _explain(cell, entries)

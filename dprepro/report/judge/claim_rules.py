@@ -24,7 +24,7 @@ from dprepro.report.judge.finding import Finding
 from dprepro.report.levels import level
 from dprepro.report.read.metrics import METRICS, Tolerance
 
-_TWO = 2 * math.sqrt(2)
+_ALLOWED = 2 * math.sqrt(2)
 """Two standard errors of a difference of two means, in standard errors of one of them."""
 
 
@@ -209,7 +209,10 @@ def _within(
     high = math.inf if claim.high is None else float(claim.high) + half_unit(claim.high)
     found, outside = {}, []
     for cell, mean in means.values.items():
-        name, width = f"{cell.method} ε={level(cell.epsilon)}", _TWO * means.errors.get(cell, 0.0)
+        name, width = (
+            f"{cell.method} ε={level(cell.epsilon)}",
+            _ALLOWED * means.errors.get(cell, 0.0),
+        )
         found[name] = mean
         if not low - width <= mean <= high + width:
             outside.append(name)

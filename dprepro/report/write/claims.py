@@ -12,7 +12,7 @@ from dprepro.terminal import Renderable, prose_table
 
 _COLUMNS = (
     ("Claim", 3),
-    ("Published, same cells", 2),
+    ("Published", 2),
     ("Measured", 2),
     ("Verdict", None),
     ("Note", 2),
