@@ -3,56 +3,37 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dprepro.errors import DpreproError
+from dprepro.published.claim import CellClaim, Claim, FactClaim, half_unit
+from dprepro.published.facts import Computed, Repeats, Settings
 from dprepro.published.published import FOLDER, PublishedCell, load_published
-from dprepro.published.schema import Names, Selector, Strict
+from dprepro.published.schema import Names, Numbers, Selector, Strict
 from dprepro.yaml_model import read_model
+
+__all__ = ["CellClaim", "Claim", "Claims", "FactClaim", "half_unit", "load_claims"]
 
 ENDING = "_claims.yaml"
 
 
-class Claim(Strict):
-    """A sentence with numbers, and its place in the document.
-
-    `note` says how the sentence is understood if it can be read in several ways.
-    """
-
-    name: str
-    section: str
-    quote: str = Field(min_length=1)
-    note: str = ""
-
-    @abstractmethod
-    def selectors(self) -> list[Selector]:
-        """Return the selectors of the printed cells that the sentence is about; each must match."""
-
-    def cells(self, printed: Sequence[PublishedCell]) -> list[PublishedCell]:
-        """Return the cells of `printed` that the sentence is about, in printed order."""
-        selectors = self.selectors()
-        return [cell for cell in printed if any(s.matches(cell) for s in selectors)]
-
-
-class Figure(Strict):
+class Mean(Strict):
     """An average as the sentence prints it, over the cells of these methods."""
 
     methods: Names
     value: Decimal
 
 
-class Average(Claim):
+class Average(CellClaim):
     """The mean over the datasets of `table` at one epsilon, one for each group of methods."""
 
     table: str
     epsilon: float
-    figures: dict[str, Figure]
+    figures: dict[str, Mean]
 
     def selectors(self) -> list[Selector]:
         """Return the cells of each figure."""
@@ -62,7 +43,7 @@ class Average(Claim):
         ]
 
 
-class LossAtMost(Claim):
+class LossAtMost(CellClaim):
     """On each dataset of `table` a method at one epsilon loses at most `bound` to its twin.
 
     `nonprivate` is the twin; `bound` is in units of the metric.
@@ -81,19 +62,23 @@ class LossAtMost(Claim):
         return [private, twin]
 
 
-class BestInAll(Claim):
-    """In each of `settings` settings (a dataset and an epsilon) the best of all is one of these."""
+class BestInAll(CellClaim):
+    """In each of `settings` settings (a dataset and an epsilon) the best of all is one of these.
+
+    Only those of `tables`, if given.
+    """
 
     methods: Names
     rivals: Names
     settings: int
+    tables: Names | None = None
 
     def selectors(self) -> list[Selector]:
         """Return the cells of all the methods."""
-        return [Selector(methods=[*self.methods, *self.rivals])]
+        return [Selector(tables=self.tables, methods=[*self.methods, *self.rivals])]
 
 
-class NoticeableUpTo(Claim):
+class NoticeableUpTo(CellClaim):
     """Two methods typically differ noticeably only at epsilons up to `epsilon`."""
 
     methods: Names = Field(min_length=2, max_length=2)
@@ -104,7 +89,7 @@ class NoticeableUpTo(Claim):
         return [Selector(methods=self.methods)]
 
 
-class AheadInMost(Claim):
+class AheadInMost(CellClaim):
     """Without privacy, `method` is ahead of `rival` on over half of the datasets."""
 
     method: str
@@ -113,6 +98,43 @@ class AheadInMost(Claim):
     def selectors(self) -> list[Selector]:
         """Return the non-private cells of both methods."""
         return [Selector(methods=[self.method, self.rival], epsilons=[math.inf])]
+
+
+class Within(CellClaim):
+    """Measured means of a method at these epsilons lie between two numbers; one may be left out.
+
+    The document prints no cells for them. `table` is the layout whose protocol the results follow.
+    """
+
+    table: str
+    dataset: str
+    methods: Names
+    epsilons: Numbers
+    metric: str
+    low: Decimal | None = None
+    high: Decimal | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Within:
+        if self.low is None and self.high is None:
+            raise ValueError("give `low`, `high`, or both")
+        return self
+
+    def unprinted(self, paper: str) -> list[PublishedCell]:
+        """Return one cell for each method and epsilon, with a bound in place of a printed mean."""
+        bound = float(next(b for b in (self.low, self.high) if b is not None))
+        return [
+            PublishedCell(paper, self.table, self.dataset, name, level, self.metric, bound, None)
+            for name in self.methods
+            for level in self.epsilons
+        ]
+
+    @property
+    def range(self) -> str:
+        """The stated range in words."""
+        if self.high is None:
+            return f"at least {self.low}"
+        return f"at most {self.high}" if self.low is None else f"{self.low} to {self.high}"
 
 
 class Claims(Strict):
@@ -124,10 +146,19 @@ class Claims(Strict):
     best: list[BestInAll] = Field(default_factory=list)
     noticeable: list[NoticeableUpTo] = Field(default_factory=list)
     ahead: list[AheadInMost] = Field(default_factory=list)
+    within: list[Within] = Field(default_factory=list)
+    computed: list[Computed] = Field(default_factory=list)
+    settings: list[Settings] = Field(default_factory=list)
+    repeats: list[Repeats] = Field(default_factory=list)
 
     def all(self) -> list[Claim]:
         """Return the claims of all kinds."""
-        return [*self.averages, *self.losses, *self.best, *self.noticeable, *self.ahead]
+        return [
+            claim
+            for kind in type(self).model_fields
+            if kind != "paper"
+            for claim in getattr(self, kind)
+        ]
 
 
 @cache
@@ -151,10 +182,3 @@ def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
                 selector.require_printed(printed, f"{path}: claim {claim.name}")
         claims[found.paper] = found.all()
     return claims
-
-
-def half_unit(value: Decimal) -> float:
-    """Return half a unit of the last digit of a number as printed."""
-    exponent = value.as_tuple().exponent
-    assert isinstance(exponent, int)
-    return 0.5 * 10.0**exponent

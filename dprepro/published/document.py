@@ -126,8 +126,23 @@ class Picture(Strict):
     drawn_by: str
 
 
+class Unchecked(Strict):
+    """A statement with numbers, or a picture, that nothing here can check, and why."""
+
+    place: str = Field(min_length=1)
+    states: str = Field(min_length=1)
+    reason: str = Field(min_length=1)
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.states} Not checked: {self.reason}"
+
+
 class Document(Strict):
-    """A reproduced document. `pictures` are by their printed numbers."""
+    """A reproduced document. `pictures` are by their printed numbers.
+
+    With its cells, its claims (`dprepro.published.claims`) and the notes of its tables, `unchecked`
+    covers every number that the document prints.
+    """
 
     paper: str
     title: str
@@ -136,10 +151,11 @@ class Document(Strict):
     impossible: list[Impossible] = Field(default_factory=list)
     one_draw: list[OneDraw] = Field(default_factory=list)
     pictures: dict[str, Picture] = Field(default_factory=dict)
+    unchecked: list[Unchecked] = Field(default_factory=list)
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know about the tables, and which command draws each picture."""
+        """What a reader must know about tables and pictures, and what is not checked."""
         found = [
             f"{self.paper}, {name}: {note}"
             for name, layout in self.tables.items()
@@ -157,7 +173,7 @@ class Document(Strict):
                 f"{self.paper}, Figure {number} ({picture.shows}): {verdict} is drawn by "
                 f"`{picture.drawn_by}`"
             )
-        return found
+        return found + [f"{self.paper}, {entry}" for entry in self.unchecked]
 
     def _why_no_data(self, dataset: str) -> str | None:
         """Return the reason why a dataset cannot be run, or None."""

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app, main
 from dprepro.errors import DpreproError
+from dprepro.published.deviations import load_claim_deviations
 from dprepro.published.document import load_documents
 from tests.report.journals import records, spread, write
 
@@ -27,7 +28,8 @@ def explained(tmp_path):
     entry = {"paper": "dp-ebm-2021", "tables": "2", "datasets": "adult", "methods": "dp-ebm-gdp"}
     entry |= {"epsilons": 0.5, "expected": "worse", "reason": "the formula asks for more noise"}
     path = tmp_path / "deviations.yaml"
-    path.write_text(yaml.safe_dump({"deviations": [entry]}))
+    reviewed = [known.model_dump() for known in load_claim_deviations()]
+    path.write_text(yaml.safe_dump({"deviations": [entry], "claims": reviewed}))
     return path
 
 
@@ -105,9 +107,10 @@ def test_a_claim_that_does_not_hold_exits_with_1_until_it_is_explained(tmp_path)
     assert "claims that do not hold: 1" in text
     entry = {"paper": "dp-ebm-2021", "claim": "lightgbm-ahead", "reason": "our EBM is better"}
     path = tmp_path / "deviations.yaml"
-    path.write_text(yaml.safe_dump({"deviations": [], "claims": [entry]}))
+    reviewed = [known.model_dump() for known in load_claim_deviations()]
+    path.write_text(yaml.safe_dump({"deviations": [], "claims": [entry, *reviewed]}))
     code, text = check(*arguments, "--deviations", path, "--format", "json")
-    (found,) = [c for c in json.loads(text)["claims"] if c["verdict"] == "does not hold"]
+    (found,) = [c for c in json.loads(text)["claims"] if c["claim"] == "lightgbm-ahead"]
     assert (code, found["explanation"]) == (0, "our EBM is better")
     assert found["measured"]["figures"] == {"ahead": 0, "datasets": 7}
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.published.claims import Claim, half_unit, load_claims
+from dprepro.published.claims import CellClaim, FactClaim, half_unit, load_claims
 from dprepro.published.document import load_documents
 from dprepro.published.published import FOLDER
 
@@ -13,18 +13,20 @@ PAPER = load_documents()["dp-ebm-2021"]
 CLAIMS = {claim.name: claim for claim in load_claims()[PAPER.paper]}
 
 
-def test_every_kind_of_claim_of_the_dp_ebm_paper_is_there():
-    assert {type(claim).__name__ for claim in CLAIMS.values()} == {
-        kind.__name__ for kind in Claim.__subclasses__()
-    }
+ALL = [claim for claims in load_claims().values() for claim in claims]
 
 
-@pytest.mark.parametrize("name", list(CLAIMS))
-def test_claims_give_their_place_and_their_words(name):
-    claim = CLAIMS[name]
-    assert claim.section.startswith("4.1")
-    assert claim.quote.endswith(".")
-    assert len(claim.quote.split()) > 8
+def test_every_kind_of_claim_is_in_use_and_every_document_has_claims():
+    kinds = {*CellClaim.__subclasses__(), *FactClaim.__subclasses__()}
+    assert {type(claim) for claim in ALL} == kinds
+    assert set(load_claims()) == set(load_documents())
+
+
+@pytest.mark.parametrize("claim", ALL, ids=lambda claim: claim.name)
+def test_claims_give_their_place_and_say_what_is_stated(claim):
+    assert claim.section.split()[0] in {"section", "Table", "Figure", "slide"}
+    assert claim.states.endswith(".")
+    assert len(claim.states.split()) > 4
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,7 @@ def test_claims_give_their_place_and_their_words(name):
         ("average-auroc", 4, {4.0}, 16),
         ("loss-at-most", 4, {0.5, math.inf}, 8),
         ("best-in-all", 8, {0.5, 1.0, 2.0, 4.0, 8.0}, 160),
+        ("figure-1-classic", 4, {0.5, 1.0, 2.0, 4.0, 8.0}, 60),
         ("gdp-against-classic", 8, {0.5, 1.0, 2.0, 4.0, 8.0}, 80),
         ("lightgbm-ahead", 8, {math.inf}, 16),
     ],
@@ -42,6 +45,24 @@ def test_claims_speak_of_these_cells(name, datasets, epsilons, count):
     assert len(cells) == count
     assert len({cell.dataset for cell in cells}) == datasets
     assert {cell.epsilon for cell in cells} == epsilons
+
+
+def test_claims_about_facts_speak_of_no_cells():
+    facts = [claim for claim in CLAIMS.values() if isinstance(claim, FactClaim)]
+    assert len(facts) > 5
+    assert not any(claim.cells(PAPER.cells()) or claim.unprinted(PAPER.paper) for claim in facts)
+
+
+def test_a_range_asks_for_cells_that_are_not_printed():
+    report = {claim.name: claim for claim in load_claims()["replication-report-2025"]}
+    asked = report["adult-weak-privacy"].unprinted("replication-report-2025")
+    assert {(c.dataset, c.method, c.epsilon, c.metric) for c in asked} == {
+        ("adult", method, epsilon, "auc")
+        for method in ("dp-ebm-classic", "dp-ebm-gdp")
+        for epsilon in (4.0, 8.0)
+    }
+    assert report["adult-weak-privacy"].range == "0.88 to 0.89"
+    assert report["linear-regression-fails"].range == "at least 1000"
 
 
 @pytest.mark.parametrize(("printed", "half"), [("0.62", 0.005), ("0.050", 0.0005), ("40", 0.5)])
@@ -54,6 +75,12 @@ def test_half_a_unit_follows_the_digits_as_printed(printed, half):
     [
         ("name: best-in-all", "name: loss-at-most", "two claims are called 'loss-at-most'"),
         ("methods: dpboost,", "methods: dbpoost,", "did you mean 'dpboost'"),
+        ("value: 32561", "value: many", "figures.rows.value"),
+        ("relation: at most", "relation: below", "Allowed: is, at most"),
+        ("quantity: rows, of", "quantity: rows, off", "unknown key 'off'|did you mean 'of'"),
+        ("params: {num_leaves: 31}", "params: {}", "give `params`, `grid` or `keys`"),
+        ("method: lightgbm, params", "epsilon: 1, params", "need a `method`"),
+        ("config: wine, keys", "method: ebm, keys", "need a `config`"),
         ("method: lightgbm", "method: dpboost", "'dpboost' is not printed together"),
         ("epsilon: 0.5", "epsilon: 0.7", "no printed cell has 0.7"),
         ("value: 0.62", "value: high", "figures.DPBoost.value"),

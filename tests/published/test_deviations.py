@@ -9,6 +9,7 @@ from dprepro.published.deviations import (
     load_claim_deviations,
     load_deviations,
 )
+from dprepro.published.published import load_published
 
 ENTRY = {
     "paper": "dp-ebm-2021",
@@ -33,6 +34,17 @@ def write(folder: Path, *entries: dict, claims: tuple[dict, ...] = ()) -> Path:
 def test_the_reviewed_file_is_sound():
     for entry in [*load_deviations(DEVIATIONS_FILE), *load_claim_deviations(DEVIATIONS_FILE)]:
         assert len(entry.reason.split()) >= 5, f"a reason says why: {entry}"
+
+
+def test_the_slip_of_the_slides_is_told_with_the_papers_figure():
+    (entry,) = [e for e in load_claim_deviations() if e.claim == "claimed-classic"]
+    (printed,) = [
+        cell
+        for cell in load_published("dp-ebm-2021")
+        if (cell.dataset, cell.method, cell.epsilon) == ("adult", "dp-ebm-classic", 0.5)
+    ]
+    assert "0.875" in entry.reason
+    assert f"{printed.mean:.3f} (sd {printed.std:.3f})" in entry.reason
 
 
 def test_the_examples_in_the_file_are_valid_entries(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dprepro.published.claims import load_claims
-from dprepro.published.deviations import ClaimDeviation, Deviation
+from dprepro.published.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.published.document import Document
 from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims
 from dprepro.report.judge.omnibus import Column, ColumnState, Omnibus, columns, omnibus
@@ -39,7 +39,7 @@ class CheckReport:
     stale
         Cells that the deviations file lists, but that deviate no longer.
     claims
-        One verdict for each sentence that states numbers.
+        One verdict for each statement with numbers.
     stale_claims
         Claims that the deviations file lists, but that hold.
     notes
@@ -132,12 +132,15 @@ def check_documents(
     deviations: Sequence[Deviation],
     margins: Mapping[str, Margin],
     min_splits: int | None = None,
-    claim_deviations: Sequence[ClaimDeviation] = (),
+    claim_deviations: Sequence[ClaimDeviation] | None = None,
 ) -> CheckReport:
     """Judge every printed cell and claim of `documents`; match deviations with explanations.
 
-    Parameters are those of `dprepro.report.judge.verdicts.judge`.
+    Parameters are those of `dprepro.report.judge.verdicts.judge_cells`. `claim_deviations` are by
+    default those of the reviewed file: some claims do not hold whatever the results are.
     """
+    if claim_deviations is None:
+        claim_deviations = load_claim_deviations()
     verdicts: list[CellVerdict] = []
     stale: list[Stale] = []
     whole: list[Column] = []
@@ -148,7 +151,9 @@ def check_documents(
         judged = judge_cells(document, results, margins, min_splits=min_splits)
         whole += columns(document, judged)
         claimed = load_claims().get(document.paper, [])
-        claims += judge_claims(document.paper, claimed, judged, margins)
+        asked = dict.fromkeys(c for claim in claimed for c in claim.unprinted(document.paper))
+        unprinted = judge_cells(document, results, margins, asked, min_splits)
+        claims += judge_claims(document.paper, claimed, judged, margins, unprinted)
         for cell in judged:
             entries = [d for d in deviations if d.paper == document.paper]
             explained, idle = _explain(cell, entries)

@@ -12,26 +12,33 @@ from dprepro.published.claims import (
     AheadInMost,
     Average,
     BestInAll,
-    Claim,
-    Figure,
+    CellClaim,
     LossAtMost,
+    Mean,
     NoticeableUpTo,
+    Within,
     half_unit,
 )
 from dprepro.published.published import PublishedCell
+from dprepro.report.judge.finding import Finding
 from dprepro.report.levels import level
 from dprepro.report.read.metrics import METRICS, Margin
+
+_ALLOWED = 2 * math.sqrt(2)
+"""Two standard errors of a difference of two means, in standard errors of one of them."""
 
 
 @dataclass(frozen=True)
 class Means:
     """The means of the cells that a claim speaks of, measured or as printed.
 
-    `is_whole` says that no cell of the claim is left out.
+    `is_whole` says that no cell of the claim is left out. `errors` are the standard errors of
+    measured means, where more than one split tells.
     """
 
     values: Mapping[PublishedCell, float]
     is_whole: bool
+    errors: Mapping[PublishedCell, float] = field(default_factory=dict)
     _index: dict[tuple[str, str, float], float] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -47,18 +54,9 @@ class Means:
         return list({(cell.dataset, cell.epsilon): cell for cell in self.values}.values())
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What some means say about a claim: whether it holds, its figures, and both in words."""
-
-    holds: bool
-    figures: Mapping[str, float]
-    text: str
-
-
 @singledispatch
 def assess(
-    claim: Claim, means: Means, printed: Means, tolerances: Mapping[str, Margin]
+    claim: CellClaim, means: Means, printed: Means, margins: Mapping[str, Margin]
 ) -> Finding | None:
     """Return what `means` say about `claim`; None where too few are there to say anything.
 
@@ -66,7 +64,7 @@ def assess(
     ----------
     printed
         The printed means of the same cells.
-    tolerances
+    margins
         By metric, how far two means may lie apart that count as the same.
     """
     raise TypeError(f"no rule for claims of the kind {type(claim).__name__}")
@@ -74,7 +72,7 @@ def assess(
 
 @assess.register
 def _average(
-    claim: Average, means: Means, printed: Means, tolerances: Mapping[str, Margin]
+    claim: Average, means: Means, printed: Means, margins: Mapping[str, Margin]
 ) -> Finding | None:
     """Hold each average against the sentence, or against the printed cells where some are out."""
     averages, holds, words = {}, [], []
@@ -86,24 +84,34 @@ def _average(
         expected = statistics.fmean(printed.values[c] for c in cells)
         if means.is_whole:
             expected = float(figure.value)
-        width = _average_width(figure, cells, tolerances)
+        width = _average_width(figure, cells, means, margins)
         holds.append(abs(averages[title] - expected) <= width)
         words.append(f"{title} {averages[title]:.3f}")
     return Finding(all(holds), averages, ", ".join(words)) if holds else None
 
 
 def _average_width(
-    figure: Figure, cells: Sequence[PublishedCell], tolerances: Mapping[str, Margin]
+    figure: Mean, cells: Sequence[PublishedCell], means: Means, margins: Mapping[str, Margin]
 ) -> float:
-    """Return how far an average may lie from the printed one: the margin of a cell."""
+    """Return how far an average may lie from the printed one.
+
+    The margin of a cell, or two standard errors of the difference of two such averages: datasets
+    are independent, two methods on the same splits are not.
+    """
+    by_dataset: dict[str, list[float]] = {}
+    for cell in cells:
+        by_dataset.setdefault(cell.dataset, []).append(means.errors.get(cell, 0.0))
+    error = math.hypot(*map(statistics.fmean, by_dataset.values())) / len(by_dataset)
+    margin = margins[cells[0].metric]
     mean = statistics.fmean(cell.mean for cell in cells)
-    margin = tolerances[cells[0].metric]
-    return max(margin.absolute, margin.relative * abs(mean), half_unit(figure.value))
+    return max(
+        margin.absolute, margin.relative * abs(mean), half_unit(figure.value), _ALLOWED * error
+    )
 
 
 @assess.register
 def _loss(
-    claim: LossAtMost, means: Means, printed: Means, tolerances: Mapping[str, Margin]
+    claim: LossAtMost, means: Means, printed: Means, margins: Mapping[str, Margin]
 ) -> Finding | None:
     """Hold the largest loss against the bound, up to the rounding of its last digit."""
     losses = _leads(means, (claim.nonprivate, math.inf), (claim.method, claim.epsilon))
@@ -116,7 +124,7 @@ def _loss(
 
 @assess.register
 def _best(
-    claim: BestInAll, means: Means, printed: Means, tolerances: Mapping[str, Margin]
+    claim: BestInAll, means: Means, printed: Means, margins: Mapping[str, Margin]
 ) -> Finding | None:
     """Count the settings in which the best of the methods is ahead of every rival."""
     won, lost = 0, []
@@ -143,7 +151,7 @@ def _best(
 
 @assess.register
 def _noticeable(
-    claim: NoticeableUpTo, means: Means, printed: Means, tolerances: Mapping[str, Margin]
+    claim: NoticeableUpTo, means: Means, printed: Means, margins: Mapping[str, Margin]
 ) -> Finding | None:
     """Compare the share of settings with a noticeable difference below and above the epsilon."""
     up_to: list[bool] = []
@@ -152,7 +160,7 @@ def _noticeable(
     for cell in means.values:
         other = means.get(cell.dataset, second, cell.epsilon)
         if cell.method == first and other is not None:
-            width = tolerances[cell.metric].width(cell)
+            width = margins[cell.metric].width(cell)
             found = up_to if cell.epsilon <= claim.epsilon else above
             found.append(abs(means.values[cell] - other) > width)
     if not (up_to and above):
@@ -168,7 +176,7 @@ def _noticeable(
 
 @assess.register
 def _ahead(
-    claim: AheadInMost, means: Means, printed: Means, tolerances: Mapping[str, Margin]
+    claim: AheadInMost, means: Means, printed: Means, margins: Mapping[str, Margin]
 ) -> Finding | None:
     """Count the datasets on which the method is ahead without privacy."""
     leads = _leads(means, (claim.method, math.inf), (claim.rival, math.inf))
@@ -181,6 +189,33 @@ def _ahead(
         {"ahead": len(ahead), "datasets": len(leads)},
         f"ahead on {len(ahead)} of {len(leads)} datasets{names}",
     )
+
+
+@assess.register
+def _within(
+    claim: Within, means: Means, printed: Means, margins: Mapping[str, Margin]
+) -> Finding | None:
+    """Hold each mean against the range, up to rounding and sampling error.
+
+    The document's own means lie in the range and have a sampling error as well, which it does not
+    print. It is taken to be as large as ours: two standard errors of a difference are allowed.
+    """
+    if not means.values:
+        return None
+    low = -math.inf if claim.low is None else float(claim.low) - half_unit(claim.low)
+    high = math.inf if claim.high is None else float(claim.high) + half_unit(claim.high)
+    found, outside = {}, []
+    for cell, mean in means.values.items():
+        name, width = (
+            f"{cell.method} ε={level(cell.epsilon)}",
+            _ALLOWED * means.errors.get(cell, 0.0),
+        )
+        found[name] = mean
+        if not low - width <= mean <= high + width:
+            outside.append(name)
+    text = f"{min(found.values()):.4g} to {max(found.values()):.4g}"
+    text += f"; outside: {', '.join(outside)}" if outside else ""
+    return Finding(not outside, found, text)
 
 
 def _leads(means: Means, own: tuple[str, float], other: tuple[str, float]) -> dict[str, float]:

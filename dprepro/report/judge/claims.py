@@ -1,14 +1,18 @@
-"""A verdict on each sentence that states numbers, from the verdicts on its cells."""
+"""A verdict on each statement with numbers: from verdicts on cells, or from what is computed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dprepro.published.claims import Claim
+from dprepro.published.claim import CellClaim, Claim, FactClaim
+from dprepro.published.claims import Within
 from dprepro.published.published import PublishedCell
-from dprepro.report.judge.claim_rules import Finding, Means, assess
+from dprepro.report.judge.claim_rules import Means, assess
+from dprepro.report.judge.fact_rules import establish, stated
+from dprepro.report.judge.finding import Finding
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.read.metrics import Margin
 
@@ -29,12 +33,13 @@ class ClaimVerdict:
     Attributes
     ----------
     measured
-        What our results say, as far as they go; None where there are none.
+        What our results say, as far as they go, or what was computed; None where there are none.
     published
         What the printed cells say that answer to those measured: the fair comparison where
-        cells are left out.
+        cells are left out. Where the document prints no cells, what it states.
     whole
-        What all printed cells say: whether the document bears out its own sentence.
+        What all printed cells say: whether the document bears out its own sentence. None where it
+        prints none.
     missing
         Cells that were not run, or not in full.
     impossible
@@ -63,20 +68,43 @@ def judge_claims(
     paper: str,
     claims: Iterable[Claim],
     verdicts: Sequence[CellVerdict],
-    tolerances: Mapping[str, Margin],
+    margins: Mapping[str, Margin],
+    unprinted: Sequence[CellVerdict] = (),
 ) -> list[ClaimVerdict]:
-    """Return a verdict on each claim from those on the cells of its document."""
-    return [_judge(paper, claim, verdicts, tolerances) for claim in claims]
+    """Return a verdict on each claim of a document.
+
+    Parameters
+    ----------
+    verdicts
+        Those on the printed cells of the document.
+    unprinted
+        Those on the cells of `Claim.unprinted`, as if they were printed.
+    """
+    return [
+        _judge_cells(paper, claim, verdicts, unprinted, margins)
+        if isinstance(claim, CellClaim)
+        else _judge_fact(paper, claim)
+        for claim in claims
+    ]
 
 
-def _judge(
+def _judge_fact(paper: str, claim: Claim) -> ClaimVerdict:
+    if not isinstance(claim, FactClaim):
+        raise TypeError(f"no rule for claims of the kind {type(claim).__name__}")
+    found = establish(claim)
+    outcome = Outcome.HOLDS if found.holds else Outcome.FAILS
+    return ClaimVerdict(paper, claim, outcome, whole=None, published=stated(claim), measured=found)
+
+
+def _judge_cells(
     paper: str,
-    claim: Claim,
+    claim: CellClaim,
     verdicts: Sequence[CellVerdict],
-    tolerances: Mapping[str, Margin],
+    unprinted: Sequence[CellVerdict],
+    margins: Mapping[str, Margin],
 ) -> ClaimVerdict:
-    wanted = set(claim.cells([v.published for v in verdicts]))
-    cells = [v for v in verdicts if v.published in wanted]
+    wanted = {*claim.cells([v.published for v in verdicts]), *claim.unprinted(paper)}
+    cells = [v for v in (*verdicts, *unprinted) if v.published in wanted]
     possible = [v for v in cells if v.verdict is not Verdict.IMPOSSIBLE]
     done = {v.published: v.measured for v in possible if v.verdict.is_final}
     measured = {cell: value for cell, value in done.items() if value is not None}
@@ -84,17 +112,30 @@ def _judge(
     is_whole = len(measured) == len(cells)
     everything = Means({v.published: v.published.mean for v in cells}, True)
     same = Means({cell: cell.mean for cell in measured}, is_whole)
-    ours = assess(claim, Means(measured, is_whole), same, tolerances)
+    errors = {v.published: _standard_error(v) for v in possible}
+    ours = assess(claim, Means(measured, is_whole, errors), same, margins)
+    is_printed = not isinstance(claim, Within)
     return ClaimVerdict(
         paper,
         claim,
         _outcome(ours, bool(possible), bool(missing)),
-        whole=assess(claim, everything, everything, tolerances),
-        published=assess(claim, same, same, tolerances),
+        whole=assess(claim, everything, everything, margins) if is_printed else None,
+        published=(
+            Finding(True, {}, claim.range)
+            if isinstance(claim, Within)
+            else assess(claim, same, same, margins)
+        ),
         measured=ours,
         missing=missing,
         impossible=tuple(v for v in cells if v.verdict is Verdict.IMPOSSIBLE),
     )
+
+
+def _standard_error(verdict: CellVerdict) -> float:
+    """Return that of a measured mean; 0 where it is not known."""
+    metric, result = verdict.published.metric, verdict.result
+    sd = result.sd(metric) if result is not None and result.splits(metric) > 1 else None
+    return sd / math.sqrt(result.splits(metric)) if result is not None and sd else 0.0
 
 
 def _outcome(measured: Finding | None, is_possible: bool, is_missing: bool) -> Outcome:

@@ -1,4 +1,4 @@
-"""A verdict on every printed cell, from the results, the document and the tolerances."""
+"""A verdict on every printed cell, from the results, the document and the margins."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dprepro.report.judge.claims import ClaimVerdict, Finding
+from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.finding import Finding
 
 
 def claim_notes(found: ClaimVerdict) -> list[str]:

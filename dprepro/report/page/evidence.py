@@ -15,10 +15,10 @@ from dprepro.report.read.runs import Spending
 
 _CLAIM_HEADS = (
     Head("Document"),
-    Head("Section"),
-    Head("Sentence", Kind.PROSE),
-    Head("Published, same cells", Kind.PROSE, "what the printed numbers of the same cells give"),
-    Head("Measured", Kind.PROSE),
+    Head("Place"),
+    Head("Statement", Kind.PROSE),
+    Head("Published", Kind.PROSE, "what the printed numbers of the same cells give, or as stated"),
+    Head("Measured", Kind.PROSE, "from our results, cards, configs or formulas"),
     Head("Verdict"),
     Head("Note", Kind.PROSE),
 )
@@ -50,15 +50,15 @@ _AUDIT_HEADS = (
 
 
 def claim_sheet(claims: Iterable[ClaimVerdict]) -> Sheet:
-    """Return the verdict on each sentence that carries numbers."""
+    """Return the verdict on each statement with numbers."""
     rows = tuple(_claim(found) for found in claims)
-    return Sheet("claim-verdicts", "Sentences that state numbers", _CLAIM_HEADS, rows)
+    return Sheet("claim-verdicts", "Statements with numbers", _CLAIM_HEADS, rows)
 
 
 def _claim(found: ClaimVerdict) -> Row:
     claim, outcome = found.claim, found.outcome.value
     fields = (
-        *(Cell(text) for text in (found.paper, claim.section, f"“{claim.quote}”")),
+        *(Cell(text) for text in (found.paper, claim.section, claim.states)),
         Cell(said(found.published)),
         Cell(said(found.measured)),
         Cell(outcome, tone=tone(outcome)),

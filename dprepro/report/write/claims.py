@@ -12,7 +12,7 @@ from dprepro.terminal import Renderable, prose_table
 
 _COLUMNS = (
     ("Claim", 3),
-    ("Published, same cells", 2),
+    ("Published", 2),
     ("Measured", 2),
     ("Verdict", None),
     ("Note", 2),
@@ -30,8 +30,8 @@ def render_claims(claims: Sequence[ClaimVerdict]) -> Renderable:
     table = prose_table("Claims", _COLUMNS)
     for found in claims:
         claim = found.claim
-        sentence = Text(f"{found.paper}, section {claim.section}: ", style="bold")
-        sentence.append(f"“{claim.quote}”", style="not bold")
+        sentence = Text(f"{found.paper}, {claim.section}: ", style="bold")
+        sentence.append(claim.states, style="not bold")
         verdict = Text(found.outcome.value, style=_STYLES[found.outcome])
         figures = (said(found.published), said(found.measured))
         table.add_row(sentence, *figures, verdict, " ".join(claim_notes(found)))

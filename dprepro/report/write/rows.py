@@ -131,7 +131,7 @@ def claim_row(verdict: ClaimVerdict) -> FlatRow:
         "paper": verdict.paper,
         "claim": claim.name,
         "section": claim.section,
-        "quote": claim.quote,
+        "states": claim.states,
         "note": claim.note,
         "verdict": verdict.outcome.value,
         **{

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from dprepro.published.claims import Claim
+from dprepro.published.claims import CellClaim, Within
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.claim_rules import Means, _leads, assess
 
@@ -32,7 +32,62 @@ def test_a_lead_is_positive_where_the_metric_is_better_and_needs_both_means():
 
 
 def test_every_kind_of_claim_has_a_rule():
-    for kind in Claim.__subclasses__():
-        assert assess.dispatch(kind) is not assess.dispatch(Claim)
+    for kind in CellClaim.__subclasses__():
+        assert assess.dispatch(kind) is not assess.dispatch(CellClaim)
     with pytest.raises(TypeError, match="no rule"):
         assess(object(), None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "mean", "holds"),
+    [
+        ("0.77", "0.81", 0.79, True),
+        ("0.77", "0.81", 0.814, True),
+        ("0.77", "0.81", 0.816, False),
+        ("0.77", "0.81", 0.764, False),
+        ("1000", None, 1e9, True),
+        ("1000", None, 999.0, False),
+        (None, "0.5", -1.0, True),
+        (None, "0.5", 0.6, False),
+    ],
+)
+def test_a_mean_lies_in_a_range_up_to_the_rounding_of_its_bounds(low, high, mean, holds):
+    claim = Within(
+        name="range", section="section 1", states="In a range.", table="1", dataset="adult",
+        methods="dp-ebm", epsilons=1.0, metric="auc", low=low, high=high,
+    )  # fmt: skip
+    (asked,) = claim.unprinted("paper")
+    found = assess(claim, Means({asked: mean}, True), Means({asked: mean}, True), {})
+    assert found.holds is holds
+    assert ("outside: dp-ebm ε=1" in found.text) is not holds
+    assert found.figures == {"dp-ebm ε=1": mean}
+    assert assess(claim, Means({}, True), Means({}, True), {}) is None
+
+
+def test_a_sampling_error_on_both_sides_widens_a_range():
+    claim = Within(
+        name="range", section="section 1", states="In a range.", table="1", dataset="adult",
+        methods="dp-ebm", epsilons=1.0, metric="auc", low="0.77", high="0.81",
+    )  # fmt: skip
+    (asked,) = claim.unprinted("paper")
+
+    def holds(mean, error):
+        means = Means({asked: mean}, True, {asked: error})
+        return assess(claim, means, means, {}).holds
+
+    # 0.765 - 2 sqrt(2) 0.01 = 0.7367, 0.815 + 2 sqrt(2) 0.01 = 0.8433.
+    assert [holds(mean, 0.01) for mean in (0.736, 0.737, 0.843, 0.844)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert not holds(0.764, 0.0)
+
+
+def test_a_range_needs_a_bound():
+    with pytest.raises(ValueError, match="give `low`, `high`, or both"):
+        Within(
+            name="range", section="1", states="In a range.", table="1", dataset="adult",
+            methods="dp-ebm", epsilons=1.0, metric="auc",
+        )  # fmt: skip

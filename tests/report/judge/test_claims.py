@@ -1,9 +1,10 @@
 import math
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
-from dprepro.published.claims import load_claims
+from dprepro.published.claims import CellClaim, FactClaim, load_claims
 from dprepro.published.document import load_documents
 from dprepro.report.judge.claims import Outcome, judge_claims
 from dprepro.report.judge.verdicts import Verdict, judge_cells
@@ -12,7 +13,7 @@ from dprepro.report.read.results import Results
 from tests.report.journals import SPLITS, cell, spread
 
 PAPER = load_documents()["dp-ebm-2021"]
-CLAIMS = {claim.name: claim for claim in load_claims()[PAPER.paper]}
+CLAIMS = {c.name: c for c in load_claims()[PAPER.paper] if isinstance(c, CellClaim)}
 PUBLIC = [c for c in PAPER.cells() if c.dataset != "healthcare"]
 INF = math.inf
 
@@ -185,3 +186,58 @@ def test_only_an_unexplained_failure_counts():
     assert found.is_unexplained
     assert not replace(found, explanation="known").is_unexplained
     assert not claim_verdict("best-in-all", measured()).is_unexplained
+
+
+FACTS = {c.name: c for c in load_claims()[PAPER.paper] if isinstance(c, FactClaim)}
+REPORT = load_documents()["replication-report-2025"]
+RANGES = {c.name: c for c in load_claims()[REPORT.paper]}
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"), [("table-1-adult", Outcome.HOLDS), ("table-1-pol", Outcome.FAILS)]
+)
+def test_a_fact_is_judged_without_results(name, outcome):
+    (found,) = judge_claims(PAPER.paper, [FACTS[name]], [], margins())
+    assert found.outcome is outcome
+    assert found.is_unexplained is (outcome is Outcome.FAILS)
+    assert found.whole is None
+    assert (found.missing, found.impossible) == ((), ())
+
+
+def test_a_fact_shows_what_is_stated_and_what_is_found():
+    (found,) = judge_claims(PAPER.paper, [FACTS["table-1-pol"]], [], margins())
+    assert found.published.text == "rows 15000, features 49"
+    assert found.measured.text == "rows 15000, features 48; not as stated: features"
+
+
+def in_range(mean, splits=3, **changed):
+    """The verdict on the range at epsilon 0.1 where GDP has this mean and classic has 0.78."""
+    claim = RANGES["adult-strong-privacy"].model_copy(update=changed)
+    cells = [
+        cell(
+            spread(value, 0.01, splits), "auc", dataset="adult", label=label, epsilon=0.1,
+            delta=1e-5,
+        )
+        for label, value in (("dp-ebm-classic", 0.78), ("dp-ebm-gdp", mean))
+    ]  # fmt: skip
+    asked = claim.unprinted(REPORT.paper)
+    more = judge_cells(REPORT, Results(tuple(cells)), margins(), asked)
+    (found,) = judge_claims(REPORT.paper, [claim], [], margins(), more)
+    return found
+
+
+def test_a_range_is_judged_on_results_that_no_printed_cell_asks_for():
+    found = in_range(0.80)
+    assert (found.outcome, found.whole) == (Outcome.HOLDS, None)
+    assert found.published.text == "0.77 to 0.81"
+    assert found.measured.text == "0.78 to 0.8"
+    # The standard error is 0.01 / sqrt(3): 0.815 + 2 sqrt(2) 0.0058 = 0.8313.
+    assert in_range(0.83).outcome is Outcome.HOLDS
+    assert in_range(0.833).outcome is Outcome.FAILS
+    assert in_range(0.833, high=Decimal("0.90")).outcome is Outcome.HOLDS
+
+
+def test_a_range_needs_all_its_results_in_full():
+    found = in_range(0.80, splits=2)
+    assert (found.outcome, found.measured) == (Outcome.NOT_RUN, None)
+    assert len(found.missing) == 2

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from dprepro.report.judge.claims import Finding
+from dprepro.report.judge.finding import Finding
 from dprepro.report.layout.claim_words import claim_notes, said
 from tests.report.claims import FAILED, NOT_RUN
 

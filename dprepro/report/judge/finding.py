@@ -1,0 +1,15 @@
+"""What is found about a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What means, cards or configs say about a claim: whether it holds, numbers, and words."""
+
+    holds: bool
+    figures: Mapping[str, float]
+    text: str
