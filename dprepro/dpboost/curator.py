@@ -103,7 +103,7 @@ class ExactRows:
     codes : uint8 (n, K)
         Bin of every row.
     targets : int64 (n,)
-        Scaled to [-1, 1], in units of `grid.UNIT`.
+        Scaled to the variant's `scale`, in units of `grid.UNIT`.
     forest
         What the trees so far make of each row. A row's score is computed when the row is drawn:
         within an ensemble that happens to most rows once.
@@ -144,7 +144,7 @@ class DPBoostCurator(Curator):
         What the fit was given.
     domain
         With the target bounds `target_range`, to which targets are clipped before they are scaled
-        to [-1, 1].
+        to the variant's `scale`.
     max_bins
         Bins a feature.
     ledger, seed
@@ -183,10 +183,12 @@ class DPBoostCurator(Curator):
         self._params, self._variant = params, variant
         self.bins, codes = self._bin(rows, domain, max_bins)
         self._bin_starts = np.cumsum([0, *(b.n_bins for b in self.bins)], dtype=np.int64)
-        targets = truncated(_scaled(rows.targets, *target_range))
+        targets = truncated(_scaled(rows.targets, target_range, variant.scale))
         self._exact = Private(ExactRows(codes, targets))
         self._enter_mechanisms()
-        self._shares = expected_shares(params.learning_rate, params.trees_per_ensemble)
+        self._shares = expected_shares(
+            params.learning_rate, params.trees_per_ensemble, variant.equal_parts
+        )
         self._grown, self._answered = 0, True
 
     def _enter_mechanisms(self) -> None:
@@ -202,7 +204,7 @@ class DPBoostCurator(Curator):
             (params.n_trees,),
             releases="feature and cut of each split, by its gain",
             epsilon=variant.split_share * params.epsilon / (ensembles * params.max_depth),
-            sensitivity=gain_sensitivity(1.0),
+            sensitivity=gain_sensitivity(1.0, variant.gain(params.ridge)),
             uses=ensembles * params.max_depth,
         )
         self._leaves = LaplaceUses(
@@ -310,7 +312,10 @@ def leaf_means(sums: np.ndarray, counts: np.ndarray, ridge: float, clip: float) 
     return np.array([min(max(q, -most), most) for q in quotients], dtype=np.int64)
 
 
-def _scaled(targets: np.ndarray, lower: float, upper: float) -> np.ndarray:
-    """Return targets within [lower, upper] as float64 in [-1, 1]."""
+def _scaled(
+    targets: np.ndarray, bounds: tuple[float, float], scale: tuple[float, float]
+) -> np.ndarray:
+    """Return targets within `bounds` as float64 within `scale`."""
+    (lower, upper), (low, high) = bounds, scale
     clipped = np.clip(targets.astype(np.float64), lower, upper)
-    return 2.0 * (clipped - lower) / (upper - lower) - 1.0
+    return (high - low) * (clipped - lower) / (upper - lower) + low
