@@ -9,6 +9,7 @@ import numpy as np
 
 from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
+from dprepro.dpboost.constant_noise import ConstantNoise, leaf_numbers
 from dprepro.dpboost.grid import truncated, whole
 from dprepro.dpboost.kernel import GAIN_UNIT, LARGEST_GRADIENT, UNIT, grow
 from dprepro.dpboost.sensitivity import MAX_ROWS, gain_sensitivity
@@ -199,6 +200,10 @@ class DPBoostCurator(Curator):
         """
         params, variant = self._params, self._variant
         leaves, ensembles = max_leaves(params, variant), params.n_ensembles
+        constant = None
+        if variant.constant_noise:
+            constant = ConstantNoise(params.n_trees * leaves).add_laplace
+            self._source.ledger.note_floating_point("noise of the leaves: float32")
         self._choices = ExponentialUses(
             self._source,
             (params.n_trees,),
@@ -210,6 +215,7 @@ class DPBoostCurator(Curator):
         self._leaves = LaplaceUses(
             self._source,
             (params.n_trees, leaves),
+            constant,
             releases="value of each leaf, in units of its tree's sensitivity",
             epsilon=params.epsilon / (2 * ensembles),
             sensitivity=1.0,
@@ -244,6 +250,7 @@ class DPBoostCurator(Curator):
         )  # fmt: skip
         is_leaf = feature < 0
         exact.sums, exact.counts, self._bound = sums[is_leaf], counts[is_leaf], query.bound
+        self._numbers = leaf_numbers(feature, left)
         self._grown += 1
         self._answered = False
         return self._announce(query, Release(np.stack([feature, cut, left]), scale))
@@ -263,7 +270,11 @@ class DPBoostCurator(Curator):
             raise BudgetError("rows draw their trees in fixed numbers here, not independently")
         self._answered = True
         means = leaf_means(exact.sums, exact.counts, query.ridge, query.clip)
-        return self._announce(query, self._leaves.answer(self._grown - 1, means, query, UNIT))
+        if not self._variant.constant_noise:
+            return self._announce(query, self._leaves.answer(self._grown - 1, means, query, UNIT))
+        by_number = means[np.argsort(self._numbers)]
+        release = self._leaves.answer(self._grown - 1, by_number, query, UNIT)
+        return self._announce(query, Release(release.value[self._numbers], release.scale))
 
     def _next_rows(self, exact: ExactRows, bound: float) -> np.ndarray:
         """Draw the rows of the next tree: of an ensemble, each row trains one tree at most."""

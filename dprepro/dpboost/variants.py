@@ -18,7 +18,10 @@ EXACT_STOPS = (
     "or less can make an output impossible"
 )
 FIXED_NUMBERS = "rows are drawn in fixed numbers: a row more or less changes who else is drawn"
-FIRST_GAIN = "the sensitivity of gains is taken for (3 lambda + 2) / ((2 + lambda) (1 + lambda)), not 3"
+CONSTANT_NOISE = (
+    "the noise of the leaves is one sequence, the same in every fit: anybody can take it off again"
+)
+FIRST_GAIN = "choices of splits assume that a row moves a gain by (3 lambda + 2) / ((2 + lambda) (1 + lambda)), not 3"
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Variant:
         Whether choices of splits assume the `sensitivity.first_gain` of gains, which is too small.
     clipped
         Whether regression clips its predictions to the target range of the domain.
+    constant_noise
+        Whether leaves get the same noise in every fit; see `constant_noise`.
     assumed_public, unpaid, gaps
         For the ledger, beside what the domain and the task bring.
     split_gap, leaf_gap
@@ -72,6 +77,7 @@ class Variant:
     equal_parts: bool = False
     scale: tuple[float, float] = (-1.0, 1.0)
     first_gain: bool = False
+    constant_noise: bool = False
     assumed_public: tuple[str, ...] = ()
     unpaid: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
@@ -123,7 +129,9 @@ STARTS: MappingProxyType[str, frozenset[TaskKind]] = MappingProxyType(
 )
 
 
-def of_code(parts: str, scale: str, start: str, first_gain: bool) -> Variant:
+def of_code(
+    parts: str, scale: str, start: str, first_gain: bool, constant_noise: bool = False
+) -> Variant:
     """Return `AS_PUBLISHED` with other options of the authors' code.
 
     Parameters
@@ -136,6 +144,8 @@ def of_code(parts: str, scale: str, start: str, first_gain: bool) -> Variant:
         "zero", or "mean" for ``boost_from_average=true``.
     first_gain
         Whether the code is that of before November 2020; see `sensitivity.first_gain`.
+    constant_noise
+        Whether leaves get the noise of the code, which is the same in every fit.
 
     Raises
     ------
@@ -145,15 +155,21 @@ def of_code(parts: str, scale: str, start: str, first_gain: bool) -> Variant:
     check_choice("parts", parts, tuple(PARTS))
     check_choice("scale", scale, tuple(SCALES))
     check_choice("start", start, tuple(STARTS))
-    if not isinstance(first_gain, bool):
-        raise ValueError(f"first_gain must be true or false, got {first_gain!r}")
+    for name, value in (("first_gain", first_gain), ("constant_noise", constant_noise)):
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be true or false, got {value!r}")
     return replace(
         AS_PUBLISHED,
         equal_parts=PARTS[parts],
         scale=SCALES[scale],
         centred=STARTS[start],
         first_gain=first_gain,
-        gaps=(*AS_PUBLISHED.gaps, *([FIRST_GAIN] if first_gain else [])),
+        constant_noise=constant_noise,
+        gaps=(
+            *AS_PUBLISHED.gaps,
+            *([FIRST_GAIN] if first_gain else []),
+            *([CONSTANT_NOISE] if constant_noise else []),
+        ),
     )
 
 

@@ -27,9 +27,12 @@ def _build(variant: str) -> Build:
     return build
 
 
-_OPTIONS = {"parts": "equal", "scale": None, "start": "mean", "first_gain": False, "noise_seed": None}
-"""Of `of_code`; `scale` None is 0..1 for labels and -1..1 for other targets. `noise_seed` draws the
-same noise in all splits, as the authors' code does."""
+_OPTIONS = {
+    "parts": "equal", "scale": None, "start": "mean", "first_gain": False, "constant_noise": False,
+    "noise_seed": None,
+}  # fmt: skip
+"""Of `of_code`; `scale` None is 0..1 for labels and -1..1 for other targets. `noise_seed` takes the
+place of the task's own seed: all splits then share their draws, those of our generator."""
 
 
 def _build_of_code(encoding: str) -> Build:
