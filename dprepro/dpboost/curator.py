@@ -9,7 +9,7 @@ import numpy as np
 
 from dprepro.data.domain import Domain
 from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
-from dprepro.dpboost.constant_noise import ConstantNoise, leaf_numbers
+from dprepro.dpboost import constant_draws
 from dprepro.dpboost.grid import truncated, whole
 from dprepro.dpboost.kernel import GAIN_UNIT, LARGEST_GRADIENT, UNIT, grow
 from dprepro.dpboost.sensitivity import MAX_ROWS, gain_sensitivity
@@ -105,6 +105,8 @@ class ExactRows:
         Bin of every row.
     targets : int64 (n,)
         Scaled to the variant's `scale`, in units of `grid.UNIT`.
+    feature_order
+        See `constant_draws.feature_order`; empty where draws are not constant.
     forest
         What the trees so far make of each row. A row's score is computed when the row is drawn:
         within an ensemble that happens to most rows once.
@@ -116,6 +118,7 @@ class ExactRows:
 
     codes: np.ndarray
     targets: np.ndarray
+    feature_order: list[int]
     forest: Forest = field(init=False)
     subsets: Subsets = field(init=False)
     sums: np.ndarray = field(init=False)
@@ -182,10 +185,10 @@ class DPBoostCurator(Curator):
         if len(rows.frame) > MAX_ROWS:
             raise ValueError(f"a fit takes {MAX_ROWS:,} rows at most: give a sample of yours")
         self._params, self._variant = params, variant
-        self.bins, codes = self._bin(rows, domain, max_bins)
+        self.bins, codes, order = self._bin(rows, domain, max_bins)
         self._bin_starts = np.cumsum([0, *(b.n_bins for b in self.bins)], dtype=np.int64)
         targets = truncated(_scaled(rows.targets, target_range, variant.scale))
-        self._exact = Private(ExactRows(codes, targets))
+        self._exact = Private(ExactRows(codes, targets, order))
         self._enter_mechanisms()
         self._shares = expected_shares(
             params.learning_rate, params.trees_per_ensemble, variant.equal_parts
@@ -201,9 +204,10 @@ class DPBoostCurator(Curator):
         params, variant = self._params, self._variant
         leaves, ensembles = max_leaves(params, variant), params.n_ensembles
         constant = None
-        if variant.constant_noise:
-            constant = ConstantNoise(params.n_trees * leaves).add_laplace
-            self._source.ledger.note_floating_point("noise of the leaves: float32")
+        if variant.constant_draws:
+            constant = constant_draws.ConstantNoise(params.n_trees * leaves).add_laplace
+            self._uniforms = constant_draws.uniform_sequence()
+            self._source.ledger.note_floating_point("noise of leaves, and choices of splits")
         self._choices = ExponentialUses(
             self._source,
             (params.n_trees,),
@@ -242,15 +246,21 @@ class DPBoostCurator(Curator):
         scale, state = self._choices.hand_to_kernel((self._grown,), query)
         exact = self._exact.open()
         rows = self._next_rows(exact, query.bound)
-        feature, cut, left, sums, counts = grow(
-            exact.codes[rows].T.copy(), exact.gradients(rows), self._bin_starts, state,
-            *dyadic(in_units(scale, GAIN_UNIT)), self._params.ridge, self._params.max_depth,
-            max_leaves(self._params, self._variant),
-            0 if query.complete else self._variant.min_rows, query.complete,
+        given = exact.codes[rows].T.copy(), exact.gradients(rows), self._bin_starts
+        in_gains = in_units(scale, GAIN_UNIT)
+        limits = (
+            self._params.ridge, self._params.max_depth, max_leaves(self._params, self._variant),
+            0 if query.complete else self._variant.min_rows,
         )  # fmt: skip
+        if self._variant.constant_draws:
+            drawn = exact.feature_order, self._uniforms, float(in_gains)
+            feature, cut, left, sums, counts = constant_draws.grow(*given, *drawn, *limits)
+        else:
+            drawn = state, *dyadic(in_gains)
+            feature, cut, left, sums, counts = grow(*given, *drawn, *limits, query.complete)
         is_leaf = feature < 0
         exact.sums, exact.counts, self._bound = sums[is_leaf], counts[is_leaf], query.bound
-        self._numbers = leaf_numbers(feature, left)
+        self._numbers = constant_draws.leaf_numbers(feature, left)
         self._grown += 1
         self._answered = False
         return self._announce(query, Release(np.stack([feature, cut, left]), scale))
@@ -270,7 +280,7 @@ class DPBoostCurator(Curator):
             raise BudgetError("rows draw their trees in fixed numbers here, not independently")
         self._answered = True
         means = leaf_means(exact.sums, exact.counts, query.ridge, query.clip)
-        if not self._variant.constant_noise:
+        if not self._variant.constant_draws:
             return self._announce(query, self._leaves.answer(self._grown - 1, means, query, UNIT))
         by_number = means[np.argsort(self._numbers)]
         release = self._leaves.answer(self._grown - 1, by_number, query, UNIT)
@@ -293,11 +303,11 @@ class DPBoostCurator(Curator):
 
     def _bin(
         self, rows: Rows, domain: Domain, max_bins: int
-    ) -> tuple[list[FeatureCuts], np.ndarray]:
-        """Return the cuts of all features, and the codes of the rows, uint8 (n, K)."""
+    ) -> tuple[list[FeatureCuts], np.ndarray, list[int]]:
+        """Return the cuts of all features, the codes of the rows, uint8 (n, K), and the order."""
         if not self._variant.public_cuts:
             self._read_exactly(BIN_EDGES)
-        found, codes = [], np.empty(rows.frame.shape, dtype=np.uint8)
+        found, columns, codes = [], [], np.empty(rows.frame.shape, dtype=np.uint8)
         for k, (name, feature) in enumerate(zip(rows.frame.columns, domain.features, strict=True)):
             numbers = as_numbers(rows.frame[name], feature)
             check_values(rows.frame[name], numbers, feature)
@@ -307,7 +317,10 @@ class DPBoostCurator(Curator):
                 bins = observed_cuts(numbers, feature, max_bins)
             codes[:, k] = bins.encode(numbers)
             found.append(bins)
-        return found, codes
+            if self._variant.constant_draws:
+                columns.append(numbers)
+        order = constant_draws.feature_order(columns, codes, self._variant.min_rows)
+        return found, codes, order
 
 
 def leaf_means(sums: np.ndarray, counts: np.ndarray, ridge: float, clip: float) -> np.ndarray:

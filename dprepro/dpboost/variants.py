@@ -18,8 +18,9 @@ EXACT_STOPS = (
     "or less can make an output impossible"
 )
 FIXED_NUMBERS = "rows are drawn in fixed numbers: a row more or less changes who else is drawn"
-CONSTANT_NOISE = (
-    "the noise of the leaves is one sequence, the same in every fit: anybody can take it off again"
+CONSTANT_DRAWS = (
+    "noise of leaves and choices of splits are drawn with the same numbers in every fit: anybody "
+    "can repeat the draws"
 )
 FIRST_GAIN = "choices of splits assume that a row moves a gain by (3 lambda + 2) / ((2 + lambda) (1 + lambda)), not 3"
 
@@ -56,8 +57,9 @@ class Variant:
         Whether choices of splits assume the `sensitivity.first_gain` of gains, which is too small.
     clipped
         Whether regression clips its predictions to the target range of the domain.
-    constant_noise
-        Whether leaves get the same noise in every fit; see `constant_noise`.
+    constant_draws
+        Whether leaves and splits are drawn with the same numbers in every fit; see
+        `constant_draws`.
     assumed_public, unpaid, gaps
         For the ledger, beside what the domain and the task bring.
     split_gap, leaf_gap
@@ -77,7 +79,7 @@ class Variant:
     equal_parts: bool = False
     scale: tuple[float, float] = (-1.0, 1.0)
     first_gain: bool = False
-    constant_noise: bool = False
+    constant_draws: bool = False
     assumed_public: tuple[str, ...] = ()
     unpaid: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
@@ -130,7 +132,7 @@ STARTS: MappingProxyType[str, frozenset[TaskKind]] = MappingProxyType(
 
 
 def of_code(
-    parts: str, scale: str, start: str, first_gain: bool, constant_noise: bool = False
+    parts: str, scale: str, start: str, first_gain: bool, constant_draws: bool = False
 ) -> Variant:
     """Return `AS_PUBLISHED` with other options of the authors' code.
 
@@ -144,8 +146,8 @@ def of_code(
         "zero", or "mean" for ``boost_from_average=true``.
     first_gain
         Whether the code is that of before November 2020; see `sensitivity.first_gain`.
-    constant_noise
-        Whether leaves get the noise of the code, which is the same in every fit.
+    constant_draws
+        Whether leaves and splits get the draws of the code, which are the same in every fit.
 
     Raises
     ------
@@ -155,7 +157,7 @@ def of_code(
     check_choice("parts", parts, tuple(PARTS))
     check_choice("scale", scale, tuple(SCALES))
     check_choice("start", start, tuple(STARTS))
-    for name, value in (("first_gain", first_gain), ("constant_noise", constant_noise)):
+    for name, value in (("first_gain", first_gain), ("constant_draws", constant_draws)):
         if not isinstance(value, bool):
             raise ValueError(f"{name} must be true or false, got {value!r}")
     return replace(
@@ -164,11 +166,11 @@ def of_code(
         scale=SCALES[scale],
         centred=STARTS[start],
         first_gain=first_gain,
-        constant_noise=constant_noise,
+        constant_draws=constant_draws,
         gaps=(
             *AS_PUBLISHED.gaps,
             *([FIRST_GAIN] if first_gain else []),
-            *([CONSTANT_NOISE] if constant_noise else []),
+            *([CONSTANT_DRAWS] if constant_draws else []),
         ),
     )
 
