@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dprepro.data.domain import Domain
-from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
 from dprepro.dpboost import constant_draws
+from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
 from dprepro.dpboost.grid import truncated, whole
 from dprepro.dpboost.kernel import GAIN_UNIT, LARGEST_GRADIENT, UNIT, grow
 from dprepro.dpboost.sensitivity import MAX_ROWS, gain_sensitivity
@@ -246,18 +246,20 @@ class DPBoostCurator(Curator):
         scale, state = self._choices.hand_to_kernel((self._grown,), query)
         exact = self._exact.open()
         rows = self._next_rows(exact, query.bound)
-        given = exact.codes[rows].T.copy(), exact.gradients(rows), self._bin_starts
-        in_gains = in_units(scale, GAIN_UNIT)
-        limits = (
-            self._params.ridge, self._params.max_depth, max_leaves(self._params, self._variant),
-            0 if query.complete else self._variant.min_rows,
-        )  # fmt: skip
+        codes, gradients = exact.codes[rows].T.copy(), exact.gradients(rows)
+        in_gains, params = in_units(scale, GAIN_UNIT), self._params
+        least = 0 if query.complete else self._variant.min_rows
+        most = max_leaves(params, self._variant)
         if self._variant.constant_draws:
-            drawn = exact.feature_order, self._uniforms, float(in_gains)
-            feature, cut, left, sums, counts = constant_draws.grow(*given, *drawn, *limits)
+            feature, cut, left, sums, counts = constant_draws.grow(
+                codes, gradients, self._bin_starts, exact.feature_order, self._uniforms, in_gains,
+                params.ridge, params.max_depth, most, least,
+            )  # fmt: skip
         else:
-            drawn = state, *dyadic(in_gains)
-            feature, cut, left, sums, counts = grow(*given, *drawn, *limits, query.complete)
+            feature, cut, left, sums, counts = grow(
+                codes, gradients, self._bin_starts, state, *dyadic(in_gains), params.ridge,
+                params.max_depth, most, least, query.complete,
+            )  # fmt: skip
         is_leaf = feature < 0
         exact.sums, exact.counts, self._bound = sums[is_leaf], counts[is_leaf], query.bound
         self._numbers = constant_draws.leaf_numbers(feature, left)
@@ -311,7 +313,9 @@ class DPBoostCurator(Curator):
         for k, (name, feature) in enumerate(zip(rows.frame.columns, domain.features, strict=True)):
             numbers = as_numbers(rows.frame[name], feature)
             check_values(rows.frame[name], numbers, feature)
-            if self._variant.public_cuts:
+            if name in self._variant.ignored:
+                bins = FeatureCuts(feature, np.empty(0), False)
+            elif self._variant.public_cuts:
                 bins = public_cuts(feature, max_bins)
             else:
                 bins = observed_cuts(numbers, feature, max_bins)

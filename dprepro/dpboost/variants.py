@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -60,6 +61,8 @@ class Variant:
     constant_draws
         Whether leaves and splits are drawn with the same numbers in every fit; see
         `constant_draws`.
+    ignored
+        Names of features that no split uses.
     assumed_public, unpaid, gaps
         For the ledger, beside what the domain and the task bring.
     split_gap, leaf_gap
@@ -80,6 +83,7 @@ class Variant:
     scale: tuple[float, float] = (-1.0, 1.0)
     first_gain: bool = False
     constant_draws: bool = False
+    ignored: tuple[str, ...] = ()
     assumed_public: tuple[str, ...] = ()
     unpaid: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
@@ -132,7 +136,12 @@ STARTS: MappingProxyType[str, frozenset[TaskKind]] = MappingProxyType(
 
 
 def of_code(
-    parts: str, scale: str, start: str, first_gain: bool, constant_draws: bool = False
+    parts: str,
+    scale: str,
+    start: str,
+    first_gain: bool = False,
+    constant_draws: bool = False,
+    read_as_text: Sequence[str] = (),
 ) -> Variant:
     """Return `AS_PUBLISHED` with other options of the authors' code.
 
@@ -148,6 +157,9 @@ def of_code(
         Whether the code is that of before November 2020; see `sensitivity.first_gain`.
     constant_draws
         Whether leaves and splits get the draws of the code, which are the same in every fit.
+    read_as_text
+        Numeric features that were read as text, and one-hot encoded: a column a value. Too few rows
+        have any of these for a split, so that the feature is as good as absent.
 
     Raises
     ------
@@ -167,6 +179,7 @@ def of_code(
         centred=STARTS[start],
         first_gain=first_gain,
         constant_draws=constant_draws,
+        ignored=tuple(read_as_text),
         gaps=(
             *AS_PUBLISHED.gaps,
             *([FIRST_GAIN] if first_gain else []),

@@ -18,9 +18,9 @@ from dprepro.dpboost.subsets import FixedSizes, IndependentRows
 from dprepro.dpboost.tree import Tree
 from dprepro.dpboost.variants import (
     AS_PUBLISHED,
-    FIRST_GAIN,
     BIN_EDGES,
     EXACT_STOPS,
+    FIRST_GAIN,
     FIXED_NUMBERS,
     SOUND,
     of_code,

@@ -117,3 +117,13 @@ def test_the_range_of_targets_does_not_change_what_is_learnt():
     np.testing.assert_allclose(
         thousand.fit(X, 1000 * y).predict(X), 1000 * one, rtol=1e-6, atol=1e-6
     )
+
+
+def test_a_feature_that_was_read_as_text_is_as_good_as_absent():
+    X, y, _ = table()
+    y = (X["x"] > 0.4).to_numpy().astype(int)
+    variant = of_code("equal", "0..1", "mean", read_as_text=["x"])
+    without = DPBoostClassifier(100.0, variant=variant, domain=DOMAIN, random_state=0).fit(X, y)
+    assert {f for tree in without.trees_ for f in tree.feature.tolist()} <= {-1, 1}
+    usual = classifier(epsilon=100.0).fit(X, y)
+    assert {f for tree in usual.trees_ for f in tree.feature.tolist()} >= {-1, 0}
