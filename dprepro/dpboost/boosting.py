@@ -41,8 +41,8 @@ def boost(
 def split_query(variant: Variant, ridge: float) -> SplitQuery:
     """Return the query for the splits of any tree."""
     return SplitQuery(
-        gain_sensitivity(1.0, variant.gain(ridge)), 1.0, bound=1 + variant.tolerance, complete=variant.complete,
-        gap=variant.split_gap,
+        gain_sensitivity(1.0, variant.gain(ridge)), 1.0, bound=1 + variant.tolerance,
+        complete=variant.complete, gap=variant.split_gap,
     )  # fmt: skip
 
 

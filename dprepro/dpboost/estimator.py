@@ -94,7 +94,7 @@ class _DPBoost(BaseEstimator):
         return VARIANTS[self.variant] if isinstance(self.variant, str) else self.variant
 
     def _scores(self, X: Any) -> np.ndarray:
-        """Return the sum of the trees and the initial score, float64 (n,), in the variant's scale."""
+        """Return the initial score and all trees together, float64 (n,), on the variant's scale."""
         check_is_fitted(self)
         frame = read_frame(self, X, reset=False)
         codes = np.column_stack(

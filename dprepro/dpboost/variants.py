@@ -23,7 +23,10 @@ CONSTANT_DRAWS = (
     "noise of leaves and choices of splits are drawn with the same numbers in every fit: anybody "
     "can repeat the draws"
 )
-FIRST_GAIN = "choices of splits assume that a row moves a gain by (3 lambda + 2) / ((2 + lambda) (1 + lambda)), not 3"
+FIRST_GAIN = (
+    "choices of splits assume that a row moves a gain by "
+    "(3 lambda + 2) / ((2 + lambda) (1 + lambda)), not 3"
+)
 
 
 @dataclass(frozen=True)

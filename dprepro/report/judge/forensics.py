@@ -61,7 +61,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Column:
-    """A question on one dataset: its printed cells by epsilon, and the trials, the nearest first."""
+    """A question on one dataset: its printed cells by epsilon, and the trials, nearest first."""
 
     question: Question
     dataset: str
