@@ -14,7 +14,6 @@ import numpy as np
 
 from dprepro.dpboost.bins import ZERO
 from dprepro.dpboost.kernel import split_runs
-from dprepro.privacy.mechanisms import Unit
 
 SEED = 42
 """Of the Mersenne Twister (MT19937, 32 bits) that draws the noise of the leaves."""
@@ -57,7 +56,9 @@ class ConstantNoise:
     def __init__(self, n: int) -> None:
         self._rest = laplace_sequence(n)
 
-    def add_laplace(self, exact: np.ndarray, scale: float, unit: Unit = 1.0) -> np.ndarray:
+    def add_laplace(
+        self, exact: np.ndarray, scale: float, unit: float | np.ndarray = 1.0
+    ) -> np.ndarray:
         """Return `exact`, int64 (m,) in units of `unit`, with the next m numbers times `scale`."""
         noise, self._rest = np.split(self._rest, [exact.size])
         return exact * unit + scale * noise

@@ -35,11 +35,11 @@ def gain_sensitivity(bound: float, gain: float = GAIN) -> float:
     """Return by how much a row moves a gain in whole units, for gradients of at most `bound` = b.
 
     Real numbers: GAIN b^2, or another multiple `gain` that was once believed. `kernel.gains_of`
-    computes S_L^2 / (n_L + lambda) + S_R^2 / (n_R + lambda), which is at most n b^2, from exact S and n. Up to 6 correctly rounded
-    operations follow one another (S enters twice), each off by a factor within 1 +- 2^-53; so the
-    result is off by less than 7 2^-53 n b^2, and with n <= 2^28 by less than 2^-22 b^2. Neighbours
-    have such an error each: 2^-21 b^2 together. Rounding down moves two numbers apart by less than
-    one unit. This charges GAIN b^2 + (1 + b^2) 2^-20.
+    computes S_L^2 / (n_L + lambda) + S_R^2 / (n_R + lambda), which is at most n b^2, from exact S
+    and n. Up to 6 correctly rounded operations follow one another (S enters twice), each off by a
+    factor within 1 +- 2^-53; so the result is off by less than 7 2^-53 n b^2, and with n <= 2^28 by
+    less than 2^-22 b^2. Neighbours have such an error each: 2^-21 b^2 together. Rounding down moves
+    two numbers apart by less than one unit. This charges GAIN b^2 + (1 + b^2) 2^-20.
     """
     return gain * bound**2 + GAIN_UNIT * (1 + bound**2)
 
