@@ -27,7 +27,7 @@ def boost(
     )
     trees = []
     for t in range(params.n_trees):
-        feature, cut, left = curator.splits(split_query(variant)).value
+        feature, cut, left = curator.splits(split_query(variant, params.ridge)).value
         values = np.zeros(feature.size)
         leaves = np.flatnonzero(feature < 0)
         if variant.complete or leaves.size > 1:
@@ -38,11 +38,11 @@ def boost(
     return trees
 
 
-def split_query(variant: Variant) -> SplitQuery:
+def split_query(variant: Variant, ridge: float) -> SplitQuery:
     """Return the query for the splits of any tree."""
     return SplitQuery(
-        gain_sensitivity(1.0), 1.0, bound=1 + variant.tolerance, complete=variant.complete,
-        gap=variant.split_gap,
+        gain_sensitivity(1.0, variant.gain(ridge)), 1.0, bound=1 + variant.tolerance,
+        complete=variant.complete, gap=variant.split_gap,
     )  # fmt: skip
 
 

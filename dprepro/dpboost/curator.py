@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dprepro.data.domain import Domain
+from dprepro.dpboost import constant_draws
 from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
 from dprepro.dpboost.grid import truncated, whole
 from dprepro.dpboost.kernel import GAIN_UNIT, LARGEST_GRADIENT, UNIT, grow
@@ -103,7 +104,9 @@ class ExactRows:
     codes : uint8 (n, K)
         Bin of every row.
     targets : int64 (n,)
-        Scaled to [-1, 1], in units of `grid.UNIT`.
+        Scaled to the variant's `scale`, in units of `grid.UNIT`.
+    feature_order
+        See `constant_draws.feature_order`; empty where draws are not constant.
     forest
         What the trees so far make of each row. A row's score is computed when the row is drawn:
         within an ensemble that happens to most rows once.
@@ -115,6 +118,7 @@ class ExactRows:
 
     codes: np.ndarray
     targets: np.ndarray
+    feature_order: list[int]
     forest: Forest = field(init=False)
     subsets: Subsets = field(init=False)
     sums: np.ndarray = field(init=False)
@@ -144,7 +148,7 @@ class DPBoostCurator(Curator):
         What the fit was given.
     domain
         With the target bounds `target_range`, to which targets are clipped before they are scaled
-        to [-1, 1].
+        to the variant's `scale`.
     max_bins
         Bins a feature.
     ledger, seed
@@ -181,12 +185,14 @@ class DPBoostCurator(Curator):
         if len(rows.frame) > MAX_ROWS:
             raise ValueError(f"a fit takes {MAX_ROWS:,} rows at most: give a sample of yours")
         self._params, self._variant = params, variant
-        self.bins, codes = self._bin(rows, domain, max_bins)
+        self.bins, codes, order = self._bin(rows, domain, max_bins)
         self._bin_starts = np.cumsum([0, *(b.n_bins for b in self.bins)], dtype=np.int64)
-        targets = truncated(_scaled(rows.targets, *target_range))
-        self._exact = Private(ExactRows(codes, targets))
+        targets = truncated(_scaled(rows.targets, target_range, variant.scale))
+        self._exact = Private(ExactRows(codes, targets, order))
         self._enter_mechanisms()
-        self._shares = expected_shares(params.learning_rate, params.trees_per_ensemble)
+        self._shares = expected_shares(
+            params.learning_rate, params.trees_per_ensemble, variant.equal_parts
+        )
         self._grown, self._answered = 0, True
 
     def _enter_mechanisms(self) -> None:
@@ -197,17 +203,23 @@ class DPBoostCurator(Curator):
         """
         params, variant = self._params, self._variant
         leaves, ensembles = max_leaves(params, variant), params.n_ensembles
+        constant = None
+        if variant.constant_draws:
+            constant = constant_draws.ConstantNoise(params.n_trees * leaves).add_laplace
+            self._uniforms = constant_draws.uniform_sequence()
+            self._source.ledger.note_floating_point("noise of leaves, and choices of splits")
         self._choices = ExponentialUses(
             self._source,
             (params.n_trees,),
             releases="feature and cut of each split, by its gain",
             epsilon=variant.split_share * params.epsilon / (ensembles * params.max_depth),
-            sensitivity=gain_sensitivity(1.0),
+            sensitivity=gain_sensitivity(1.0, variant.gain(params.ridge)),
             uses=ensembles * params.max_depth,
         )
         self._leaves = LaplaceUses(
             self._source,
             (params.n_trees, leaves),
+            constant,
             releases="value of each leaf, in units of its tree's sensitivity",
             epsilon=params.epsilon / (2 * ensembles),
             sensitivity=1.0,
@@ -234,14 +246,23 @@ class DPBoostCurator(Curator):
         scale, state = self._choices.hand_to_kernel((self._grown,), query)
         exact = self._exact.open()
         rows = self._next_rows(exact, query.bound)
-        feature, cut, left, sums, counts = grow(
-            exact.codes[rows].T.copy(), exact.gradients(rows), self._bin_starts, state,
-            *dyadic(in_units(scale, GAIN_UNIT)), self._params.ridge, self._params.max_depth,
-            max_leaves(self._params, self._variant),
-            0 if query.complete else self._variant.min_rows, query.complete,
-        )  # fmt: skip
+        codes, gradients = exact.codes[rows].T.copy(), exact.gradients(rows)
+        in_gains, params = in_units(scale, GAIN_UNIT), self._params
+        least = 0 if query.complete else self._variant.min_rows
+        most = max_leaves(params, self._variant)
+        if self._variant.constant_draws:
+            feature, cut, left, sums, counts = constant_draws.grow(
+                codes, gradients, self._bin_starts, exact.feature_order, self._uniforms, in_gains,
+                params.ridge, params.max_depth, most, least,
+            )  # fmt: skip
+        else:
+            feature, cut, left, sums, counts = grow(
+                codes, gradients, self._bin_starts, state, *dyadic(in_gains), params.ridge,
+                params.max_depth, most, least, query.complete,
+            )  # fmt: skip
         is_leaf = feature < 0
         exact.sums, exact.counts, self._bound = sums[is_leaf], counts[is_leaf], query.bound
+        self._numbers = constant_draws.leaf_numbers(feature, left)
         self._grown += 1
         self._answered = False
         return self._announce(query, Release(np.stack([feature, cut, left]), scale))
@@ -261,7 +282,11 @@ class DPBoostCurator(Curator):
             raise BudgetError("rows draw their trees in fixed numbers here, not independently")
         self._answered = True
         means = leaf_means(exact.sums, exact.counts, query.ridge, query.clip)
-        return self._announce(query, self._leaves.answer(self._grown - 1, means, query, UNIT))
+        if not self._variant.constant_draws:
+            return self._announce(query, self._leaves.answer(self._grown - 1, means, query, UNIT))
+        by_number = means[np.argsort(self._numbers)]
+        release = self._leaves.answer(self._grown - 1, by_number, query, UNIT)
+        return self._announce(query, Release(release.value[self._numbers], release.scale))
 
     def _next_rows(self, exact: ExactRows, bound: float) -> np.ndarray:
         """Draw the rows of the next tree: of an ensemble, each row trains one tree at most."""
@@ -280,21 +305,26 @@ class DPBoostCurator(Curator):
 
     def _bin(
         self, rows: Rows, domain: Domain, max_bins: int
-    ) -> tuple[list[FeatureCuts], np.ndarray]:
-        """Return the cuts of all features, and the codes of the rows, uint8 (n, K)."""
+    ) -> tuple[list[FeatureCuts], np.ndarray, list[int]]:
+        """Return the cuts of all features, the codes of the rows, uint8 (n, K), and the order."""
         if not self._variant.public_cuts:
             self._read_exactly(BIN_EDGES)
-        found, codes = [], np.empty(rows.frame.shape, dtype=np.uint8)
+        found, columns, codes = [], [], np.empty(rows.frame.shape, dtype=np.uint8)
         for k, (name, feature) in enumerate(zip(rows.frame.columns, domain.features, strict=True)):
             numbers = as_numbers(rows.frame[name], feature)
             check_values(rows.frame[name], numbers, feature)
-            if self._variant.public_cuts:
+            if name in self._variant.ignored:
+                bins = FeatureCuts(feature, np.empty(0), False)
+            elif self._variant.public_cuts:
                 bins = public_cuts(feature, max_bins)
             else:
                 bins = observed_cuts(numbers, feature, max_bins)
             codes[:, k] = bins.encode(numbers)
             found.append(bins)
-        return found, codes
+            if self._variant.constant_draws:
+                columns.append(numbers)
+        order = constant_draws.feature_order(columns, codes, self._variant.min_rows)
+        return found, codes, order
 
 
 def leaf_means(sums: np.ndarray, counts: np.ndarray, ridge: float, clip: float) -> np.ndarray:
@@ -310,7 +340,10 @@ def leaf_means(sums: np.ndarray, counts: np.ndarray, ridge: float, clip: float) 
     return np.array([min(max(q, -most), most) for q in quotients], dtype=np.int64)
 
 
-def _scaled(targets: np.ndarray, lower: float, upper: float) -> np.ndarray:
-    """Return targets within [lower, upper] as float64 in [-1, 1]."""
+def _scaled(
+    targets: np.ndarray, bounds: tuple[float, float], scale: tuple[float, float]
+) -> np.ndarray:
+    """Return targets within `bounds` as float64 within `scale`."""
+    (lower, upper), (low, high) = bounds, scale
     clipped = np.clip(targets.astype(np.float64), lower, upper)
-    return 2.0 * (clipped - lower) / (upper - lower) - 1.0
+    return (high - low) * (clipped - lower) / (upper - lower) + low

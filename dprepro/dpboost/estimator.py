@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.data.domain import Domain
+from dprepro.data.domain import Domain, TaskKind
 from dprepro.dpboost.bins import MAX_BINS, FeatureCuts, as_numbers
 from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.curator import DPBoostCurator
@@ -34,6 +34,7 @@ MAX_DEPTH = 10
 class _DPBoost(BaseEstimator):
     """Parameters and training that the classifier and the regressor share."""
 
+    _task: TaskKind
     bins_: list[FeatureCuts]
     trees_: list[Tree]
     start_: float
@@ -44,7 +45,7 @@ class _DPBoost(BaseEstimator):
         self,
         epsilon: float = 1.0,
         *,
-        variant: str = "as-published",
+        variant: str | Variant = "as-published",
         n_trees: int = 50,
         trees_per_ensemble: int = 50,
         learning_rate: float = 0.1,
@@ -69,7 +70,7 @@ class _DPBoost(BaseEstimator):
         self, private: Private[Rows], domain: Domain, target_range: tuple[float, float]
     ) -> None:
         """Boost the rows, whose targets are clipped to `target_range`."""
-        variant = VARIANTS[self.variant]
+        variant = self._variant
         params = FitSettings(
             epsilon=self.epsilon,
             n_trees=self.n_trees,
@@ -85,15 +86,15 @@ class _DPBoost(BaseEstimator):
             self.random_state,
         )  # fmt: skip
         self.bins_ = curator.bins
-        self.start_ = self._start(curator)
+        self.start_ = curator.mean_target() if self._task in variant.centred else 0.0
         self.trees_ = boost(curator, self.start_, params, variant)
 
-    def _start(self, curator: DPBoostCurator) -> float:
-        """Return the score from which all rows start: the middle of the range."""
-        return 0.0
+    @property
+    def _variant(self) -> Variant:
+        return VARIANTS[self.variant] if isinstance(self.variant, str) else self.variant
 
     def _scores(self, X: Any) -> np.ndarray:
-        """Return the sum of the trees and the initial score, float64 (n,), in units of [-1, 1]."""
+        """Return the initial score and all trees together, float64 (n,), on the variant's scale."""
         check_is_fitted(self)
         frame = read_frame(self, X, reset=False)
         codes = np.column_stack(
@@ -124,7 +125,8 @@ class _DPBoost(BaseEstimator):
         """Raise ValueError on parameters out of range."""
         if not (isinstance(self.epsilon, Real) and 0 < float(self.epsilon) < math.inf):
             raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
-        check_choice("variant", self.variant, tuple(VARIANTS))
+        if not isinstance(self.variant, Variant):
+            check_choice("variant", self.variant, tuple(VARIANTS))
         check_integer("n_trees", self.n_trees, 1)
         check_integer("trees_per_ensemble", self.trees_per_ensemble, 1)
         if not (isinstance(self.learning_rate, Real) and 0 < float(self.learning_rate) < 1):
@@ -173,8 +175,8 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     ----------
     epsilon : float
         The budget.
-    variant : {"as-published", "sound"}
-        See above.
+    variant : {"as-published", "sound"} or Variant
+        See above. `dprepro.dpboost.variants.of_code` makes others, of options of the authors' code.
     n_trees, trees_per_ensemble : int
         T, and how many of them share the rows between them.
     learning_rate : float
@@ -225,6 +227,7 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     """
 
     classes_: np.ndarray
+    _task = "binary"
 
     def fit(self, X: Any, y: Any) -> DPBoostClassifier:
         """Fit to X (n, K) and y (n,), the domain's labels or their codes.
@@ -237,11 +240,17 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the score F(x), float64 (n,); it estimates 2 P(``classes_[1]``) - 1."""
+        """Return the score F(x), float64 (n,).
+
+        On labels -1 and +1 it estimates 2 P(``classes_[1]``) - 1, on 0 and 1 the probability.
+        """
         return self._scores(X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of both classes, float64 (n, 2): (1 + F) / 2, clipped."""
+        """Return the probabilities of both classes, float64 (n, 2), within [0, 1].
+
+        That of ``classes_[1]`` is (1 + F) / 2 on labels -1 and +1, and F on 0 and 1.
+        """
         return self.probabilities_of(self._scores(X))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -250,12 +259,13 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
 
     def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities of both classes, float64 (n, 2), of scores F (n,)."""
-        positive = np.clip((1.0 + scores) / 2.0, 0.0, 1.0)
+        low, high = self._variant.scale
+        positive = np.clip((scores - low) / (high - low), 0.0, 1.0)
         return np.column_stack([1.0 - positive, positive])
 
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the likelier class, (n,), of scores F (n,)."""
-        return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[(scores > sum(self._variant.scale) / 2).astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -276,6 +286,8 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
     Parameters, attributes, guarantee and errors are those of `DPBoostClassifier`.
     """
 
+    _task = "regression"
+
     def fit(self, X: Any, y: Any) -> DPBoostRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         private = read_training_rows(self, X, y, self.domain, "regression")
@@ -290,16 +302,13 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
         self._train(private, domain, (lower, upper))
         return self
 
-    def _start(self, curator: DPBoostCurator) -> float:
-        return curator.mean_target() if VARIANTS[self.variant].centred else 0.0
-
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""
-        scores = self._scores(X)
-        if VARIANTS[self.variant].clipped:
-            scores = np.clip(scores, -1.0, 1.0)
+        scores, (low, high) = self._scores(X), self._variant.scale
+        if self._variant.clipped:
+            scores = np.clip(scores, low, high)
         lower, upper = (float(bound) for bound in self.domain_.target)
-        return lower + (upper - lower) * (scores + 1.0) / 2.0
+        return lower + (upper - lower) * (scores - low) / (high - low)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,21 +18,30 @@ A row with |g| <= 1 moves S^2 / (n + lambda), |S| <= n, by
 which lies above -3 (S = n, g = -1, n to infinity) and below 1 (g = 1).
 """
 
+
+def first_gain(ridge: float) -> float:
+    """Return what the authors' code took for GAIN until November 2020: too small, see `GAIN`.
+
+    (3 lambda + 2) / ((2 + lambda) (1 + lambda)), 0.9957 for lambda = 0.1.
+    """
+    return (3 * ridge + 2) / ((2 + ridge) * (1 + ridge))
+
+
 MAX_ROWS = 2**28
 """Rows of a fit, at most: the bound on rounding errors in `gain_sensitivity` needs one."""
 
 
-def gain_sensitivity(bound: float) -> float:
+def gain_sensitivity(bound: float, gain: float = GAIN) -> float:
     """Return by how much a row moves a gain in whole units, for gradients of at most `bound` = b.
 
-    Real numbers: GAIN b^2. `kernel.gains_of` computes S_L^2 / (n_L + lambda) +
-    S_R^2 / (n_R + lambda), which is at most n b^2, from exact S and n. Up to 6 correctly rounded
-    operations follow one another (S enters twice), each off by a factor within 1 +- 2^-53; so the
-    result is off by less than 7 2^-53 n b^2, and with n <= 2^28 by less than 2^-22 b^2. Neighbours
-    have such an error each: 2^-21 b^2 together. Rounding down moves two numbers apart by less than
-    one unit. This charges GAIN b^2 + (1 + b^2) 2^-20.
+    Real numbers: GAIN b^2, or another multiple `gain` that was once believed. `kernel.gains_of`
+    computes S_L^2 / (n_L + lambda) + S_R^2 / (n_R + lambda), which is at most n b^2, from exact S
+    and n. Up to 6 correctly rounded operations follow one another (S enters twice), each off by a
+    factor within 1 +- 2^-53; so the result is off by less than 7 2^-53 n b^2, and with n <= 2^28 by
+    less than 2^-22 b^2. Neighbours have such an error each: 2^-21 b^2 together. Rounding down moves
+    two numbers apart by less than one unit. This charges GAIN b^2 + (1 + b^2) 2^-20.
     """
-    return GAIN * bound**2 + GAIN_UNIT * (1 + bound**2)
+    return gain * bound**2 + GAIN_UNIT * (1 + bound**2)
 
 
 def leaf_clip(learning_rate: float, position: ArrayLike) -> np.ndarray:

@@ -39,11 +39,15 @@ class Subsets(Protocol):
         ...
 
 
-def expected_shares(learning_rate: float, n_trees: int) -> np.ndarray:
+def expected_shares(learning_rate: float, n_trees: int, equal: bool = False) -> np.ndarray:
     """Return the share of the rows for each tree of an ensemble, float64 (n_trees,), sum 1.
 
-    |D_k| / n = eta (1 - eta)^k / (1 - (1 - eta)^n_trees)  (Li et al. 2020, section 4.2).
+    |D_k| / n = eta (1 - eta)^k / (1 - (1 - eta)^n_trees)  (Li et al. 2020, section 4.2), or
+    1 / n_trees for `equal` parts, the option `balance_partition` of the authors' code.
     """
+    if equal:
+        # Rounded up, so that floor(share * n) is floor(n / n_trees).
+        return np.full(n_trees, np.nextafter(1 / n_trees, 1.0) if n_trees > 1 else 1.0)
     powers = leaf_clip(learning_rate, np.arange(n_trees))
     return powers / math.fsum(powers)
 

@@ -1,12 +1,15 @@
-"""The two DPBoosts: what the authors' code does, and the paper's algorithm without its leaks."""
+"""The DPBoosts: what the authors' code does, and the paper's algorithm without its leaks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from dprepro.dpboost.sensitivity import MAX_ROWS
+from dprepro.data.domain import TaskKind
+from dprepro.dpboost.sensitivity import GAIN, MAX_ROWS, first_gain
 from dprepro.dpboost.subsets import FixedSizes, IndependentRows, Subsets
+from dprepro.estimators.validation import check_choice
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
 
 BIN_EDGES = "bin edges of all features"
@@ -16,11 +19,19 @@ EXACT_STOPS = (
     "or less can make an output impossible"
 )
 FIXED_NUMBERS = "rows are drawn in fixed numbers: a row more or less changes who else is drawn"
+CONSTANT_DRAWS = (
+    "noise of leaves and choices of splits are drawn with the same numbers in every fit: anybody "
+    "can repeat the draws"
+)
+FIRST_GAIN = (
+    "choices of splits assume that a row moves a gain by "
+    "(3 lambda + 2) / ((2 + lambda) (1 + lambda)), not 3"
+)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Where the two differ.
+    """Where they differ.
 
     Attributes
     ----------
@@ -37,12 +48,24 @@ class Variant:
         By how much a gradient may exceed 1 before its row is filtered out.
     subsets
         How the rows of an ensemble are dealt out.
+    equal_parts
+        Whether all trees of an ensemble get as many rows, rather than each fewer than the last.
     public_cuts
         Whether cuts come from the domain, rather than from the rows.
+    scale
+        The interval to which targets are scaled; labels are its two ends. Gradients are differences
+        within it, and rows with larger ones than 1 are filtered out.
     centred
-        Whether regression starts from the mean of the targets, rather than from 0.
+        The kinds of task that start from the mean of the scaled targets, rather than from 0.
+    first_gain
+        Whether choices of splits assume the `sensitivity.first_gain` of gains, which is too small.
     clipped
         Whether regression clips its predictions to the target range of the domain.
+    constant_draws
+        Whether leaves and splits are drawn with the same numbers in every fit; see
+        `constant_draws`.
+    ignored
+        Names of features that no split uses.
     assumed_public, unpaid, gaps
         For the ledger, beside what the domain and the task bring.
     split_gap, leaf_gap
@@ -57,13 +80,22 @@ class Variant:
     tolerance: float
     subsets: type[Subsets]
     public_cuts: bool
-    centred: bool
+    centred: frozenset[TaskKind]
     clipped: bool
+    equal_parts: bool = False
+    scale: tuple[float, float] = (-1.0, 1.0)
+    first_gain: bool = False
+    constant_draws: bool = False
+    ignored: tuple[str, ...] = ()
     assumed_public: tuple[str, ...] = ()
     unpaid: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     split_gap: str | None = None
     leaf_gap: str | None = None
+
+    def gain(self, ridge: float) -> float:
+        """Return what is taken for the sensitivity of the gain of any split, b = 1."""
+        return first_gain(ridge) if self.first_gain else GAIN
 
 
 AS_PUBLISHED = Variant(
@@ -76,7 +108,7 @@ AS_PUBLISHED = Variant(
     tolerance=1e-6,
     subsets=FixedSizes,
     public_cuts=False,
-    centred=True,
+    centred=frozenset({"regression"}),
     clipped=False,
     assumed_public=("number of rows",),
     unpaid=(BIN_EDGES,),
@@ -94,9 +126,69 @@ SOUND = Variant(
     tolerance=0.0,
     subsets=IndependentRows,
     public_cuts=True,
-    centred=False,
+    centred=frozenset(),
     clipped=True,
     assumed_public=(f"that there are at least two rows and at most {MAX_ROWS:,}",),
 )
+
+PARTS = MappingProxyType({"geometric": False, "equal": True})
+SCALES = MappingProxyType({"-1..1": (-1.0, 1.0), "0..1": (0.0, 1.0)})
+STARTS: MappingProxyType[str, frozenset[TaskKind]] = MappingProxyType(
+    {"zero": frozenset(), "mean": frozenset({"binary", "regression"})}
+)
+
+
+def of_code(
+    parts: str,
+    scale: str,
+    start: str,
+    first_gain: bool = False,
+    constant_draws: bool = False,
+    read_as_text: Sequence[str] = (),
+) -> Variant:
+    """Return `AS_PUBLISHED` with other options of the authors' code.
+
+    Parameters
+    ----------
+    parts
+        "geometric", or "equal" for ``balance_partition=1``.
+    scale
+        "-1..1" or "0..1", to which the user of the code scales targets or labels.
+    start
+        "zero", or "mean" for ``boost_from_average=true``.
+    first_gain
+        Whether the code is that of before November 2020; see `sensitivity.first_gain`.
+    constant_draws
+        Whether leaves and splits get the draws of the code, which are the same in every fit.
+    read_as_text
+        Numeric features that were read as text, and one-hot encoded: a column a value. Too few rows
+        have any of these for a split, so that the feature is as good as absent.
+
+    Raises
+    ------
+    ValueError
+        If an option is not one of these.
+    """
+    check_choice("parts", parts, tuple(PARTS))
+    check_choice("scale", scale, tuple(SCALES))
+    check_choice("start", start, tuple(STARTS))
+    for name, value in (("first_gain", first_gain), ("constant_draws", constant_draws)):
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be true or false, got {value!r}")
+    return replace(
+        AS_PUBLISHED,
+        equal_parts=PARTS[parts],
+        scale=SCALES[scale],
+        centred=STARTS[start],
+        first_gain=first_gain,
+        constant_draws=constant_draws,
+        ignored=tuple(read_as_text),
+        gaps=(
+            *AS_PUBLISHED.gaps,
+            *([FIRST_GAIN] if first_gain else []),
+            *([CONSTANT_DRAWS] if constant_draws else []),
+        ),
+    )
+
 
 VARIANTS = MappingProxyType({"as-published": AS_PUBLISHED, "sound": SOUND})

@@ -87,12 +87,17 @@ class LaplaceUses(_NumberedSums):
     ----------
     shape
         Uses, then the most numbers of each along every axis.
+    add
+        What adds the noise; None is `source` itself.
     settings
         See `NoiseSource.enter_laplace`; the entry covers all uses.
     """
 
-    def __init__(self, source: NoiseSource, shape: tuple[int, ...], **settings: Any) -> None:
-        super().__init__(source, shape, source.enter_laplace(**settings), source.add_laplace)
+    def __init__(
+        self, source: NoiseSource, shape: tuple[int, ...], add: Add | None = None, **settings: Any
+    ) -> None:
+        scale = source.enter_laplace(**settings)
+        super().__init__(source, shape, scale, add or source.add_laplace)
 
 
 class NumberedGaussianUses(_NumberedSums):

@@ -12,12 +12,13 @@ from pydantic import Field, model_validator
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.claims import ENDING as CLAIMS
+from dprepro.published.hypotheses import ENDING as HYPOTHESES
 from dprepro.published.published import FOLDER, PublishedCell, load_published
 from dprepro.published.schema import Selector, Strict
 from dprepro.yaml_model import read_model
 
 # Other YAML files in the folder of the layouts.
-_NOT_LAYOUTS = ("deviations.yaml", CLAIMS)
+_NOT_LAYOUTS = ("deviations.yaml", CLAIMS, HYPOTHESES)
 
 
 class Protocol(Strict):

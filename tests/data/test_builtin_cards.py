@@ -28,6 +28,7 @@ SIZES = {
     "credit": (284807, 30, 492),
     "phishing": (11055, 30, 6157),
     "telco": (7043, 19, 1869),
+    "telco-without-total": (7043, 18, 1869),
 }
 REGRESSION_SIZES = {
     "cal-housing": (20640, 8),
@@ -35,6 +36,9 @@ REGRESSION_SIZES = {
     "parkinson": (5875, 19),
     "pol": (15000, 48),
     "wine": (6497, 11),
+    "wine-5297": (5297, 11),
+    "wine-distinct": (5318, 11),
+    "wine-white": (4898, 11),
 }
 IMAGES = ["mnist", "fashion-mnist"]
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/"

@@ -101,6 +101,13 @@ RULES = {
             replace=(("tests/ebm", "tests/ebm --collect-only --quiet"),),
         ),
     ),
+    "docs/forensics.md": (
+        Rule(
+            "dprepro run forensics",
+            "--splits 1 --epsilon 1 --results mine",
+            replace=(("run forensics", "run forensics-dpboost-wine"),),
+        ),
+    ),
     "docs/shapes.md": (
         Rule(
             'dprepro plot shapes adult-shapes --numeric --method "EBM in 25 bags" --method EBM '

@@ -20,8 +20,10 @@ from dprepro.dpboost.variants import (
     AS_PUBLISHED,
     BIN_EDGES,
     EXACT_STOPS,
+    FIRST_GAIN,
     FIXED_NUMBERS,
     SOUND,
+    of_code,
 )
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import BudgetError, SensitivityError
@@ -34,7 +36,7 @@ VARIANTS = pytest.mark.parametrize("variant", [AS_PUBLISHED, SOUND], ids=["as-pu
 def leaves_of(made, variant=SOUND, t=0, settings=None, **changes):
     """Return the noisy leaf values of the next tree."""
     settings = settings or params()
-    made.splits(split_query(variant))
+    made.splits(split_query(variant, 0.1))
     position = t % settings.trees_per_ensemble
     unit = leaf_sensitivity(settings.learning_rate, settings.ridge, position)
     query = leaf_query(t, float(unit), settings, variant)
@@ -117,7 +119,7 @@ def test_the_filter_compares_whole_numbers(variant, above):
 
     made = curator(dataclasses.replace(variant, subsets=Watched), codes, targets)
     made.tell(Start((math.floor((1 + variant.tolerance) / UNIT) + above) * UNIT - 1.0))
-    made.splits(split_query(variant))
+    made.splits(split_query(variant, 0.1))
     assert taken == [above == 0]
 
 
@@ -175,7 +177,7 @@ def test_every_tree_charges_what_its_clip_enforces(learning_rate):
 
 def test_what_has_no_proof_is_asked_by_the_name_of_its_gap_and_only_where_it_is_listed():
     codes, targets = problem()
-    assert split_query(AS_PUBLISHED).gap == EXACT_STOPS
+    assert split_query(AS_PUBLISHED, 0.1).gap == EXACT_STOPS
     listed = curator(AS_PUBLISHED, codes, targets)
     assert leaves_of(listed, AS_PUBLISHED).size > 1
     for gaps, missing in (([FIXED_NUMBERS], "can make an output"), ([EXACT_STOPS], "in fixed")):
@@ -243,8 +245,24 @@ def test_leaf_noise_has_the_scale_of_its_tree():
 @VARIANTS
 def test_split_probabilities_are_those_of_the_documents(variant):
     """Exponent epsilon gain / 72 in the paper, / 144 in the code (one ensemble, depth 6)."""
-    release = curator(variant, *problem(), params(epsilon=1.0)).splits(split_query(variant))
+    release = curator(variant, *problem(), params(epsilon=1.0)).splits(split_query(variant, 0.1))
     assert release.scale == pytest.approx(144 if variant is AS_PUBLISHED else 72)
+
+
+def test_the_first_bound_on_gains_adds_less_noise_to_choices_and_is_a_gap_of_the_ledger():
+    first = of_code("equal", "0..1", "mean", True)
+    made = curator(first, *problem(), params(epsilon=1.0))
+    release = made.splits(split_query(first, 0.1))
+    assert release.scale == pytest.approx(144 * 0.9957 / 3, rel=1e-4)
+    assert FIRST_GAIN in made._source.ledger.gaps
+    assert FIRST_GAIN not in of_code("equal", "0..1", "mean", False).gaps
+
+
+@pytest.mark.parametrize(("scale", "mean"), [("-1..1", -0.5), ("0..1", 0.25)])
+def test_the_mean_of_the_target_is_that_of_the_scaled_targets(scale, mean):
+    targets = np.repeat([-1.0, 1.0], [30, 10])  # the range that the lab states
+    made = curator(of_code("equal", scale, "mean", False), np.zeros((40, 2)), targets)
+    assert made.mean_target() == mean
 
 
 # --- the budget -----------------------------------------------------------------------------------
@@ -281,7 +299,7 @@ def test_no_tree_is_grown_and_no_leaf_answered_twice():
         made.leaf_values(query)
     leaves_of(made, settings=settings)
     with pytest.raises(BudgetError, match="was answered before"):
-        made.splits(split_query(SOUND))
+        made.splits(split_query(SOUND, 0.1))
 
 
 def test_leaves_keep_the_bound_of_their_splits():

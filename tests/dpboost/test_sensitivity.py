@@ -12,6 +12,7 @@ from dprepro.dpboost.sensitivity import (
     GAIN,
     GAIN_UNIT,
     MAX_ROWS,
+    first_gain,
     gain_sensitivity,
     leaf_clip,
     leaf_sensitivity,
@@ -53,9 +54,10 @@ def test_a_gain_moves_by_at_most_three_and_nearly_so(ridge):
 
 
 def test_the_papers_first_gain_sensitivity_was_too_small():
-    ridge = 0.1
-    first = (3 * ridge + 2) / ((2 + ridge) * (1 + ridge))
-    assert min(moves(score, ridge)) < -2.9 * first
+    first = first_gain(0.1)
+    assert first == pytest.approx(0.9957, abs=5e-5)
+    assert min(moves(score, 0.1)) < -2.9 * first
+    assert gain_sensitivity(1.0, first) == pytest.approx(first, rel=1e-5)
 
 
 @pytest.mark.parametrize("ridge", LAMBDAS)

@@ -26,6 +26,14 @@ def test_shares_shrink_geometrically_and_sum_to_one():
     assert expected_shares(0.3, 1) == pytest.approx([1.0])
 
 
+@pytest.mark.parametrize("n_trees", [1, 3, 49, 50, 93])
+def test_equal_parts_are_the_rows_over_the_trees_rounded_down(n_trees):
+    shares = expected_shares(0.1, n_trees, equal=True)
+    for n in (n_trees - 1, n_trees, 60 * n_trees, 60 * n_trees + n_trees - 1, 26_049):
+        sizes = {rows.size for rows in deal(FixedSizes, n=n, shares=shares)}
+        assert sizes == {n // n_trees}
+
+
 @pytest.mark.parametrize("dealer", DEALERS)
 @pytest.mark.parametrize("filtering", [False, True])
 def test_no_row_trains_two_trees_of_an_ensemble(dealer, filtering):

@@ -60,4 +60,6 @@ def _nodes_and_score(model: Any) -> np.ndarray:
     return np.array([float(model.trees_[0].feature.size), score])
 
 
-CASES = {"dpboost": possible_split, "dpboost-sound": lone_leaf}
+_OF_CODE = ("dpboost", "dpboost-2021", "dpboost-2021-indicators")
+
+CASES = dict.fromkeys(_OF_CODE, possible_split) | {"dpboost-sound": lone_leaf}

@@ -91,6 +91,11 @@ def follows(result: ResultCell, paper: str, protocol: Protocol) -> bool:
         return False
     if result.papers is not None and paper not in result.papers:
         return False
+    return keeps_to(result, protocol)
+
+
+def keeps_to(result: ResultCell, protocol: Protocol) -> bool:
+    """Whether `result` ran by a protocol: its delta, and how its test rows were chosen."""
     task = result.task
     same_delta = task.delta == 0 or math.isclose(task.delta, protocol.delta)
     same_rows = task.evaluation == protocol.evaluation

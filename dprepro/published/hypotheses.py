@@ -1,0 +1,78 @@
+"""Hypotheses about settings that a document does not state, and what came of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from dprepro.published.published import FOLDER, load_published
+from dprepro.published.schema import Names, Selector, Strict
+from dprepro.yaml_model import read_model
+
+ENDING = "hypotheses.yaml"
+HYPOTHESES_FILE = FOLDER / ENDING
+
+
+class Hypothesis(Strict):
+    """One setting: the label of its results in the journals, and what it says.
+
+    `dataset` is the card of its rows where these differ from the printed dataset's.
+    """
+
+    label: str = Field(min_length=1)
+    says: str = Field(min_length=1)
+    dataset: str | None = None
+
+
+class Question(Strict):
+    """What is not stated about a printed column, the hypotheses tried, and the finding.
+
+    Attributes
+    ----------
+    method
+        The label of the printed column.
+    finding
+        Whether a hypothesis was identified, all were refuted, or it stays unknown.
+    says
+        The finding in words.
+    """
+
+    paper: str
+    table: str
+    method: str
+    datasets: Names = Field(min_length=1)
+    question: str = Field(min_length=1)
+    tried: list[Hypothesis] = Field(min_length=1)
+    finding: Literal["identified", "refuted", "unknown"]
+    says: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Question:
+        seen = set()
+        for hypothesis in self.tried:
+            key = (hypothesis.label, hypothesis.dataset)
+            if key in seen:
+                raise ValueError(f"{hypothesis.label!r} is tried twice; keep one entry")
+            seen.add(key)
+        return self
+
+
+class _File(Strict):
+    questions: list[Question]
+
+
+def load_hypotheses(path: Path = HYPOTHESES_FILE) -> list[Question]:
+    """Return the questions in file order.
+
+    Raises
+    ------
+    DpreproError
+        If the file is malformed, or a question names something that is not printed.
+    """
+    questions = read_model(path, _File).questions
+    for number, entry in enumerate(questions, start=1):
+        selector = Selector(tables=[entry.table], datasets=entry.datasets, methods=[entry.method])
+        selector.require_printed(load_published(entry.paper), f"{path}: question {number}")
+    return questions

@@ -1,0 +1,145 @@
+"""How far the results under a hypothesis lie from a printed column, in standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dprepro.errors import DpreproError
+from dprepro.published.document import Document
+from dprepro.published.hypotheses import Hypothesis, Question
+from dprepro.published.published import PublishedCell
+from dprepro.report.judge.answers import follows, keeps_to
+from dprepro.report.read.results import ResultCell, Results
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A printed cell, and what was measured under a hypothesis.
+
+    Attributes
+    ----------
+    mean, sd
+        Ours, over `splits` random splits.
+    z
+        See `distance`.
+    """
+
+    printed: PublishedCell
+    mean: float
+    sd: float
+    splits: int
+    z: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A hypothesis on one dataset. `distances` are by epsilon; a cell that was not run has none."""
+
+    hypothesis: Hypothesis
+    dataset: str
+    distances: tuple[Distance | None, ...]
+
+    @property
+    def sum_of_squares(self) -> float | None:
+        """Return the sum of z^2 over all cells, about their number if it is true.
+
+        None if a cell was not run: no hypothesis is judged by some of its cells.
+        """
+        found = [distance for distance in self.distances if distance is not None]
+        if len(found) < len(self.distances):
+            return None
+        return math.fsum(distance.z**2 for distance in found)
+
+    @property
+    def splits(self) -> tuple[int, int]:
+        """The fewest and the most splits of a cell; (0, 0) if none was run."""
+        found = [d.splits for d in self.distances if d is not None] or [0]
+        return min(found), max(found)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A question on one dataset: its printed cells by epsilon, and the trials, nearest first."""
+
+    question: Question
+    dataset: str
+    printed: tuple[PublishedCell, ...]
+    trials: tuple[Trial, ...]
+
+
+def distance(cell: PublishedCell, printed_splits: int, result: ResultCell) -> Distance:
+    """Compare a printed cell with a result of at least two splits.
+
+    z = (ours - printed) / sqrt(sd_printed^2 / n_printed + sd_ours^2 / n_ours + u^2 / 12), with u
+    one unit of the last printed digit. Both sides split the same rows at random: given the rows,
+    splits are independent draws, so sd^2 / n is the variance of a mean. A standard deviation that
+    is not printed counts as 0.
+    """
+    values = result.values[cell.metric]
+    sd, mean = result.sd(cell.metric), result.mean(cell.metric)
+    if sd is None:
+        raise ValueError("a distance needs at least 2 splits, got 1")
+    unit = 2 * cell.half_unit
+    variance = (cell.std or 0.0) ** 2 / printed_splits + sd**2 / len(values) + unit**2 / 12
+    z = (mean - cell.mean) / math.sqrt(variance)
+    return Distance(cell, mean, sd, len(values), z)
+
+
+def columns_of(
+    questions: Iterable[Question], documents: Sequence[Document], results: Results
+) -> list[Column]:
+    """Return the columns of all questions, in file order, one for each dataset."""
+    by_name = {document.paper: document for document in documents}
+    return [
+        _column(question, by_name[question.paper], dataset, results)
+        for question in questions
+        if question.paper in by_name
+        for dataset in question.datasets
+    ]
+
+
+def _column(question: Question, document: Document, dataset: str, results: Results) -> Column:
+    metric = document.tables[question.table].metric
+    printed = sorted(
+        (
+            cell
+            for cell in document.cells()
+            if (cell.table, cell.dataset) == (question.table, dataset)
+            and (cell.method, cell.metric) == (question.method, metric)
+        ),
+        key=lambda cell: cell.epsilon,
+    )
+    trials = [
+        Trial(
+            hypothesis,
+            dataset,
+            tuple(_distance(cell, document, hypothesis, results) for cell in printed),
+        )
+        for hypothesis in question.tried
+    ]
+    trials.sort(key=lambda t: math.inf if t.sum_of_squares is None else t.sum_of_squares)
+    return Column(question, dataset, tuple(printed), tuple(trials))
+
+
+def _distance(
+    cell: PublishedCell, document: Document, hypothesis: Hypothesis, results: Results
+) -> Distance | None:
+    protocol = document.protocol_of(cell.table, cell.dataset)
+    dataset = hypothesis.dataset or cell.dataset
+    found = [
+        result
+        for result in results.all(dataset, hypothesis.label, cell.epsilon)
+        if result.splits(cell.metric) > 1 and keeps_to(result, protocol)
+    ]
+    # A label of a table's own column may stand for other settings elsewhere.
+    if len(found) > 1:
+        found = [r for r in found if follows(r, document.paper, protocol)] or found
+    if len(found) > 1:
+        journals = ", ".join(name for result in found for name in result.journals)
+        raise DpreproError(
+            f"{dataset}, {hypothesis.label}: {len(found)} results with different settings, in "
+            f"{journals}; give each a label of its own in its config"
+        )
+    return distance(cell, protocol.splits, found[0]) if found else None

@@ -1,0 +1,42 @@
+"""The tables of docs/forensics.md: `python -m tests.docs.forensics_tables` writes them anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dprepro.published.document import select_documents
+from dprepro.published.hypotheses import load_hypotheses
+from dprepro.report.judge.forensics import columns_of
+from dprepro.report.read.results import read_results
+from dprepro.report.write.forensics import markdown_columns
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "forensics.md"
+BEGIN, END = "<!-- begin: {} -->\n", "<!-- end: {} -->"
+
+
+def tables(method: str, results: Path = ROOT / "results") -> str:
+    """Return what `dprepro forensics --format markdown --method METHOD` prints."""
+    found = columns_of(load_hypotheses(), select_documents(None), read_results(results))
+    return markdown_columns([c for c in found if c.question.method == method])
+
+
+def parts(text: str, method: str) -> tuple[str, str, str]:
+    """Return what stands before, between and after the marks of a method's tables."""
+    before, rest = text.split(BEGIN.format(method))
+    between, after = rest.split(END.format(method))
+    return before, between, after
+
+
+def methods(text: str) -> list[str]:
+    """Return the methods that the page has tables of."""
+    first, last = BEGIN.strip().split("{}")
+    return [line[len(first) : -len(last)] for line in text.splitlines() if line.startswith(first)]
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text()
+    for method in methods(text):
+        before, _, after = parts(text, method)
+        text = f"{before}{BEGIN.format(method)}\n{tables(method)}\n{END.format(method)}{after}"
+    PAGE.write_text(text)

@@ -1,0 +1,26 @@
+"""The tables of docs/forensics.md are those of the committed journals."""
+
+import shutil
+
+import pytest
+
+from tests.docs.forensics_tables import PAGE, methods, parts, tables
+from tests.docs.pages import ROOT
+
+
+def test_the_page_has_tables_of_dpboost():
+    assert "dpboost" in methods(PAGE.read_text())
+
+
+@pytest.mark.parametrize("method", methods(PAGE.read_text()))
+def test_the_tables_are_those_of_the_journals(method):
+    stated = parts(PAGE.read_text(), method)[1].strip()
+    assert stated == tables(method).strip(), "python -m tests.docs.forensics_tables writes them"
+    assert stated.count("###") >= 1
+    assert "| - |" not in stated, "a hypothesis that was not run"
+
+
+def test_a_changed_journal_changes_the_tables(tmp_path):
+    """One dataset is enough: with fewer journals its tables have gaps, and differ."""
+    shutil.copy(ROOT / "results" / "wine.jsonl", tmp_path)
+    assert tables("dpboost", tmp_path) != tables("dpboost")

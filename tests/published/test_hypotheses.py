@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dprepro.errors import DpreproError
+from dprepro.published.document import load_documents
+from dprepro.published.hypotheses import HYPOTHESES_FILE, load_hypotheses
+
+ENTRY = {
+    "paper": "dp-ebm-2021",
+    "table": "2",
+    "method": "dpboost",
+    "datasets": ["adult", "telco"],
+    "question": "How were the labels coded?",
+    "tried": [{"label": "labels 0/1", "says": "As scikit-learn codes them."}],
+    "finding": "unknown",
+    "says": "Neither coding gives the printed numbers.",
+}
+
+
+def write(folder: Path, *entries: dict) -> Path:
+    path = folder / "hypotheses.yaml"
+    path.write_text(yaml.safe_dump({"questions": list(entries)}))
+    return path
+
+
+def test_the_reviewed_file_is_sound():
+    questions = load_hypotheses(HYPOTHESES_FILE)
+    assert {q.method for q in questions} >= {"dpboost"}
+    for entry in questions:
+        assert len(entry.says.split()) >= 5, f"a finding says why: {entry.question}"
+        assert len(entry.tried) >= 2, f"one setting alone is no choice: {entry.question}"
+
+
+def test_the_file_is_taken_for_no_layout_of_a_document():
+    assert HYPOTHESES_FILE.is_file()
+    assert "hypotheses" not in load_documents()
+
+
+def test_questions_come_in_order_and_say_which_rows(tmp_path):
+    other = {"label": "labels 0/1", "says": "On other rows.", "dataset": "adult-raw"}
+    first, second = load_hypotheses(
+        write(tmp_path, ENTRY, {**ENTRY, "tried": [*ENTRY["tried"], other], "datasets": "credit"})
+    )
+    assert first.datasets == ["adult", "telco"]
+    assert second.datasets == ["credit"]
+    assert [h.dataset for h in second.tried] == [None, "adult-raw"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"datasets": ["adlut"]}, "question 2: datasets: no printed cell has 'adlut'"),
+        ({"method": "dpbost"}, "question 2: methods: no printed cell has 'dpbost'"),
+        ({"table": "3"}, "question 2: .*not printed together"),
+        ({"finding": "likely"}, "finding"),
+        ({"says": ""}, "says"),
+        ({"tried": []}, "tried"),
+        ({"tried": ENTRY["tried"] * 2}, "'labels 0/1' is tried twice"),
+        ({"epsilon": 1}, "epsilon"),
+        ({"paper": "dp-ebm"}, "unknown document 'dp-ebm'"),
+    ],
+)
+def test_wrong_entries_are_refused(tmp_path, change, message):
+    with pytest.raises(DpreproError, match=message):
+        load_hypotheses(write(tmp_path, ENTRY, {**ENTRY, **change}))
+
+
+@pytest.mark.parametrize("key", list(ENTRY))
+def test_every_key_is_needed(tmp_path, key):
+    with pytest.raises(DpreproError, match=key):
+        load_hypotheses(write(tmp_path, {k: v for k, v in ENTRY.items() if k != key}))

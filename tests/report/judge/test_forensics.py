@@ -1,0 +1,135 @@
+"""How far results under a hypothesis lie from a printed column."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.published.document import load_documents
+from dprepro.published.hypotheses import Hypothesis, Question
+from dprepro.published.published import PublishedCell
+from dprepro.report.judge.forensics import columns_of, distance
+from dprepro.report.read.results import read_results
+from tests.report.journals import cell, records, spread, write
+
+PAPER = "dp-ebm-2021"
+DOCUMENTS = list(load_documents().values())
+PRINTED = {
+    c.epsilon: c
+    for c in load_documents()[PAPER].cells()
+    if (c.table, c.dataset, c.method) == ("2", "adult", "dpboost")
+}
+
+
+def question(*labels, **changes):
+    tried = [Hypothesis(label=label, says="a setting") for label in labels]
+    fields = {"paper": PAPER, "table": "2", "method": "dpboost", "datasets": ["adult"]}
+    fields |= {"question": "which?", "tried": tried, "finding": "unknown", "says": "unknown"}
+    return Question(**{**fields, **changes})
+
+
+def journal(folder, shifts, sd=0.02, splits=25, epsilons=tuple(PRINTED), name="mine", **fields):
+    """Write results that lie so far from the printed column: label -> shift."""
+    lines = [
+        record
+        for label, shift in shifts.items()
+        for epsilon in epsilons
+        for record in records(
+            spread(PRINTED[epsilon].mean + shift, sd, splits), label, epsilon, **fields
+        )
+    ]
+    write(folder, name, lines)
+    return folder
+
+
+def columns(folder, *questions):
+    return columns_of(questions, DOCUMENTS, read_results(folder))
+
+
+def test_z_is_the_difference_in_standard_errors_of_both_sides_and_of_rounding():
+    printed = PublishedCell(PAPER, "2", "adult", "dpboost", 0.5, "auc", 0.558, 0.045, decimals=3)
+    found = distance(printed, 25, cell(spread(0.6, 0.03, 9)))
+    error = math.sqrt(0.045**2 / 25 + 0.03**2 / 9 + 0.001**2 / 12)
+    assert found.z == pytest.approx((0.6 - 0.558) / error)
+    assert (found.mean, found.sd) == (pytest.approx(0.6), pytest.approx(0.03))
+    assert found.splits == 9
+
+
+def test_a_printed_cell_without_spread_is_known_to_its_last_digit():
+    printed = PublishedCell(PAPER, "2", "adult", "dpboost", 0.5, "auc", 0.5, None, decimals=1)
+    found = distance(printed, 25, cell([0.6, 0.6]))
+    assert found.z == pytest.approx(0.1 / (0.1 / math.sqrt(12)))
+
+
+def test_one_split_has_no_distance():
+    with pytest.raises(ValueError, match="at least 2 splits, got 1"):
+        distance(PRINTED[0.5], 25, cell([0.6]))
+
+
+def test_the_sum_of_squares_of_a_true_hypothesis_is_about_the_number_of_cells(tmp_path):
+    """Simulated splits of both sides: the mean of the sum is that of 5 squares of Student's t."""
+    rng = np.random.default_rng(0)
+    totals = []
+    for _ in range(2000):
+        theirs, ours = rng.normal(0.7, 0.05, (2, 5, 25))
+        zs = [
+            distance(
+                PublishedCell(PAPER, "2", "adult", "dpboost", 1.0, "auc", a.mean(), a.std(ddof=1),
+                              decimals=9),
+                25, cell(b.tolist()),
+            ).z
+            for a, b in zip(theirs, ours, strict=True)
+        ]  # fmt: skip
+        totals.append(np.square(zs).sum())
+    assert np.mean(totals) == pytest.approx(5 * 48 / 46, rel=0.05)
+
+
+def test_trials_come_the_nearest_first_and_what_was_not_run_last(tmp_path):
+    journal(tmp_path, {"far": 0.05, "near": 0.002})
+    (column,) = columns(tmp_path, question("not run", "far", "near"))
+    assert [trial.hypothesis.label for trial in column.trials] == ["near", "far", "not run"]
+    near, far, missing = column.trials
+    assert near.sum_of_squares < 5 < far.sum_of_squares
+    assert far.sum_of_squares == pytest.approx(sum(d.z**2 for d in far.distances))
+    assert [d.printed.epsilon for d in far.distances] == [0.5, 1, 2, 4, 8]
+    assert missing.sum_of_squares is None
+    assert (near.splits, missing.splits) == ((25, 25), (0, 0))
+
+
+def test_no_hypothesis_is_judged_by_some_of_its_cells(tmp_path):
+    journal(tmp_path, {"half": 0.0}, epsilons=(0.5, 1.0))
+    (column,) = columns(tmp_path, question("half"))
+    (trial,) = column.trials
+    assert [d is None for d in trial.distances] == [False, False, True, True, True]
+    assert trial.sum_of_squares is None
+
+
+@pytest.mark.parametrize("other", [{"delta": 1e-5}, {"test_share": 0.3}])
+def test_results_by_another_protocol_do_not_count(tmp_path, other):
+    journal(tmp_path, {"setting": 0.0}, **other)
+    (column,) = columns(tmp_path, question("setting"))
+    assert column.trials[0].splits == (0, 0)
+
+
+def test_other_rows_are_those_of_the_card_that_the_hypothesis_names(tmp_path):
+    journal(tmp_path, {"setting": 0.0}, dataset="telco")
+    elsewhere = [Hypothesis(label="setting", says="on other rows", dataset="telco")]
+    (column,) = columns(tmp_path, question(tried=elsewhere))
+    assert column.trials[0].sum_of_squares < 1e-6
+    (column,) = columns(tmp_path, question("setting"))
+    assert column.trials[0].sum_of_squares is None
+
+
+def test_a_label_with_two_settings_is_refused(tmp_path):
+    journal(tmp_path, {"setting": 0.0})
+    journal(tmp_path, {"setting": 0.1}, name="other", params={"n_trees": 9})
+    with pytest.raises(DpreproError, match=r"2 results .* in mine, other; give each a label"):
+        columns(tmp_path, question("setting"))
+
+
+def test_each_dataset_of_a_question_is_a_column(tmp_path):
+    journal(tmp_path, {"setting": 0.0})
+    found = columns(tmp_path, question("setting", datasets=["adult", "telco"]))
+    assert [column.dataset for column in found] == ["adult", "telco"]
+    assert found[1].trials[0].sum_of_squares is None
