@@ -58,6 +58,12 @@ class Question(Strict):
             seen.add(key)
         return self
 
+    def asks_about(self, paper: str, table: str, dataset: str, method: str) -> bool:
+        """Whether this is a question about a printed column."""
+        return (paper, table, method) == (self.paper, self.table, self.method) and (
+            dataset in self.datasets
+        )
+
 
 class _File(Strict):
     questions: list[Question]

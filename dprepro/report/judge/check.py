@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from dprepro.published.claims import load_claims
 from dprepro.published.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.published.document import Document
+from dprepro.published.hypotheses import Question, load_hypotheses
 from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims
-from dprepro.report.judge.omnibus import Column, ColumnState, Omnibus, columns, omnibus
+from dprepro.report.judge.omnibus import ColumnState, ColumnVerdict, Omnibus, columns, omnibus
 from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.report.read.metrics import Margin
 from dprepro.report.read.results import Results
@@ -36,6 +37,9 @@ class CheckReport:
         By metric, those that the verdicts rest on.
     columns
         One verdict for each printed column as a whole.
+    untested
+        Columns that are different as a whole without a known or tested cause: no hypothesis was
+        tested, and not every cell that differs is explained.
     stale
         Cells that the deviations file lists, but that deviate no longer.
     claims
@@ -48,7 +52,8 @@ class CheckReport:
 
     verdicts: Sequence[CellVerdict]
     margins: Mapping[str, Margin]
-    columns: Sequence[Column] = ()
+    columns: Sequence[ColumnVerdict] = ()
+    untested: Sequence[ColumnVerdict] = ()
     stale: Sequence[Stale] = ()
     claims: Sequence[ClaimVerdict] = ()
     stale_claims: Sequence[ClaimVerdict] = ()
@@ -60,6 +65,7 @@ class CheckReport:
             self,
             verdicts=[cell for cell in self.verdicts if cell.published.paper == paper],
             columns=[column for column in self.columns if column.paper == paper],
+            untested=[column for column in self.untested if column.paper == paper],
             stale=[stale for stale in self.stale if stale.cell.published.paper == paper],
             claims=[claim for claim in self.claims if claim.paper == paper],
             stale_claims=[claim for claim in self.stale_claims if claim.paper == paper],
@@ -82,7 +88,7 @@ class CheckReport:
         return omnibus(self.verdicts)
 
     @property
-    def different(self) -> list[Column]:
+    def different(self) -> list[ColumnVerdict]:
         """Columns that are different as a whole."""
         return [column for column in self.columns if column.state is ColumnState.DIFFERENT]
 
@@ -114,10 +120,11 @@ class CheckReport:
     def passes(self, require_all: bool = False) -> bool:
         """Whether every deviation and every claim that does not hold is explained.
 
-        With `require_all`, also whether every cell ran.
+        Hypotheses must have been tested about each column that is different as a whole. With
+        `require_all`, also whether every cell ran.
         """
         missing = self.counts[Verdict.NOT_RUN] + self.counts[Verdict.INCOMPLETE]
-        unexplained = self.unexplained or self.unexplained_claims
+        unexplained = self.unexplained or self.unexplained_claims or self.untested
         return not unexplained and not (require_all and missing)
 
     @property
@@ -133,17 +140,20 @@ def check_documents(
     margins: Mapping[str, Margin],
     min_splits: int | None = None,
     claim_deviations: Sequence[ClaimDeviation] | None = None,
+    questions: Sequence[Question] | None = None,
 ) -> CheckReport:
     """Judge every printed cell and claim of `documents`; match deviations with explanations.
 
     Parameters are those of `dprepro.report.judge.verdicts.judge_cells`. `claim_deviations` are by
     default those of the reviewed file: some claims do not hold whatever the results are.
+    `questions` are the hypotheses that were tested, by default all.
     """
+    questions = load_hypotheses() if questions is None else questions
     if claim_deviations is None:
         claim_deviations = load_claim_deviations()
     verdicts: list[CellVerdict] = []
     stale: list[Stale] = []
-    whole: list[Column] = []
+    whole: list[ColumnVerdict] = []
     claims: list[ClaimVerdict] = []
     notes: list[str] = []
     for document in documents:
@@ -165,11 +175,25 @@ def check_documents(
         verdicts,
         {metric: margins[metric] for metric in metrics},
         whole,
+        [column for column in whole if not _is_tested(column, verdicts, questions)],
         stale,
         [_explain_claim(claim, reasons) for claim in claims],
         [c for c in claims if c.outcome is Outcome.HOLDS and (c.paper, c.claim.name) in reasons],
         notes,
     )
+
+
+def _is_tested(
+    column: ColumnVerdict, verdicts: Iterable[CellVerdict], questions: Sequence[Question]
+) -> bool:
+    """Whether a column does not differ, was asked about, or has a reason for each deviation."""
+    place = (column.paper, column.table, column.dataset, column.method)
+    if column.state is not ColumnState.DIFFERENT:
+        return True
+    if any(question.asks_about(*place) for question in questions):
+        return True
+    deviations = [cell for cell in verdicts if cell.verdict.is_deviation and column.holds(cell)]
+    return bool(deviations) and not any(cell.is_unexplained for cell in deviations)
 
 
 def _explain_claim(claim: ClaimVerdict, reasons: Mapping[tuple[str, str], str]) -> ClaimVerdict:

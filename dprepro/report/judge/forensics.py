@@ -11,6 +11,9 @@ from dprepro.published.document import Document
 from dprepro.published.hypotheses import Hypothesis, Question
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.answers import follows, keeps_to
+from dprepro.report.judge.statistics import Sample, compare
+from dprepro.report.judge.verdicts import printed_sample
+from dprepro.report.read.metrics import METRICS
 from dprepro.report.read.results import ResultCell, Results
 
 
@@ -69,22 +72,18 @@ class Column:
     trials: tuple[Trial, ...]
 
 
-def distance(cell: PublishedCell, printed_splits: int, result: ResultCell) -> Distance:
-    """Compare a printed cell with a result of at least two splits.
+def distance(cell: PublishedCell, document: Document, result: ResultCell) -> Distance | None:
+    """Compare a printed cell with a result, as verdicts do; None if no spread is known.
 
-    z = (ours - printed) / sqrt(sd_printed^2 / n_printed + sd_ours^2 / n_ours + u^2 / 12), with u
-    one unit of the last printed digit. Both sides split the same rows at random: given the rows,
-    splits are independent draws, so sd^2 / n is the variance of a mean. A standard deviation that
-    is not printed counts as 0.
+    z is that of `dprepro.report.judge.statistics.compare`.
     """
-    values = result.values[cell.metric]
-    sd, mean = result.sd(cell.metric), result.mean(cell.metric)
-    if sd is None:
-        raise ValueError("a distance needs at least 2 splits, got 1")
-    unit = 2 * cell.half_unit
-    variance = (cell.std or 0.0) ** 2 / printed_splits + sd**2 / len(values) + unit**2 / 12
-    z = (mean - cell.mean) / math.sqrt(variance)
-    return Distance(cell, mean, sd, len(values), z)
+    mean, sd = result.mean(cell.metric), result.sd(cell.metric)
+    splits = result.splits(cell.metric)
+    margin = METRICS[cell.metric].margin.width(cell)
+    found = compare(Sample(mean, sd, splits), printed_sample(cell, document), margin)
+    if found is None or sd is None:
+        return None
+    return Distance(cell, mean, sd, splits, found.z)
 
 
 def columns_of(
@@ -142,4 +141,4 @@ def _distance(
             f"{dataset}, {hypothesis.label}: {len(found)} results with different settings, in "
             f"{journals}; give each a label of its own in its config"
         )
-    return distance(cell, protocol.splits, found[0]) if found else None
+    return distance(cell, document, found[0]) if found else None

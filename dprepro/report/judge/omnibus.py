@@ -61,7 +61,7 @@ class ColumnState(str, Enum):
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnVerdict:
     """A printed column: the cells of one method on one dataset in one metric, over all epsilons."""
 
     paper: str
@@ -71,6 +71,12 @@ class Column:
     metric: str
     omnibus: Omnibus
     state: ColumnState
+
+    def holds(self, cell: CellVerdict) -> bool:
+        """Whether a cell is one of the column's."""
+        printed = cell.published
+        place = (printed.paper, printed.table, printed.dataset, printed.method, printed.metric)
+        return place == (self.paper, self.table, self.dataset, self.method, self.metric)
 
     def __str__(self) -> str:
         return f"{self.paper} table {self.table}: {self.dataset}, {self.method} ({self.metric})"
@@ -96,7 +102,7 @@ def normal_score(cell: CellVerdict) -> float:
     return math.copysign(-float(ndtri_exp(logarithm)), cell.comparison.z)
 
 
-def columns(document: Document, verdicts: Sequence[CellVerdict]) -> list[Column]:
+def columns(document: Document, verdicts: Sequence[CellVerdict]) -> list[ColumnVerdict]:
     """Return the judged columns of a document, in printed order.
 
     A column is different if one of its cells is, or if its `Omnibus.p_value` is below its level,
@@ -115,7 +121,7 @@ def columns(document: Document, verdicts: Sequence[CellVerdict]) -> list[Column]
         together = omnibus(cells)
         if together is not None:
             state = _state(together, cells, shared_level(total / len(cells)))
-            found.append(Column(document.paper, *place, together, state))
+            found.append(ColumnVerdict(document.paper, *place, together, state))
     return found
 
 

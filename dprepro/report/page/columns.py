@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dprepro.report.judge.omnibus import Column
+from dprepro.report.judge.omnibus import ColumnVerdict
 from dprepro.report.layout.words import p_in_words
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.read.metrics import METRICS
@@ -19,17 +19,17 @@ _HEADS = (
     Head("Sum of z²", Kind.NUMBER),
     Head("p", Kind.NUMBER, "probability of so large a sum if no cell differs"),
     Head("|z| > 3", Kind.NUMBER),
-    Head("Column"),
+    Head("ColumnVerdict"),
 )
 
 
-def column_sheet(columns: Iterable[Column]) -> Sheet:
+def column_sheet(columns: Iterable[ColumnVerdict]) -> Sheet:
     """Return a row for each printed column, the most different first."""
     ordered = sorted(columns, key=lambda column: column.omnibus.p_value)
     return Sheet("columns", "Printed columns as wholes", _HEADS, tuple(map(_row, ordered)))
 
 
-def _row(column: Column) -> Row:
+def _row(column: ColumnVerdict) -> Row:
     found = column.omnibus
     fields = (
         *(Cell(text) for text in (column.paper, column.table, column.dataset, column.method)),

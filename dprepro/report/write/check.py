@@ -10,7 +10,7 @@ from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport, Stale
 from dprepro.report.judge.claims import ClaimVerdict
-from dprepro.report.judge.omnibus import Column
+from dprepro.report.judge.omnibus import ColumnVerdict
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.words import FIGURES, p_in_words, together_in_words, verdict_figures
@@ -33,7 +33,7 @@ def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
     parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
     parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
     if report.different:
-        parts.append(_columns(report.different))
+        parts.append(_columns(report.different, report.untested))
     if report.explained:
         parts.append(_deviations("Explained deviations", report.explained))
         parts += _reasons(report.explained)
@@ -169,8 +169,8 @@ def _counts(paper: str, report: CheckReport) -> Text:
     return line
 
 
-def _columns(different: Sequence[Column]) -> Renderable:
-    """Lay out the columns that are different as a whole."""
+def _columns(different: Sequence[ColumnVerdict], untested: Sequence[ColumnVerdict]) -> Renderable:
+    """Lay out the columns that are different as a whole, and whether causes were tested."""
     found = [column.omnibus for column in different]
     columns = [
         StackedColumn("Document", [column.paper for column in different]),
@@ -180,6 +180,7 @@ def _columns(different: Sequence[Column]) -> Renderable:
         StackedColumn("Cells", [(Text(f"{one.cells}"),) for one in found]),
         StackedColumn("Sum of z²", [(Text(f"{one.sum_of_squares:.0f}"),) for one in found]),
         StackedColumn("p", [(Text(p_in_words(one.p_value)),) for one in found]),
+        StackedColumn("Causes", ["untested" if c in untested else "tested" for c in different]),
     ]
     return stacked_table("Columns that are different as a whole", columns, 4)
 
@@ -242,14 +243,15 @@ def _stale_claim(claim: ClaimVerdict) -> Text:
 def _outcome(report: CheckReport, require_all: bool) -> Text:
     if report.passes(require_all):
         return Text("Check passed: every deviation is explained.", style="bold green")
-    if report.unexplained or report.unexplained_claims:
+    if report.unexplained or report.unexplained_claims or report.untested:
         claims = len(report.unexplained_claims)
         false_claims = f", claims that do not hold: {claims}" if claims else ""
         return Text(
             f"Check failed: deviations without an explanation: {len(report.unexplained)}"
-            f"{false_claims}. Look for "
+            f"{false_claims}, different columns without a tested cause: {len(report.untested)}. "
+            "Look for "
             "a fault of ours first. If there is none, and the cause is known, add it to "
-            "dprepro/published/deviations.yaml.",
+            "dprepro/published/deviations.yaml; hypotheses about a column go to hypotheses.yaml.",
             style="bold red",
         )
     return Text("Check failed: not every cell was run in full (--require-all).", style="bold red")

@@ -113,6 +113,7 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
         "cells": [verdict_row(cell) for cell in report.verdicts],
         "unverified": [str(cell.published) for cell in report.unverified],
         "tuned": [str(cell.published) for cell in report.tuned],
+        "untested_columns": [str(column) for column in report.untested],
         "unexplained_claims": len(report.unexplained_claims),
         "claims": [claim_row(claim) for claim in report.claims],
         "stale": [

@@ -1,10 +1,12 @@
 import math
 
+import numpy as np
 import pytest
 
 from dprepro.published.claims import CellClaim, load_claims
 from dprepro.published.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.published.document import load_documents, select_documents
+from dprepro.published.hypotheses import Hypothesis, Question
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Outcome
 from dprepro.report.judge.verdicts import Verdict
@@ -173,3 +175,45 @@ def test_claims_go_with_their_document_and_not_with_a_slice():
     report = claimed(FAILING)
     assert len(report.of_paper(PAPER.paper).claims) == len(report.claims)
     assert report.of_paper("other").claims == []
+
+
+def shifted(shift, **options):
+    """Check a column of Adult whose five cells are all off by so much."""
+    printed = [c for c in PAPER.cells() if (c.dataset, c.method) == ("adult", "dp-ebm-gdp")]
+    random = np.random.default_rng(0)  # cells whose splits go together would count as one
+    cells = [
+        cell(random.permutation(spread(c.mean + shift, 0.005)).tolist(), epsilon=c.epsilon)
+        for c in printed
+    ]
+    return check_documents([PAPER], Results(tuple(cells)), [], margins(), **options)
+
+
+def test_a_column_that_differs_needs_a_tested_cause_even_if_no_cell_does():
+    report = shifted(0.004, questions=[])
+    assert (report.counts[Verdict.SAME], report.unexplained) == (5, [])
+    assert [str(column) for column in report.untested] == [
+        "dp-ebm-2021 table 2: adult, dp-ebm-gdp (auc)"
+    ]
+    assert not report.passes()
+    assert not report.of_paper(PAPER.paper).passes()
+
+
+def test_a_question_about_a_column_tests_its_cause():
+    tried = [Hypothesis(label="x", says="a setting")]
+    asked = {"paper": PAPER.paper, "table": "2", "method": "dp-ebm-gdp", "tried": tried}
+    asked |= {"question": "which?", "finding": "refuted", "says": "none of them"}
+    here = Question(**asked, datasets=["adult"])
+    elsewhere = Question(**asked, datasets=["telco"])
+    assert shifted(0.004, questions=[here]).passes()
+    assert not shifted(0.004, questions=[elsewhere]).passes()
+
+
+def test_a_column_whose_deviations_are_all_explained_has_its_cause():
+    both = outcome(BAD, BAD, deviations=[explain(epsilons=[0.5, 1])], questions=[])
+    assert (both.different != [], both.untested) == (True, [])
+    one = outcome(BAD, BAD, deviations=[explain(epsilons=[0.5])], questions=[])
+    assert len(one.untested) == 1
+
+
+def test_a_column_that_is_the_same_needs_nothing():
+    assert shifted(0.0, questions=[]).passes()
