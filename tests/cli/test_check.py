@@ -25,7 +25,12 @@ def check(*arguments):
 
 @pytest.fixture
 def explained(tmp_path):
-    entry = {"paper": "dp-ebm-2021", "tables": "2", "datasets": "adult", "methods": "dp-ebm-gdp"}
+    entry = {
+        "paper": "dp-ebm-2021",
+        "tables": "2",
+        "datasets": "adult",
+        "methods": "dp-ebm-gdp-2021",
+    }
     entry |= {"epsilons": 0.5, "expected": "worse", "reason": "the formula asks for more noise"}
     path = tmp_path / "deviations.yaml"
     reviewed = [known.model_dump() for known in load_claim_deviations()]

@@ -108,7 +108,7 @@ def test_a_journal_value_with_another_fourth_digit_fails(recorded, name):
 
 def test_a_published_cell_that_changed_fails(recorded, monkeypatch):
     cells = document.load_published("dp-ebm-2021")
-    place = ("adult", "dp-ebm-gdp", 0.5)
+    place = ("adult", "dp-ebm-gdp-2021", 0.5)
     edited = [
         replace(c, mean=c.mean + 0.001) if (c.dataset, c.method, c.epsilon) == place else c
         for c in cells
@@ -145,7 +145,7 @@ def test_a_cell_that_is_gone_or_new_fails(recorded):
 
 def test_an_entry_that_no_longer_applies_fails(recorded, tmp_path):
     entry = {
-        "paper": "dp-ebm-2021", "tables": "2", "datasets": "adult", "methods": "dp-ebm-gdp",
+        "paper": "dp-ebm-2021", "tables": "2", "datasets": "adult", "methods": "dp-ebm-gdp-2021",
         "epsilons": 0.5, "expected": "worse", "reason": "the formula asks for more noise",
     }  # fmt: skip
     path = tmp_path / "deviations.yaml"

@@ -9,7 +9,7 @@ from dprepro.errors import DpreproError
 from tests.report.judge.test_forensics import journal
 
 QUESTION = {
-    "paper": "dp-ebm-2021", "table": "2", "method": "dpboost", "datasets": ["adult", "telco"],
+    "paper": "dp-ebm-2021", "table": "2", "method": "dpboost-2021", "datasets": ["adult", "telco"],
     "question": "How were the labels coded?", "finding": "identified", "says": "As near says.",
     "tried": [{"label": "far", "says": "too far"}, {"label": "near", "says": "near enough"}],
 }  # fmt: skip
@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 def test_hypotheses_stand_below_their_question_the_nearest_first(folder):
     text = run(folder, "--dataset", "adult")
-    assert "dp-ebm-2021, Table 2: dpboost on adult  How were the labels coded?" in text
+    assert "dp-ebm-2021, Table 2: dpboost-2021 on adult  How were the labels coded?" in text
     assert text.index("near ") < text.index("far ") < text.index("identified: As near says.")
     assert "telco" not in text
 
@@ -50,8 +50,8 @@ def test_json_has_every_cell_and_says_what_was_not_run(folder):
 
 
 def test_markdown_is_a_table_for_each_dataset(folder):
-    lines = run(folder, "--format", "markdown", "--method", "dpboost").splitlines()
-    assert lines[0] == "### dp-ebm-2021, Table 2: dpboost on adult"
+    lines = run(folder, "--format", "markdown", "--method", "dpboost-2021").splitlines()
+    assert lines[0] == "### dp-ebm-2021, Table 2: dpboost-2021 on adult"
     heads = "hypothesis z at 0.5|z at 1|z at 2|z at 4|z at 8|sum of z^2|splits"
     assert lines[2] == f"| {heads.replace('hypothesis ', 'hypothesis|').replace('|', ' | ')} |"
     assert lines[4].startswith("| near | +0.2 |")

@@ -41,10 +41,12 @@ def test_the_dp_ebm_layout_has_a_place_for_each_of_184_cells():
 
 def test_both_dp_ebm_columns_share_one_non_private_row():
     columns = {column.method: column for column in PAPER.tables["2"].columns}
-    assert columns["dp-ebm-gdp"].label(math.inf) == columns["dp-ebm-classic"].label(math.inf)
+    assert columns["dp-ebm-gdp-2021"].label(math.inf) == columns["dp-ebm-classic-2021"].label(
+        math.inf
+    )
     assert columns["dp-logistic"].label(math.inf) == "logistic"
-    assert columns["dpboost"].label(math.inf) == "lightgbm"
-    assert columns["dpboost"].label(0.5) == "dpboost"
+    assert columns["dpboost-2021"].label(math.inf) == "lightgbm"
+    assert columns["dpboost-2021"].label(0.5) == "dpboost-2021"
 
 
 def test_pictures_say_what_draws_them_and_which_need_private_data():
@@ -123,7 +125,7 @@ def test_a_table_and_a_dataset_may_have_a_protocol_of_their_own():
     paper = PAPER.model_copy(update={"tables": {**PAPER.tables, "2": layout}})
     assert paper.protocol_of("2", "adult") == held
     assert paper.protocol_of("2", "telco") == folds
-    assert paper.protocol_of("3", "wine") == PAPER.protocol
+    assert paper.protocol_of("3", "wine-white") == PAPER.protocol
     assert (folds.held_out, held.held_out, PAPER.protocol.held_out) == (0.2, 0.0, 0.2)
 
 

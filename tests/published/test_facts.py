@@ -66,9 +66,9 @@ def test_what_is_stated_reads_as_words():
     )
     assert claim.stated() == {"rows": "7043", "epsilon": "at most 0.50"}
     entry = {"method": "ebm", "params": {"max_bins": "32"}}
-    again = {"config": "adult", "method": "dp-ebm-gdp", "params": {"max_bins": "64"}}
+    again = {"config": "adult", "method": "dp-ebm-gdp-2021", "params": {"max_bins": "64"}}
     stated = Settings(**PLACE, settings=[entry, again]).stated()
-    assert stated == {"max_bins": "32", "dp-ebm-gdp max_bins": "64"}
+    assert stated == {"max_bins": "32", "dp-ebm-gdp-2021 max_bins": "64"}
 
 
 def test_a_repeated_number_without_an_epsilon_is_not_private():

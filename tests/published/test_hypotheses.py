@@ -10,7 +10,7 @@ from dprepro.published.hypotheses import HYPOTHESES_FILE, load_hypotheses
 ENTRY = {
     "paper": "dp-ebm-2021",
     "table": "2",
-    "method": "dpboost",
+    "method": "dpboost-2021",
     "datasets": ["adult", "telco"],
     "question": "How were the labels coded?",
     "tried": [{"label": "labels 0/1", "says": "As scikit-learn codes them."}],
@@ -27,7 +27,7 @@ def write(folder: Path, *entries: dict) -> Path:
 
 def test_the_reviewed_file_is_sound():
     questions = load_hypotheses(HYPOTHESES_FILE)
-    assert {q.method for q in questions} >= {"dpboost"}
+    assert {q.method for q in questions} >= {"dpboost-2021"}
     for entry in questions:
         assert len(entry.says.split()) >= 5, f"a finding says why: {entry.question}"
         assert len(entry.tried) >= 2, f"one setting alone is no choice: {entry.question}"

@@ -18,7 +18,7 @@ def test_a_scalar_is_a_list_of_one():
 
 
 def test_a_selector_matches_the_product_of_its_lists():
-    datasets, methods, epsilons = ["adult", "telco"], ["dpboost", "dp-ebm-gdp"], [0.5, 8]
+    datasets, methods, epsilons = ["adult", "telco"], ["dpboost-2021", "dp-ebm-gdp-2021"], [0.5, 8]
     chosen = Selector(tables="2", datasets=datasets, methods=methods, epsilons=epsilons)
     found = {(c.dataset, c.method, c.epsilon) for c in CELLS if chosen.matches(c)}
     assert found == set(itertools.product(datasets, methods, epsilons))

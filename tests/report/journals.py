@@ -24,7 +24,7 @@ def fingerprint_of(dataset: str) -> str:
     return load_card(dataset).fingerprint() if dataset in card_names() else "abc"
 
 
-def task(label: str = "dp-ebm-gdp", epsilon: float = 0.5, **fields: Any) -> Task:
+def task(label: str = "dp-ebm-gdp-2021", epsilon: float = 0.5, **fields: Any) -> Task:
     """Return a task of Adult as the DP-EBM paper ran it, but for `fields`.
 
     The data of a dataset of ours are those of its card.
@@ -49,7 +49,7 @@ def task(label: str = "dp-ebm-gdp", epsilon: float = 0.5, **fields: Any) -> Task
 
 def records(
     values: Sequence[float],
-    label: str = "dp-ebm-gdp",
+    label: str = "dp-ebm-gdp-2021",
     epsilon: float = 0.5,
     metric: str = "auc",
     ledger: Mapping[str, Any] | None = KEPT,

@@ -12,13 +12,13 @@ DOCUMENTS = list(load_documents().values())
 PLAIN, COMPARE, SPENT = Style(), Style(compare=True), Style(spent_epsilon=True)
 
 
-def measured(mean, label="dp-ebm-gdp", epsilon=1.0, splits=25, **fields):
+def measured(mean, label="dp-ebm-gdp-2021", epsilon=1.0, splits=25, **fields):
     return cell(spread(mean, 0.005, splits), label=label, epsilon=epsilon, **fields)
 
 
 CELLS = [
     measured(0.883),
-    measured(0.8, "dp-ebm-classic"),
+    measured(0.8, "dp-ebm-classic-2021"),
     measured(0.47, "dp-logistic", delta=0.0),
     measured(0.923, "ebm", math.inf),
     measured(0.839, dataset="telco", epsilon=4.0),

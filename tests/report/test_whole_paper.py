@@ -84,14 +84,14 @@ def test_every_entry_of_the_tables_is_the_printed_one(tables):
 @pytest.mark.parametrize(
     ("dataset", "epsilon", "bold"),
     [
-        ("adult", 0.5, {"dp-ebm-gdp"}),
-        ("adult", 4.0, {"dp-ebm-gdp", "dp-ebm-classic"}),
+        ("adult", 0.5, {"dp-ebm-gdp-2021"}),
+        ("adult", 4.0, {"dp-ebm-gdp-2021", "dp-ebm-classic-2021"}),
         ("adult", math.inf, {"lightgbm"}),
         ("credit", math.inf, {"ebm"}),
-        ("elevators", 4.0, {"dp-ebm-gdp"}),
-        ("elevators", 8.0, {"dp-ebm-gdp", "dp-ebm-classic"}),
+        ("elevators", 4.0, {"dp-ebm-gdp-2021"}),
+        ("elevators", 8.0, {"dp-ebm-gdp-2021", "dp-ebm-classic-2021"}),
         ("elevators", math.inf, {"lightgbm"}),
-        ("wine", 0.5, {"dp-ebm-gdp"}),
+        ("wine-white", 0.5, {"dp-ebm-gdp-2021"}),
     ],
 )
 def test_bold_stands_where_the_paper_has_it(tables, dataset, epsilon, bold):

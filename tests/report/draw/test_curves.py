@@ -19,7 +19,7 @@ def panels(*cells, methods=()):
     return build_panels(build_tables(Results(cells), [PAPER], compare=True), methods)
 
 
-def measured(mean, epsilon, label="dp-ebm-gdp", splits=25, **fields):
+def measured(mean, epsilon, label="dp-ebm-gdp-2021", splits=25, **fields):
     return cell(spread(mean, 0.005, splits), label=label, epsilon=epsilon, **fields)
 
 
@@ -28,7 +28,7 @@ ADULT = (measured(0.87, 0.5), measured(0.89, 4.0), measured(0.92, INF, "ebm"))
 
 def test_a_curve_holds_measured_and_published_points_in_order_of_epsilon():
     (panel,) = panels(*ADULT)
-    (gdp,) = [c for c in panel.curves if c.method == "dp-ebm-gdp"]
+    (gdp,) = [c for c in panel.curves if c.method == "dp-ebm-gdp-2021"]
     assert [p.epsilon for p in gdp.measured] == [0.5, 4.0, INF]
     assert [p.mean for p in gdp.measured] == pytest.approx([0.87, 0.89, 0.92])
     assert gdp.measured[0].sd == pytest.approx(0.005)
@@ -39,10 +39,10 @@ def test_a_curve_holds_measured_and_published_points_in_order_of_epsilon():
 def test_methods_that_were_not_run_have_published_points_only():
     (panel,) = panels(*ADULT)
     assert [c.method for c in panel.curves] == [
-        "dpboost",
+        "dpboost-2021",
         "dp-logistic",
-        "dp-ebm-classic",
-        "dp-ebm-gdp",
+        "dp-ebm-classic-2021",
+        "dp-ebm-gdp-2021",
     ]
     boost = panel.curves[0]
     assert (boost.measured, len(boost.published)) == ((), 6)
@@ -63,9 +63,9 @@ def test_every_published_cell_becomes_a_point():
 
 
 def test_methods_can_be_chosen():
-    (panel,) = panels(*ADULT, methods=["dp-ebm-gdp"])
-    assert [curve.method for curve in panel.curves] == ["dp-ebm-gdp"]
-    with pytest.raises(DpreproError, match="did you mean 'dp-ebm-gdp'"):
+    (panel,) = panels(*ADULT, methods=["dp-ebm-gdp-2021"])
+    assert [curve.method for curve in panel.curves] == ["dp-ebm-gdp-2021"]
+    with pytest.raises(DpreproError, match="did you mean 'dp-ebm-gdp-2021'"):
         panels(*ADULT, methods=["dp-ebm-gpd"])
 
 
@@ -80,8 +80,8 @@ def test_datasets_that_nobody_printed_have_no_published_points():
 
 
 def test_failed_cells_give_no_point():
-    (panel,) = panels(*ADULT, cell([], "auc", label="dp-ebm-classic", epsilon=1.0))
-    (classic,) = [c for c in panel.curves if c.method == "dp-ebm-classic"]
+    (panel,) = panels(*ADULT, cell([], "auc", label="dp-ebm-classic-2021", epsilon=1.0))
+    (classic,) = [c for c in panel.curves if c.method == "dp-ebm-classic-2021"]
     assert [p.epsilon for p in classic.measured] == [INF]
 
 

@@ -17,7 +17,9 @@ from tests.report.journals import cell, task
 
 PAPER = load_documents()["dp-ebm-2021"]
 PRINTED = next(
-    c for c in PAPER.cells() if (c.dataset, c.method, c.epsilon) == ("adult", "dp-ebm-gdp", 1.0)
+    c
+    for c in PAPER.cells()
+    if (c.dataset, c.method, c.epsilon) == ("adult", "dp-ebm-gdp-2021", 1.0)
 )
 PLACE = ("dp-ebm-2021", "2")
 
@@ -101,7 +103,9 @@ def test_a_result_of_an_unknown_config_answers_to_every_document_that_prints_its
     results = Results((OURS, claimed))
     (verdict,) = judge_cells(twin, results, margins(), [replace(PRINTED, paper="twin")])
     tables = {t.paper: t for t in build_tables(results, documents, compare=True)}
-    entries = [e for row in tables["twin"].groups[0].rows for e in row if e.label == "dp-ebm-gdp"]
+    entries = [
+        e for row in tables["twin"].groups[0].rows for e in row if e.label == "dp-ebm-gdp-2021"
+    ]
     (entry,) = [e for e in entries if e.epsilon == 1.0]
     assert verdict.result is OURS
     assert entry.result is OURS

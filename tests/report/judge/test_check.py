@@ -27,7 +27,7 @@ def explain(expected="worse", epsilons=0.5, **fields):
             "paper": "dp-ebm-2021",
             "tables": "2",
             "datasets": "adult",
-            "methods": "dp-ebm-gdp",
+            "methods": "dp-ebm-gdp-2021",
             "epsilons": epsilons,
             "expected": expected,
             "reason": "known",
@@ -81,7 +81,7 @@ def test_one_entry_explains_several_epsilons_but_no_more_than_it_names():
 
 
 @pytest.mark.parametrize(
-    "other", [{"methods": "dp-ebm-classic"}, {"datasets": "telco"}, {"paper": "other"}]
+    "other", [{"methods": "dp-ebm-classic-2021"}, {"datasets": "telco"}, {"paper": "other"}]
 )
 def test_an_entry_on_another_cell_explains_nothing(other):
     assert not outcome(BAD, deviations=[explain(**other)]).passes()
@@ -179,7 +179,7 @@ def test_claims_go_with_their_document_and_not_with_a_slice():
 
 def shifted(shift, **options):
     """Check a column of Adult whose five cells are all off by so much."""
-    printed = [c for c in PAPER.cells() if (c.dataset, c.method) == ("adult", "dp-ebm-gdp")]
+    printed = [c for c in PAPER.cells() if (c.dataset, c.method) == ("adult", "dp-ebm-gdp-2021")]
     random = np.random.default_rng(0)  # cells whose splits go together would count as one
     cells = [
         cell(random.permutation(spread(c.mean + shift, 0.005)).tolist(), epsilon=c.epsilon)
@@ -192,7 +192,7 @@ def test_a_column_that_differs_needs_a_tested_cause_even_if_no_cell_does():
     report = shifted(0.004, questions=[])
     assert (report.counts[Verdict.SAME], report.unexplained) == (5, [])
     assert [str(column) for column in report.untested] == [
-        "dp-ebm-2021 table 2: adult, dp-ebm-gdp (auc)"
+        "dp-ebm-2021 table 2: adult, dp-ebm-gdp-2021 (auc)"
     ]
     assert not report.passes()
     assert not report.of_paper(PAPER.paper).passes()
@@ -200,7 +200,7 @@ def test_a_column_that_differs_needs_a_tested_cause_even_if_no_cell_does():
 
 def test_a_question_about_a_column_tests_its_cause():
     tried = [Hypothesis(label="x", says="a setting")]
-    asked = {"paper": PAPER.paper, "table": "2", "method": "dp-ebm-gdp", "tried": tried}
+    asked = {"paper": PAPER.paper, "table": "2", "method": "dp-ebm-gdp-2021", "tried": tried}
     asked |= {"question": "which?", "finding": "refuted", "says": "none of them"}
     here = Question(**asked, datasets=["adult"])
     elsewhere = Question(**asked, datasets=["telco"])

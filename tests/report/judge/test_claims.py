@@ -85,10 +85,10 @@ def test_too_few_splits_count_as_not_run():
 
 
 def test_partial_results_show_how_far_they_go():
-    found = claim_verdict("lightgbm-ahead", measured(left_out=["wine", "pol"]))
+    found = claim_verdict("lightgbm-ahead", measured(left_out=["wine-white", "pol"]))
     assert found.outcome is Outcome.NOT_RUN
     assert found.measured.figures == {"ahead": 3, "datasets": 5}
-    assert {c.dataset for c in found.missing} == {"wine", "pol"}
+    assert {c.dataset for c in found.missing} == {"wine-white", "pol"}
 
 
 def test_averages_are_compared_on_the_same_datasets():
@@ -108,7 +108,7 @@ def test_an_average_may_be_off_by_the_margin(shift, outcome):
         )
         + shift
         for dataset in ("adult", "credit", "telco")
-        for method in ("dp-ebm-gdp", "dp-ebm-classic")
+        for method in ("dp-ebm-gdp-2021", "dp-ebm-classic-2021")
     }
     assert claim_verdict("average-auroc", measured(changes)).outcome is outcome
 
@@ -118,14 +118,14 @@ def test_an_average_may_be_off_by_the_margin(shift, outcome):
 )
 def test_a_loss_counts_up_to_the_rounding_of_its_bound(private, outcome):
     # The twin stands at 0.923: losses of 0.054, 0.056 and a gain.
-    found = claim_verdict("loss-at-most", measured({("adult", "dp-ebm-gdp", 0.5): private}))
+    found = claim_verdict("loss-at-most", measured({("adult", "dp-ebm-gdp-2021", 0.5): private}))
     assert found.outcome is outcome
     assert found.measured.figures["adult"] == pytest.approx(0.923 - private)
 
 
 @pytest.mark.parametrize(
     ("place", "mean"),
-    [(("telco", "dpboost", 8.0), 0.9), (("pol", "dp-linear", 0.5), 1.0)],
+    [(("telco", "dpboost-2021", 8.0), 0.9), (("pol", "dp-linear", 0.5), 1.0)],
 )
 def test_one_rival_ahead_once_refutes_best_in_all(place, mean):
     found = claim_verdict("best-in-all", measured({place: mean}))
@@ -136,7 +136,7 @@ def test_one_rival_ahead_once_refutes_best_in_all(place, mean):
 
 
 def test_either_variant_may_be_the_best():
-    changes = {("adult", "dp-ebm-gdp", 1.0): 0.1, ("telco", "dp-ebm-classic", 1.0): 0.1}
+    changes = {("adult", "dp-ebm-gdp-2021", 1.0): 0.1, ("telco", "dp-ebm-classic-2021", 1.0): 0.1}
     assert claim_verdict("best-in-all", measured(changes)).outcome is Outcome.HOLDS
 
 
@@ -153,7 +153,7 @@ def test_the_number_of_settings_is_part_of_the_claim():
 
 
 def test_differences_above_the_epsilon_refute_that_they_are_only_below_it():
-    far = {(None, "dp-ebm-classic", epsilon): 0.3 for epsilon in (2.0, 4.0, 8.0)}
+    far = {(None, "dp-ebm-classic-2021", epsilon): 0.3 for epsilon in (2.0, 4.0, 8.0)}
     found = claim_verdict("gdp-against-classic", measured(far))
     assert found.outcome is Outcome.FAILS
     assert found.measured.figures["share_above"] == 1.0
@@ -162,7 +162,9 @@ def test_differences_above_the_epsilon_refute_that_they_are_only_below_it():
 
 def test_differences_nowhere_refute_it_as_well():
     same = {
-        (c.dataset, "dp-ebm-classic", c.epsilon): c.mean for c in PUBLIC if c.method == "dp-ebm-gdp"
+        (c.dataset, "dp-ebm-classic-2021", c.epsilon): c.mean
+        for c in PUBLIC
+        if c.method == "dp-ebm-gdp-2021"
     }
     found = claim_verdict("gdp-against-classic", measured(same))
     assert found.measured.figures == {"share_up_to": 0.0, "share_above": 0.0}
@@ -177,12 +179,12 @@ def test_lower_rmse_is_ahead():
 
 
 def test_half_of_the_datasets_is_not_over_half():
-    behind = {("pol", "lightgbm", INF): 50.0, ("wine", "lightgbm", INF): 5.0}
+    behind = {("pol", "lightgbm", INF): 50.0, ("wine-white", "lightgbm", INF): 5.0}
     assert claim_verdict("lightgbm-ahead", measured(behind)).outcome is Outcome.FAILS
 
 
 def test_only_an_unexplained_failure_counts():
-    found = claim_verdict("best-in-all", measured({("telco", "dpboost", 8.0): 0.9}))
+    found = claim_verdict("best-in-all", measured({("telco", "dpboost-2021", 8.0): 0.9}))
     assert found.is_unexplained
     assert not replace(found, explanation="known").is_unexplained
     assert not claim_verdict("best-in-all", measured()).is_unexplained

@@ -41,12 +41,12 @@ def test_a_clash_names_settings_parameters_and_configs():
         "max_bins default or 8 or default"
     )
     text = str(clash)
-    assert text.startswith("adult, dp-ebm-gdp: 3 results with different settings (")
+    assert text.startswith("adult, dp-ebm-gdp-2021: 3 results with different settings (")
     assert "in a and b and c. Choose one with --config a" in text
 
 
 @pytest.mark.parametrize(
-    ("epsilons", "levels"), [([0.5, 4], " at epsilon 0.5, 4:"), ([math.inf], "dp-ebm-gdp: 2")]
+    ("epsilons", "levels"), [([0.5, 4], " at epsilon 0.5, 4:"), ([math.inf], "dp-ebm-gdp-2021: 2")]
 )
 def test_levels_that_clash_alike_are_said_once(epsilons, levels):
     clashes = [

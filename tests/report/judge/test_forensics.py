@@ -18,13 +18,13 @@ DOCUMENT = load_documents()[PAPER]
 PRINTED = {
     c.epsilon: c
     for c in load_documents()[PAPER].cells()
-    if (c.table, c.dataset, c.method) == ("2", "adult", "dpboost")
+    if (c.table, c.dataset, c.method) == ("2", "adult", "dpboost-2021")
 }
 
 
 def question(*labels, **changes):
     tried = [Hypothesis(label=label, says="a setting") for label in labels]
-    fields = {"paper": PAPER, "table": "2", "method": "dpboost", "datasets": ["adult"]}
+    fields = {"paper": PAPER, "table": "2", "method": "dpboost-2021", "datasets": ["adult"]}
     fields |= {"question": "which?", "tried": tried, "finding": "unknown", "says": "unknown"}
     return Question(**{**fields, **changes})
 
@@ -48,7 +48,9 @@ def columns(folder, *questions):
 
 
 def test_z_is_that_of_the_verdicts():
-    printed = PublishedCell(PAPER, "2", "adult", "dpboost", 0.5, "auc", 0.558, 0.045, decimals=3)
+    printed = PublishedCell(
+        PAPER, "2", "adult", "dpboost-2021", 0.5, "auc", 0.558, 0.045, decimals=3
+    )
     found = distance(printed, DOCUMENT, cell(spread(0.6, 0.03, 9)))
     ours = Sample(0.6, 0.03, 9)
     expected = compare(ours, Sample(0.558, 0.045, 25, half_unit=0.0005), margin=0.005)
@@ -69,7 +71,7 @@ def test_the_sum_of_squares_of_a_true_hypothesis_is_about_the_number_of_cells(tm
         theirs, ours = rng.normal(0.7, 0.05, (2, 5, 25))
         zs = [
             distance(
-                PublishedCell(PAPER, "2", "adult", "dpboost", 1.0, "auc", a.mean(), a.std(ddof=1),
+                PublishedCell(PAPER, "2", "adult", "dpboost-2021", 1.0, "auc", a.mean(), a.std(ddof=1),
                               decimals=9),
                 DOCUMENT, cell(b.tolist()),
             ).z

@@ -95,7 +95,7 @@ def test_a_difference_of_two_standard_deviations_of_a_split_is_always_found():
 def test_a_shift_that_no_cell_shows_makes_its_column_different():
     """0.8 standard deviations of a split in all five cells of a column: each z is about 2.8."""
     generator = np.random.default_rng(9)
-    place = ("adult", "dp-ebm-gdp")
+    place = ("adult", "dp-ebm-gdp-2021")
     judged = [
         replicate(generator, lambda c: 0.8 if (c.dataset, c.method) == place else 0.0)
         for _ in range(20)

@@ -37,7 +37,7 @@ def test_small_metrics_are_not_swallowed():
 
 def test_a_mismatch_names_the_task_and_both_values():
     (first, *_) = compare_records(shifted(1.5), COMMITTED).mismatches
-    assert str(first) == "adult, dp-ebm-gdp, epsilon 0.5, split 0: auc 1.305, committed 0.87"
+    assert str(first) == "adult, dp-ebm-gdp-2021, epsilon 0.5, split 0: auc 1.305, committed 0.87"
 
 
 def test_a_task_that_fails_now_is_a_mismatch_with_its_error():
@@ -66,7 +66,7 @@ def test_methods_that_lean_on_linear_algebra_have_tolerances_of_their_own():
         moved = [replace(logistic[0], metrics={"auc": 0.9 * (1 + difference)})]
         report = compare_records([*moved, *COMMITTED], [*logistic, *COMMITTED])
         assert report.passes is passes
-        assert report.tolerances == {"dp-ebm-gdp": REPEATS, "dp-logistic-fair": 1e-3}
+        assert report.tolerances == {"dp-ebm-gdp-2021": REPEATS, "dp-logistic-fair": 1e-3}
 
 
 def test_only_methods_that_lean_on_linear_algebra_may_differ_by_more():
@@ -83,5 +83,12 @@ def test_only_methods_that_lean_on_linear_algebra_may_differ_by_more():
         **dict.fromkeys(("linear", "linear-fair", "dp-linear", "dp-linear-fair"), 1e-5),
     }
     # Nothing of these goes through a linear algebra library, nor is anything known of the last.
-    for method in ("dp-ebm-gdp", "dp-ebm-plus", "ebm", "dpboost", "lazybb-1r", "of-a-plug-in"):
+    for method in (
+        "dp-ebm-gdp-2021",
+        "dp-ebm-plus",
+        "ebm",
+        "dpboost-2021",
+        "lazybb-1r",
+        "of-a-plug-in",
+    ):
         assert tolerance_of(method) == REPEATS

@@ -22,7 +22,9 @@ from tests.report.journals import SPLITS, cell, spread, task
 
 PAPER = load_documents()["dp-ebm-2021"]
 PRINTED = next(
-    c for c in PAPER.cells() if (c.dataset, c.method, c.epsilon) == ("adult", "dp-ebm-gdp", 0.5)
+    c
+    for c in PAPER.cells()
+    if (c.dataset, c.method, c.epsilon) == ("adult", "dp-ebm-gdp-2021", 0.5)
 )
 
 
@@ -112,11 +114,11 @@ def test_a_figure_without_a_standard_deviation_counts_as_a_single_run():
 
 
 def test_splits_that_share_a_draw_of_noise_count_as_a_single_run():
-    shared = OneDraw(methods=["dp-ebm-gdp"], reason="a fixed seed")
+    shared = OneDraw(methods=["dp-ebm-gdp-2021"], reason="a fixed seed")
     paper = PAPER.model_copy(update={"one_draw": [shared]})
     (found,) = judge_cells(paper, Results((measured(0.885),)), margins(), [PRINTED])
     assert (found.verdict, found.published_splits) == (Verdict.SAME, 1)
-    assert any("dp-ebm-gdp" in note and "a fixed seed" in note for note in paper.notes)
+    assert any("dp-ebm-gdp-2021" in note and "a fixed seed" in note for note in paper.notes)
 
 
 def test_a_multiple_of_a_metric_has_the_printed_spread_of_the_other():

@@ -14,7 +14,7 @@ from tests.report.journals import cell, spread, task
 DOCUMENTS = list(load_documents().values())
 
 
-def measured(mean, label="dp-ebm-gdp", epsilon=1.0, metric="auc", splits=25, **fields):
+def measured(mean, label="dp-ebm-gdp-2021", epsilon=1.0, metric="auc", splits=25, **fields):
     values = spread(mean, 0.005 * mean, splits)
     return cell(values, metric, label=label, epsilon=epsilon, **fields)
 
@@ -33,8 +33,8 @@ def best(row):
 
 
 ADULT = [
-    measured(0.87, "dp-ebm-classic"),
-    measured(0.88, "dp-ebm-gdp"),
+    measured(0.87, "dp-ebm-classic-2021"),
+    measured(0.88, "dp-ebm-gdp-2021"),
     measured(0.92, "ebm", math.inf),
     measured(0.6, "logistic", math.inf),
     measured(0.47, "dp-logistic", delta=0.0),
@@ -64,21 +64,21 @@ def test_datasets_stand_in_printed_order():
 
 def test_the_best_of_a_row_is_the_highest_auroc():
     (group,) = only_table(*ADULT).groups
-    assert [best(row) for row in group.rows] == [["dp-ebm-gdp"], ["ebm", "ebm"]]
+    assert [best(row) for row in group.rows] == [["dp-ebm-gdp-2021"], ["ebm", "ebm"]]
 
 
 def test_the_best_of_a_row_is_the_lowest_rmse():
-    fields = {"metric": "rmse", "dataset": "wine"}
+    fields = {"metric": "rmse", "dataset": "wine-white"}
     table = only_table(
-        measured(0.8, "dp-ebm-gdp", **fields), measured(0.9, "dp-ebm-classic", **fields)
+        measured(0.8, "dp-ebm-gdp-2021", **fields), measured(0.9, "dp-ebm-classic-2021", **fields)
     )
-    assert best(table.groups[0].rows[0]) == ["dp-ebm-gdp"]
+    assert best(table.groups[0].rows[0]) == ["dp-ebm-gdp-2021"]
     assert table.table == "3"
 
 
 def test_ties_at_the_printed_precision_are_all_best():
-    (group,) = only_table(measured(0.8891), measured(0.8894, "dp-ebm-classic")).groups
-    assert best(group.rows[0]) == ["dp-ebm-classic", "dp-ebm-gdp"]
+    (group,) = only_table(measured(0.8891), measured(0.8894, "dp-ebm-classic-2021")).groups
+    assert best(group.rows[0]) == ["dp-ebm-classic-2021", "dp-ebm-gdp-2021"]
 
 
 def test_a_single_method_has_no_best():
@@ -88,9 +88,9 @@ def test_a_single_method_has_no_best():
 
 def test_incomplete_cells_cannot_be_best():
     (group,) = only_table(
-        measured(0.95, splits=3), measured(0.8, "dp-ebm-classic"), measured(0.7, "dp-logistic")
+        measured(0.95, splits=3), measured(0.8, "dp-ebm-classic-2021"), measured(0.7, "dp-logistic")
     ).groups
-    assert best(group.rows[0]) == ["dp-ebm-classic"]
+    assert best(group.rows[0]) == ["dp-ebm-classic-2021"]
     gdp = group.rows[0][-1]
     assert (gdp.result.splits("auc"), gdp.planned) == (3, 25)
 
@@ -109,8 +109,8 @@ def test_comparing_adds_what_is_printed_but_not_measured():
     (group,) = table.groups
     assert [row[0].epsilon for row in group.rows] == [0.5, 1, 2, 4, 8, math.inf]
     verdicts = {e.label: e.verdict.verdict for e in group.rows[2]}
-    assert verdicts["dp-ebm-gdp"] is Verdict.SAME
-    assert verdicts["dpboost"] is Verdict.NOT_RUN
+    assert verdicts["dp-ebm-gdp-2021"] is Verdict.SAME
+    assert verdicts["dpboost-2021"] is Verdict.NOT_RUN
     assert all(e.verdict is None for row in plain.groups[0].rows for e in row)
 
 
@@ -169,7 +169,7 @@ def test_results_of_the_papers_delta_are_preferred_and_others_still_shown():
 
 
 def test_two_settings_under_one_label_are_marked_and_end_nothing():
-    table = only_table(measured(0.9), measured(0.8, domain="public"), measured(0.7, "dpboost"))
+    table = only_table(measured(0.9), measured(0.8, domain="public"), measured(0.7, "dpboost-2021"))
     first, second = table.groups[0].rows[0]
     assert first.result.mean("auc") == pytest.approx(0.7)
     assert (second.result, second.clash.mark) == (None, "2 results")
@@ -195,19 +195,19 @@ def test_a_config_of_ones_own_stands_apart_from_the_papers_and_under_its_own_nam
     paper = frozenset({"dp-ebm-2021"})
     theirs = replace(measured(0.875), papers=paper, tables=frozenset({("dp-ebm-2021", "2")}))
     printed, mine = tables(
-        theirs, own(0.8, "dp-ebm-gdp", 1.0, params={"max_bins": 8}), own(0.9, "ebm", math.inf)
+        theirs, own(0.8, "dp-ebm-gdp-2021", 1.0, params={"max_bins": 8}), own(0.9, "ebm", math.inf)
     )
     assert [e.result for e in printed.groups[0].rows[0]] == [theirs]
     assert mine.paper is None
-    assert [column.title for column in mine.columns] == ["dp-ebm-gdp", "ebm"]
+    assert [column.title for column in mine.columns] == ["dp-ebm-gdp-2021", "ebm"]
     private, plain = mine.groups[0].rows
-    assert [e.label for e in plain] == ["dp-ebm-gdp", "ebm"]
+    assert [e.label for e in plain] == ["dp-ebm-gdp-2021", "ebm"]
     assert (plain[0].result, private[1].result) == (None, None)
     assert plain[1].result.mean("auc") == pytest.approx(0.9)
 
 
 def test_printed_tables_can_be_chosen():
-    cells = [measured(0.9), measured(0.9, dataset="wine", metric="rmse")]
+    cells = [measured(0.9), measured(0.9, dataset="wine-white", metric="rmse")]
     (table,) = tables(*cells, tables=[("dp-ebm-2021", "3")])
     assert table.table == "3"
     with pytest.raises(DpreproError, match=r"Table 2 of lazybb-2022 prints; there are results of"):
@@ -264,7 +264,7 @@ def test_results_that_answer_to_another_document_stay_out():
         for table in tables(ours, other, free)
         if table.paper or "another" not in table.title
     }
-    assert labels == {"dp-ebm-2021": ["dp-ebm-gdp"], None: ["mine"]}
+    assert labels == {"dp-ebm-2021": ["dp-ebm-gdp-2021"], None: ["mine"]}
 
 
 def test_a_table_with_two_metrics_is_shown_as_two():
@@ -319,9 +319,9 @@ def test_results_stand_in_the_table_that_their_config_answers_to():
     shown = tables(
         replicated(0.93, "ebm", math.inf, "non-dp-models"),
         replicated(0.92, "mine", math.inf, "non-dp-models"),
-        replicated(0.87, "dp-ebm-gdp", 0.5, "adult-recreated"),
+        replicated(0.87, "dp-ebm-gdp-2021", 0.5, "adult-recreated"),
         replicated(0.84, "toy-dp-ebm", 4.0, "custom-vs-official"),
-        replicated(0.88, "dp-ebm-gdp", 4.0, "custom-vs-official", "adult-recreated"),
+        replicated(0.88, "dp-ebm-gdp-2021", 4.0, "custom-vs-official", "adult-recreated"),
     )
     entries = {
         t.table: {(e.label, e.epsilon) for g in t.groups for row in g.rows for e in row if e.result}
@@ -329,8 +329,8 @@ def test_results_stand_in_the_table_that_their_config_answers_to():
     }
     assert entries == {
         "non-dp-models": {("ebm", math.inf), ("mine", math.inf)},
-        "adult-recreated": {("dp-ebm-gdp", 0.5), ("dp-ebm-gdp", 4.0)},
-        "custom-vs-official": {("toy-dp-ebm", 4.0), ("dp-ebm-gdp", 4.0)},
+        "adult-recreated": {("dp-ebm-gdp-2021", 0.5), ("dp-ebm-gdp-2021", 4.0)},
+        "custom-vs-official": {("toy-dp-ebm", 4.0), ("dp-ebm-gdp-2021", 4.0)},
     }
     titles = {t.table: [column.title for column in t.columns] for t in shown}
     assert titles["non-dp-models"] == ["EBM", "mine"]

@@ -20,15 +20,15 @@ def test_what_answers_to_nothing_printed_gets_tables_of_its_own_by_metric():
 
 
 def test_configs_of_ones_own_that_clash_are_shown_apart():
-    first = own(0.8, "dp-ebm-gdp", 1.0, "a", dataset="shop")
-    second = own(0.9, "dp-ebm-gdp", 1.0, "b", dataset="shop", params={"max_bins": 8})
-    shared = replace(own(0.7, "dpboost", 1.0, dataset="shop"), journals=("a", "b"))
+    first = own(0.8, "dp-ebm-gdp-2021", 1.0, "a", dataset="shop")
+    second = own(0.9, "dp-ebm-gdp-2021", 1.0, "b", dataset="shop", params={"max_bins": 8})
+    shared = replace(own(0.7, "dpboost-2021", 1.0, dataset="shop"), journals=("a", "b"))
     table = only_table(first, second, shared)
     assert [group.title for group in table.groups] == ["shop (a)", "shop (b)"]
     shown = [[e.result for e in group.rows[0]] for group in table.groups]
     assert shown == [[first, shared], [second, shared]]
     assert table.notes == (
-        "shop, dp-ebm-gdp at epsilon 1: a and b differ in their settings "
+        "shop, dp-ebm-gdp-2021 at epsilon 1: a and b differ in their settings "
         "(max_bins default or 8), and stand apart",
     )
 

@@ -22,7 +22,7 @@ LEDGER = {
     "gaps": [],
 }
 AUDIT = {
-    "subject": "dp-ebm-gdp",
+    "subject": "dp-ebm-gdp-2021",
     "task": "binary",
     "neighbours": "a row more or less",
     "adjacency": "zero-out",

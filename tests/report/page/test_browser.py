@@ -156,7 +156,7 @@ def test_filters_choose_rows_tables_and_columns(page):
     figures = {e.get_attribute("data-dataset") for e in visible(page, "figure")}
     assert figures == {"adult", None}  # those of whole documents stay
 
-    choose(page, "method", "dp-ebm-gdp")
+    choose(page, "method", "dp-ebm-gdp-2021")
     heads = [e.text for e in visible(page, ".layout thead th")]
     assert heads == ["ε", "DPEBM-GDP"]
     rows = column(page, "all-cells", 4)
@@ -181,7 +181,7 @@ def test_a_deviation_leads_to_its_reason(page):
     link = page.find_element(By.CSS_SELECTOR, ".layout a.worse")
     link.send_keys(Keys.ENTER)
     target = page.execute_script("return document.querySelector(':target').textContent")
-    assert "dp-ebm-gdp on adult" in target
+    assert "dp-ebm-gdp-2021 on adult" in target
     assert "No reason known yet." in target
 
 

@@ -22,7 +22,7 @@ from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
 
 REASON = "it was a Tuesday"
-LISTED = {"tables": ["2"], "datasets": ["adult"], "methods": ["dp-ebm-gdp"], "epsilons": [2.0]}
+LISTED = {"tables": ["2"], "datasets": ["adult"], "methods": ["dp-ebm-gdp-2021"], "epsilons": [2.0]}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_every_printed_cell_stands_there_once_with_its_verdict(page, sources):
 def test_a_deviation_leads_to_its_reason_and_only_a_deviation_does(page):
     (reason,) = page.deviations
     assert reason.text == REASON
-    assert reason.title == "dp-ebm-gdp on adult"
+    assert reason.title == "dp-ebm-gdp-2021 on adult"
     ((cell, name),) = page.reasons.items()
     assert (cell.epsilon, name) == (2.0, reason.name)
     links = [field.link for row in page.cells.rows for field in row.cells if field.link]
@@ -146,7 +146,7 @@ def test_a_run_that_was_taken_over_names_the_journal_that_it_was_for(sources):
 def test_a_curve_is_drawn_for_each_dataset_with_privacy_levels(page):
     whole, group = page.figures
     assert [(f.dataset, f.paper) for f in whole.figures] == [(None, "dp-ebm-2021")]
-    assert "adult, dp-ebm-gdp: -" in whole.figures[0].notes[0]
+    assert "adult, dp-ebm-gdp-2021: -" in whole.figures[0].notes[0]
     assert [(f.dataset, f.paper) for f in group.figures] == [
         ("adult", "dp-ebm-2021"),
         ("prices", None),

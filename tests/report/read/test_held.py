@@ -47,7 +47,7 @@ def test_what_is_planned_and_has_no_record_is_named(tmp_path):
     results = read_results(tmp_path, plans={"a": plan})
     assert [(cell.task.epsilon, cell.splits("auc")) for cell in results.cells] == [(0.5, 1)]
     found = {(c.dataset, c.task.label, c.task.epsilon): c for c in results.planned}
-    assert list(found) == [("adult", "dp-ebm-gdp", 1.0), ("adult", "ebm", math.inf)]
+    assert list(found) == [("adult", "dp-ebm-gdp-2021", 1.0), ("adult", "ebm", math.inf)]
     assert all((c.planned, c.journals, c.metric) == (4, ("a",), "auc") for c in found.values())
     assert not any(c.has_records or c.is_unverified for c in found.values())
     assert results.all("adult", "ebm", math.inf) == []

@@ -121,7 +121,7 @@ def test_later_settings_under_one_label_replace_earlier_ones_of_a_journal(tmp_pa
 def test_different_settings_in_two_journals_are_never_mixed(tmp_path):
     write(tmp_path, "a", records(VALUES))
     write(tmp_path, "b", records(VALUES, domain="public", params={"max_bins": 8}))
-    found = read_results(tmp_path).all("adult", "dp-ebm-gdp", 0.5)
+    found = read_results(tmp_path).all("adult", "dp-ebm-gdp-2021", 0.5)
     assert len(found) == 2
     assert [cell.journals for cell in found] == [("a",), ("b",)]
 
@@ -162,7 +162,7 @@ def test_the_spent_epsilon_is_the_largest_if_all_records_state_it(tmp_path, ledg
 grid = [
     record
     for epsilon in (0.5, 1.0)
-    for label in ("dp-ebm-gdp", "dp-ebm-classic")
+    for label in ("dp-ebm-gdp-2021", "dp-ebm-classic-2021")
     for record in records([0.8 + epsilon / 100, 0.81, 0.82], label, epsilon)
 ]
 
@@ -176,7 +176,7 @@ def test_neither_order_nor_spread_over_journals_changes_a_cell(tmp_path_factory,
     assert found == {
         (label, epsilon): {"auc": (0.8 + epsilon / 100, 0.81, 0.82)}
         for epsilon in (0.5, 1.0)
-        for label in ("dp-ebm-gdp", "dp-ebm-classic")
+        for label in ("dp-ebm-gdp-2021", "dp-ebm-classic-2021")
     }
 
 

@@ -91,7 +91,7 @@ def test_two_deltas_are_told_apart(tmp_path):
 
 def test_a_malformed_ledger_is_named(tmp_path):
     write(tmp_path, "one", records([0.8], ledger=ledger(unpaid="all of it")))
-    with pytest.raises(DpreproError, match=r"adult, dp-ebm-gdp.*unpaid.*tuple.*--fresh"):
+    with pytest.raises(DpreproError, match=r"adult, dp-ebm-gdp-2021.*unpaid.*tuple.*--fresh"):
         read_runs(tmp_path)
 
 

@@ -33,7 +33,7 @@ def report(*means, explained=(), splits=25):
             paper="dp-ebm-2021",
             tables="2",
             datasets="adult",
-            methods="dp-ebm-gdp",
+            methods="dp-ebm-gdp-2021",
             epsilons=epsilon,
             expected="worse",
             reason="the formula asks for more noise",
@@ -47,7 +47,7 @@ def test_the_map_has_a_row_for_each_dataset_and_method_and_the_counts_add_up():
     text = shown(render_check(report(0.875, 0.95)))
     assert "dp-ebm-2021, Table 2" in text
     assert "dp-ebm-2021, Table 3" in text
-    line = next(line for line in text.splitlines() if "dp-ebm-gdp" in line)
+    line = next(line for line in text.splitlines() if "dp-ebm-gdp-2021" in line)
     assert line.split()[1:] == ["=", "↑", "·", "·", "·"]
     assert "184 cells: 1 same, 1 better, 159 not run, 23 impossible" in text
     assert "Margin: AUROC 0.005; RMSE 2 %" in text
@@ -88,13 +88,16 @@ def test_an_unexplained_deviation_is_shown_with_its_numbers():
 
 def test_explained_deviations_come_with_one_reason_for_all_their_cells():
     text = shown(render_check(report(0.8, 0.8, explained=[0.5, 1.0])))
-    assert "adult dp-ebm-gdp 0.5, adult dp-ebm-gdp 1: the formula asks for more noise" in text
+    assert (
+        "adult dp-ebm-gdp-2021 0.5, adult dp-ebm-gdp-2021 1: the formula asks for more noise"
+        in text
+    )
     assert "Check passed" in text
 
 
 def test_stale_explanations_are_named():
     text = shown(render_check(report(0.875, explained=[0.5])))
-    assert "Stale explanation: dp-ebm-2021 table 2: adult, dp-ebm-gdp, epsilon 0.5" in text
+    assert "Stale explanation: dp-ebm-2021 table 2: adult, dp-ebm-gdp-2021, epsilon 0.5" in text
 
 
 def test_requiring_all_says_so():
@@ -127,6 +130,6 @@ def test_no_cells_are_a_table_without_rows():
 def test_a_rerun_shows_what_differs_and_what_is_missing():
     text = shown(render_rerun(compare_records(records([0.5, 0.6]), records([0.5001]))))
     assert "1 tasks have a committed record" in text
-    assert "allowed 1e-06 (dp-ebm-gdp)." in text
+    assert "allowed 1e-06 (dp-ebm-gdp-2021)." in text
     assert "split 0: auc 0.5, committed 0.5001" in text
-    assert "1 tasks have no finished committed record (adult, dp-ebm-gdp)" in text
+    assert "1 tasks have no finished committed record (adult, dp-ebm-gdp-2021)" in text

@@ -26,7 +26,9 @@ def index(*cells, plans=None):
 
 
 def test_tables_configs_and_datasets_are_counted_with_what_is_there_in_part():
-    printed = [replace(cell([0.8] * 25, label=name), **TABLE_2) for name in ("dpboost", "mine")]
+    printed = [
+        replace(cell([0.8] * 25, label=name), **TABLE_2) for name in ("dpboost-2021", "mine")
+    ]
     part = replace(cell([0.8, 0.9], epsilon=1.0), **TABLE_2, planned=25)
     failed = replace(cell([], label="bad"), **TABLE_2, values={}, failed=2, planned=2)
     skipped = replace(cell([], label="no"), **TABLE_2, values={}, skipped=2, planned=2)

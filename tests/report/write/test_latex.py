@@ -52,7 +52,7 @@ def tables(style):
             epsilon=c.epsilon,
         )
         for c in PAPER.cells()
-        if c.dataset != "pol" and (c.dataset, c.method) != ("adult", "dpboost")
+        if c.dataset != "pol" and (c.dataset, c.method) != ("adult", "dpboost-2021")
     ]
     odd = {"dataset": r"50%_of $a&b# {c}~^\d…", "label": r"mine_&_50%"}
     cells.append(cell(spread(0.5, 0.1), **odd))

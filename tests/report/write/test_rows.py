@@ -25,7 +25,7 @@ from tests.report.samples import COMPARE, PLAIN, tables
 DOCUMENTS = list(load_documents().values())
 GDP = cell(spread(0.8, 0.005, 25), epsilon=1.0)
 EBM = cell(spread(0.92, 0.005, 25), label="ebm", epsilon=math.inf)
-CLASSIC = cell(spread(0.88, 0.005, 25), label="dp-ebm-classic", epsilon=1.0)
+CLASSIC = cell(spread(0.88, 0.005, 25), label="dp-ebm-classic-2021", epsilon=1.0)
 RESULTS = Results((GDP, CLASSIC, EBM))
 
 
@@ -35,11 +35,15 @@ def rows(compare=False):
 
 def test_a_non_private_cell_shared_by_two_columns_comes_once():
     found = [(row["method"], row["epsilon"]) for row in rows()]
-    assert sorted(found, key=str) == [("dp-ebm-classic", 1.0), ("dp-ebm-gdp", 1.0), ("ebm", None)]
+    assert sorted(found, key=str) == [
+        ("dp-ebm-classic-2021", 1.0),
+        ("dp-ebm-gdp-2021", 1.0),
+        ("ebm", None),
+    ]
 
 
 def test_a_row_holds_what_was_measured():
-    row = next(row for row in rows() if row["method"] == "dp-ebm-gdp")
+    row = next(row for row in rows() if row["method"] == "dp-ebm-gdp-2021")
     assert row["mean"] == pytest.approx(0.8)
     assert row["sd"] == pytest.approx(0.005)
     assert (row["splits"], row["planned"], row["failed"], row["delta"]) == (25, 25, 0, 1e-6)
@@ -50,13 +54,13 @@ def test_comparing_adds_one_row_for_each_printed_cell_with_its_verdict():
     found = rows(compare=True)
     printed = [c for c in DOCUMENTS[0].cells() if c.dataset == "adult"]
     assert len(found) == len(printed)
-    row = next(r for r in found if (r["method"], r["epsilon"]) == ("dp-ebm-gdp", 1.0))
+    row = next(r for r in found if (r["method"], r["epsilon"]) == ("dp-ebm-gdp-2021", 1.0))
     assert row["published_mean"] == 0.883
     assert row["verdict"] == "worse"
     assert row["difference"] == pytest.approx(0.8 - 0.883)
     assert row["ci_low"] < row["difference"] < row["ci_high"]
     assert row["equivalent"] is (row["p_equivalence"] < 0.05) is False
-    missing = next(r for r in found if r["method"] == "dpboost")
+    missing = next(r for r in found if r["method"] == "dpboost-2021")
     assert (missing["mean"], missing["verdict"]) == (None, "not run")
 
 
@@ -86,21 +90,21 @@ def test_claims_are_part_of_the_json():
     assert len(best["impossible"]) == 20
     ran = claims["gdp-against-classic"]
     assert ran["measured"] is None, "no setting above epsilon 1 has run"
-    assert "dp-ebm-2021 table 2: adult, dp-ebm-gdp, epsilon 2" in ran["missing"]
+    assert "dp-ebm-2021 table 2: adult, dp-ebm-gdp-2021, epsilon 2" in ran["missing"]
 
 
 def test_a_rerun_is_strict_json():
     report = compare_records(records([0.5]), records([0.6]))
     whole = json.loads(json.dumps(rerun_json(report), allow_nan=False))
     assert (whole["passes"], whole["matched"], len(whole["mismatches"])) == (False, 1, 1)
-    assert whole["tolerances"] == {"dp-ebm-gdp": 1e-6}
+    assert whole["tolerances"] == {"dp-ebm-gdp-2021": 1e-6}
 
 
 @pytest.mark.parametrize("style", [PLAIN, COMPARE])
 def test_csv_reads_back(style):
     frame = pd.read_csv(io.StringIO(csv_tables(tables(style), style)))
     frame = frame[frame.dataset == "adult"]
-    gdp = frame[(frame.method == "dp-ebm-gdp") & (frame.epsilon == 1)]
+    gdp = frame[(frame.method == "dp-ebm-gdp-2021") & (frame.epsilon == 1)]
     assert gdp["mean"].item() == pytest.approx(0.883)
     assert gdp.is_best.item()
     assert math.isinf(frame[frame.method == "ebm"].epsilon.item())
