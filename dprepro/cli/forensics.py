@@ -51,11 +51,15 @@ def forensics(
     from dprepro.published.document import select_documents
     from dprepro.published.hypotheses import HYPOTHESES_FILE, load_hypotheses
     from dprepro.report.judge.forensics import columns_of
+    from dprepro.report.read.results import journal_paths
     from dprepro.report.write.forensics import json_columns, markdown_columns, render_columns
     from dprepro.terminal import console
 
+    names = [path.stem for path in journal_paths(results)]
     found = columns_of(
-        load_hypotheses(hypotheses or HYPOTHESES_FILE), select_documents(paper), read(results)
+        load_hypotheses(hypotheses or HYPOTHESES_FILE),
+        select_documents(paper),
+        read(results, names),
     )
     for option, wanted, known in (
         ("--dataset", dataset, {column.dataset for column in found}),

@@ -32,12 +32,21 @@ Margins = Annotated[
     ),
 ]
 DEFAULT_FOLDER = Path("results")
+HYPOTHESES = "forensics-"
+"""How the names of configs that run hypotheses begin."""
 
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
-    """Read the journals of `folder`: of each, what its plan asks for."""
-    from dprepro.report.read.results import read_results
+    """Read the journals of `folder`: of each, what its plan asks for.
 
+    Those of hypotheses are read only if their configs are named, or there are no others: see
+    `dprepro forensics`.
+    """
+    from dprepro.report.read.results import journal_paths, read_results
+
+    if not configs:
+        names = [path.stem for path in journal_paths(folder)]
+        configs = [name for name in names if not name.startswith(HYPOTHESES)]
     return read_results(folder, configs or [], assumed_plans(folder, configs or []))
 
 

@@ -77,7 +77,9 @@ def leaf_numbers(feature: np.ndarray, left: np.ndarray) -> np.ndarray:
     return numbers[feature < 0]
 
 
-def feature_order(columns: Sequence[np.ndarray], codes: np.ndarray, min_rows: int) -> list[int]:
+def feature_order(
+    columns: Sequence[np.ndarray], codes: np.ndarray, min_rows: int, given: Sequence[int]
+) -> list[int]:
     """Return LightGBM's order of the features that can be split at all.
 
     Parameters
@@ -88,9 +90,11 @@ def feature_order(columns: Sequence[np.ndarray], codes: np.ndarray, min_rows: in
         Their bins.
     min_rows
         A feature needs a cut with 95 % of so many rows on either side.
+    given
+        The order in which the code is given the features.
     """
     least, used = int(0.95 * min_rows), []
-    for k in range(len(columns)):
+    for k in given:
         below = np.cumsum(np.bincount(codes[:, k], minlength=_BINS))
         if ((below >= least) & (below[-1] - below >= least)).any():
             used.append(k)

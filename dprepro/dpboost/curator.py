@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dprepro.data.domain import Domain
+from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.dpboost import constant_draws
 from dprepro.dpboost.bins import FeatureCuts, as_numbers, check_values, observed_cuts, public_cuts
 from dprepro.dpboost.grid import truncated, whole
@@ -321,9 +321,13 @@ class DPBoostCurator(Curator):
                 bins = observed_cuts(numbers, feature, max_bins)
             codes[:, k] = bins.encode(numbers)
             found.append(bins)
-            if self._variant.constant_draws:
-                columns.append(numbers)
-        order = constant_draws.feature_order(columns, codes, self._variant.min_rows)
+            columns.append(numbers if self._variant.constant_draws else np.empty(0))
+        if not self._variant.constant_draws:
+            return found, codes, []
+        given = list(range(len(found)))
+        if self._variant.numbers_first:
+            given.sort(key=lambda k: isinstance(found[k].feature, CategoricalFeature))
+        order = constant_draws.feature_order(columns, codes, self._variant.min_rows, given)
         return found, codes, order
 
 

@@ -64,6 +64,8 @@ class Variant:
     constant_draws
         Whether leaves and splits are drawn with the same numbers in every fit; see
         `constant_draws`.
+    numbers_first
+        Whether draws meet numeric features before all others, rather than in the order of columns.
     ignored
         Names of features that no split uses.
     assumed_public, unpaid, gaps
@@ -86,6 +88,7 @@ class Variant:
     scale: tuple[float, float] = (-1.0, 1.0)
     first_gain: bool = False
     constant_draws: bool = False
+    numbers_first: bool = False
     ignored: tuple[str, ...] = ()
     assumed_public: tuple[str, ...] = ()
     unpaid: tuple[str, ...] = ()
@@ -144,6 +147,7 @@ def of_code(
     start: str,
     first_gain: bool = False,
     constant_draws: bool = False,
+    numbers_first: bool = False,
     read_as_text: Sequence[str] = (),
 ) -> Variant:
     """Return `AS_PUBLISHED` with other options of the authors' code.
@@ -160,6 +164,8 @@ def of_code(
         Whether the code is that of before November 2020; see `sensitivity.first_gain`.
     constant_draws
         Whether leaves and splits get the draws of the code, which are the same in every fit.
+    numbers_first
+        Whether numeric features come before one-hot columns, as `pandas.get_dummies` puts them.
     read_as_text
         Numeric features that were read as text, and one-hot encoded: a column a value. Too few rows
         have any of these for a split, so that the feature is as good as absent.
@@ -172,7 +178,10 @@ def of_code(
     check_choice("parts", parts, tuple(PARTS))
     check_choice("scale", scale, tuple(SCALES))
     check_choice("start", start, tuple(STARTS))
-    for name, value in (("first_gain", first_gain), ("constant_draws", constant_draws)):
+    switches = {
+        "first_gain": first_gain, "constant_draws": constant_draws, "numbers_first": numbers_first,
+    }  # fmt: skip
+    for name, value in switches.items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} must be true or false, got {value!r}")
     return replace(
@@ -182,6 +191,7 @@ def of_code(
         centred=STARTS[start],
         first_gain=first_gain,
         constant_draws=constant_draws,
+        numbers_first=numbers_first,
         ignored=tuple(read_as_text),
         gaps=(
             *AS_PUBLISHED.gaps,

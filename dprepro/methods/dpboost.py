@@ -29,7 +29,7 @@ def _build(variant: str) -> Build:
 
 _OPTIONS = {
     "parts": "equal", "scale": None, "start": "mean", "first_gain": False, "constant_draws": False,
-    "read_as_text": (), "noise_seed": None,
+    "numbers_first": False, "read_as_text": (), "noise_seed": None,
 }  # fmt: skip
 """Of `of_code`; `scale` None is 0..1 for labels and -1..1 for other targets. `noise_seed` takes the
 place of the task's own seed: all splits then share their draws, those of our generator."""

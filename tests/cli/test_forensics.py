@@ -5,6 +5,7 @@ import yaml
 from typer.testing import CliRunner
 
 from dprepro.cli import app
+from dprepro.cli.journals import read
 from dprepro.errors import DpreproError
 from tests.report.judge.test_forensics import journal
 
@@ -68,3 +69,14 @@ def test_markdown_is_a_table_for_each_dataset(folder):
 def test_names_that_no_hypothesis_is_about_are_refused(folder, arguments, message):
     with pytest.raises(DpreproError, match=message):
         run(folder, *arguments)
+
+
+def test_journals_of_hypotheses_are_left_out_elsewhere_unless_they_are_named(folder):
+    journal(folder / "results", {"hidden": 0.01}, name="forensics-adult")
+    labels = {cell.task.label for cell in read(folder / "results").cells}
+    assert labels == {"far", "near"}
+    named = read(folder / "results", ["forensics-adult"]).cells
+    assert {cell.task.label for cell in named} == {"hidden"}
+    (folder / "results" / "mine.jsonl").unlink()
+    alone = read(folder / "results").cells
+    assert {cell.task.label for cell in alone} == {"hidden"}

@@ -3,10 +3,12 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from dprepro.dpboost import kernel
+from dprepro.data.domain import Domain
+from dprepro.dpboost import DPBoostRegressor, constant_draws, kernel
 from dprepro.dpboost.constant_draws import (
     ConstantNoise,
     _choice,
@@ -19,7 +21,7 @@ from dprepro.dpboost.constant_draws import (
 from dprepro.dpboost.variants import CONSTANT_DRAWS, of_code
 from dprepro.exact import Bits
 from dprepro.exact.sampler import dyadic
-from tests.dpboost.test_estimator import table
+from tests.dpboost.test_estimator import DOMAIN, table
 from tests.dpboost.test_variants import classifier, regressor
 
 
@@ -157,12 +159,12 @@ def shuffled(n):
 
 def test_features_that_overlap_are_shuffled_one_by_one():
     columns, codes = columns_of(*((0, 100 + k) for k in range(7)))
-    assert feature_order(columns, codes, 20) == shuffled(7) != list(range(7))
+    assert feature_order(columns, codes, 20, range(len(columns))) == shuffled(7) != list(range(7))
 
 
 def test_features_that_are_never_unequal_to_zero_together_stay_side_by_side():
     columns, codes = columns_of((0, 100), (50, 200), (300, 100), (0, 390))
-    order = feature_order(columns, codes, 20)
+    order = feature_order(columns, codes, 20, range(len(columns)))
     assert abs(order.index(1) - order.index(2)) == 1 or abs(order.index(0) - order.index(2)) == 1
 
 
@@ -170,13 +172,13 @@ def test_small_bundles_of_sparse_features_are_undone():
     columns, codes = columns_of((0, 30), (100, 30), (200, 340 - 200))
     columns[2][:] = 1.0
     codes[:, 2] = np.arange(400) % 2
-    assert sorted(feature_order(columns, codes, 20)) == [0, 1, 2]
-    assert feature_order(columns, codes, 20) == shuffled(3)
+    assert sorted(feature_order(columns, codes, 20, range(len(columns)))) == [0, 1, 2]
+    assert feature_order(columns, codes, 20, range(len(columns))) == shuffled(3)
 
 
 def test_features_without_a_cut_that_leaves_enough_rows_are_left_out():
     columns, codes = columns_of((0, 18), (0, 19), (0, 381), (0, 382))
-    assert sorted(feature_order(columns, codes, 20)) == [1, 2]
+    assert sorted(feature_order(columns, codes, 20, range(len(columns)))) == [1, 2]
 
 
 def test_constant_draws_are_the_same_in_every_fit():
@@ -191,3 +193,24 @@ def test_constant_draws_are_the_same_in_every_fit():
     )  # fmt: skip
     np.testing.assert_array_equal(one.trees_[0].value, two.trees_[0].value)
     assert one.trees_[0].feature.size > 3
+
+
+def test_the_order_in_which_features_are_given_is_what_is_shuffled():
+    columns, codes = columns_of(*((0, 100 + k) for k in range(5)))
+    given = [3, 0, 4, 1, 2]
+    assert feature_order(columns, codes, 20, given) == [given[k] for k in shuffled(5)]
+
+
+def test_numbers_first_gives_numeric_features_before_all_others():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"c": rng.choice(["a", "b"], 400), "x": rng.random(400)})
+    orders = []
+    for numbers_first in (False, True):
+        variant = of_code("equal", "-1..1", "mean", False, True, numbers_first)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                constant_draws, "feature_order", lambda *given: orders.append(given[3]) or [0, 1]
+            )
+            domain = Domain((DOMAIN.features[1], DOMAIN.features[0]), (0.0, 1.0))
+            DPBoostRegressor(1.0, variant=variant, domain=domain).fit(X, rng.random(400))
+    assert orders == [[0, 1], [1, 0]]
