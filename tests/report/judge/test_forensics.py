@@ -71,7 +71,7 @@ def test_the_sum_of_squares_of_a_true_hypothesis_is_about_the_number_of_cells(tm
         theirs, ours = rng.normal(0.7, 0.05, (2, 5, 25))
         zs = [
             distance(
-                PublishedCell(PAPER, "2", "adult", "dpboost-2021", 1.0, "auc", a.mean(), a.std(ddof=1),
+                PublishedCell(PAPER, "2", "adult", "m", 1.0, "auc", a.mean(), a.std(ddof=1),
                               decimals=9),
                 DOCUMENT, cell(b.tolist()),
             ).z
