@@ -56,11 +56,8 @@ def forensics(
     from dprepro.terminal import console
 
     names = [path.stem for path in journal_paths(results)]
-    found = columns_of(
-        load_hypotheses(hypotheses or HYPOTHESES_FILE),
-        select_documents(paper),
-        read(results, names),
-    )
+    questions = load_hypotheses(hypotheses or HYPOTHESES_FILE)
+    found = columns_of(questions, select_documents(paper), read(results, names))
     for option, wanted, known in (
         ("--dataset", dataset, {column.dataset for column in found}),
         ("--method", method, {column.question.method for column in found}),
