@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 from dprepro.data import identity
 from dprepro.data.card_parts import (
     MISSING_TEXTS,
+    Distinct,
     Expect,
     FeatureDomain,
     Format,
@@ -46,7 +47,8 @@ class Card(Strict):
 
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
     ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is also a
-    category remains a category); ``fill`` gives columns a value for missing ones. The rows count as
+    category remains a category); ``fill`` gives columns a value for missing ones. ``distinct`` drops
+    rows that repeat an earlier one, see `Distinct`. The rows count as
     private without a checksum of all that is loaded, or with ``private: true``.
 
     With ``features`` the card has a public domain: one entry for each column of X, in X's order
@@ -70,6 +72,7 @@ class Card(Strict):
     sources: list[Source] = Field(default_factory=list)
     format: Format = Format()
     drop: list[str] = Field(default_factory=list)
+    distinct: Distinct | None = None
     missing: list[str] = Field(default_factory=lambda: list(MISSING_TEXTS))
     fill: dict[str, str] = Field(default_factory=dict)
     expect: Expect = Expect()
@@ -102,6 +105,11 @@ class Card(Strict):
         self._check_stand_in()
         self._check_target()
         self._check_columns()
+        if self.distinct is not None and not self.is_public:
+            raise ValueError(
+                "`distinct` is for public rows: of private ones, one row would decide whether "
+                "another counts. Drop repeated rows from the file, or give its `sha256`"
+            )
         if self.test and self.test.labels and len(self.test.labels) != len(self.labels or []):
             raise ValueError("if `test` has `labels`, the card itself needs `labels`, too")
         return self

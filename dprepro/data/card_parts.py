@@ -227,6 +227,15 @@ class TestSet(Strict):
         return self
 
 
+class Distinct(Strict):
+    """Of rows that agree, the first alone is kept. Columns under ``but_for`` need not agree.
+
+    All columns of the file count, the target and those that are dropped included.
+    """
+
+    but_for: list[str] = Field(default_factory=list)
+
+
 class Expect(Strict):
     """What every load must find. ``columns`` is the number of features.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.card import Card
-from dprepro.data.card_parts import Source
+from dprepro.data.card_parts import Distinct, Source
 from dprepro.data.domain import Domain, is_categorical
 from dprepro.data.formats import ColumnKind, not_numeric
 from dprepro.errors import DpreproError, nearest
@@ -42,9 +42,17 @@ def clean(
     table = table.rename(columns=source.rename)
     if card.target not in table.columns:
         raise DpreproError(_no_target(table, card))
+    if card.distinct is not None:
+        table = _distinct_rows(table, card.distinct)
     y = _target(table[card.target], card)
     X = _features(table, _feature_names(table, card), card)
     return X, y, public_domain(card)
+
+
+def _distinct_rows(table: pd.DataFrame, distinct: Distinct) -> pd.DataFrame:
+    _require(distinct.but_for, table.columns, "`distinct` names")
+    compared = [name for name in table.columns if name not in distinct.but_for]
+    return table.drop_duplicates(subset=compared, ignore_index=True)
 
 
 def public_domain(card: Card) -> Domain | None:

@@ -74,6 +74,8 @@ def _state(card: Card, values: Any) -> dict[str, Any]:
         state["features"] = [
             (k, v.model_dump(exclude_defaults=True)) for k, v in card.features.items()
         ]
+    if card.distinct is not None:
+        state["distinct"] = card.distinct.model_dump()
     return {**state, "values": values}
 
 

@@ -55,6 +55,11 @@ class CardTable(Table):
                 f"the card of {card.name} gives no public domain, and a table that is read in "
                 "chunks needs one: add `features` to the card"
             )
+        if card.distinct is not None:
+            raise TableError(
+                f"the card of {card.name} drops repeated rows (`distinct`), which cannot be done "
+                "chunk by chunk: leave it out"
+            )
         self.domain = domain
         self._card, self._source = card, card.sources[0]
         self._features = card.features

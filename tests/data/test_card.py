@@ -141,6 +141,7 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
             "needs `task: binary`",
         ),
         ({"name": "../toy"}, (), "given '../toy'"),
+        ({"distinct": {}}, (), "`distinct` is for public rows"),
     ],
 )
 def test_a_card_that_contradicts_itself_says_where(
@@ -201,6 +202,8 @@ def test_fingerprint_ignores_prose_and_the_order_of_sources(
         {"labels": ["no", "yes"]},
         {"drop": ["age"]},
         {"missing": ["-"]},
+        {"distinct": {}},
+        {"distinct": {"but_for": ["age"]}},
         {"fill": {"age": "0"}},
         {"features": FEATURES},
         {"expect": {"values_sha256": "1" * 64}},

@@ -205,3 +205,28 @@ def test_a_positive_label_that_occurs_is_not_asked_about(
     with pytest.raises(DpreproError, match="must hold two labels") as caught:
         cleaned(lone, card)
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("distinct", "kept"),
+    [(None, [1, 1, 2, 1]), ({}, [1, 2, 1]), ({"but_for": ["a"]}, [1, 2])],
+)
+def test_repeated_rows_are_dropped_if_the_card_says_so(
+    make_card: MakeCard, distinct: dict[str, Any] | None, kept: list[int]
+) -> None:
+    table = pd.DataFrame(
+        {"a": [1.0, 1.0, 2.0, 3.0], "b": [5.0, 5.0, 6.0, 5.0], "y": ["yes", "yes", "no", "yes"]}
+    )
+    changes = {"expect": {"values_sha256": "0" * 64}, "distinct": distinct}
+    X, y, _ = cleaned(table, make_card(changes))
+    labels = {1: 1, 2: 0}
+    assert y.tolist() == [labels[row] for row in kept]
+    assert len(X) == len(kept)
+    assert list(X.index) == list(range(len(kept)))
+
+
+def test_a_column_that_need_not_agree_must_be_there(
+    table: pd.DataFrame, make_card: MakeCard
+) -> None:
+    changes = {"expect": {"values_sha256": "0" * 64}, "distinct": {"but_for": ["agee"]}}
+    assert "`distinct` names 'agee'" in problem(table, make_card(changes))

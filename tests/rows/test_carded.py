@@ -121,6 +121,11 @@ def test_a_third_label_is_refused_in_whatever_chunk_it_is(tmp_path: Path, chunk_
         (CARD[CARD.index("features:") :], "", "gives no public domain"),
         ("  dose:", "  other:", "the table has no column 'other', a feature of the card"),
         ("target: sold", "target: bought", "the table has no column 'bought', a target of"),
+        (
+            "drop:",
+            f"distinct: {{}}\nexpect: {{values_sha256: {64 * '0'}}}\ndrop:",
+            "drops repeated rows",
+        ),
         ("{Age: age,", "{Years: age,", r"no column 'age' \(or 'Years', which the card renames"),
     ],
 )
