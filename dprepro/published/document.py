@@ -17,7 +17,7 @@ from dprepro.published.schema import Selector, Strict
 from dprepro.yaml_model import read_model
 
 # Other YAML files in the folder of the layouts.
-_NOT_LAYOUTS = ("deviations.yaml", CLAIMS)
+_NOT_LAYOUTS = ("deviations.yaml", CLAIMS, "hypotheses.yaml")
 
 
 class Protocol(Strict):
