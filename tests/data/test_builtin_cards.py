@@ -35,6 +35,9 @@ REGRESSION_SIZES = {
     "parkinson": (5875, 19),
     "pol": (15000, 48),
     "wine": (6497, 11),
+    "wine-5297": (5297, 11),
+    "wine-distinct": (5318, 11),
+    "wine-white": (4898, 11),
 }
 IMAGES = ["mnist", "fashion-mnist"]
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/"
