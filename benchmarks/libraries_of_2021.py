@@ -99,9 +99,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name in options.datasets:
         # wine-white stands for the printed dataset wine.
-        printed = {
-            (c.method, c.dataset): c for c in load_published(PAPER) if math.isinf(c.epsilon)
-        }
+        printed = {(c.method, c.dataset): c for c in load_published(PAPER) if math.isinf(c.epsilon)}
         for label in options.setting or settings(True):
             began = time.process_time()
             column, values = measure(name, label, options.splits)

@@ -47,9 +47,9 @@ class Card(Strict):
 
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
     ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is also a
-    category remains a category); ``fill`` gives columns a value for missing ones. ``distinct`` drops
-    rows that repeat an earlier one, see `Distinct`. The rows count as
-    private without a checksum of all that is loaded, or with ``private: true``.
+    category remains a category); ``fill`` gives columns a value for missing ones. ``distinct``
+    drops rows that repeat an earlier one, see `Distinct`. The rows count as private without a
+    checksum of all that is loaded, or with ``private: true``.
 
     With ``features`` the card has a public domain: one entry for each column of X, in X's order
     (``pixel{1..784}`` stands for 784 columns). A public domain needs ``target_bounds`` for

@@ -30,7 +30,7 @@ def test_random_cuts_are_those_of_their_generator():
 def test_with_an_empty_first_bin_its_gap_is_drawn_as_often_as_any_and_parts_nothing():
     cuts = random_cuts(np.random.default_rng(0), np.array([5, 2, 1]), 6000, 3, True)
     wide, two, one = cuts.reshape(6000, 3, 2).astype(int).transpose(1, 0, 2)
-    # Two of the five gaps of 1 + 5 bins: each of the ten pairs equally often (9 degrees of freedom).
+    # Two of the five gaps of 1 + 5 bins: all ten pairs equally often (9 degrees of freedom).
     pairs, observed = np.unique(wide, axis=0, return_counts=True)
     assert pairs.tolist() == [
         [1, 2], [1, 3], [1, 4], [1, NEVER], [2, 3], [2, 4], [2, NEVER], [3, 4], [3, NEVER],
