@@ -103,11 +103,12 @@ def noise_deviation(cuts: np.ndarray, scales: np.ndarray, counts: np.ndarray) ->
     Parameters
     ----------
     cuts : integers (T, C)
-        First bins of the leaves after the first, ascending, of the steps on this feature.
+        First bins of the leaves after the first, ascending, of the steps on this feature. Cuts
+        behind the last bin part nothing.
     scales : float64 (T,)
         Standard deviation s_t of the noise on the leaf sums.
     counts : float64 (B,)
-        Noisy counts, positive. Steps have min(C + 1, B) leaves.
+        Noisy counts, positive. Steps have at most min(C + 1, B) leaves.
 
     Returns
     -------
@@ -115,10 +116,10 @@ def noise_deviation(cuts: np.ndarray, scales: np.ndarray, counts: np.ndarray) ->
         Standard deviations, in the unit of the function.
     """
     n_bins, total = counts.size, counts.sum()
-    cuts = cuts[:, : n_bins - 1].astype(np.int64)
-    n_leaves = cuts.shape[1] + 1
+    cuts = np.minimum(cuts[:, : n_bins - 1].astype(np.int64), n_bins)
     borders = np.column_stack([np.zeros(len(cuts), int), cuts, np.full(len(cuts), n_bins)])
     weights = np.diff(np.append(0.0, np.cumsum(counts))[borders], axis=1)
+    n_leaves = (weights > 0).sum(axis=1)[:, None]
     leaf_of_bin = (cuts[:, :, None] <= np.arange(n_bins)).sum(axis=1)
     own = np.take_along_axis(weights, leaf_of_bin, axis=1)
     terms = 1 / own**2 - 2 / (own * total) + n_leaves / total**2

@@ -9,24 +9,44 @@ from dprepro.ebm.kernel import NEVER
 
 
 def random_cuts(
-    generator: Generator, n_bins: np.ndarray, n_epochs: int, max_leaves: int
+    generator: Generator,
+    n_bins: np.ndarray,
+    n_epochs: int,
+    max_leaves: int,
+    empty_first_bin: bool = False,
 ) -> np.ndarray:
     """Draw the cuts of every step: Algorithm 2, line 14. Reads no data.
 
     Each step on a feature of B bins draws min(max_leaves, B) - 1 of its B - 1 gaps, uniformly and
     without replacement.
 
+    With `empty_first_bin` it draws as if one more bin, without rows, came before the first. The
+    authors' library did so in 2021: its first bin was that of missing values. A cut behind that bin
+    parts no rows, and is left out.
+
     Returns
     -------
     uint8 (n_epochs * K, C)
         Step t is on feature t mod K. First bins of the leaves after the first, ascending, padded
         with `NEVER` to an even C >= max(2, max_leaves - 1).
+
+    Raises
+    ------
+    ValueError
+        With `empty_first_bin`, if a feature has more than 255 bins: `NEVER` would then be a cut.
     """
+    if empty_first_bin and n_bins.max(initial=0) > NEVER:
+        raise ValueError("empty_first_bin allows at most 255 bins; choose a smaller max_bins")
     width = max(2, max_leaves - 1 + (max_leaves - 1) % 2)
     cuts = np.full((n_epochs, n_bins.size, width), NEVER, dtype=np.uint8)
     for k, bins in enumerate(n_bins):
-        wanted = min(max_leaves, int(bins)) - 1
-        cuts[:, k, :wanted] = _distinct_gaps(generator, int(bins) - 1, wanted, n_epochs)
+        drawn_from = int(bins) + empty_first_bin
+        wanted = min(max_leaves, drawn_from) - 1
+        chosen = _distinct_gaps(generator, drawn_from - 1, wanted, n_epochs)
+        if empty_first_bin:
+            chosen = np.where(chosen == 1, NEVER, chosen - 1)  # its gap is the first
+            chosen = np.sort(chosen, axis=1)[:, : int(bins) - 1]
+        cuts[:, k, : chosen.shape[1]] = chosen
     return cuts.reshape(n_epochs * n_bins.size, width)
 
 

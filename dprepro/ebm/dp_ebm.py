@@ -58,6 +58,7 @@ class _DPEBM(AdditiveModel):
         n_epochs: int = 300,
         max_leaves: int = 3,
         binning_share: float = 0.1,
+        empty_first_bin: bool = False,
         sensitivity: str = "published",
         adjacency: str = ZERO_OUT.value,
         monotone: Mapping[str, str] | None = None,
@@ -73,6 +74,7 @@ class _DPEBM(AdditiveModel):
         self.n_epochs = n_epochs
         self.max_leaves = max_leaves
         self.binning_share = binning_share
+        self.empty_first_bin = empty_first_bin
         self.sensitivity = sensitivity
         self.adjacency = adjacency
         self.monotone = monotone
@@ -123,7 +125,9 @@ class _DPEBM(AdditiveModel):
     def _boost(self, curator: DPEBMCurator, loss: Loss) -> None:
         """Set the functions and their noise (lines 11 to 28)."""
         n_bins = np.array([bins.n_bins for bins in self.bins_])
-        cuts = random_cuts(curator.public_generator, n_bins, self.n_epochs, self.max_leaves)
+        cuts = random_cuts(
+            curator.public_generator, n_bins, self.n_epochs, self.max_leaves, self.empty_first_bin
+        )
         boosted = curator.leaf_sums(
             LeafSums.of(loss, Adjacency(self.adjacency), self.learning_rate),
             Steps(cuts, self.max_leaves, self.bin_counts_),
@@ -201,6 +205,9 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         eta, E, and the leaves (random cuts plus one) of each step.
     binning_share : float
         Share of epsilon that goes to the histograms; delta is halved.
+    empty_first_bin : bool
+        Draw cuts as the authors' library did in 2021, where every feature had one more bin, for
+        missing values, before its first; see `random_cuts`. At most 255 bins.
     sensitivity : {"published", "sound"}
         The bound that scales the noise of the leaf sums: the paper's, or the one described above.
         For regression see `DPEBMRegressor`.

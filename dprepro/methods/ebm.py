@@ -11,7 +11,7 @@ from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
 
 
-def _build_private(**settings: str) -> Build:
+def _build_private(**settings: str | bool) -> Build:
     def build(setting: Setting, **params: Any) -> Estimator:
         estimator = DPEBMRegressor if setting.task == "regression" else DPEBMClassifier
         return estimator(
@@ -30,11 +30,18 @@ def _build_plain(setting: Setting, **params: Any) -> Estimator:
     return estimator(random_state=setting.seed, **params)
 
 
-def _private(name: str, title: str, reference: str, *assumes: str, **settings: str) -> Method:
+def _private(
+    name: str,
+    title: str,
+    reference: str,
+    *assumes: str,
+    version: int = 2,
+    **settings: str | bool,
+) -> Method:
     excluded = ("epsilon", "delta", "domain", "random_state")
     return Method(
         name=name,
-        version=2,
+        version=version,
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
@@ -70,9 +77,20 @@ METHODS = [
     _private(
         "dp-ebm-classic-2021",
         "DPEBM-Classic (2021 code)",
-        f"{_PAPER}, Theorem 2 for boosting, Theorem 5 for binning: the authors' code of that time",
+        f"{_PAPER}, Theorem 2 for boosting, Theorem 5 for binning, and cuts beside an empty bin: "
+        "the authors' code of that time",
         _GAP,
+        version=3,
         composition="classic-boosting",
+        empty_first_bin=True,
+    ),
+    _private(
+        "dp-ebm-gdp-2021",
+        "DPEBM-GDP (2021 code)",
+        f"{_PAPER}, Theorems 5 and 7, and cuts beside an empty bin: the authors' code of that time",
+        _GAP,
+        composition="gdp",
+        empty_first_bin=True,
     ),
     _private(
         "dp-ebm-joint",

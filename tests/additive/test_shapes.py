@@ -30,12 +30,16 @@ def centred(values, counts):
     return values - (values @ counts / counts.sum())[:, None]
 
 
+@pytest.mark.parametrize("empty_first_bin", [False, True])
 @pytest.mark.parametrize(("n_bins", "max_leaves"), [(1, 3), (2, 3), (7, 1), (7, 2), (12, 4)])
-def test_without_feedback_the_formula_is_the_spread_of_noise_over_counts(n_bins, max_leaves):
+def test_without_feedback_the_formula_is_the_spread_of_noise_over_counts(
+    n_bins, max_leaves, empty_first_bin
+):
     """Noise drawn afresh for every step and leaf, divided by the leaf's count, centred."""
     rng = np.random.default_rng(1)
     counts, scales = rng.uniform(5, 50, n_bins), rng.uniform(0.5, 2, 40)
-    cuts = random_cuts(rng, np.array([n_bins]), 40, max_leaves)[:, : max_leaves - 1]
+    cuts = random_cuts(rng, np.array([n_bins]), 40, max_leaves, empty_first_bin)
+    cuts = cuts[:, : max_leaves - 1]
     drawn = np.zeros((20_000, n_bins))
     for step in range(40):
         leaf = (cuts[step] <= np.arange(n_bins)[:, None]).sum(axis=1)

@@ -176,8 +176,8 @@ def test_methods_say_whether_they_read_tables() -> None:
     listed = json.loads(dprepro("methods", "--json"))
     taking = {method["name"] for method in listed if method["takes_tables"]}
     assert taking == {
-        "dp-ebm-gdp", "dp-ebm-classic", "dp-ebm-classic-2021", "dp-ebm-joint", "dp-ebm-sound",
-        "dp-ebm-plus",
+        "dp-ebm-gdp", "dp-ebm-classic", "dp-ebm-classic-2021", "dp-ebm-gdp-2021", "dp-ebm-joint",
+        "dp-ebm-sound", "dp-ebm-plus",
     }  # fmt: skip
     assert "`fit --table` reads its rows in chunks" in dprepro("methods").replace("\n    ", " ")
 

@@ -49,6 +49,9 @@ RANGE = Domain(FEATURES, (-1.0, 2.0))
 FITS = {
     "classification": (DPEBMClassifier, LABELS, LogisticLoss(), {}),
     "classification, four leaves": (DPEBMClassifier, LABELS, LogisticLoss(), {"max_leaves": 4}),
+    "classification, empty first bin": (
+        DPEBMClassifier, LABELS, LogisticLoss(), {"empty_first_bin": True},
+    ),
     "regression, published": (DPEBMRegressor, RANGE, SquaredLoss.published(RANGE), {}),
     "regression, sound": (
         DPEBMRegressor, RANGE, SquaredLoss.sound(RANGE), {"sensitivity": "sound"},

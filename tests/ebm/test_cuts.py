@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.kernel import NEVER
@@ -24,3 +25,24 @@ def test_random_cuts_are_those_of_their_generator():
     first = random_cuts(np.random.default_rng(5), np.array([9, 4]), 3, 3)
     second = random_cuts(np.random.default_rng(5), np.array([9, 4]), 3, 3)
     np.testing.assert_array_equal(first, second)
+
+
+def test_with_an_empty_first_bin_its_gap_is_drawn_as_often_as_any_and_parts_nothing():
+    cuts = random_cuts(np.random.default_rng(0), np.array([5, 2, 1]), 6000, 3, True)
+    wide, two, one = cuts.reshape(6000, 3, 2).astype(int).transpose(1, 0, 2)
+    # Two of the five gaps of 1 + 5 bins: all ten pairs equally often (9 degrees of freedom).
+    pairs, observed = np.unique(wide, axis=0, return_counts=True)
+    assert pairs.tolist() == [
+        [1, 2], [1, 3], [1, 4], [1, NEVER], [2, 3], [2, 4], [2, NEVER], [3, 4], [3, NEVER],
+        [4, NEVER],
+    ]  # fmt: skip
+    assert ((observed - 600) ** 2 / 600).sum() < 30
+    # 1 + 2 bins have two gaps, and both are drawn: the cut between the two bins is always there.
+    assert (two == [1, NEVER]).all()
+    assert (one == NEVER).all()
+
+
+def test_an_empty_first_bin_needs_a_cut_that_stands_for_none():
+    random_cuts(np.random.default_rng(0), np.array([255]), 2, 3, True)
+    with pytest.raises(ValueError, match="at most 255 bins"):
+        random_cuts(np.random.default_rng(0), np.array([256]), 2, 3, True)
