@@ -9,7 +9,7 @@ from tests.docs.pages import ROOT
 
 
 def test_the_page_has_tables_of_dpboost():
-    assert "dpboost" in methods(PAGE.read_text())
+    assert "dpboost-2021" in methods(PAGE.read_text())
 
 
 @pytest.mark.parametrize("method", methods(PAGE.read_text()))
@@ -23,4 +23,4 @@ def test_the_tables_are_those_of_the_journals(method):
 def test_a_changed_journal_changes_the_tables(tmp_path):
     """One dataset is enough: with fewer journals its tables have gaps, and differ."""
     shutil.copy(ROOT / "results" / "wine.jsonl", tmp_path)
-    assert tables("dpboost", tmp_path) != tables("dpboost")
+    assert tables("dpboost-2021", tmp_path) != tables("dpboost")
