@@ -68,16 +68,27 @@ def convert(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     Raises
     ------
     pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
-        If a value has no counterpart.
+        If a value has no counterpart: text is no number, nor is a number text, and float32 has no
+        counterpart of most values of float64.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.type == wanted:
         return column
+    if "text" in (found := {holds(column.type), holds(wanted)}) and not found <= {
+        "text",
+        "nothing",
+    }:
+        raise pa.ArrowInvalid(f"{column.type} is not {wanted}")
     if pa.types.is_decimal(column.type):
         # By their digits: Arrow's own conversion multiplies, and misses the nearest float64.
         column = pc.cast(column, pa.string())
-    return pc.cast(column, wanted, safe=not pa.types.is_floating(wanted))
+    if not pa.types.is_floating(wanted):
+        return pc.cast(column, wanted)
+    cast = pc.cast(column, wanted, safe=False)
+    if pa.types.is_floating(column.type) and not cast.cast(column.type).equals(column):
+        raise pa.ArrowInvalid(f"{column.type} is not {wanted}")
+    return cast
 
 
 def to_pandas(column: pa.ChunkedArray, kind: Kind) -> pd.Series:

@@ -19,6 +19,7 @@ from dprepro.rows.filling import Source
 from dprepro.rows.folder import Folder
 from dprepro.rows.partition import Columns, Partition, SortedRows
 from dprepro.rows.store import Store
+from dprepro.rows.stored import ChunkStore
 from dprepro.threads import Threads
 
 Part = TypeVar("Part", bound=Partition)
@@ -75,7 +76,7 @@ class ChunkHolder(Generic[Part]):
 
     def __init__(
         self,
-        store: Store | EncryptedStore,
+        store: ChunkStore,
         make: Callable[[Columns, Sequence[np.ndarray], list[Instruction]], Part],
         threads: Threads,
     ) -> None:
@@ -108,7 +109,7 @@ class ChunkHolder(Generic[Part]):
             If the rows cannot be kept in the folder.
         """
         table = rows.table
-        kind = EncryptedStore if table.encrypted else Store
+        kind: type[Store | EncryptedStore] = EncryptedStore if table.encrypted else Store
         folder = Folder(table.store)
         try:
             source = Source(rows.identity, rows.chunks(), sort, table.known_rows)
