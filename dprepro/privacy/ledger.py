@@ -17,8 +17,8 @@ TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
 
 _ROUNDS, _MARGIN = 50, 1e-9
-"""So often, at most, `Ledger.spent_epsilon` takes the samplers' part off delta anew, each time at an
-epsilon that is larger by this part of itself than the one just found."""
+"""So often, at most, `Ledger.spent_epsilon` takes the samplers' part off delta anew, each time at
+an epsilon that is larger by this part of itself than the one just found."""
 
 
 @dataclass

@@ -200,9 +200,7 @@ def _faults_of(path: str | Path) -> Iterator[None]:
 def _problem(error: Exception) -> str:
     """Return what is wrong with a file, without what a reader quotes of it."""
     if isinstance(error, FileNotFoundError | PermissionError):
-        return (
-            f"the file cannot be read ({type(error).__name__}): is it there, and may you open it?"
-        )
+        return f"the file cannot be opened ({type(error).__name__}): is it there, and readable?"
     known = ("Parquet magic bytes not found", "Parquet file size is 0 bytes")
     found = next((text for text in known if text in str(error)), type(error).__name__)
     return f"not a whole parquet file ({found}); write it again"
