@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_closed_to_others_is_refused(
     path.mkdir()
     path.chmod(0o750)
     monkeypatch.setattr(Path, "chmod", refused)
-    with pytest.raises(StoreError, match="cannot keep the rows .*: Operation not permitted"):
+    with pytest.raises(StoreError, match=r"cannot keep the rows .*: Operation not permitted"):
         Folder(path)
 
 
