@@ -233,7 +233,9 @@ def _shares(evidence):  # type: ignore[no-untyped-def]
 def _mode(t, v, counts, table, squared_scale, kind, centre, f, expected, slope, spread):  # type: ignore[no-untyped-def]
     """Move f, measured from the centre, to the mode; fill in variances; return log p(t).
 
-    `expected` and `slope` are those at f, before and after; see `_evaluate`. Every iteration goes to the posterior mean under g's tangent, which sees f as
+    `expected` and `slope` are those at f, before and after; see `_evaluate`.
+
+    Every iteration goes to the posterior mean under g's tangent, which sees f as
     z = f + (t - n g) / n g' with variance v / (n g')^2.
     """
     new = np.empty(f.size)
