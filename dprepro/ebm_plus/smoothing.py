@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,6 +48,8 @@ more."""
 class Priors:
     """M priors of a function on B bins, equally likely before any answer.
 
+    The scales of one kind and centre are next to each other, smallest first.
+
     Attributes
     ----------
     squared_scales : float64 (M,)
@@ -56,14 +59,17 @@ class Priors:
         `INDEPENDENT`, `WALK` or `JUMPS`.
     centres : float64 (M, B)
         What the function is expected to be.
-    searches : list of slice
-        Priors that differ in their scales alone: the mode of one is near that of the one before it.
     """
 
     squared_scales: np.ndarray
     kinds: np.ndarray
     centres: np.ndarray
-    searches: list[slice]
+
+    @property
+    def searches(self) -> list[slice]:
+        """Priors that differ in their scales alone: each one's mode is near that of the last."""
+        anew = np.flatnonzero(np.diff(self.squared_scales) < 0) + 1
+        return [slice(*ends) for ends in pairwise([0, *anew.tolist(), self.kinds.size])]
 
 
 def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
@@ -74,8 +80,7 @@ def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     kinds = (JUMPS, WALK, INDEPENDENT) if ordered and centres.shape[1] > 2 else (INDEPENDENT,)
     combined = [(s * s, kind, centre) for centre in centres for kind in kinds for s in scales]
     squared_scales, kind_of, centre_of = zip(*combined, strict=True)
-    searches = [slice(k, k + scales.size) for k in range(0, len(combined), scales.size)]
-    return Priors(np.array(squared_scales), np.array(kind_of), np.array(centre_of), searches)
+    return Priors(np.array(squared_scales), np.array(kind_of), np.array(centre_of))
 
 
 def smooth(
