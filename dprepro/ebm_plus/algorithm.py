@@ -35,19 +35,13 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.query import Release
 from dprepro.rows.progress import report
-from dprepro.threads import ALONE, Threads
 
 START_SHARE = 0.01
 """Part of mu^2 for the totals. `Loss.binning_share` is that of the histograms."""
 
 
 def learn(
-    curator: PlusCurator,
-    domain: Domain,
-    loss: Loss,
-    budget: PrivacyBudget,
-    n_epochs: int,
-    threads: Threads = ALONE,
+    curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int
 ) -> tuple[list[FeatureBins], list[Function], float]:
     """Return each feature's bins and function, and the intercept, in the unit of the loss."""
     n_features = len(domain.features)
@@ -64,7 +58,7 @@ def learn(
     )
     deviation = curator.open_epochs(mu, n_epochs, rest)
     learned = [function for function in functions if function.counts.size > 1]
-    booster = Booster(learned, loss, rows, start, typical, deviation, n_epochs, threads)
+    booster = Booster(learned, loss, rows, start, typical, deviation, n_epochs)
     curator.tell(Start(int(to_units(start))))  # F_i = start for every row
     for number in range(n_epochs):
         epoch(curator, booster, number)

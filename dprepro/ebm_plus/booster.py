@@ -27,7 +27,6 @@ from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.queries import INTERCEPT, Residuals
 from dprepro.ebm_plus.smoothing import Priors, priors, smooth
 from dprepro.privacy.query import Release
-from dprepro.threads import ALONE, Threads
 
 INTERCEPT_WEIGHT = 0.5
 """mu^2 of the intercept's query, where that of the mean feature's query is 1."""
@@ -181,8 +180,6 @@ class Booster:
         all of the epoch's mu^2.
     n_epochs
         How many epochs there are in all.
-    threads
-        They share the smoothing. The functions are the same for any number of them.
     intercept
         A function with a single bin.
     shares
@@ -198,7 +195,6 @@ class Booster:
     typical: float
     deviation: float
     n_epochs: int
-    threads: Threads = ALONE
 
     def __post_init__(self) -> None:
         self.intercept = Function(
@@ -274,9 +270,8 @@ class Booster:
         """
         totals, variances, counts = self._evidence(function, expected)
         values, spreads = smooth(
-            totals, variances, counts, table, self._priors(function), function.values,
-            self.threads,
-        )  # fmt: skip
+            totals, variances, counts, table, self._priors(function), function.values
+        )
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
         if function is self.intercept:
             return values

@@ -60,7 +60,7 @@ class _DPEBMPlus(AdditiveModel):
         with Threads(self.n_jobs) as threads:
             curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state, threads)
             with curator:
-                found = learn(curator, domain, loss, budget, self.n_epochs, threads)
+                found = learn(curator, domain, loss, budget, self.n_epochs)
         self.bins_, functions, intercept = found
         self.bin_counts_ = [function.counts for function in functions]
         return functions, intercept

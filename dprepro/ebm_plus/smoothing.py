@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from dprepro.compiled import kernel
-from dprepro.threads import ALONE, Threads
 
 INDEPENDENT, WALK, JUMPS = 0, 1, 2
 """Kinds of priors: independent values; a walk of normal steps from bin to bin; a walk of Cauchy
 steps, most of them small and few large."""
+
+_ALL_KINDS, _UNORDERED = np.array([JUMPS, WALK, INDEPENDENT]), np.array([INDEPENDENT])
 
 _PULL = 0.3
 """A walk of scale s around the centre m has the log density, up to a constant,
@@ -46,18 +46,16 @@ more."""
 
 @dataclass(frozen=True)
 class Priors:
-    """M priors of a function on B bins, equally likely before any answer.
-
-    The scales of one kind and centre are next to each other, smallest first.
+    """Priors of a function on B bins, equally likely before any answer: S T C in all.
 
     Attributes
     ----------
-    squared_scales : float64 (M,)
-        s^2. Values are independent with this variance, or a walk of B - 1 steps whose squared
-        scales add up to it.
-    kinds : int64 (M,)
+    squared_scales : float64 (S,)
+        s^2, rising. Values are independent with this variance, or a walk of B - 1 steps whose
+        squared scales add up to it.
+    kinds : int64 (T,)
         `INDEPENDENT`, `WALK` or `JUMPS`.
-    centres : float64 (M, B)
+    centres : float64 (C, B)
         What the function is expected to be.
     """
 
@@ -65,22 +63,14 @@ class Priors:
     kinds: np.ndarray
     centres: np.ndarray
 
-    @property
-    def searches(self) -> list[slice]:
-        """Priors that differ in their scales alone: each one's mode is near that of the last."""
-        anew = np.flatnonzero(np.diff(self.squared_scales) < 0) + 1
-        return [slice(*ends) for ends in pairwise([0, *anew.tolist(), self.kinds.size])]
-
 
 def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     """Return priors of every scale s around every centre: independent and, if `ordered`, walks.
 
     `scales` is float64 (S,), positive and rising; `centres` float64 (C, B).
     """
-    kinds = (JUMPS, WALK, INDEPENDENT) if ordered and centres.shape[1] > 2 else (INDEPENDENT,)
-    combined = [(s * s, kind, centre) for centre in centres for kind in kinds for s in scales]
-    squared_scales, kind_of, centre_of = zip(*combined, strict=True)
-    return Priors(np.array(squared_scales), np.array(kind_of), np.array(centre_of))
+    kinds = _ALL_KINDS if ordered and centres.shape[1] > 2 else _UNORDERED
+    return Priors(scales * scales, kinds, centres)
 
 
 def smooth(
@@ -90,7 +80,6 @@ def smooth(
     table: np.ndarray,
     models: Priors,
     start: np.ndarray,
-    threads: Threads = ALONE,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the posterior mean and variance of f, float64 (B,), given t_b ~ N(n_b g(f_b), v_b).
 
@@ -120,19 +109,10 @@ def smooth(
         See `priors`.
     start : float64 (B,)
         Where the search begins.
-    threads
-        They share the priors. The result is the same for any number of them.
     """
-    means, spreads = np.empty((2, *models.centres.shape))
-    evidence = np.empty(models.kinds.size)
-    threads.map(
-        lambda part: _explore(
-            sums, variances, counts, table, models.squared_scales[part], models.kinds[part],
-            models.centres[part], start, means[part], spreads[part], evidence[part],
-        ),
-        models.searches,
+    return _average(
+        sums, variances, counts, table, models.squared_scales, models.kinds, models.centres, start
     )  # fmt: skip
-    return _average(means, spreads, evidence)
 
 
 @kernel("(float64, float64)", error_model="numpy")
@@ -184,30 +164,27 @@ def _evaluate(offsets, centre, counts, table, expected, slope):  # type: ignore[
 
 @kernel(
     "(float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], int64[::1], "
-    "float64[:, ::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])",
+    "float64[:, ::1], float64[::1])",
     error_model="numpy",
 )
-def _explore(t, v, counts, table, squared_scales, kinds, centres, start, means, spreads, evidence):  # type: ignore[no-untyped-def]
-    """Fill in the posterior mean and variances for each prior of a search, and log p(t).
-
-    The mode of a prior is looked for from that of the one before it; see `Priors.searches`.
-    """
-    f = start - centres[0]
-    expected, slope = np.empty(f.size), np.empty(f.size)
-    _evaluate(f, centres[0], counts, table, expected, slope)
-    for k in range(kinds.size):
-        evidence[k] = _mode(
-            t, v, counts, table, squared_scales[k], kinds[k], centres[k], f, expected, slope,
-            spreads[k],
-        )  # fmt: skip
-        for b in range(f.size):
-            means[k, b] = f[b] + centres[k, b]
-
-
-@kernel("(float64[:, ::1], float64[:, ::1], float64[::1])", error_model="numpy")
-def _average(means, spreads, evidence):  # type: ignore[no-untyped-def]
-    """Return the mean and variances of the average of posteriors, weighted by their evidence."""
-    models, n_bins = means.shape
+def _average(t, v, counts, table, squared_scales, kinds, centres, start):  # type: ignore[no-untyped-def]
+    """Do what `smooth` says."""
+    n_bins = start.size
+    models = centres.shape[0] * kinds.size * squared_scales.size
+    means, spreads = np.empty((models, n_bins)), np.empty((models, n_bins))
+    evidence, expected, slope = np.empty(models), np.empty(n_bins), np.empty(n_bins)
+    k = 0
+    for centre in centres:
+        for kind in kinds:
+            f = start - centre
+            _evaluate(f, centre, counts, table, expected, slope)
+            # A scale's mode is near that of the scale before it.
+            for squared_scale in squared_scales:
+                evidence[k] = _mode(
+                    t, v, counts, table, squared_scale, kind, centre, f, expected, slope, spreads[k]
+                )  # fmt: skip
+                means[k] = f + centre
+                k += 1
     shares = _shares(evidence)
     mean, variance = np.zeros(n_bins), np.zeros(n_bins)
     for k in range(models):

@@ -12,10 +12,10 @@ from tests.llm.lab import PARAMS, ROWS, curator, rows, theta
 
 
 def test_adam_moves_by_the_learning_rate_at_first_and_finds_the_minimum():
-    values = np.array([3.0, -2.0], dtype=np.float32)
+    values = np.array([[[3.0, -2.0]]], dtype=np.float32)
     adam = Adam(values.shape)
     adam.step(values, 2 * values, 0.1)
-    np.testing.assert_allclose(values, [2.9, -1.9], rtol=1e-5)
+    np.testing.assert_allclose(values, [[[2.9, -1.9]]], rtol=1e-5)
     for _ in range(2000):
         adam.step(values, 2 * values, 0.01)
     np.testing.assert_allclose(values, 0, atol=1e-3)
@@ -39,12 +39,12 @@ def test_the_learning_rate_falls_and_adam_starts_anew():
     trained = theta()
     params = replace(PARAMS, batch_size=ROWS)
     train(trained, params, ROWS, lambda t: np.full_like(t, next(gradients)))
-    fresh = np.zeros(1, dtype=np.float32)
+    fresh = np.zeros((1, 1, 1), dtype=np.float32)
     for rate, values in ((0.1, (1, 1)), (0.05, (-1, 1))):
-        adam = Adam((1,))
+        adam = Adam(fresh.shape)
         for value in values:
-            adam.step(fresh, np.full(1, value, dtype=np.float32), rate)
-    np.testing.assert_allclose(trained, fresh[0], rtol=1e-6)
+            adam.step(fresh, np.full_like(fresh, value), rate)
+    np.testing.assert_allclose(trained, fresh.item(), rtol=1e-6)
 
 
 class Heard:

@@ -106,7 +106,6 @@ def test_a_value_reads_the_same_whatever_its_partition_holds() -> None:
         ("float32", [0.1, 0.5], False),
         ("string", [1, 2], False),
         ("string", ["a", None], True),
-        ("object", [1, 2], True),
         ("int64", pd.Categorical([1, 2]), True),
         ("int64", pd.Categorical(["1", "2"]), False),
     ],

@@ -131,9 +131,11 @@ def test_what_is_wrong_with_the_table_is_no_error_of_the_disk(fit: Fit, encrypte
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     kind: Any = EncryptedStore if encrypted else Store
+    folder = Folder(fit.folder)
     with pytest.raises(FileNotFoundError):
-        kind.open(Folder(fit.folder), stores.source(chunks()))
-    assert Folder(fit.folder).is_useless
+        kind.open(folder, stores.source(chunks()))
+    assert folder.is_useless
+    folder.delete()
 
 
 def test_a_disk_that_takes_no_more(fit: Fit) -> None:
