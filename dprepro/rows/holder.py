@@ -20,7 +20,7 @@ from dprepro.rows.folder import Folder
 from dprepro.rows.partition import Columns, Partition, SortedRows
 from dprepro.rows.store import Store
 from dprepro.rows.stored import ChunkStore
-from dprepro.threads import Threads
+from dprepro.threads import ALONE, Threads
 
 Part = TypeVar("Part", bound=Partition)
 
@@ -49,7 +49,9 @@ class ArrayHolder(Generic[Part]):
 
     def follow(self, instruction: Instruction) -> None:
         """Do what an instruction says."""
-        self._threads.map(lambda part: part.follow(instruction), self.partitions)
+        # Scores follow with the next question: to wake a thread would take longer than to note it.
+        threads = self._threads if instruction.tells_bins else ALONE
+        threads.map(lambda part: part.follow(instruction), self.partitions)
 
     def close(self, finished: bool) -> None:
         """Nothing was kept outside of memory."""

@@ -139,8 +139,8 @@ def _refuse_repeated(fragments: Sequence[pa.dataset.ParquetFileFragment]) -> Non
         key: Any = fragment.path
         if isinstance(fragment.filesystem, pa.fs.LocalFileSystem):
             with _faults_of(fragment.path):
-                found = Path(fragment.path).stat()
-            key = found.st_dev, found.st_ino
+                state = Path(fragment.path).stat()
+            key = state.st_dev, state.st_ino
         same.setdefault(key, []).append(fragment)
     for found in same.values():
         if len(found) == 1:
