@@ -77,7 +77,7 @@ class _EBM(AdditiveModel):
                 count_rows(codes[k], n_bins[k]).astype(float) for k in range(len(codes))
             ]
             rng = check_random_state(self.random_state)
-            held_out = [self._hold_out(targets, loss, rng) for _ in range(self.outer_bags)]
+            held_out = (self._hold_out(targets, loss, rng) for _ in range(self.outer_bags))
             bags = threads.map(
                 lambda rows: self._boost_bag(codes, targets, loss, n_bins, *rows), held_out
             )
