@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -73,19 +73,27 @@ class Threads:
         self._workers = []
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Return ``function(item)`` of each item, in order; the caller's thread takes its share."""
-        waiting = list(items)
-        if self.number == 1 or len(waiting) < 2:
-            return [function(item) for item in waiting]
+        """Return ``function(item)`` of each item, in order; the caller's thread takes its share.
+
+        Items are taken one after the other, each when a thread is free for it. So while a generator
+        makes the next one, other threads work.
+        """
+        if self.number == 1 or (isinstance(items, Sized) and len(items) < 2):
+            return [function(item) for item in items]
         results: dict[int, Result] = {}
-        left = iter(enumerate(waiting))  # each item is taken once: `next` is atomic
+        left, taking = iter(enumerate(items)), threading.Lock()
 
         def work(_: int) -> None:
-            for place, item in left:
+            while True:
+                with taking:
+                    taken = next(left, None)
+                if taken is None:
+                    return
+                place, item = taken
                 results[place] = function(item)
 
         self.together(work)
-        return [results[place] for place in range(len(waiting))]
+        return [results[place] for place in range(len(results))]
 
     def together(
         self, function: Callable[[int], Result], give_up: Callable[[], object] | None = None

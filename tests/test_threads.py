@@ -14,6 +14,33 @@ def test_results_come_in_the_order_of_the_items(number, items):
         assert threads.map(lambda item: 10 * item, range(items)) == [10 * k for k in range(items)]
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_items_are_made_while_other_threads_work(number):
+    """All made beforehand, the second would wait in vain for the work on the first."""
+    begun = threading.Event()
+
+    def made():
+        yield 0
+        assert begun.wait(20)
+        yield 1
+
+    def work(item):
+        begun.set()
+        return item
+
+    with Threads(number) as threads:
+        assert threads.map(work, made()) == [0, 1]
+
+
+def test_the_error_of_what_makes_items_is_raised():
+    def made():
+        yield 0
+        raise OSError("item 1")
+
+    with Threads(2) as threads, pytest.raises(OSError, match="item 1"):
+        threads.map(lambda item: item, made())
+
+
 def test_all_run_at_the_same_time():
     """Each waits until all are there, which threads that took turns would not be."""
     gate = threading.Barrier(4, timeout=20)

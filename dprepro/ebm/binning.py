@@ -22,7 +22,7 @@ from dprepro.data.domain import (
     refuse_missing,
     refuse_unseen,
 )
-from dprepro.rows.codes import MAX_BINS
+from dprepro.rows.codes import MAX_BINS, count_rows
 
 
 def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +49,7 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
     if isinstance(feature, NumericFeature):
         edges = cell_edges(feature, max_bins)
         cells = _uniform_cells(numeric_values(column), edges)
-        return cells, _count(cells, edges.size)
+        return cells, count_rows(cells, edges.size)
     codes = category_codes(column, feature.categories)
     refuse_unseen(feature, (codes < 0) & ~missing)
     cells = cell_codes(codes, len(feature.categories))
@@ -85,15 +85,6 @@ def _uniform_cells(values, edges):  # type: ignore[no-untyped-def]
             cell += 1
         cells[i] = cell
     return cells
-
-
-@kernel("(uint16[::1], int64)")
-def _count(cells, n_cells):  # type: ignore[no-untyped-def]
-    """What ``np.bincount`` does, without its copy of the cells as int64."""
-    counts = np.zeros(n_cells, np.int64)
-    for cell in cells:
-        counts[cell] += 1
-    return counts
 
 
 def merge_cells(

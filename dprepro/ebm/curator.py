@@ -10,7 +10,7 @@ import numpy as np
 
 from dprepro.data.domain import Domain
 from dprepro.ebm.binning import histogram
-from dprepro.ebm.kernel import boost
+from dprepro.ebm.kernel import Boosting, Outcome, boost
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.queries import (
     Boosted,
@@ -44,6 +44,7 @@ from dprepro.rows.cluster import ClusterHolder
 from dprepro.rows.codes import recode
 from dprepro.rows.collection import CollectionRows
 from dprepro.rows.holder import ChunkHolder, even_parts
+from dprepro.rows.partition import sort_columns
 from dprepro.threads import ALONE, Threads
 
 NUMBER_OF_ROWS = "number of rows"
@@ -83,13 +84,13 @@ class ExactRows:
         """Return rows without bins yet."""
         targets = sorting.loss.whole(rows.targets)
         order = sorting.loss.row_order(targets)
-        histograms = threads.map(
-            lambda given: histogram(rows.frame[given[0]], given[1], sorting.max_bins),
-            zip(rows.frame.columns, sorting.domain.features, strict=True),
+        cells, counts = sort_columns(
+            rows.frame,
+            sorting.domain.features,
+            partial(histogram, max_bins=sorting.max_bins),
+            threads,
         )
-        counts = [counts for _, counts in histograms]
-        cells = {k: cells for k, (cells, _) in enumerate(histograms)}
-        codes = np.empty((len(histograms), targets.size), dtype=np.uint8)
+        codes = np.empty((len(cells), targets.size), dtype=np.uint8)
         return cls(order, targets[order], counts, cells, codes, threads)
 
     @property
@@ -110,21 +111,9 @@ class ExactRows:
             even_parts(codes.size, self.threads.number),
         )
 
-    def boost(
-        self,
-        cuts: np.ndarray,
-        normals: np.ndarray,
-        scale: float,
-        counts: np.ndarray,
-        n_bins: np.ndarray,
-        rate: float,
-        loss: Loss,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Run all steps; see `dprepro.ebm.kernel.boost`."""
-        return boost(
-            self.codes, self.targets, cuts, normals, scale, counts, n_bins, rate, loss.whole_start,
-            loss.is_logistic, np.int32(loss.whole_bound), loss.adaptive, self.threads,
-        )  # fmt: skip
+    def boost(self, given: Boosting) -> Outcome:
+        """Run all steps."""
+        return boost(self.codes, self.targets, given, self.threads)
 
     def close(self, finished: bool) -> None:
         """Nothing was kept outside of memory."""
@@ -262,9 +251,11 @@ class DPEBMCurator(Curator):
         in_sums = in_units(scale, query.unit)
         dyadic(in_sums)  # Raises where int64 would not hold the noise.
         n_bins = np.array([counts.size for counts in steps.counts])
-        shapes, noise_factors, sums = self._exact.open().boost(
-            steps.cuts, normals, in_sums, padded(steps.counts), n_bins, query.learning_rate, loss
-        )
+        given = Boosting(
+            steps.cuts, normals, in_sums, padded(steps.counts), n_bins, query.learning_rate,
+            loss.whole_start, loss.is_logistic, loss.whole_bound, loss.adaptive,
+        )  # fmt: skip
+        shapes, noise_factors, sums = self._exact.open().boost(given)
         functions = [
             np.ldexp(shape[:size].astype(np.float64), -loss.score_bits)
             for shape, size in zip(shapes, n_bins, strict=True)

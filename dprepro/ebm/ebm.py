@@ -17,7 +17,7 @@ from dprepro.ebm.quantiles import quantile_bins
 from dprepro.estimators.inputs import read_frame
 from dprepro.estimators.targets import read_labels, read_targets
 from dprepro.estimators.validation import check_integer, check_number, check_share
-from dprepro.rows.codes import MAX_BINS, as_codes
+from dprepro.rows.codes import MAX_BINS, as_codes, count_rows
 from dprepro.threads import Threads
 
 
@@ -74,10 +74,10 @@ class _EBM(AdditiveModel):
             )
             n_bins = np.array([b.n_bins for b in self.bins_])
             self.bin_counts_ = [
-                np.bincount(codes[k], minlength=n_bins[k]).astype(float) for k in range(len(codes))
+                count_rows(codes[k], n_bins[k]).astype(float) for k in range(len(codes))
             ]
             rng = check_random_state(self.random_state)
-            held_out = [self._hold_out(targets, loss, rng) for _ in range(self.outer_bags)]
+            held_out = (self._hold_out(targets, loss, rng) for _ in range(self.outer_bags))
             bags = threads.map(
                 lambda rows: self._boost_bag(codes, targets, loss, n_bins, *rows), held_out
             )
@@ -98,7 +98,7 @@ class _EBM(AdditiveModel):
         counts = np.zeros((len(codes), n_bins.max()))
         inside, outside = np.take(codes, train, axis=1), np.take(codes, held, axis=1)
         for k, row in enumerate(inside):
-            counts[k, : n_bins[k]] = np.bincount(row, minlength=n_bins[k])
+            counts[k, : n_bins[k]] = count_rows(row, n_bins[k])
         shapes, epochs = boost_greedily(
             inside, targets[train],
             outside, targets[held],

@@ -8,6 +8,7 @@ import numpy as np
 
 from dprepro.additive.sigmoid import sigmoid
 from dprepro.compiled import kernel
+from dprepro.compiled.pairs import add_pair
 
 BLOCK_ROWS = 2048
 """Rows a block: what is held of them stays in the first-level cache."""
@@ -64,14 +65,11 @@ def _histogram(residuals, hessians, codes, even, odd):  # type: ignore[no-untype
     pairs = codes.shape[0] // 2
     for j in range(pairs):
         i = 2 * j
-        even[codes[i], 0] += residuals[i]
-        even[codes[i], 1] += hessians[i]
-        odd[codes[i + 1], 0] += residuals[i + 1]
-        odd[codes[i + 1], 1] += hessians[i + 1]
+        add_pair(even, codes[i], residuals[i], hessians[i])
+        add_pair(odd, codes[i + 1], residuals[i + 1], hessians[i + 1])
     if codes.shape[0] % 2:
         last = codes.shape[0] - 1
-        even[codes[last], 0] += residuals[last]
-        even[codes[last], 1] += hessians[last]
+        add_pair(even, codes[last], residuals[last], hessians[last])
 
 
 @kernel()

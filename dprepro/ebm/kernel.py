@@ -8,7 +8,8 @@ row. Sums are exact: any order of the rows, and any partition of them, gives the
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -241,32 +242,15 @@ def _boost_blocks(  # type: ignore[no-untyped-def]
     return shapes, noise_factors, leaf_sums
 
 
-def boost(
-    codes: np.ndarray,
-    targets: np.ndarray,
-    cuts: np.ndarray,
-    normals: np.ndarray,
-    scale: float,
-    counts: np.ndarray,
-    n_bins: np.ndarray,
-    rate: float,
-    start: int,
-    logistic: bool,
-    bound: np.int32,
-    adaptive: bool,
-    threads: Threads = ALONE,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Boost feature by feature with given random cuts and noise (Algorithm 2, lines 11 to 28).
+@dataclass(frozen=True, eq=False)
+class Boosting:
+    """What boosting is given besides the rows: T steps over K features, with cuts and noise.
 
     Scores, targets and functions are whole numbers in units of 2^-g, sums in units of
     2^-(g - `COARSER`); see `Loss.score_bits` for g.
 
-    Parameters
+    Attributes
     ----------
-    codes : uint8 (K, n)
-        Bin of every row, feature by feature; values below ``n_bins[k]``.
-    targets : int32 (n,)
-        0 or 1 if `logistic`, else targets within +-`LIMIT`. Labels that ascend are the fastest.
     cuts : uint8 (T, C)
         For step t on feature t mod K, the ascending first bins of leaves 2, 3, ..., all above 0; C
         is even, at least 2, and unused places hold `NEVER`.
@@ -285,17 +269,31 @@ def boost(
         The score from which all rows start, within +-`LIMIT`.
     logistic : bool
         See `residuals`.
-    bound : int32
+    bound : int
         What a row adds to a leaf sum is clipped to it: `LARGEST` for labels.
     adaptive : bool
         For labels: bound what a row adds in each step by `largest_label_part` of the functions so
         far, and scale the noise by the same. The functions are released, so the factor is public,
         and noise over sensitivity stays what it was.
-    threads : Threads
-        They share the rows. The result is the same for any number of them.
+    """
 
-    Returns
-    -------
+    cuts: np.ndarray
+    normals: np.ndarray
+    scale: float
+    counts: np.ndarray
+    n_bins: np.ndarray
+    rate: float
+    start: int
+    logistic: bool
+    bound: int
+    adaptive: bool
+
+
+class Outcome(NamedTuple):
+    """What boosting comes to.
+
+    Attributes
+    ----------
     shapes : int64 (K, B)
         The function of every feature, one value a bin. No score that it gives exceeds `LIMIT`.
     noise_factors : float64 (T,)
@@ -303,17 +301,42 @@ def boost(
     leaf_sums : int64 (T, L)
         The noisy leaf sums; 0 in places of leaves that a step does not have.
     """
-    blocks = cut_into_blocks(targets, logistic)
+
+    shapes: np.ndarray
+    noise_factors: np.ndarray
+    leaf_sums: np.ndarray
+
+
+def boost(
+    codes: np.ndarray, targets: np.ndarray, given: Boosting, threads: Threads = ALONE
+) -> Outcome:
+    """Boost feature by feature (Algorithm 2, lines 11 to 28).
+
+    Parameters
+    ----------
+    codes : uint8 (K, n)
+        Bin of every row, feature by feature; values below ``n_bins[k]``.
+    targets : int32 (n,)
+        0 or 1 if `logistic`, else targets within +-`LIMIT`. Labels that ascend are the fastest.
+    given
+        All else.
+    threads
+        They share the rows. The result is the same for any number of them.
+    """
+    blocks = cut_into_blocks(targets, given.logistic)
     ends = np.linspace(0, blocks.size - 1, threads.number + 1).astype(int)
     states = np.empty(targets.size, np.int32)
     counters = np.zeros(LINE * threads.number, np.int64)
-    lines = -(-(cuts.shape[1] + 1) // LINE)
+    lines = -(-(given.cuts.shape[1] + 1) // LINE)
     shared = np.zeros((2, threads.number, LINE * lines), np.int64)
 
-    def run(thread: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return _boost_blocks(
-            codes, targets, states, blocks[ends[thread] : ends[thread + 1] + 1], cuts, normals,
-            scale, counts, n_bins, rate, start, logistic, bound, adaptive, thread, counters, shared,
+    def run(thread: int) -> Outcome:
+        return Outcome(
+            *_boost_blocks(
+                codes, targets, states, blocks[ends[thread] : ends[thread + 1] + 1], given.cuts,
+                given.normals, given.scale, given.counts, given.n_bins, given.rate, given.start,
+                given.logistic, np.int32(given.bound), given.adaptive, thread, counters, shared,
+            )
         )  # fmt: skip
 
-    return threads.together(run, give_up=lambda: counters.fill(cuts.shape[0]))[0]
+    return threads.together(run, give_up=lambda: counters.fill(given.cuts.shape[0]))[0]

@@ -14,7 +14,14 @@ import numpy as np
 
 from dprepro.data.domain import Domain
 from dprepro.ebm.binning import histogram
-from dprepro.ebm.kernel import cut_into_blocks, fused_pass, move_states, start_states
+from dprepro.ebm.kernel import (
+    Boosting,
+    Outcome,
+    cut_into_blocks,
+    fused_pass,
+    move_states,
+    start_states,
+)
 from dprepro.ebm.losses import Loss
 from dprepro.ebm.queries import CellCounts
 from dprepro.ebm.residuals import BLOCK_ROWS, COARSER, LARGEST, LIMIT, largest_label_part
@@ -23,7 +30,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.query import Instruction, Whole
 from dprepro.rows.cluster import ClusterHolder
 from dprepro.rows.holder import ChunkHolder
-from dprepro.rows.partition import Columns, Partition, SortedRows
+from dprepro.rows.partition import Columns, Partition, SortedRows, sort_columns
 from dprepro.rows.progress import report
 
 
@@ -51,14 +58,10 @@ class Sorting:
         """
         targets = self.loss.whole(rows.targets)
         order = self.loss.row_order(targets)
-        cells, counts = {}, []
-        for k, (name, feature) in enumerate(
-            zip(rows.frame.columns, self.domain.features, strict=True)
-        ):
-            found, number = histogram(rows.frame[name], feature, self.max_bins)
-            cells[k] = found[order]
-            counts.append(number)
-        return SortedRows(targets[order], cells, counts)
+        cells, counts = sort_columns(
+            rows.frame, self.domain.features, partial(histogram, max_bins=self.max_bins)
+        )
+        return SortedRows(targets[order], {k: found[order] for k, found in cells.items()}, counts)
 
 
 @dataclass(frozen=True)
@@ -170,17 +173,9 @@ def boost_by_rounds(
     ask: Callable[[StepSums], np.ndarray],
     tell: Callable[[Instruction], None],
     release: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray],
-    cuts: np.ndarray,
-    normals: np.ndarray,
-    scale: float,
-    counts: np.ndarray,
-    n_bins: np.ndarray,
-    rate: float,
-    start: int,
-    bound: int,
-    adaptive: bool,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Do what `dprepro.ebm.kernel.boost` does, with the same arguments but for the rows.
+    given: Boosting,
+) -> Outcome:
+    """Do what `dprepro.ebm.kernel.boost` does, wherever the rows are.
 
     Parameters
     ----------
@@ -191,35 +186,38 @@ def boost_by_rounds(
     release
         Takes what a step asks and what computes its noisy leaf sums, int64 (L,). Returns them, or
         those that were released before.
+    given
+        See `boost`.
     """
-    n_features, n_leaves = len(n_bins), normals.shape[1]
-    shapes = np.zeros(counts.shape, np.int64)
-    noise_factors, leaf_sums = np.ones(len(cuts)), np.zeros(normals.shape[:2], np.int64)
+    cuts, n_bins, bound = given.cuts, given.n_bins, given.bound
+    n_features, n_leaves = len(n_bins), given.normals.shape[1]
+    shapes = np.zeros(given.counts.shape, np.int64)
+    noise_factors, leaf_sums = np.ones(len(cuts)), np.zeros(given.normals.shape[:2], np.int64)
     highest, lowest = np.zeros((2, n_features), np.int64)
     below = cuts - np.uint8(1)
-    tell(Start(start))
+    tell(Start(given.start))
     for step in range(len(cuts)):
         k = step % n_features
-        top, bottom = start + int(highest.sum()), start + int(lowest.sum())
-        if adaptive:
+        top, bottom = given.start + int(highest.sum()), given.start + int(lowest.sum())
+        if given.adaptive:
             bound = int(largest_label_part(max(top, -bottom)))
             noise_factors[step] = bound / LARGEST
         leaves = min(n_leaves, int(n_bins[k]))
 
         asked = StepSums(k, below[step], bound)
-        noise = normals[step], noise_factors[step] * scale, leaves
+        noise = given.normals[step], noise_factors[step] * given.scale, leaves
         leaf_sums[step] = release(asked, partial(_noisy, ask, asked, *noise))
         rises = np.zeros(cuts.shape[1] + 1, np.int32)
         shape = shapes[k, : n_bins[k]]
         add_to_shape(
-            shape, cuts[step], leaf_sums[step], counts[k, : n_bins[k]], leaves,
-            rate * (1 << COARSER), int(lowest[k]) - bottom - LIMIT, int(highest[k]) - top + LIMIT,
-            rises,
+            shape, cuts[step], leaf_sums[step], given.counts[k, : n_bins[k]], leaves,
+            given.rate * (1 << COARSER), int(lowest[k]) - bottom - LIMIT,
+            int(highest[k]) - top + LIMIT, rises,
         )  # fmt: skip
         highest[k], lowest[k] = shape.max(), shape.min()
         tell(Rise(k, below[step], rises))
         report("boosting", step + 1, len(cuts))
-    return shapes, noise_factors, leaf_sums
+    return Outcome(shapes, noise_factors, leaf_sums)
 
 
 def _noisy(
@@ -262,22 +260,11 @@ class RowsInRounds:
         """See `ExactRows`."""
         self.holder.follow(instruction)
 
-    def boost(
-        self,
-        cuts: np.ndarray,
-        normals: np.ndarray,
-        scale: float,
-        counts: np.ndarray,
-        n_bins: np.ndarray,
-        rate: float,
-        loss: Loss,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def boost(self, given: Boosting) -> Outcome:
         """See `ExactRows`."""
         return boost_by_rounds(
-            lambda step: self.holder.answer(step).numbers, self.holder.follow, self.release,
-            cuts, normals, scale, counts, n_bins, rate, loss.whole_start, loss.whole_bound,
-            loss.adaptive,
-        )  # fmt: skip
+            lambda step: self.holder.answer(step).numbers, self.holder.follow, self.release, given
+        )
 
     def close(self, finished: bool) -> None:
         """See `ChunkHolder`."""

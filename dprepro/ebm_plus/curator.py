@@ -43,7 +43,7 @@ from dprepro.rows.cluster import ClusterHolder
 from dprepro.rows.collection import CollectionRows
 from dprepro.rows.holder import ArrayHolder, ChunkHolder
 from dprepro.rows.memory import MemoryColumns
-from dprepro.rows.partition import Columns, Partition, SortedRows
+from dprepro.rows.partition import Columns, Partition, SortedRows, sort_columns
 from dprepro.threads import ALONE, Threads
 
 
@@ -68,16 +68,8 @@ class Sorting:
         ValueError
             On values that the domain rules out.
         """
-        cells = {
-            k: fine_cells(rows.frame[name], feature)
-            for k, (name, feature) in enumerate(
-                zip(rows.frame.columns, self.domain.features, strict=True)
-            )
-        }
-        targets = self.loss.targets(rows.targets, self.domain)
-        return SortedRows(
-            targets, {k: found for k, (found, _) in cells.items()}, [n for _, n in cells.values()]
-        )
+        cells, counts = sort_columns(rows.frame, self.domain.features, fine_cells)
+        return SortedRows(self.loss.targets(rows.targets, self.domain), cells, counts)
 
 
 class ExactAnswers(Partition):

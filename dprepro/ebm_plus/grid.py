@@ -28,6 +28,9 @@ from dprepro.data.domain import (
 )
 from dprepro.ebm_plus.groups import MISSING_DEVIATION, sum_deviations, variance_steps
 
+_BLOCK = 512
+"""Values that are sorted into cells at a time."""
+
 _EVEN_CELLS = 128
 _DECADES = 5
 _CELLS_PER_DECADE = 12
@@ -134,20 +137,25 @@ def _count_cells(cells: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel("(const(float64[:]), float64[::1])")
 def _cells(values, edges):  # type: ignore[no-untyped-def]
-    """Do what ``np.searchsorted(edges, values, "right")`` does; NaN goes one cell beyond."""
-    cells = np.empty(values.size, np.uint16)
-    for i in range(values.size):
-        low, high = 0, edges.size
-        if np.isnan(values[i]):
-            cells[i] = edges.size + 1
-            continue
-        while low < high:
-            middle = (low + high) // 2
-            if edges[middle] <= values[i]:
-                low = middle + 1
-            else:
-                high = middle
-        cells[i] = low
+    """Do what ``np.searchsorted(edges, values, "right")`` does; NaN goes one cell beyond.
+
+    All values of a block take a step of the search, then the next one: there is no branch that
+    depends on a value, so that many are compared at a time.
+    """
+    cells, low = np.empty(values.size, np.uint16), np.empty(_BLOCK, np.uint64)
+    zero, one, two = np.uint64(0), np.uint64(1), np.uint64(2)
+    for start in range(0, values.size, _BLOCK):
+        block = values[start : start + _BLOCK]
+        found = low[: block.size]
+        found[:] = zero
+        left = np.uint64(edges.size)
+        while left > zero:
+            half = (left + one) // two
+            for i in range(block.size):
+                found[i] += half if edges[found[i] + half - one] <= block[i] else zero
+            left -= half
+        for i in range(block.size):
+            cells[start + i] = edges.size + 1 if np.isnan(block[i]) else found[i]
     return cells
 
 

@@ -19,6 +19,8 @@ INDEPENDENT, WALK, JUMPS = 0, 1, 2
 """Kinds of priors: independent values; a walk of normal steps from bin to bin; a walk of Cauchy
 steps, most of them small and few large."""
 
+_ALL_KINDS, _UNORDERED = np.array([JUMPS, WALK, INDEPENDENT]), np.array([INDEPENDENT])
+
 _PULL = 0.3
 """A walk of scale s around the centre m has the log density, up to a constant,
 -((B - 1) sum_b (f_b - f_(b-1))^2 + `_PULL` sum_b (f_b - m_b)^2) / (2 s^2)."""
@@ -44,16 +46,16 @@ more."""
 
 @dataclass(frozen=True)
 class Priors:
-    """M priors of a function on B bins, equally likely before any answer.
+    """Priors of a function on B bins, equally likely before any answer: S T C in all.
 
     Attributes
     ----------
-    squared_scales : float64 (M,)
-        s^2. Values are independent with this variance, or a walk of B - 1 steps whose squared
-        scales add up to it.
-    kinds : int64 (M,)
+    squared_scales : float64 (S,)
+        s^2, rising. Values are independent with this variance, or a walk of B - 1 steps whose
+        squared scales add up to it.
+    kinds : int64 (T,)
         `INDEPENDENT`, `WALK` or `JUMPS`.
-    centres : float64 (M, B)
+    centres : float64 (C, B)
         What the function is expected to be.
     """
 
@@ -65,13 +67,10 @@ class Priors:
 def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     """Return priors of every scale s around every centre: independent and, if `ordered`, walks.
 
-    `scales` is float64 (S,), positive and rising; `centres` float64 (C, B). The scales of one kind
-    and centre are next to each other, smallest first: the search for modes makes use of it.
+    `scales` is float64 (S,), positive and rising; `centres` float64 (C, B).
     """
-    kinds = (JUMPS, WALK, INDEPENDENT) if ordered and centres.shape[1] > 2 else (INDEPENDENT,)
-    combined = [(s * s, kind, centre) for centre in centres for kind in kinds for s in scales]
-    squared_scales, kind_of, centre_of = zip(*combined, strict=True)
-    return Priors(np.array(squared_scales), np.array(kind_of), np.array(centre_of))
+    kinds = _ALL_KINDS if ordered and centres.shape[1] > 2 else _UNORDERED
+    return Priors(scales * scales, kinds, centres)
 
 
 def smooth(
@@ -170,25 +169,29 @@ def _evaluate(offsets, centre, counts, table, expected, slope):  # type: ignore[
 )
 def _average(t, v, counts, table, squared_scales, kinds, centres, start):  # type: ignore[no-untyped-def]
     """Do what `smooth` says."""
-    models, n_bins = centres.shape
+    n_bins = start.size
+    models = centres.shape[0] * kinds.size * squared_scales.size
     means, spreads = np.empty((models, n_bins)), np.empty((models, n_bins))
-    evidence, f = np.empty(models), np.empty(n_bins)
-    for k in range(models):
-        # A scale's mode is near that of the scale before it. Other kinds and centres begin anew.
-        if k == 0 or squared_scales[k] < squared_scales[k - 1]:
-            for b in range(n_bins):
-                f[b] = start[b] - centres[k, b]
-        evidence[k] = _mode(
-            t, v, counts, table, squared_scales[k], kinds[k], centres[k], f, spreads[k]
-        )  # fmt: skip
-        for b in range(n_bins):
-            means[k, b] = f[b] + centres[k, b]
+    evidence, expected, slope = np.empty(models), np.empty(n_bins), np.empty(n_bins)
+    k = 0
+    for centre in centres:
+        for kind in kinds:
+            f = start - centre
+            _evaluate(f, centre, counts, table, expected, slope)
+            # A scale's mode is near that of the scale before it.
+            for squared_scale in squared_scales:
+                evidence[k] = _mode(
+                    t, v, counts, table, squared_scale, kind, centre, f, expected, slope, spreads[k]
+                )  # fmt: skip
+                means[k] = f + centre
+                k += 1
     shares = _shares(evidence)
     mean, variance = np.zeros(n_bins), np.zeros(n_bins)
-    for b in range(n_bins):
-        for k in range(models):
+    for k in range(models):
+        for b in range(n_bins):
             mean[b] += shares[k] * means[k, b]
             variance[b] += shares[k] * (spreads[k, b] + means[k, b] * means[k, b])
+    for b in range(n_bins):
         variance[b] -= mean[b] * mean[b]
     return mean, variance
 
@@ -209,15 +212,16 @@ def _shares(evidence):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def _mode(t, v, counts, table, squared_scale, kind, centre, f, spread):  # type: ignore[no-untyped-def]
+def _mode(t, v, counts, table, squared_scale, kind, centre, f, expected, slope, spread):  # type: ignore[no-untyped-def]
     """Move f, measured from the centre, to the mode; fill in variances; return log p(t).
+
+    `expected` and `slope` are those at f, before and after; see `_evaluate`.
 
     Every iteration goes to the posterior mean under g's tangent, which sees f as
     z = f + (t - n g) / n g' with variance v / (n g')^2.
     """
-    expected, slope, new = np.empty(f.size), np.empty(f.size), np.empty(f.size)
-    z, variance = np.empty(f.size), np.empty(f.size)
-    _evaluate(f, centre, counts, table, expected, slope)
+    new = np.empty(f.size)
+    z, variance, down = np.empty(f.size), np.empty(f.size), np.empty(f.size)
     before = _misfit(t, v, expected, f, squared_scale, kind)
     pull = _pull(squared_scale, kind)
     for _ in range(_ITERATIONS):
@@ -225,7 +229,8 @@ def _mode(t, v, counts, table, squared_scale, kind, centre, f, spread):  # type:
         for b in range(f.size):
             z[b] = f[b] + (t[b] - expected[b]) / slope[b]
             variance[b] = v[b] / (slope[b] * slope[b])
-        _posterior(z, variance, pull, ties, new, spread)
+        _sweep_down(z, variance, pull, ties, kind, down, new)
+        _sweep_up(ties, kind, down, new)
         after = _shorten(
             t, v, counts, table, squared_scale, kind, centre, f, before, new, expected, slope
         )  # fmt: skip
@@ -236,7 +241,7 @@ def _mode(t, v, counts, table, squared_scale, kind, centre, f, spread):  # type:
     ties, fit = _ties(f, squared_scale, kind), 0.0
     for b in range(f.size):
         variance[b] = 1 / (slope[b] * slope[b] / v[b])
-    determinants = _posterior(f, variance, pull, ties, new, spread)
+    determinants = _posterior(f, variance, pull, ties, kind, down, new, spread)
     for b in range(f.size):
         fit += slope[b] * slope[b] / v[b] * new[b] * f[b]
     return determinants - 0.5 * fit - before
@@ -296,29 +301,54 @@ def _misfit(t, v, expected, f, squared_scale, kind):  # type: ignore[no-untyped-
 
 
 @kernel(error_model="numpy")
-def _posterior(z, v, pull, ties, mean, spread):  # type: ignore[no-untyped-def]
+def _sweep_down(z, v, pull, ties, kind, down, mean):  # type: ignore[no-untyped-def]
+    """Eliminate from the first bin on in A f = z/v: fill in the pivots `down`, and what is left.
+
+    The prior's precision Q has `pull` on its diagonal, and `ties` between neighbours, which are
+    zeros for independent values. A = Q + diag(1/v).
+    """
+    for b in range(z.size):
+        down[b] = pull + ties[b] + ties[b + 1] + 1 / v[b]
+        mean[b] = z[b] / v[b]
+    if kind == INDEPENDENT:
+        return
+    for b in range(1, z.size):
+        factor = ties[b] / down[b - 1]
+        down[b] -= factor * ties[b]
+        mean[b] += factor * mean[b - 1]
+
+
+@kernel(error_model="numpy")
+def _sweep_up(ties, kind, down, mean):  # type: ignore[no-untyped-def]
+    """Let `mean` become A^-1 z/v, from the last bin on; see `_sweep_down`."""
+    last = mean.size - 1
+    if kind == INDEPENDENT:
+        for b in range(mean.size):
+            mean[b] /= down[b]
+        return
+    mean[last] /= down[last]
+    for b in range(last - 1, -1, -1):
+        mean[b] = (mean[b] + ties[b + 1] * mean[b + 1]) / down[b]
+
+
+@kernel(error_model="numpy")
+def _posterior(z, v, pull, ties, kind, down, mean, spread):  # type: ignore[no-untyped-def]
     """Fill in mean and variances given z ~ N(f, v); return log p(z) up to a constant.
 
-    The prior's precision Q has `pull` on its diagonal, and `ties` between neighbours. With
-    A = Q + diag(1/v): mean = A^-1 z/v, and
+    With A = Q + diag(1/v) as in `_sweep_down`: mean = A^-1 z/v, and
     log p(z) = (log|Q| - log|A| + (z/v)' A^-1 (z/v)) / 2 + constant. Both determinants are products
     of pivots, from the first bin on (`down`); those from the last one on (`up`) give the diagonal
     of A^-1.
     """
-    n_bins = z.size
-    down, up, pivot = np.empty(n_bins), np.empty(n_bins), 1.0
-    evidence = 0.0
-    for b in range(n_bins):
-        prior = pull + ties[b] + ties[b + 1]
-        pivot = prior - ties[b] * ties[b] / pivot
-        factor = ties[b] / down[b - 1] if b > 0 else 0.0
-        down[b] = prior + 1 / v[b] - factor * ties[b]
-        mean[b] = z[b] / v[b] + (factor * mean[b - 1] if b > 0 else 0.0)
+    _sweep_down(z, v, pull, ties, kind, down, mean)
+    pivot, evidence = 1.0, 0.0
+    for b in range(z.size):
+        pivot = pull + ties[b] + ties[b + 1] - ties[b] * ties[b] / pivot
         evidence += math.log(pivot / down[b]) + mean[b] * mean[b] / down[b]
-    for b in range(n_bins - 1, -1, -1):
+    _sweep_up(ties, kind, down, mean)
+    up = 1.0
+    for b in range(z.size - 1, -1, -1):
         full = pull + ties[b] + ties[b + 1] + 1 / v[b]
-        after = b < n_bins - 1
-        mean[b] = (mean[b] + (ties[b + 1] * mean[b + 1] if after else 0.0)) / down[b]
-        up[b] = full - (ties[b + 1] * ties[b + 1] / up[b + 1] if after else 0.0)
-        spread[b] = 1 / (down[b] + up[b] - full)
+        up = full - ties[b + 1] * ties[b + 1] / up
+        spread[b] = 1 / (down[b] + up - full)
     return 0.5 * evidence

@@ -83,4 +83,6 @@ def batches(generator: np.random.Generator, rows: int, params: FitSettings) -> I
             continue
         for _ in range(per_epoch):
             size = generator.binomial(rows, params.rate(rows))
-            yield np.sort(generator.choice(rows, size, replace=False, shuffle=False))
+            batch = generator.choice(rows, size, replace=False, shuffle=False)
+            batch.sort()
+            yield batch

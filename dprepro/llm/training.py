@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dprepro.compiled import kernel
 from dprepro.llm.curator import GradientQuery, LLMCurator
 from dprepro.llm.gradients import ExactGradients
 from dprepro.llm.settings import FitSettings
@@ -24,21 +25,32 @@ class Adam:
     _MEAN, _SQUARE, _FLOOR = 0.9, 0.999, 1e-8
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self._mean = np.zeros(shape, dtype=np.float32)
-        self._square = np.zeros(shape, dtype=np.float32)
+        self._mean, self._square = np.zeros((2, *shape), dtype=np.float32)
         self._steps = 0
 
     def step(self, values: np.ndarray, gradient: np.ndarray, rate: float) -> None:
         """Move `values` against `gradient`."""
         self._steps += 1
-        self._mean += np.float32(1 - self._MEAN) * (gradient - self._mean)
-        self._square += np.float32(1 - self._SQUARE) * (gradient * gradient - self._square)
-        root = np.sqrt(self._square)
-        root *= np.float32(1 / math.sqrt(1 - self._SQUARE**self._steps))
-        root += np.float32(self._FLOOR)
-        np.divide(self._mean, root, out=root)
-        root *= np.float32(rate / (1 - self._MEAN**self._steps))
-        values -= root
+        enlarged = 1 / math.sqrt(1 - self._SQUARE**self._steps)
+        _move(
+            values, np.ascontiguousarray(gradient), self._mean, self._square,
+            np.float32(1 - self._MEAN), np.float32(1 - self._SQUARE), np.float32(enlarged),
+            np.float32(self._FLOOR), np.float32(rate / (1 - self._MEAN**self._steps)),
+        )  # fmt: skip
+
+
+@kernel(
+    "(float32[:, :, ::1], const(float32[:, :, ::1]), float32[:, :, ::1], float32[:, :, ::1], "
+    "float32, float32, float32, float32, float32)",
+    error_model="numpy",
+)
+def _move(values, gradient, mean, square, to_mean, to_square, enlarged, floor, rate):  # type: ignore[no-untyped-def]
+    """Take a step of `Adam`; the arrays but `gradient` change in place."""
+    m, s, v, g = mean.ravel(), square.ravel(), values.ravel(), gradient.ravel()
+    for i in range(v.size):
+        m[i] += to_mean * (g[i] - m[i])
+        s[i] += to_square * (g[i] * g[i] - s[i])
+        v[i] -= m[i] / (np.sqrt(s[i]) * enlarged + floor) * rate
 
 
 def train(theta: np.ndarray, params: FitSettings, rows: int, mean_gradient: MeanGradient) -> None:

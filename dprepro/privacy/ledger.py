@@ -16,6 +16,10 @@ from dprepro.privacy.sensitivity import Adjacency
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
 
+_ROUNDS, _MARGIN = 50, 1e-9
+"""So often, at most, `Ledger.spent_epsilon` takes the samplers' part off delta anew, each time at
+an epsilon that is larger by this part of itself than the one just found."""
+
 
 @dataclass
 class Ledger:
@@ -103,9 +107,12 @@ class Ledger:
         (epsilon, delta + (1 + e^epsilon) T)-DP. T is `SAMPLING_DISTANCE`. The result is in [0, 1],
         and 0 where `is_sampled_exactly` is False. So a pure guarantee is one up to this delta.
         """
+        return self._sampling_delta_at(self.epsilon)
+
+    def _sampling_delta_at(self, epsilon: float) -> float:
         if not self.is_sampled_exactly:
             return 0.0
-        return min(1.0, (1 + math.exp(min(self.epsilon, LARGEST_EXPONENT))) * SAMPLING_DISTANCE)
+        return min(1.0, (1 + math.exp(min(epsilon, LARGEST_EXPONENT))) * SAMPLING_DISTANCE)
 
     @property
     def is_calibrated(self) -> bool:
@@ -143,10 +150,10 @@ class Ledger:
     def spent_epsilon(self, adjacency: Adjacency | None = None) -> float:
         """Return the spent epsilon: what the entries add up to at the stated delta.
 
-        `privacy.accountant` says how they are added up. What the samplers add to delta at the
-        stated epsilon is taken off it first: see `sampling_delta`. The result is infinite if
-        nothing is left. Without a delta it is the sum of pure epsilons.
-        The result does not include gaps, nor reads that epsilon does not cover.
+        `privacy.accountant` says how they are added up. What the samplers add to delta is taken
+        off it first: see `sampling_delta`. The epsilon in that term is the result itself. So the
+        result is infinite if nothing would be left of delta there. Without a delta it is the sum
+        of pure epsilons. The result does not include gaps, nor reads that epsilon does not cover.
 
         Parameters
         ----------
@@ -170,11 +177,18 @@ class Ledger:
         return self._spent(tuple(entry.under_replace_one() for entry in self.entries))
 
     def _spent(self, entries: tuple[LedgerEntry, ...]) -> float:
+        spent = spent_epsilon(entries, self.delta)
         if self.delta == 0:
-            return spent_epsilon(entries, 0.0)
-        if not self.samplers_suffice:
-            return math.inf
-        return spent_epsilon(entries, self.delta - self.sampling_delta)
+            return spent
+        for _ in range(_ROUNDS):
+            left = self.delta - self._sampling_delta_at(spent)
+            if left <= 0:
+                return math.inf
+            needed = spent_epsilon(entries, left)
+            if needed <= spent:
+                return spent
+            spent = needed * (1 + _MARGIN)
+        return math.inf  # an upper bound, too
 
     def summary(self) -> dict[str, Any]:
         """Return what a journal keeps of the ledger, JSON-able.

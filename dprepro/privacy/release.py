@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -257,8 +258,9 @@ class Curator:
         return release
 
     @classmethod
-    def _query_modules(cls) -> set[str]:
-        modules = {base.__module__ for base in cls.__mro__}
+    @lru_cache
+    def _query_modules(cls) -> frozenset[str]:
+        modules = frozenset(base.__module__ for base in cls.__mro__)
         return modules | {f"{name.rpartition('.')[0]}.queries" for name in modules}
 
     def _require_gap(self, text: str) -> None:

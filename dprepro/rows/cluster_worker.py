@@ -84,11 +84,11 @@ def sort_part(X: Any, y: Any, job: Job) -> SortedPart | Fault:
         )
     try:
         found = job.sort(job.reading(X, y))
-    except Exception as error:
+        cells = {k: c.astype(cell_type(found.counts[k])) for k, c in found.cells.items()}
+        rows = SortedRows(found.targets, cells, found.counts)
+        return SortedPart(rows, Seen(rows.targets.size, _digest(rows)))
+    except Exception as error:  # there may be too little memory for any of this
         return Fault(publishable(error))
-    cells = {k: c.astype(cell_type(found.counts[k])) for k, c in found.cells.items()}
-    rows = SortedRows(found.targets, cells, found.counts)
-    return SortedPart(rows, Seen(rows.targets.size, _digest(rows)))
 
 
 def _digest(rows: SortedRows) -> bytes:

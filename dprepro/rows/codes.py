@@ -1,4 +1,4 @@
-"""Numbers of bins as bytes."""
+"""Numbers of bins as bytes, and rows in each."""
 
 from __future__ import annotations
 
@@ -48,3 +48,15 @@ def recode(
 def _recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
     for i in range(codes.size):
         codes[i] = bin_of_cell[cells[order[i]]]
+
+
+@kernel("(uint8[::1], int64)", "(uint16[::1], int64)")
+def count_rows(codes, size):  # type: ignore[no-untyped-def]
+    """Return how many rows have each code below `size`, int64 (size,).
+
+    As ``np.bincount``, without its copy of the codes as int64. Other threads run meanwhile.
+    """
+    counts = np.zeros(size, np.int64)
+    for code in codes:
+        counts[code] += 1
+    return counts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +17,8 @@ from dprepro.rows.fault import TableError
 Rows = TypeVar("Rows")
 
 _PACKAGES = ("dask", "dask_expr")
+_NUMBERS = "biuf"
+"""Kinds of dtypes that hold numbers: booleans, whole numbers, floating-point numbers."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,13 +110,21 @@ class _ReadFrame(Generic[Rows]):
 
 @dataclass(frozen=True)
 class _ReadArray(Generic[Rows]):
-    """Reads a block of an Array."""
+    """Reads a block of an Array of the types that the whole Array states."""
 
     names: list[str]
+    features: np.ndarray
+    targets: np.ndarray
     read: Callable[[pd.DataFrame, Any], Rows]
 
     def __call__(self, X: np.ndarray, y: np.ndarray) -> Rows:
         """Return the rows."""
+        for name, block, stated in (("X", X, self.features), ("y", y, self.targets)):
+            if np.asarray(block).dtype.kind not in _read_alike(stated.dtype):
+                raise TableError(
+                    f"{name} is stated to be {stated.dtype}, but a block holds something else: "
+                    f"state its type with {name}.astype(...) before the fit"
+                )
         array = np.asarray(X, dtype=np.float64)
         return self.read(pd.DataFrame(array, columns=self.names, copy=False), y)
 
@@ -154,7 +165,7 @@ def _of_array(X: Any, y: Any, read: Any) -> CollectionRows[Any]:
             f"X must have 2 dimensions and y 1, got {X.ndim} and {y.ndim}: rows by features, and "
             "one value a row"
         )
-    if X.dtype.kind not in "biuf":
+    if X.dtype.kind not in _NUMBERS:
         raise TableError("an array must hold numbers, but X holds something else: pass a DataFrame")
     if not _chunked_alike(X, y):
         raise TableError(
@@ -166,7 +177,7 @@ def _of_array(X: Any, y: Any, read: Any) -> CollectionRows[Any]:
     names = [f"x{k}" for k in range(X.shape[1])]
     pairs = list(zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True))
     none, no_targets = np.empty((0, len(names)), X.dtype), np.empty(0, y.dtype)
-    reading = _ReadArray(names, read)
+    reading = _ReadArray(names, none, no_targets, read)
     return CollectionRows(pairs, names, none, no_targets, reading, "X.blocks[{k}].compute()")
 
 
@@ -184,14 +195,33 @@ def _chunked_alike(X: Any, y: Any) -> bool:
     return len(rows) == len(targets) if unknown else rows == targets
 
 
+def _read_alike(stated: np.dtype) -> str:
+    """Return the kinds of dtypes whose values read as those of the stated dtype do."""
+    return _NUMBERS if stated.kind in _NUMBERS else stated.kind
+
+
 def _as_stated(column: pd.Series, stated: pd.Series) -> pd.Series:
+    """Return a column in the type that is stated.
+
+    Raises
+    ------
+    TableError
+        If a value would become another one, as a fraction among whole numbers would.
+    """
     if column.dtype == stated.dtype or isinstance(stated.dtype, pd.CategoricalDtype):
         return column
-    try:
-        return column.astype(stated.dtype)
-    except (TypeError, ValueError):
-        # pandas quotes the value, which is private.
-        raise TableError(
-            f"column {stated.name!r} is stated to be {stated.dtype}, but a partition holds "
-            "something else: state its type with X.astype(...) before the fit"
-        ) from None
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    # pandas quotes the value, which is private.
+    with suppress(TypeError, ValueError, OverflowError):
+        cast = column.astype(stated.dtype)
+        missing = column.isna().to_numpy()
+        is_kept = np.array_equal(cast.isna().to_numpy(), missing) and bool(
+            (cast[~missing] == column[~missing]).all()
+        )
+        if is_kept:
+            return cast
+    raise TableError(
+        f"column {stated.name!r} is stated to be {stated.dtype}, but a partition holds something "
+        "else: state its type with X.astype(...) before the fit"
+    )

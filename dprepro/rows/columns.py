@@ -68,16 +68,29 @@ def convert(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     Raises
     ------
     pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
-        If a value has no counterpart.
+        If a value has no counterpart. Of a number this is no text, of a text no number.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.type == wanted:
         return column
+    if len({_sort_of(column.type), _sort_of(wanted)} - {"nothing"}) > 1:
+        raise pa.ArrowInvalid(f"{column.type} does not become {wanted}")
     if pa.types.is_decimal(column.type):
         # By their digits: Arrow's own conversion multiplies, and misses the nearest float64.
         column = pc.cast(column, pa.string())
-    return pc.cast(column, wanted, safe=not pa.types.is_floating(wanted))
+    cast = pc.cast(column, wanted, safe=not pa.types.is_float64(wanted))
+    if pa.types.is_float64(column.type) and pa.types.is_float32(wanted):
+        # Arrow rounds without a word.
+        is_kept = pc.or_(pc.equal(cast, column), pc.is_nan(column))
+        if not pc.all(is_kept, min_count=0).as_py():
+            raise pa.ArrowInvalid(f"{column.type} does not become {wanted}")
+    return cast
+
+
+def _sort_of(stored: pa.DataType) -> Holds:
+    found = holds(stored)
+    return "numbers" if found == "booleans" else found
 
 
 def to_pandas(column: pa.ChunkedArray, kind: Kind) -> pd.Series:

@@ -19,20 +19,20 @@ from dprepro.rows.filling import Filled, Source, fill
 from dprepro.rows.folder import Folder, StoreError, disk_errors
 from dprepro.rows.kept import UnkeptAnswers
 from dprepro.rows.store import warn_of_lost_key
-from dprepro.rows.stored import StoredColumns
+from dprepro.rows.stored import ChunkStore
 
 _NONCE_BYTES = 12
 _ADDED_BYTES = _NONCE_BYTES + 16
 """What a record is longer than the chunk in it: by nonce and tag."""
 
 
-class EncryptedStore:
-    """Columns of rows in encrypted files. To be made by `open`; see `Store` and `ChunkStore`."""
+class EncryptedStore(ChunkStore):
+    """Columns of rows in encrypted files. To be made by `open`; see `Store`."""
 
     def __init__(self, folder: Folder, cipher: Any) -> None:
-        self._folder, self._cipher = folder, cipher
+        super().__init__(folder, Filled([], []))
+        self._cipher = cipher
         self._nonces = count()
-        self.filled = Filled([], [])
         self._followed: list[int] = []
 
     @classmethod
@@ -55,27 +55,14 @@ class EncryptedStore:
                     f"{folder.path} holds rows that are not encrypted, of a fit that was "
                     "interrupted: go on without encryption, or delete the folder"
                 )
-            if manifest is not None:
-                warn_of_lost_key(folder)
-            store._fill(source)
+        if manifest is not None:
+            warn_of_lost_key(folder)
+        store._fill(source)
         return store
 
     def answers(self) -> UnkeptAnswers:
         """Return none: no fit goes on with these files."""
         return UnkeptAnswers()
-
-    @property
-    def features(self) -> int:
-        """How many there are."""
-        return len(self.filled.counts)
-
-    def columns(self) -> list[StoredColumns]:
-        """Return the columns of every chunk."""
-        return [StoredColumns(self, chunk) for chunk in range(len(self.filled.ends))]
-
-    def has(self, name: str) -> bool:
-        """See `ChunkStore`."""
-        return (self._folder.path / name).is_file()
 
     def read(self, name: str, chunk: int) -> np.ndarray:
         """See `ChunkStore`."""
@@ -131,13 +118,10 @@ class EncryptedStore:
             if name == "targets":
                 append("scores", chunk, np.zeros(values.size, np.int32))
 
-        self._folder.begin()
-        self._folder.write_manifest({"encrypted": True})
-        try:
+        with self._folder.filling():
+            with disk_errors(self._folder.path):
+                self._folder.write_manifest({"encrypted": True})
             self.filled = fill(source, append)
-        except BaseException:
-            self._folder.begin()
-            raise
         self._followed = [0] * len(self.filled.ends)
 
     def _write_at(self, name: str, chunk: int, start: int, values: np.ndarray) -> None:

@@ -1,6 +1,7 @@
 """The folder that a fit keeps its rows in: whose it is, and what may be done in it.
 
-Files in it can be read by their owner alone.
+The folder, and files in it, can be opened by their owner alone: names and lengths of files tell the
+number of rows.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class StoreWarning(DpreproWarning):
 class Folder:
     """A folder of a fit's own, which one process uses at a time; it is made if it is not there.
 
+    From then on its owner alone can open it, also if it was there before.
+
     Parameters
     ----------
     path
@@ -60,7 +63,8 @@ class Folder:
     Raises
     ------
     StoreError
-        If another process uses it, if it holds other files, or if it cannot be made.
+        If another process uses it, if it holds other files, or if it cannot be made, or not be
+        closed to others.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -69,6 +73,8 @@ class Folder:
             self.path = path or Path(tempfile.mkdtemp(prefix="dprepro-rows-"))
             self._refuse_other_files()
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self.path.stat().st_mode & 0o077:  # it was there before
+                self.path.chmod(0o700)
             self._lock = FileLock(self.path / _LOCK, mode=0o600, thread_local=False)
             try:
                 self._lock.acquire(timeout=0)
@@ -111,10 +117,23 @@ class Folder:
         """Whether it holds nothing that a fit could go on from."""
         return not any((self.path / name).exists() for name in (MANIFEST, ANSWERS))
 
-    def begin(self) -> None:
-        """Delete what is left of another fit, and mark the folder as one of ours."""
-        self._empty()
-        self.open_file(f"{MANIFEST}.new", "wb").close()
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """Fill the folder anew, and mark it as one of ours; if that fails, nothing is left in it.
+
+        No other fit can use a part.
+        """
+        self._begin()
+        try:
+            yield
+        except BaseException:
+            self._begin()
+            raise
+
+    def _begin(self) -> None:
+        with disk_errors(self.path):
+            self._empty()
+            self.open_file(f"{MANIFEST}.new", "wb").close()
 
     def open_file(self, name: str, mode: str) -> BinaryIO:
         """Open a file for the owner alone; "r+b" makes it if it is not there."""

@@ -19,7 +19,8 @@ from dprepro.rows.filling import Source
 from dprepro.rows.folder import Folder
 from dprepro.rows.partition import Columns, Partition, SortedRows
 from dprepro.rows.store import Store
-from dprepro.threads import Threads
+from dprepro.rows.stored import ChunkStore
+from dprepro.threads import ALONE, Threads
 
 Part = TypeVar("Part", bound=Partition)
 
@@ -48,7 +49,9 @@ class ArrayHolder(Generic[Part]):
 
     def follow(self, instruction: Instruction) -> None:
         """Do what an instruction says."""
-        self._threads.map(lambda part: part.follow(instruction), self.partitions)
+        # Scores follow with the next question: to wake a thread would take longer than to note it.
+        threads = self._threads if instruction.tells_bins else ALONE
+        threads.map(lambda part: part.follow(instruction), self.partitions)
 
     def close(self, finished: bool) -> None:
         """Nothing was kept outside of memory."""
@@ -75,7 +78,7 @@ class ChunkHolder(Generic[Part]):
 
     def __init__(
         self,
-        store: Store | EncryptedStore,
+        store: ChunkStore,
         make: Callable[[Columns, Sequence[np.ndarray], list[Instruction]], Part],
         threads: Threads,
     ) -> None:
@@ -108,7 +111,7 @@ class ChunkHolder(Generic[Part]):
             If the rows cannot be kept in the folder.
         """
         table = rows.table
-        kind = EncryptedStore if table.encrypted else Store
+        kind: type[Store | EncryptedStore] = EncryptedStore if table.encrypted else Store
         folder = Folder(table.store)
         try:
             source = Source(rows.identity, rows.chunks(), sort, table.known_rows)

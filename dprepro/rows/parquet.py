@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ class ParquetFiles:
     Raises
     ------
     TableError
-        If there are none, if some files are of another format, or if names repeat.
+        If there are none, if some files are of another format, if names repeat, or if one file is
+        there twice, by two paths or links.
     """
 
     has_types = True
@@ -49,6 +51,7 @@ class ParquetFiles:
                 f"got {', '.join(sorted(other)) or 'none'}: write it as parquet first"
             )
         self._fragments = sorted(fragments, key=lambda fragment: str(fragment.path))
+        _refuse_repeated(self._fragments)
         self.schema = dataset.schema
         if len(set(self.schema.names)) < len(self.schema.names):
             raise TableError("column names of the table repeat: rename them")
@@ -83,18 +86,13 @@ class ParquetFiles:
             If a file is damaged, lacks a column, or has one of another type.
         """
         for fragment in self._fragments:
-            name = Path(fragment.path).name
-            try:
+            with _faults_of(fragment.path):
                 yield from _read(fragment, wanted, min(rows, BATCH_ROWS))
-            except TableError as error:
-                raise TableError(f"{name}: {error}") from None
-            except (pa.ArrowException, OSError) as error:
-                raise TableError(f"{name}: {_problem(error)}") from None
 
     @property
     def known_rows(self) -> int | None:
         """How many rows there are: private."""
-        return sum(group.num_rows for f in self._fragments for group in f.row_groups)
+        return sum(group.num_rows for f in self._fragments for group in _row_groups(f))
 
     def identity(self) -> dict[str, Any]:
         """Return the state of every file."""
@@ -103,29 +101,61 @@ class ParquetFiles:
             if isinstance(fragment.filesystem, pa.fs.LocalFileSystem):
                 state = file_state(Path(fragment.path))
             else:
-                info = fragment.filesystem.get_file_info(fragment.path)
+                with _faults_of(fragment.path):
+                    info = fragment.filesystem.get_file_info(fragment.path)
                 place = f"{fragment.filesystem.type_name}:{fragment.path}"
                 state = {"path": place, "size": info.size, "mtime_ns": info.mtime_ns}
-            files.append({**state, "row_groups": [group.id for group in fragment.row_groups]})
+            files.append({**state, "row_groups": [group.id for group in _row_groups(fragment)]})
         return {"format": "parquet", "files": files}
 
 
 def file_state(path: Path) -> dict[str, Any]:
-    """Return the absolute path of a file, its size in bytes, and its last change in ns."""
-    found = path.resolve().stat()
+    """Return the absolute path of a file, its size in bytes, and its last change in ns.
+
+    Raises
+    ------
+    TableError
+        If it is not there any more.
+    """
+    with _faults_of(path):
+        found = path.resolve().stat()
     return {"path": str(path.resolve()), "size": found.st_size, "mtime_ns": found.st_mtime_ns}
 
 
 def _dataset(paths: list[Path], base: Path | None) -> pa.dataset.Dataset:
-    try:
+    with _faults_of(paths[0]):
         return pa.dataset.dataset(
             [str(path) for path in paths],
             format="parquet",
             partitioning=None if base is None else pa.dataset.HivePartitioning.discover(),
             partition_base_dir=None if base is None else str(base),
         )
-    except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{paths[0].name}: {_problem(error)}") from None
+
+
+def _refuse_repeated(fragments: Sequence[pa.dataset.ParquetFileFragment]) -> None:
+    """Raise TableError if rows would be read twice in a pass: a file is there by two paths."""
+    same: dict[Any, list[pa.dataset.ParquetFileFragment]] = {}
+    for fragment in fragments:
+        key: Any = fragment.path
+        if isinstance(fragment.filesystem, pa.fs.LocalFileSystem):
+            with _faults_of(fragment.path):
+                state = Path(fragment.path).stat()
+            key = state.st_dev, state.st_ino
+        same.setdefault(key, []).append(fragment)
+    for found in same.values():
+        if len(found) == 1:
+            continue  # nothing of it is opened
+        groups = [group.id for fragment in found for group in _row_groups(fragment)]
+        if len(set(groups)) < len(groups):
+            raise TableError(
+                f"{found[0].path} and {found[-1].path} are the same file, so that every row in it "
+                "would count twice: name it once, and take links out of the folder"
+            )
+
+
+def _row_groups(fragment: pa.dataset.ParquetFileFragment) -> list[Any]:
+    with _faults_of(fragment.path):
+        return list(fragment.row_groups)
 
 
 def _read(
@@ -156,8 +186,21 @@ def _column(batch: pa.RecordBatch, field: pa.Field, keys: dict[str, Any]) -> pa.
         ) from None
 
 
+@contextmanager
+def _faults_of(path: str | Path) -> Iterator[None]:
+    """Raise TableError for what is wrong with a file; the message has its name."""
+    try:
+        yield
+    except TableError as error:
+        raise TableError(f"{Path(path).name}: {error}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"{Path(path).name}: {_problem(error)}") from None
+
+
 def _problem(error: Exception) -> str:
     """Return what is wrong with a file, without what a reader quotes of it."""
+    if isinstance(error, FileNotFoundError | PermissionError):
+        return f"the file cannot be opened ({type(error).__name__}): is it there, and readable?"
     known = ("Parquet magic bytes not found", "Parquet file size is 0 bytes")
     found = next((text for text in known if text in str(error)), type(error).__name__)
     return f"not a whole parquet file ({found}); write it again"

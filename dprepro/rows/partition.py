@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
+from dprepro.data.domain import Feature
 from dprepro.privacy.query import Instruction
 from dprepro.rows.codes import recode
+from dprepro.threads import ALONE, Threads
 
 MOVING = -1
 """In place of the number of moves that scores have followed, while they follow some."""
@@ -146,3 +149,27 @@ class Partition(ABC):
         yield last
         columns.followed = len(self._moves)
         columns.let_go()
+
+
+def sort_columns(
+    frame: pd.DataFrame,
+    features: Sequence[Feature],
+    sort: Callable[[pd.Series, Any], tuple[np.ndarray, np.ndarray]],
+    threads: Threads = ALONE,
+) -> tuple[dict[int, np.ndarray], list[np.ndarray]]:
+    """Return the cell of every row, and the rows in each cell, for each feature.
+
+    Parameters
+    ----------
+    frame : (n, K)
+        The rows, with a column for each feature.
+    features
+        In the order of the columns.
+    sort
+        Returns both for one column and its feature; see `SortedRows`.
+    threads
+        They share the features.
+    """
+    columns = [frame[name] for name in frame.columns]
+    found = threads.map(lambda given: sort(*given), zip(columns, features, strict=True))
+    return {k: cells for k, (cells, _) in enumerate(found)}, [counts for _, counts in found]

@@ -30,7 +30,7 @@ from dprepro.rows.folder import Folder, StoreError, StoreWarning, disk_errors, s
 from dprepro.rows.kept import KeptAnswers
 from dprepro.rows.marks import WORD, Marks
 from dprepro.rows.partition import MOVING
-from dprepro.rows.stored import StoredColumns
+from dprepro.rows.stored import ChunkStore
 
 RESIDENT_BYTES = 2**26
 """Files that are larger together are taken out of memory chunk by chunk."""
@@ -43,17 +43,11 @@ _ANSWERS_MARK = 0
 """The first mark is how many answers are kept; those of the chunks follow."""
 
 
-class Store:
-    """Columns of rows in the files of a folder. To be made by `open`; see `ChunkStore`.
-
-    Attributes
-    ----------
-    filled
-        What is known of the rows.
-    """
+class Store(ChunkStore):
+    """Columns of rows in the files of a folder. To be made by `open`."""
 
     def __init__(self, folder: Folder, filled: Filled) -> None:
-        self._folder, self.filled = folder, filled
+        super().__init__(folder, filled)
         self._files: dict[str, tuple[mmap.mmap, np.ndarray]] = {}
         self._mapping = threading.Lock()
         self._marks = Marks(self._map("marks")[1])
@@ -68,14 +62,15 @@ class Store:
             If the folder holds the store of another fit, a file of it is damaged, or the files do
             not fit on the disk.
         """
+        identity = _identity_of(source)
         with disk_errors(folder.path):
-            identity = _identity_of(source)
             manifest = folder.read_manifest()
-            if manifest is None:
-                return cls._filled(folder, identity, source)
-            if "encrypted" in manifest:
-                warn_of_lost_key(folder)
-                return cls._filled(folder, identity, source)
+        if manifest is not None and "encrypted" in manifest:
+            warn_of_lost_key(folder)
+            manifest = None
+        if manifest is None:
+            return cls._filled(folder, identity, source)
+        with disk_errors(folder.path):
             _refuse_other_fit(folder, manifest, identity)
             counts = [np.array(numbers, np.int64) for numbers in manifest["counts"]]
             store = cls(folder, Filled(manifest["ends"], counts))
@@ -89,32 +84,36 @@ class Store:
 
     @classmethod
     def _filled(cls, folder: Folder, identity: Any, source: Source) -> Store:
-        folder.begin()
         checks: dict[str, list[int]] = {}
 
         def write(name: str, _: int, values: np.ndarray) -> None:
             checks.setdefault(name, []).append(_check_of(values))
-            with folder.open_file(name, "ab") as file:
+            with disk_errors(folder.path), folder.open_file(name, "ab") as file:
                 file.write(values.data.cast("B"))
 
-        try:
+        with folder.filling():
             filled = fill(source, write)
-            for name, found in checks.items():
-                with folder.open_file(name, "ab") as file:
-                    file.write(np.array(found, _CHECK).tobytes())
-                    synced(file)
-            folder.reserve("scores", filled.n_rows * filled.dtype("scores").itemsize)
-            folder.reserve("marks", (1 + len(filled.ends)) * WORD.itemsize)
-            store = cls(folder, filled)
-            store._marks[_ANSWERS_MARK] = 0
-            store._map("marks")[0].flush()
-            counts = [numbers.tolist() for numbers in filled.counts]
-            folder.write_manifest(
-                {"identity": identity, "ends": filled.ends, "counts": counts, "boot": _boot()}
-            )
-        except BaseException:
-            folder.begin()  # no other fit can use a part
-            raise
+            with disk_errors(folder.path):
+                return cls._finished(folder, identity, filled, checks)
+
+    @classmethod
+    def _finished(
+        cls, folder: Folder, identity: Any, filled: Filled, checks: Mapping[str, list[int]]
+    ) -> Store:
+        """Return the store of columns that are written, once a fit can go on from it."""
+        for name, found in checks.items():
+            with folder.open_file(name, "ab") as file:
+                file.write(np.array(found, _CHECK).tobytes())
+                synced(file)
+        folder.reserve("scores", filled.n_rows * filled.dtype("scores").itemsize)
+        folder.reserve("marks", (1 + len(filled.ends)) * WORD.itemsize)
+        store = cls(folder, filled)
+        store._marks[_ANSWERS_MARK] = 0
+        store._map("marks")[0].flush()
+        counts = [numbers.tolist() for numbers in filled.counts]
+        folder.write_manifest(
+            {"identity": identity, "ends": filled.ends, "counts": counts, "boot": _boot()}
+        )
         return store
 
     def answers(self) -> KeptAnswers:
@@ -133,19 +132,6 @@ class Store:
             self._marks[_ANSWERS_MARK] = number
 
         return KeptAnswers(self._folder, kept, mark)
-
-    @property
-    def features(self) -> int:
-        """See `ChunkStore`."""
-        return len(self.filled.counts)
-
-    def columns(self) -> list[StoredColumns]:
-        """Return the columns of every chunk."""
-        return [StoredColumns(self, chunk) for chunk in range(len(self.filled.ends))]
-
-    def has(self, name: str) -> bool:
-        """See `ChunkStore`."""
-        return (self._folder.path / name).is_file()
 
     def read(self, name: str, chunk: int) -> np.ndarray:
         """See `ChunkStore`."""

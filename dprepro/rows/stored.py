@@ -2,43 +2,74 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Protocol
 
 import numpy as np
 
+from dprepro.rows.filling import Filled
+from dprepro.rows.folder import Folder
+from dprepro.rows.kept import UnkeptAnswers
 
-class ChunkStore(Protocol):
-    """A store as the columns of its chunks need it."""
+
+class ChunkStore(ABC):
+    """Columns of rows in the files of a folder, chunk by chunk.
+
+    Parameters
+    ----------
+    folder
+        Where the files are.
+    filled
+        What is known of the rows.
+    """
+
+    def __init__(self, folder: Folder, filled: Filled) -> None:
+        self._folder, self.filled = folder, filled
 
     @property
     def features(self) -> int:
         """How many there are."""
-        ...
+        return len(self.filled.counts)
+
+    def columns(self) -> list[StoredColumns]:
+        """Return the columns of every chunk."""
+        return [StoredColumns(self, chunk) for chunk in range(len(self.filled.ends))]
 
     def has(self, name: str) -> bool:
         """Whether a column is there: "targets", "scores", "cells-K" or "codes-K"."""
-        ...
+        return (self._folder.path / name).is_file()
 
+    @abstractmethod
+    def answers(self) -> UnkeptAnswers:
+        """Return the answers that this fit has had."""
+
+    @abstractmethod
     def read(self, name: str, chunk: int) -> np.ndarray:
         """Return a chunk of a column, (n,). What is written to scores stays, once it is let go."""
-        ...
 
+    @abstractmethod
     def write(self, name: str, chunk: int, values: np.ndarray) -> None:
         """Write a chunk of a column."""
-        ...
 
+    @abstractmethod
+    def finish(self, feature: int) -> None:
+        """Let the codes of a feature take the place of its cells: all chunks are written."""
+
+    @abstractmethod
     def let_go(self, chunk: int, columns: Mapping[str, np.ndarray]) -> None:
         """Give back the memory of what was read of a chunk."""
-        ...
 
+    @abstractmethod
     def followed(self, chunk: int) -> int:
         """Return how many moves the scores have followed, or `MOVING`."""
-        ...
 
+    @abstractmethod
     def set_followed(self, chunk: int, moves: int) -> None:
         """Set it, after what was written before."""
-        ...
+
+    @abstractmethod
+    def close(self, finished: bool) -> None:
+        """Let others use the files, or delete them."""
 
 
 class StoredColumns:

@@ -1,5 +1,7 @@
 """What is said about the noise in a shape function, against noise drawn many times."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,18 +62,14 @@ def test_refits_with_the_same_bins_spread_by_no_more_and_not_much_less(task, set
     else:
         domain = Domain(DOMAIN.features, (0.0, 1.0))
         model = DPEBMRegressor(1.0, domain=domain, random_state=0, **settings).fit(X, 0.9 * y)
-    codes, targets, cuts, normals, *rest = seen[0]
-    counts, n_bins = rest[1:3]
-    sampler = ExactSampler(Bits(1))
+    codes, targets, given, _ = seen[0]
+    sampler, shape = ExactSampler(Bits(1)), given.normals.shape[:2]
+    drawn = (replace(given, normals=sampler.normals(shape)) for _ in range(300))
     refits = np.ldexp(
-        [
-            boost(codes, targets, cuts, sampler.normals(normals.shape[:2]), *rest)[0].astype(float)
-            for _ in range(300)
-        ],
-        -SCORE_BITS,
+        [boost(codes, targets, anew).shapes.astype(float) for anew in drawn], -SCORE_BITS
     )
-    for k, bins in enumerate(n_bins):
-        spread = centred(refits[:, k, :bins], counts[k, :bins]).std(axis=0)
+    for k, bins in enumerate(given.n_bins):
+        spread = centred(refits[:, k, :bins], given.counts[k, :bins]).std(axis=0)
         ratio = spread / model.shape_noise_[k]
         assert ratio.min() > 0.3
         assert np.median(ratio) <= 1.05

@@ -78,9 +78,8 @@ def test_composition_forgotten_is_refused(monkeypatch):
 def test_residuals_not_clipped(monkeypatch):
     boost = curator.boost
 
-    def unclipped(*arguments):
-        *others, _, adaptive = arguments
-        return boost(*others, np.int32(2**27 - 1), adaptive)
+    def unclipped(codes, targets, given, threads):
+        return boost(codes, targets, replace(given, bound=2**27 - 1), threads)
 
     assert not caught("dp-ebm-sound", "regression", trials=1200)
     monkeypatch.setattr(curator, "boost", unclipped)

@@ -14,6 +14,7 @@ from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.losses import Loss
 from dprepro.ebm.residuals import BLOCK_ROWS, LARGEST
 from dprepro.exact import Bits, ExactSampler
+from dprepro.threads import ALONE, Threads
 from tests.exact import reference
 
 LIMIT = residuals.LIMIT
@@ -32,14 +33,14 @@ class Problem:
     n_bins: np.ndarray
     rate: float = 0.3
 
-    def boost(self, loss: Loss, bound: int | None = None):
+    def boost(self, loss: Loss, bound: int | None = None, threads: Threads = ALONE):
         """Return shapes int64 (K, B), factors and leaf sums by the kernel."""
         bound = loss.whole_bound if bound is None else bound
-        return kernel.boost(
-            self.codes, loss.whole(self.targets), self.cuts, self.normals, self.scale, self.counts,
-            self.n_bins, self.rate, loss.whole_start, loss.is_logistic, np.int32(bound),
-            loss.adaptive,
+        given = kernel.Boosting(
+            self.cuts, self.normals, self.scale, self.counts, self.n_bins, self.rate,
+            loss.whole_start, loss.is_logistic, bound, loss.adaptive,
         )  # fmt: skip
+        return kernel.boost(self.codes, loss.whole(self.targets), given, threads)
 
     def shapes(self, loss: Loss):
         """Return the kernel's functions, float64 (K, B)."""

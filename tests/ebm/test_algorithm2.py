@@ -91,7 +91,9 @@ def test_a_fit_with_missing_values_and_categories_is_that_of_the_paper(name, mon
     model = estimator(
         20.0, n_epochs=20, learning_rate=0.3, max_bins=8, domain=domain, random_state=0, **settings
     ).fit(X, labels if loss.is_logistic else numbers)
-    codes, y, cuts, normals, scale, counts, n_bins, rate, *_ = kernel.given
+    codes, y, given, _ = kernel.given
+    cuts, normals, scale, counts = given.cuts, given.normals, given.scale, given.counts
+    n_bins, rate = given.n_bins, given.rate
     drawn = rate * np.ldexp(noise(normals, scale * kernel.factors).astype(float), -loss.part_bits)
     targets = y if loss.is_logistic else np.ldexp(y.astype(float), -loss.score_bits)
     shapes = algorithm2.boost(codes, targets, cuts, drawn, counts, n_bins, rate, loss)

@@ -152,9 +152,5 @@ def test_an_error_in_one_thread_ends_the_others(monkeypatch):
         return blocks(*arguments)
 
     monkeypatch.setattr(kernel, "_boost_blocks", fails)
-    loss = LogisticLoss()
     with Threads(3) as threads, pytest.raises(MemoryError, match="thread 1"):
-        kernel.boost(
-            given.codes, loss.whole(given.targets), given.cuts, given.normals, given.scale,
-            given.counts, given.n_bins, given.rate, 0, True, np.int32(LARGEST), False, threads,
-        )  # fmt: skip
+        given.boost(LogisticLoss(), threads=threads)

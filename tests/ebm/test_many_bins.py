@@ -51,7 +51,8 @@ def test_a_row_is_in_one_leaf_of_every_step(numbers, max_leaves, monkeypatch):
         0.5, composition="joint", domain=Domain(FEATURES, (0.0, 1.0) if numbers else ("0", "1")),
         max_leaves=max_leaves, sensitivity="sound", random_state=0,
     ).fit(X, y)  # fmt: skip
-    ((codes, _, cuts, _, _, counts, n_bins, *_),) = heard
+    ((codes, _, given, _),) = heard
+    cuts, counts, n_bins = given.cuts, given.counts, given.n_bins
     assert model.ledger_.gaps == []
     assert model.ledger_.spent_epsilon() <= 0.5 + 1e-6
     assert n_bins.max() == MAX_BINS

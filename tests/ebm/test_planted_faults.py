@@ -118,6 +118,10 @@ def test_fault_5_labels_not_clipped_do_no_harm(loss, cuts, monkeypatch):
 def test_residuals_not_clipped_are_found(monkeypatch):
     boost = curator_module.boost
     monkeypatch.setattr(
-        curator_module, "boost", lambda *given: boost(*given[:-3], np.int32(2**27 - 1), *given[-2:])
+        curator_module,
+        "boost",
+        lambda codes, targets, given, threads: boost(
+            codes, targets, replace(given, bound=2**27 - 1), threads
+        ),
     )
     assert worst_shift(FAR) > 1.5

@@ -6,6 +6,8 @@ A table and the same table with one row more are fitted with noise that cancels 
 histogram and leaf sum is then the same. Whatever still differs was read without being paid for.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -35,25 +37,25 @@ def cancelling_histogram(column, feature, max_bins):
     return cells, counts
 
 
-def cancelling_boost(codes, targets, cuts, normals, scale, *common):
+def cancelling_boost(codes, targets, given, threads):
     """Boost all rows, with noise that takes the last row's part out of every leaf sum."""
-    *_, start, logistic, bound, adaptive, _ = common
-    loss = LogisticLoss() if logistic else SquaredLoss(clip=0.5)
+    loss = LogisticLoss() if given.logistic else SquaredLoss(clip=0.5)
     others = np.ascontiguousarray(codes[:, :-1])
-    lowered, score = normals.copy(), start
-    for step in range(len(cuts)):
+    lowered, score = given.normals.copy(), given.start
+    for step, cuts in enumerate(given.cuts):
         k = step % len(codes)
-        so_far = slice(step + 1)
-        shapes, factors, _ = boost(
-            others, targets[:-1], cuts[so_far], normals[so_far], scale, *common
-        )
-        within = round(factors[step] * LARGEST) if adaptive else bound
+        so_far = replace(given, cuts=given.cuts[: step + 1], normals=given.normals[: step + 1])
+        shapes, factors, _ = boost(others, targets[:-1], so_far, threads)
+        within = round(factors[step] * LARGEST) if given.adaptive else given.bound
         (part,) = parts(loss, targets[-1:].astype(np.int64), np.array([score]), int(within))
-        leaf = (cuts[step] <= codes[k, -1]).sum()
-        drawn = noise(normals[step : step + 1], factors[step : step + 1] * scale)[0, leaf]
-        lowered[step, leaf] = number_that_rounds_to(int(drawn - part), factors[step] * scale)
-        score = start + sum(shape[code] for shape, code in zip(shapes, codes[:, -1], strict=True))
-    return boost(codes, targets, cuts, lowered, scale, *common)
+        leaf = (cuts <= codes[k, -1]).sum()
+        scale = factors[step] * given.scale
+        drawn = noise(given.normals[step : step + 1], np.array([scale]))[0, leaf]
+        lowered[step, leaf] = number_that_rounds_to(int(drawn - part), scale)
+        score = given.start + sum(
+            shape[code] for shape, code in zip(shapes, codes[:, -1], strict=True)
+        )
+    return boost(codes, targets, replace(given, normals=lowered), threads)
 
 
 def same(one, other):

@@ -9,6 +9,7 @@ import pytest
 from dprepro.additive.bins import OTHER
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.ebm_plus.grid import (
+    _cells,
     _merge_neighbours,
     cell_extents,
     fine_cells,
@@ -49,6 +50,19 @@ def test_extents_of_cells_are_their_widths_and_make_up_the_range(bounds, missing
     _, counts = fine_cells(column, feature)
     assert extents.size == counts.size
     np.testing.assert_allclose(extents, counts / 100_001, atol=2e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 511, 512, 513, 3000])
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 8, 247])
+def test_cells_are_those_of_a_search_in_the_edges(size, rows):
+    rng = np.random.default_rng(size)
+    edges = np.sort(rng.normal(size=size))
+    values = rng.normal(size=rows)
+    values[rng.random(rows) < 0.2] = np.nan
+    values[::7] = rng.choice([np.inf, -np.inf, 0.0, *edges], values[::7].size)
+    expected = np.where(np.isnan(values), size + 1, np.searchsorted(edges, values, "right"))
+    for given in (values, np.repeat(values, 2)[::2]):  # of any strides
+        np.testing.assert_array_equal(_cells(given, edges), expected)
 
 
 @pytest.mark.parametrize("missing", [True, False])

@@ -1,5 +1,6 @@
 """Adam and its schedule, and what sums of gradients are divided by."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,13 +13,29 @@ from tests.llm.lab import PARAMS, ROWS, curator, rows, theta
 
 
 def test_adam_moves_by_the_learning_rate_at_first_and_finds_the_minimum():
-    values = np.array([3.0, -2.0], dtype=np.float32)
+    values = np.array([[[3.0, -2.0]]], dtype=np.float32)
     adam = Adam(values.shape)
     adam.step(values, 2 * values, 0.1)
-    np.testing.assert_allclose(values, [2.9, -1.9], rtol=1e-5)
+    np.testing.assert_allclose(values, [[[2.9, -1.9]]], rtol=1e-5)
     for _ in range(2000):
         adam.step(values, 2 * values, 0.01)
     np.testing.assert_allclose(values, 0, atol=1e-3)
+
+
+def test_a_step_of_adam_has_the_bits_of_numpy():
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(3, 2, 41)).astype(np.float32)
+    values, expected, adam = start.copy(), start.copy(), Adam(start.shape)
+    mean, square = np.zeros((2, *start.shape), np.float32)
+    for step in range(1, 30):
+        gradient = rng.normal(size=start.shape).astype(np.float32) ** 3
+        gradient[0, 0] = 0
+        adam.step(values, gradient, 0.01)
+        mean += np.float32(1 - 0.9) * (gradient - mean)
+        square += np.float32(1 - 0.999) * (gradient * gradient - square)
+        root = np.sqrt(square) * np.float32(1 / math.sqrt(1 - 0.999**step)) + np.float32(1e-8)
+        expected -= mean / root * np.float32(0.01 / (1 - 0.9**step))
+        np.testing.assert_array_equal(values, expected)
 
 
 def test_every_step_asks_once():
@@ -39,12 +56,12 @@ def test_the_learning_rate_falls_and_adam_starts_anew():
     trained = theta()
     params = replace(PARAMS, batch_size=ROWS)
     train(trained, params, ROWS, lambda t: np.full_like(t, next(gradients)))
-    fresh = np.zeros(1, dtype=np.float32)
+    fresh = np.zeros((1, 1, 1), dtype=np.float32)
     for rate, values in ((0.1, (1, 1)), (0.05, (-1, 1))):
-        adam = Adam((1,))
+        adam = Adam(fresh.shape)
         for value in values:
-            adam.step(fresh, np.full(1, value, dtype=np.float32), rate)
-    np.testing.assert_allclose(trained, fresh[0], rtol=1e-6)
+            adam.step(fresh, np.full_like(fresh, value), rate)
+    np.testing.assert_allclose(trained, fresh.item(), rtol=1e-6)
 
 
 class Heard:

@@ -217,11 +217,10 @@ def test_what_the_samplers_add_is_taken_off_delta(entry, monkeypatch):
     for distance in (1e-9, 3e-8, 2e-7):
         monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", distance)
         spent.append(stated.spent_epsilon())
-        left = 1e-6 - (1 + math.exp(ideal)) * distance
+        left = 1e-6 - (1 + math.exp(spent[-1])) * distance
         assert 0 < left < 1e-6
-        assert spent[-1] == spent_epsilon((entry,), left)
-        exchanged = (entry.under_replace_one(),)
-        assert stated.spent_epsilon(REPLACE_ONE) == spent_epsilon(exchanged, left)
+        assert spent_epsilon((entry,), left) <= spent[-1]
+        assert spent[-1] == pytest.approx(spent_epsilon((entry,), left), rel=1e-8)
     assert spent == sorted(spent)
     assert stated.is_calibrated
     if entry.mechanism == "gaussian":  # of the others delta changes next to nothing
@@ -233,12 +232,34 @@ def test_what_the_samplers_add_is_taken_off_delta(entry, monkeypatch):
     assert not stated.holds
 
 
-def test_what_is_spent_beyond_a_stated_epsilon_is_told_however_much_it_is():
+@pytest.mark.parametrize(("scale", "is_told"), [(0.06, True), (0.05, False)])
+def test_what_is_spent_beyond_a_stated_epsilon_is_told_as_far_as_it_is_proved(scale, is_told):
     """As the ledgers of published methods without a guarantee do."""
-    spent = ledger(gaussian(0.05), epsilon=1.0)
-    assert spent.spent_epsilon() == spent_epsilon((gaussian(0.05),), 1e-6) > 280
+    spent = ledger(gaussian(scale), epsilon=1.0)
+    ideal = spent_epsilon((gaussian(scale),), 1e-6)
+    assert ((1 + math.exp(ideal)) * SAMPLING_DISTANCE < 1e-6) == is_told
+    assert spent.spent_epsilon() == (ideal if is_told else math.inf)
     assert spent.samplers_suffice
     assert not spent.holds
+
+
+def test_the_samplers_take_of_delta_what_they_add_at_the_epsilon_that_is_found():
+    """Under replace-one it is larger than the stated one, under which little would be taken."""
+    stated = ledger(laplace(1 / 140), epsilon=140.0)
+    assert stated.spent_epsilon() == pytest.approx(140.0, rel=1e-3)
+    assert stated.holds
+    exchanged = (stated.entries[0].under_replace_one(),)
+    assert spent_epsilon(exchanged, 1e-6 - stated.sampling_delta) < 281
+    assert (1 + math.exp(spent_epsilon(exchanged, 1e-6))) * SAMPLING_DISTANCE > 1e-6
+    assert stated.spent_epsilon(REPLACE_ONE) == math.inf
+
+
+def test_an_epsilon_that_is_never_reached_is_infinite(monkeypatch):
+    """Every epsilon takes more of delta than the one before it leaves."""
+    monkeypatch.setattr(ledger_module, "spent_epsilon", lambda _, delta: 1.0 / delta)
+    monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", 1e-3)
+    assert ledger(gaussian(8.0), delta=0.4).spent_epsilon() == pytest.approx(2.6, abs=0.1)
+    assert ledger(gaussian(8.0), delta=0.15).spent_epsilon() == math.inf
 
 
 def test_a_pure_guarantee_stays_the_sum_and_is_one_up_to_what_the_samplers_add(monkeypatch):

@@ -18,6 +18,7 @@ from dprepro.ebm.queries import CellCounts, MergeCells
 from dprepro.ebm.rounds import EBMPartition, Rise, Sorting, Start, StepSums
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.rows import cluster_worker
 from dprepro.rows.cluster_worker import Fault, HeldParts, Job, SortedPart, sort_part
 from tests.rows import clustered
 
@@ -83,6 +84,18 @@ def test_faults_quote_no_value() -> None:
     fault = sort_part(TABLE.assign(c="unknown"), TABLE["y"], job())
     assert "'c'" in fault.text
     assert "unknown" not in fault.text
+
+
+def test_too_little_memory_anywhere_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raised, it would be in the worker's log, and end the fit with an error of Dask's."""
+
+    def full(_: Any) -> bytes:
+        raise MemoryError("secret")
+
+    monkeypatch.setattr(cluster_worker, "_digest", full)
+    fault = sort_part(TABLE, TABLE["y"], job())
+    assert isinstance(fault, Fault)
+    assert "secret" not in fault.text
 
 
 def test_a_worker_of_another_version_is_refused() -> None:

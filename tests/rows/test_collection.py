@@ -22,6 +22,7 @@ from dprepro.estimators.inputs import read_training_rows
 from dprepro.privacy.private import Private
 from dprepro.rows.cluster import ClusterError
 from dprepro.rows.collection import CollectionRows, is_collection
+from dprepro.rows.fault import TableError
 from tests.rows import clustered
 
 TABLE = clustered.frame(60)
@@ -88,6 +89,57 @@ def test_a_value_reads_the_same_whatever_its_partition_holds() -> None:
     with pytest.raises(ValueError, match="column 'c' is stated to be Int64") as caught:
         rows.reading(*third)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("stated", "held", "is_kept"),
+    [
+        ("int64", [1.0, 2.0], True),
+        ("int64", [1.0, 2.5], False),
+        ("int64", ["1", "2"], False),
+        ("int64", pd.to_datetime(["1970-01-01", "1970-01-02"]), False),
+        ("Int64", [1.0, np.nan], True),
+        ("bool", [0, 1], True),
+        ("bool", [0, 2], False),
+        ("int8", [0, 300], False),
+        ("float32", [0.5, np.nan], True),
+        ("float32", [0.1, 0.5], False),
+        ("string", [1, 2], False),
+        ("string", ["a", None], True),
+        ("int64", pd.Categorical([1, 2]), True),
+        ("int64", pd.Categorical(["1", "2"]), False),
+    ],
+)
+def test_a_partition_of_another_type_is_read_only_if_every_value_stays(
+    stated: str, held: Any, is_kept: bool
+) -> None:
+    whole = TABLE.assign(c=pd.array(["0"] * 60 if stated == "string" else [0] * 60, dtype=stated))
+    part = whole[:2].drop(columns="c").assign(c=pd.Series(held))
+    X = dd.from_map(pickle.loads, [pickle.dumps(part)], meta=whole[:0])
+    rows = CollectionRows.of(X, "y", clustered.domain("y").features, lambda X, _: X)
+    pair = dask.compute(*rows.partitions[0])
+    if is_kept:
+        found = rows.reading(*pair)["c"]
+        assert found.dtype == whole["c"].dtype
+        known = ~found.isna()
+        assert known.tolist() == pd.Series(held).notna().tolist()
+        assert found[known].tolist() == pd.Series(held)[known].tolist()
+    else:
+        with pytest.raises(TableError, match=f"column 'c' is stated to be {stated}"):
+            rows.reading(*pair)
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [("X", np.array([["1", "2"]])), ("X", np.array([[1j, 2]])), ("X", np.array([["1", 2]], object)),
+     ("X", np.array([["1970-01-01", "1970-01-02"]], "M8[D]")), ("y", np.array(["1"]))],
+)  # fmt: skip
+def test_a_block_of_another_type_is_refused(name: str, held: Any) -> None:
+    rows = read(ARRAY, LABELS, False)
+    block = {"X": np.array([[0.5, 1]]), "y": np.array([1])}
+    assert rows.reading(*block.values()).frame.to_numpy().tolist() == [[0.5, 1]]
+    with pytest.raises(TableError, match=f"{name} is stated to be .*, but a block holds"):
+        rows.reading(*(block | {name: held}).values())
 
 
 def test_no_seed_travels_to_the_workers() -> None:

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from dprepro.rows import table
+from dprepro.rows.encrypted import EncryptedStore
 from dprepro.rows.folder import ANSWERS, MANIFEST, Folder, StoreError, StoreWarning
 from dprepro.rows.store import Store
 from tests.released import published
+from tests.rows import stores
 from tests.rows.killing import Fit, environment, fit_in_memory, rows
 from tests.rows.stores import FILES, fitted, left
 
@@ -79,6 +81,28 @@ def test_files_are_the_owners_alone(path: Path) -> None:
     assert set(modes.values()) == {0o600}
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_a_folder_that_is_there_already_is_closed_to_others(path: Path) -> None:
+    """Names and lengths of the files in it tell the number of rows."""
+    path.mkdir()
+    path.chmod(0o755)
+    Folder(path).release()
+    assert path.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_cannot_be_closed_to_others_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    path.mkdir()
+    path.chmod(0o750)
+    monkeypatch.setattr(Path, "chmod", refused)
+    with pytest.raises(StoreError, match=r"cannot keep the rows .*: Operation not permitted"):
+        Folder(path)
+
+
 # --- a full disk, errors, interruptions -----------------------------------------------------------
 
 
@@ -96,6 +120,22 @@ def test_a_disk_that_is_full_while_rows_are_read(fit: Fit, monkeypatch: pytest.M
             with pytest.raises(StoreError, match=FULL):
                 fitted(fit)
         assert not fit.folder.exists()
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_what_is_wrong_with_the_table_is_no_error_of_the_disk(fit: Fit, encrypted: bool) -> None:
+    """The folder of the rows would be blamed, and advice given that helps nobody."""
+
+    def chunks() -> Iterator[Any]:
+        yield stores.PARTS[0]
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    kind: Any = EncryptedStore if encrypted else Store
+    folder = Folder(fit.folder)
+    with pytest.raises(FileNotFoundError):
+        kind.open(folder, stores.source(chunks()))
+    assert folder.is_useless
+    folder.delete()
 
 
 def test_a_disk_that_takes_no_more(fit: Fit) -> None:

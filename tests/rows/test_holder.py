@@ -7,7 +7,12 @@ import pytest
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.rows.holder import even_parts
+from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.losses import LOGISTIC
+from dprepro.ebm_plus.queries import Histogram, Merge, Start
+from dprepro.estimators.inputs import Rows
+from dprepro.rows.holder import ArrayHolder, even_parts
+from dprepro.threads import Threads
 from tests.released import published
 
 FEATURES = (
@@ -78,3 +83,25 @@ def test_parts_are_all_rows_once(rows, parts):
     assert np.concatenate([np.arange(rows)[part] for part in found]).tolist() == list(range(rows))
     sizes = [part.stop - part.start for part in found]
     assert max(sizes) - min(sizes) <= 1
+
+
+def test_moves_wake_no_thread_and_bins_do(monkeypatch):
+    """Scores follow with the next question, so a move is only noted: one a step."""
+    shared = []
+    together = Threads.together
+    monkeypatch.setattr(
+        Threads, "together", lambda *given, **more: shared.append(1) or together(*given, **more)
+    )
+    X, y = table(40, True)
+    domain, loss = Domain(FEATURES, ("0", "1")), LOGISTIC
+    rows = Rows(X, y.astype(np.float32))
+    with Threads(2) as threads:
+        holder = ArrayHolder(
+            lambda part: ExactAnswers.of(rows.part(part), domain, loss), len(rows), threads
+        )
+        told = [len(shared)]
+        cells = holder.partitions[0].answer(Histogram(1.0, 1.0, 2)).numbers.size
+        for instruction in (Merge(2, np.zeros(cells, np.int64), 1), Start(7)):
+            holder.follow(instruction)
+            told.append(len(shared))
+    assert np.diff(told).tolist() == [1, 0]

@@ -76,6 +76,93 @@ def test_files_may_differ_in_how_numbers_are_stored(tmp_path: Path) -> None:
         read(tmp_path, {"x": "numeric"})
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "kind", "is_kept"),
+    [
+        (pa.array([1], pa.int32()), pa.array([2], pa.int64()), "label", True),
+        (pa.array([1], pa.int32()), pa.array([2.0]), "label", True),
+        (pa.array([1], pa.int32()), pa.array([2.5]), "label", False),
+        (pa.array([1], pa.int8()), pa.array([300]), "label", False),
+        (pa.array([1], pa.int64()), pa.array([True]), "label", True),
+        (pa.array([0.5], pa.float32()), pa.array([0.25, None, np.nan]), "label", True),
+        (pa.array([0.5], pa.float32()), pa.array([0.1]), "label", False),
+        (pa.array([0.5], pa.float32()), pa.array([2**24 + 1]), "label", False),
+        (pa.array([0.5]), pa.array(["0.5"]), "numeric", False),
+        (pa.array([1]), pa.array(["1"]), "text", False),
+        (pa.array(["1"]), pa.array([1]), "text", False),
+        (pa.array(["true"]), pa.array([True]), "text", False),
+        (pa.array(["a"]), pa.array([None], pa.null()), "text", True),
+        (pa.array(["a"]), pa.array(["b"]).dictionary_encode(), "text", True),
+        (pa.array([1]), pa.array([1], pa.timestamp("s")), "text", False),
+        (pa.array([None], pa.null()), pa.array([1.5]), "text", False),
+    ],
+)
+def test_a_file_of_another_type_is_read_only_if_every_value_stays(
+    tmp_path: Path, first: pa.Array, then: pa.Array, kind: str, is_kept: bool
+) -> None:
+    write(tmp_path / "1.parquet", {"x": first})
+    write(tmp_path / "2.parquet", {"x": then})
+    if is_kept:
+        found = read(tmp_path, {"x": kind}, 1)["x"].astype(object)[1:]
+        stored = then.to_pandas().astype(object)
+        assert found.isna().tolist() == stored.isna().tolist()
+        assert found.dropna().tolist() == stored.dropna().tolist()
+    else:
+        with pytest.raises(TableError, match=r"2.parquet: column 'x' is of type .*, which does"):
+            read(tmp_path, {"x": kind})
+
+
+@pytest.mark.parametrize("how", ["soft", "hard", "twice"])
+def test_no_file_is_read_twice(tmp_path: Path, how: str) -> None:
+    path = write(tmp_path / "year=1" / "a.parquet", {"x": [1, 2]})
+    write(tmp_path / "year=1" / "c.parquet", {"x": [1, 2]})  # the same rows in another file
+    assert len(read(tmp_path, {"x": "numeric"})) == 4
+    other = tmp_path / "year=2" / "b.parquet"
+    other.parent.mkdir()
+    source: Any = tmp_path
+    if how == "soft":
+        other.symlink_to(path)
+    elif how == "hard":
+        other.hardlink_to(path)
+    else:
+        source = pa.dataset.dataset([str(path)] * 2, format="parquet")
+    with pytest.raises(TableError, match=r"a\.parquet and .* are the same file, so that every row"):
+        Table.open(source)
+
+
+def test_parts_of_one_file_are_not_the_same_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", {"x": np.arange(10)}, row_group_size=2)
+    (whole,) = pa.dataset.dataset(path).get_fragments()
+    for groups, is_refused in (([[0, 1], [4]], False), ([[0, 1], [1]], True)):
+        parts = [whole.subset(row_group_ids=group) for group in groups]
+        dataset = pa.dataset.FileSystemDataset(
+            parts, whole.physical_schema, whole.format, whole.filesystem
+        )
+        if is_refused:
+            with pytest.raises(TableError, match="the same file"):
+                Table.open(dataset)
+        else:
+            assert read(dataset, {"x": "numeric"})["x"].tolist() == [0, 1, 2, 3, 8, 9]
+
+
+def test_a_file_that_is_gone_or_damaged_is_named(tmp_path: Path) -> None:
+    csv = tmp_path / "t.csv"
+    csv.write_text("x\n1\n")
+    for name in ("1.parquet", "2.parquet"):
+        write(tmp_path / "folder" / name, {"x": [1]})
+    opened = [Table.open(csv), Table.open(tmp_path / "folder")]
+    damaged = Table.open(tmp_path / "folder")
+    csv.unlink()
+    (tmp_path / "folder" / "2.parquet").unlink()
+    for table, name in zip(opened, ("t.csv", "2.parquet"), strict=True):
+        with pytest.raises(TableError, match=f"{name}: the file cannot be opened .FileNotFound"):
+            table.identity()
+    (tmp_path / "folder" / "2.parquet").write_bytes(b"secret" * 99)
+    for ask in (damaged.identity, lambda: damaged.known_rows):
+        with pytest.raises(TableError, match=r"2.parquet: not a whole parquet file"):
+            ask()
+
+
 def test_numbers_become_the_nearest_float64(tmp_path: Path) -> None:
     import decimal
 
