@@ -154,10 +154,7 @@ class Claims(Strict):
     def all(self) -> list[Claim]:
         """Return the claims of all kinds."""
         return [
-            claim
-            for kind in type(self).model_fields
-            if kind != "paper"
-            for claim in getattr(self, kind)
+            claim for kind, claims in dict(self).items() if kind != "paper" for claim in claims
         ]
 
 

@@ -25,8 +25,7 @@ def found_values(stated: SettingsOf) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     if stated.config is not None:
-        config = _config(stated.config)
-        keys = {name: getattr(config, name) for name in type(config).model_fields}
+        keys = dict(_config(stated.config))
         found |= _select(keys, stated.keys, f"config {stated.config}")
     if stated.method is not None:
         owner = f"{stated.method} in {stated.config or 'its defaults'}"
