@@ -153,9 +153,7 @@ class Claims(Strict):
 
     def all(self) -> list[Claim]:
         """Return the claims of all kinds."""
-        return [
-            claim for kind, claims in dict(self).items() if kind != "paper" for claim in claims
-        ]
+        return [claim for kind, claims in dict(self).items() if kind != "paper" for claim in claims]
 
 
 @cache

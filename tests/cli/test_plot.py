@@ -46,7 +46,7 @@ def test_every_dataset_gets_a_picture_in_both_formats(results):
         (["--dataset", "adult"], ["curves-auc-adult"]),
         (["--config", "two"], ["curves-rmse-prices"]),
         (["--paper", "dp-ebm-2021", "--dataset", "telco"], ["curves-auc-telco"]),
-        (["--method", "dp-ebm-gdp", "--dataset", "adult"], ["curves-auc-adult"]),
+        (["--method", "dp-ebm-gdp-2021", "--dataset", "adult"], ["curves-auc-adult"]),
     ],
 )
 def test_what_is_drawn_can_be_chosen(results, arguments, written):
@@ -57,7 +57,7 @@ def test_choosing_methods_changes_the_picture(results):
     curves(results, "--dataset", "adult", "--format", "svg")
     path = results / "out" / "curves-auc-adult.svg"
     whole = path.read_text()
-    curves(results, "--dataset", "adult", "--format", "svg", "--method", "dp-ebm-gdp")
+    curves(results, "--dataset", "adult", "--format", "svg", "--method", "dp-ebm-gdp-2021")
     assert len(path.read_text()) < len(whole)
 
 
@@ -66,7 +66,7 @@ def test_choosing_methods_changes_the_picture(results):
     [
         (["--metric", "acu"], "did you mean 'auc'"),
         (["--dataset", "adlut"], "did you mean 'adult'"),
-        (["--method", "dp-ebm-gpd"], "did you mean 'dp-ebm-gdp'"),
+        (["--method", "dp-ebm-gpd"], "did you mean 'dp-ebm-gdp-2021'"),
         (["--config", "tow"], "did you mean 'two'"),
     ],
 )

@@ -41,9 +41,12 @@ def test_tables_mark_and_explain_it(folder, format, entry, legend):
 
 def test_rows_have_a_field_of_it(folder):
     rows = json.loads(run("table", "--results", folder, "--format", "json"))
-    assert {row["method"]: row["tuned"] for row in rows} == {"dp-ebm-gdp": False, "ebm": True}
+    assert {row["method"]: row["tuned"] for row in rows} == {"dp-ebm-gdp-2021": False, "ebm": True}
     found = csv.DictReader(io.StringIO(run("table", "--results", folder, "--format", "csv")))
-    assert {row["method"]: row["tuned"] for row in found} == {"dp-ebm-gdp": "False", "ebm": "True"}
+    assert {row["method"]: row["tuned"] for row in found} == {
+        "dp-ebm-gdp-2021": "False",
+        "ebm": "True",
+    }
 
 
 def test_tables_without_such_a_result_say_nothing_of_it(tmp_path):

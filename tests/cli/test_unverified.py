@@ -115,7 +115,7 @@ def test_tables_mark_it_and_never_call_it_best(tmp_path):
     assert "- [unverified]: the method keeps no ledger" in text
     rows = json.loads(run("table", "--results", tmp_path, "--format", "json"))
     marked = {(row["method"], row["epsilon"]): row["unverified"] for row in rows}
-    assert marked == {("dp-ebm-gdp", 1.0): False, ("claims", 1.0): True, ("ebm", None): False}
+    assert marked == {("dp-ebm-gdp-2021", 1.0): False, ("claims", 1.0): True, ("ebm", None): False}
     assert not any(row["is_best"] for row in rows if row["unverified"])
 
 
