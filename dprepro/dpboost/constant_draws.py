@@ -34,7 +34,7 @@ def laplace_sequence(n: int) -> np.ndarray:
     Each is the difference of two exponential numbers -ln(1 - u), with u the next word of the
     generator over 2^32, rounded to float32.
     """
-    words = np.random.RandomState(SEED)._bit_generator.random_raw(2 * n)
+    words = np.random.RandomState(SEED).randint(0, 2**32, size=2 * n, dtype=np.uint32)
     below_one = np.nextafter(np.float32(1), np.float32(0))
     uniform = np.minimum(words.astype(np.float32) / np.float32(2**32), below_one)
     exponential = -np.log1p(-uniform)
