@@ -82,8 +82,8 @@ def check(
     """Compare results with every published number, and give a verdict on each.
 
     Claims of the documents that state numbers are judged as well. The margins are printed.
-    Exit code: 0 if every deviation is explained, 1 if one is not, 2 if the command is wrong or a
-    file cannot be read.
+    Exit code: 0 if all is explained; 1 if a deviation, a claim that fails or a column that differs
+    is not, or if --fast finds a change; 2 if the command is wrong or a file cannot be read.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """
@@ -96,8 +96,10 @@ def check(
     from dprepro.report.judge.check import check_documents
     from dprepro.report.read.metrics import margins
 
-    if record:
-        _refuse_parts(config, paper, margin, deviations, min_splits)
+    if record or fast:
+        _refuse_parts(config, paper, margin, min_splits, deviations if record else None)
+    if record and fast:
+        raise DpreproError("--fast compares with what --record writes: give one of them")
     widths = margins(margin)
     documents = select_documents(paper)
     reviewed = deviations or DEVIATIONS_FILE
@@ -120,8 +122,8 @@ def check(
 def _refuse_parts(*parts: object) -> None:
     if any(part is not None for part in parts):
         raise DpreproError(
-            "--record writes all cells as they are: give it without --config, --paper, --margin, "
-            "--deviations and --min-splits"
+            "--record and --fast take all cells as they are: give them without --config, --paper, "
+            "--margin and --min-splits, and --record without --deviations"
         )
 
 

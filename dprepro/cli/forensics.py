@@ -45,7 +45,7 @@ def forensics(
     the authors used has a sum of z^2 of about the number of cells. Hypotheses come the nearest
     first. `dprepro run forensics` runs them all.
 
-    Example: dprepro forensics --dataset adult --method dpboost
+    Example: dprepro forensics --dataset adult --method dpboost-2021
     """
     from dprepro.errors import DpreproError, nearest
     from dprepro.published.document import select_documents

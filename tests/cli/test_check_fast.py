@@ -180,8 +180,14 @@ def test_a_recorded_file_that_cannot_be_read_says_what_to_do(recorded):
 @pytest.mark.parametrize(
     "part", [["--config", "lab"], ["--paper", "dp-ebm"], ["--margin", "auc=1"]]
 )
-def test_a_part_is_not_recorded(recorded, part):
+@pytest.mark.parametrize("option", ["--record", "--fast"])
+def test_a_part_is_neither_recorded_nor_compared(recorded, part, option):
     before = (recorded / NAME).read_text()
-    with pytest.raises(DpreproError, match="--record writes all cells"):
-        check("--results", recorded, "--record", *part)
+    with pytest.raises(DpreproError, match="take all cells as they are"):
+        check("--results", recorded, option, *part)
     assert (recorded / NAME).read_text() == before
+
+
+def test_what_is_recorded_now_is_not_compared_with(recorded):
+    with pytest.raises(DpreproError, match="give one of them"):
+        check("--results", recorded, "--record", "--fast")

@@ -22,6 +22,7 @@ from dprepro.cli import table as table_module
 from dprepro.cli.journals import read
 from dprepro.published.document import load_documents
 from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.recorded import NAME
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout import view as view_module
 from dprepro.report.layout.tables import build_tables
@@ -176,6 +177,10 @@ def test_a_clash_is_shown_apart_and_ends_no_other_table() -> None:
     assert "| cod-rna (lazybb-cod-rna) |" in text
     assert "| cod-rna (lazybb-cod-rna-sparsity) |" in text
     assert "dp-ebm-2021, Table 2" in text
+
+
+def test_all_verdicts_are_recorded() -> None:
+    assert len((RESULTS / NAME).read_text().splitlines()) > 1200
 
 
 def test_the_check_passes_with_the_counts_that_are_documented() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from dprepro.published.document import select_documents
 from dprepro.published.hypotheses import load_hypotheses
-from dprepro.report.judge.forensics import columns_of
+from dprepro.report.judge.forensics import Column, columns_of
 from dprepro.report.read.results import read_results
 from dprepro.report.write.forensics import markdown_columns
 from tests.docs.pages import ROOT
@@ -17,8 +18,12 @@ BEGIN, END = "<!-- begin: {} -->\n", "<!-- end: {} -->"
 
 def tables(method: str, results: Path = ROOT / "results") -> str:
     """Return what `dprepro forensics --format markdown --method METHOD` prints."""
-    found = columns_of(load_hypotheses(), select_documents(None), read_results(results))
-    return markdown_columns([c for c in found if c.question.method == method])
+    return markdown_columns([c for c in _columns(results) if c.question.method == method])
+
+
+@cache  # reading all journals takes seconds
+def _columns(results: Path) -> list[Column]:
+    return columns_of(load_hypotheses(), select_documents(None), read_results(results))
 
 
 def parts(text: str, method: str) -> tuple[str, str, str]:

@@ -80,7 +80,7 @@ def test_half_a_unit_follows_the_digits_as_printed(printed, half):
         ("quantity: rows, of", "quantity: rows, off", "unknown key 'off'|did you mean 'of'"),
         ("params: {num_leaves: 31}", "params: {}", "give `params`, `grid` or `keys`"),
         ("method: lightgbm, params", "epsilon: 1, params", "need a `method`"),
-        ("config: wine, keys", "method: ebm, keys", "need a `config`"),
+        ("config: wine-white, keys", "method: ebm, keys", "need a `config`"),
         ("method: lightgbm", "method: dpboost-2021", "'dpboost-2021' is not printed together"),
         ("epsilon: 0.5", "epsilon: 0.7", "no printed cell has 0.7"),
         ("value: 0.62", "value: high", "figures.DPBoost.value"),

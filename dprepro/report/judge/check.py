@@ -37,6 +37,8 @@ class CheckReport:
         By metric, those that the verdicts rest on.
     columns
         One verdict for each printed column as a whole.
+    asked
+        Columns that are different as a whole, and of which hypotheses were tested.
     untested
         Columns that are different as a whole without a known or tested cause: no hypothesis was
         tested, and not every cell that differs is explained.
@@ -53,6 +55,7 @@ class CheckReport:
     verdicts: Sequence[CellVerdict]
     margins: Mapping[str, Margin]
     columns: Sequence[ColumnVerdict] = ()
+    asked: Sequence[ColumnVerdict] = ()
     untested: Sequence[ColumnVerdict] = ()
     stale: Sequence[Stale] = ()
     claims: Sequence[ClaimVerdict] = ()
@@ -65,6 +68,7 @@ class CheckReport:
             self,
             verdicts=[cell for cell in self.verdicts if cell.published.paper == paper],
             columns=[column for column in self.columns if column.paper == paper],
+            asked=[column for column in self.asked if column.paper == paper],
             untested=[column for column in self.untested if column.paper == paper],
             stale=[stale for stale in self.stale if stale.cell.published.paper == paper],
             claims=[claim for claim in self.claims if claim.paper == paper],
@@ -171,11 +175,18 @@ def check_documents(
             stale.extend(idle)
     reasons = {(d.paper, d.claim): d.reason for d in claim_deviations}
     metrics = dict.fromkeys(cell.published.metric for cell in verdicts)
+    different = [column for column in whole if column.state is ColumnState.DIFFERENT]
+    tested = [column for column in different if any(q.asks_about(*column.place) for q in questions)]
     return CheckReport(
         verdicts,
         {metric: margins[metric] for metric in metrics},
         whole,
-        [column for column in whole if not _is_tested(column, verdicts, questions)],
+        tested,
+        [
+            column
+            for column in different
+            if column not in tested and not _explained(column, verdicts)
+        ],
         stale,
         [_explain_claim(claim, reasons) for claim in claims],
         [c for c in claims if c.outcome is Outcome.HOLDS and (c.paper, c.claim.name) in reasons],
@@ -183,15 +194,8 @@ def check_documents(
     )
 
 
-def _is_tested(
-    column: ColumnVerdict, verdicts: Iterable[CellVerdict], questions: Sequence[Question]
-) -> bool:
-    """Whether a column does not differ, was asked about, or has a reason for each deviation."""
-    place = (column.paper, column.table, column.dataset, column.method)
-    if column.state is not ColumnState.DIFFERENT:
-        return True
-    if any(question.asks_about(*place) for question in questions):
-        return True
+def _explained(column: ColumnVerdict, verdicts: Iterable[CellVerdict]) -> bool:
+    """Whether a column has cells that differ, and each of them has a reason."""
     deviations = [cell for cell in verdicts if cell.verdict.is_deviation and column.holds(cell)]
     return bool(deviations) and not any(cell.is_unexplained for cell in deviations)
 

@@ -18,7 +18,7 @@ from dprepro.report.judge.verdicts import CellVerdict, Verdict, shared_level
 _SMALLEST = 1e-300
 
 FAR = 3.0
-"""Cells with a larger |z| are counted: of 25 splits against 25, one in 230 if nothing differs."""
+"""Cells with a larger |z| are counted, whatever their degrees of freedom."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,11 @@ class ColumnVerdict:
     omnibus: Omnibus
     state: ColumnState
 
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """Document, table, dataset and method."""
+        return self.paper, self.table, self.dataset, self.method
+
     def holds(self, cell: CellVerdict) -> bool:
         """Whether a cell is one of the column's."""
         printed = cell.published
@@ -107,7 +112,7 @@ def columns(document: Document, verdicts: Sequence[CellVerdict]) -> list[ColumnV
 
     A column is different if one of its cells is, or if its `Omnibus.p_value` is below its level,
     unless every one of its cells is shown to lie within the margin. Of the level of the document a
-    column has the share of its cells: 1 - (1 - 5 %)^(k/m) for k of m cells.
+    column has the share of its cells: 5 % k/m for k of m cells. The tests of cells have 5 %, too.
     """
     grouped: dict[tuple[str, str, str, str], list[CellVerdict]] = {}
     for cell in verdicts:

@@ -25,6 +25,8 @@ class Sample:
     overlap
         Test rows by training rows where the rows themselves are a sample, too, else 0: the term
         of Nadeau and Bengio (2003, Machine Learning 52, section 3.2), see `weight`.
+    least_sd
+        What the standard deviation over splits is at least, where `sd` is not known.
     """
 
     mean: float
@@ -32,6 +34,7 @@ class Sample:
     splits: int
     half_unit: float = 0.0
     overlap: float = 0.0
+    least_sd: float = 0.0
 
     @property
     def weight(self) -> float:
@@ -111,6 +114,7 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
         return None
     difference = measured.mean - published.mean
     pooled = sum(variance * own for variance, own in known) / freedom
+    pooled = max(pooled, measured.least_sd**2, published.least_sd**2)
     rounding = measured.rounding + published.rounding
     error = math.sqrt(pooled * (measured.weight + published.weight) + rounding)
     if error == 0.0:

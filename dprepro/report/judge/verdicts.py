@@ -133,7 +133,7 @@ def judge_cells(
 
 
 def cell_level(document: Document) -> float:
-    """Return the level of the test of one cell: 1 - (1 - 5 %)^(1/m), by Sidak.
+    """Return the level of the test of one cell: 5 %/m (Bonferroni).
 
     m is the number of printed cells that can be run. If nothing differs, 95 % of documents have no
     cell that is called different, whatever the correlation of their cells.
@@ -143,8 +143,8 @@ def cell_level(document: Document) -> float:
 
 
 def shared_level(tests: float) -> float:
-    """Return the level of each of `tests` tests that have 5 % together, by Sidak."""
-    return float(1 - (1 - LEVEL) ** (1 / max(tests, 1.0)))
+    """Return the level of each of `tests` tests that have 5 % together."""
+    return LEVEL / max(tests, 1.0)
 
 
 def _judge(
@@ -158,18 +158,21 @@ def _judge(
     protocol = document.protocol_of(cell.table, cell.dataset)
     needed = min_splits or protocol.needed
     reason = document.why_impossible(cell)
+    blank = CellVerdict(
+        cell, Verdict.NOT_RUN, published_splits=printed_sample(cell, document).splits
+    )
     if reason is not None:
-        return CellVerdict(cell, Verdict.IMPOSSIBLE, note=reason)
+        return replace(blank, verdict=Verdict.IMPOSSIBLE, note=reason)
     result = answer(cell, document, results)
     if isinstance(result, Clash):
-        return CellVerdict(cell, Verdict.INCOMPLETE, note=str(result))
+        return replace(blank, verdict=Verdict.INCOMPLETE, note=str(result))
     if result is None:
-        return CellVerdict(cell, Verdict.NOT_RUN, note=_why_none(cell, document, results))
+        return replace(blank, note=_why_none(cell, document, results))
     if not result.splits(cell.metric):
         if result.failed:
             note = shortfall(result, cell, needed)
-            return CellVerdict(cell, Verdict.INCOMPLETE, result, note=note)
-        return CellVerdict(cell, Verdict.NOT_RUN, result, note="; ".join(result.messages))
+            return replace(blank, verdict=Verdict.INCOMPLETE, result=result, note=note)
+        return replace(blank, result=result, note="; ".join(result.messages))
     margin = margins[find_metric(cell.metric).name].width(cell)
     return _compare(cell, result, document, margin, needed, level)
 
@@ -213,7 +216,8 @@ def printed_sample(cell: PublishedCell, document: Document) -> Sample:
     """Return a printed mean with what is known of its spread.
 
     A figure without a standard deviation is taken for a single run. So is a mean over splits that
-    share one draw of noise: their spread does not hold that of the noise.
+    share one draw of noise: their spread does not hold that of the noise, so it is the least that
+    the spread can be.
     """
     protocol = document.protocol_of(cell.table, cell.dataset)
     spread = document.spread_of(cell)
@@ -224,6 +228,7 @@ def printed_sample(cell: PublishedCell, document: Document) -> Sample:
         1 if is_single else protocol.splits,
         cell.half_unit,
         protocol.overlap,
+        least_sd=(spread or 0.0) if is_single else 0.0,
     )
 
 

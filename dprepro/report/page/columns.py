@@ -19,7 +19,7 @@ _HEADS = (
     Head("Sum of z²", Kind.NUMBER),
     Head("p", Kind.NUMBER, "probability of so large a sum if no cell differs"),
     Head("|z| > 3", Kind.NUMBER),
-    Head("ColumnVerdict"),
+    Head("Verdict"),
 )
 
 

@@ -33,7 +33,7 @@ def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
     parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
     parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
     if report.different:
-        parts.append(_columns(report.different, report.untested))
+        parts.append(_columns(report))
     if report.explained:
         parts.append(_deviations("Explained deviations", report.explained))
         parts += _reasons(report.explained)
@@ -169,8 +169,15 @@ def _counts(paper: str, report: CheckReport) -> Text:
     return line
 
 
-def _columns(different: Sequence[ColumnVerdict], untested: Sequence[ColumnVerdict]) -> Renderable:
-    """Lay out the columns that are different as a whole, and whether causes were tested."""
+def _cause(column: ColumnVerdict, report: CheckReport) -> str:
+    if column in report.asked:
+        return "tested"
+    return "unknown" if column in report.untested else "explained"
+
+
+def _columns(report: CheckReport) -> Renderable:
+    """Lay out the columns that are different as a whole, and what is known of the causes."""
+    different = report.different
     found = [column.omnibus for column in different]
     columns = [
         StackedColumn("Document", [column.paper for column in different]),
@@ -180,7 +187,7 @@ def _columns(different: Sequence[ColumnVerdict], untested: Sequence[ColumnVerdic
         StackedColumn("Cells", [(Text(f"{one.cells}"),) for one in found]),
         StackedColumn("Sum of z²", [(Text(f"{one.sum_of_squares:.0f}"),) for one in found]),
         StackedColumn("p", [(Text(p_in_words(one.p_value)),) for one in found]),
-        StackedColumn("Causes", ["untested" if c in untested else "tested" for c in different]),
+        StackedColumn("Causes", [_cause(column, report) for column in different]),
     ]
     return stacked_table("Columns that are different as a whole", columns, 4)
 

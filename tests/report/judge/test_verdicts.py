@@ -62,7 +62,7 @@ def test_a_detected_difference_within_the_margin_is_equivalent():
 
 def test_a_cell_has_its_share_of_the_level_whatever_else_ran():
     runnable = sum(cell.dataset != "healthcare" for cell in PAPER.cells())
-    assert cell_level(PAPER) == pytest.approx(1 - 0.95 ** (1 / runnable))
+    assert cell_level(PAPER) == pytest.approx(0.05 / runnable)
 
 
 def test_fewer_splits_than_printed_widen_the_interval():
@@ -118,6 +118,11 @@ def test_splits_that_share_a_draw_of_noise_count_as_a_single_run():
     paper = PAPER.model_copy(update={"one_draw": [shared]})
     (found,) = judge_cells(paper, Results((measured(0.885),)), margins(), [PRINTED])
     assert (found.verdict, found.published_splits) == (Verdict.SAME, 1)
+    # The printed spread, that of splits alone, is the least that the spread can be.
+    (steady,) = judge_cells(paper, Results((measured(0.88, sd=1e-6),)), margins(), [PRINTED])
+    assert steady.comparison.standard_error == pytest.approx(
+        PRINTED.std * math.sqrt(1 + 1 / 25), rel=0.01
+    )
     assert any("dp-ebm-gdp-2021" in note and "a fixed seed" in note for note in paper.notes)
 
 
@@ -210,7 +215,7 @@ def test_private_data_is_impossible_even_with_results():
     printed = next(c for c in PAPER.cells() if c.dataset == "healthcare")
     result = measured(printed.mean, label=printed.method, dataset="healthcare")
     found = verdict(result, printed=printed)
-    assert found.verdict is Verdict.IMPOSSIBLE
+    assert (found.verdict, found.published_splits) == (Verdict.IMPOSSIBLE, 25)
     assert "never released" in found.note
 
 
