@@ -86,7 +86,7 @@ def test_parts_are_all_rows_once(rows, parts):
 
 
 def test_moves_wake_no_thread_and_bins_do(monkeypatch):
-    """Scores follow with the next question, so a move is only noted: one a step."""
+    """A move is remembered until the next question, which also updates the scores."""
     shared = []
     together = Threads.together
     monkeypatch.setattr(

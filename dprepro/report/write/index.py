@@ -132,11 +132,8 @@ def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
     yield ""
     yield "Datasets: dprepro table NAME"
     yield from _wrapped(_names(index.datasets), width)
-    yield ""
     yield from textwrap.wrap(
-        "All results of one metric: dprepro table --metric auc. Add --compare for published "
-        "numbers and verdicts, and --format for markdown, latex, csv or json.",
-        width,
+        "All results of one metric: dprepro table --metric auc [--compare] [--format F]", width
     )
 
 
