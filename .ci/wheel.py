@@ -106,7 +106,9 @@ def attempt(python: str, version: str, wheel: Path, lowest: bool, folder: Path) 
     ]
     steps = [
         [python, "-m", "venv", str(environment)],
-        [*pip, "--quiet", "--prefer-binary", "--constraint", str(constraints), str(wheel)],
+        # What is imported is compiled then; pip would compile all of every library.
+        [*pip, "--quiet", "--no-compile", "--prefer-binary", "--constraint", str(constraints),
+         str(wheel)],
         *([str(environment / "bin" / "dprepro"), *arguments] for arguments in QUICKSTART),
     ]
     seconds = []

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from dprepro.config import Evaluation
@@ -59,9 +60,12 @@ class Task:
         """The stated epsilon and delta."""
         return PrivacyBudget(self.epsilon, self.delta)
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """A stable identifier of 16 hex digits: equal tasks, and only those, share it."""
+        """A stable identifier of 16 hex digits: equal tasks, and only those, share it.
+
+        It is kept: commands ask for the keys of all records of all journals several times.
+        """
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -77,14 +81,15 @@ class Task:
 
     def to_json(self) -> dict[str, Any]:
         """Return a dict that strict JSON can hold: an infinite epsilon becomes None."""
-        fields = dict(vars(self))  # `asdict` copies deeply, which costs most of reading a journal
-        fields["params"] = dict(self.params)
+        values = dict(vars(self))  # `asdict` copies deeply, which costs most of reading a journal
+        values.pop("key", None)  # no field: `key` is kept there
+        values["params"] = dict(self.params)
         if self.evaluation == "random":
-            del fields["evaluation"]  # so that keys from before there was a choice stay valid
+            del values["evaluation"]  # so that keys from before there was a choice stay valid
         if not self.tuned:
-            del fields["tuned"]  # the same
-        fields["epsilon"] = None if math.isinf(self.epsilon) else self.epsilon
-        return fields
+            del values["tuned"]  # the same
+        values["epsilon"] = None if math.isinf(self.epsilon) else self.epsilon
+        return values
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Task:

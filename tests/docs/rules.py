@@ -60,7 +60,8 @@ RULES = {
         Rule("make test", "TESTS=tests/test_yaml_model.py", shows=(" passed",)),
         Rule("dprepro run configs/adult.yaml --results mine", FEW),
         Rule("dprepro run adult telco credit --results mine", FEW),
-        Rule("dprepro run replication-report", "--splits 1"),
+        Rule("dprepro run replication-report", "--splits 1 --epsilon 2 --method dp-ebm-gdp"),
+        Rule("dprepro plot curves", "--config adult"),
         Rule("dprepro report --output report.html", "--config adult"),
         Rule(
             "dprepro plot filters fashion-filters --method llm",

@@ -37,6 +37,15 @@ def test_every_field_enters_the_key() -> None:
     assert len(keys | {TASK.key}) == len(CHANGES) + 1
 
 
+def test_a_key_that_was_asked_for_is_in_no_record() -> None:
+    asked, other = replace(TASK), replace(TASK)
+    assert len(asked.key) == 16
+    assert "key" not in asked.to_json()
+    assert asked == other
+    assert asked.to_json() == other.to_json()
+    assert replace(asked, split=7).key == replace(TASK, split=7).key != asked.key
+
+
 def test_the_order_of_parameters_does_not_enter_the_key() -> None:
     assert replace(TASK, params={"a": [1, 2], "b": 1}).key == TASK.key
     assert len(TASK.key) == 16

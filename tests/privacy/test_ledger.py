@@ -243,14 +243,16 @@ def test_what_is_spent_beyond_a_stated_epsilon_is_told_as_far_as_it_is_proved(sc
     assert not spent.holds
 
 
-def test_the_samplers_take_of_delta_what_they_add_at_the_epsilon_that_is_found():
+def test_the_samplers_take_of_delta_what_they_add_at_the_epsilon_that_is_found(monkeypatch):
     """Under replace-one it is larger than the stated one, under which little would be taken."""
-    stated = ledger(laplace(1 / 140), epsilon=140.0)
-    assert stated.spent_epsilon() == pytest.approx(140.0, rel=1e-3)
+    distance = 1e-14  # the real one matters at an epsilon of 140, which takes 9 s to add up
+    monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", distance)
+    stated = ledger(laplace(1 / 14), epsilon=14.0)
+    assert stated.spent_epsilon() == pytest.approx(14.0, rel=1e-3)
     assert stated.holds
     exchanged = (stated.entries[0].under_replace_one(),)
-    assert spent_epsilon(exchanged, 1e-6 - stated.sampling_delta) < 281
-    assert (1 + math.exp(spent_epsilon(exchanged, 1e-6))) * SAMPLING_DISTANCE > 1e-6
+    assert spent_epsilon(exchanged, 1e-6 - stated.sampling_delta) < 29
+    assert (1 + math.exp(spent_epsilon(exchanged, 1e-6))) * distance > 1e-6
     assert stated.spent_epsilon(REPLACE_ONE) == math.inf
 
 
