@@ -97,18 +97,12 @@ def attempt(python: str, version: str, wheel: Path, lowest: bool, folder: Path) 
         k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DPREPRO", "NUMBA"))
     }
     clean |= {"DPREPRO_CACHE": str(home / "cache"), "COLUMNS": "120"}
-    pip = [
-        str(environment / "bin" / "python"),
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-    ]
+    # What is imported is compiled then; pip would compile all of every library.
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", *options]
     steps = [
         [python, "-m", "venv", str(environment)],
-        # What is imported is compiled then; pip would compile all of every library.
-        [*pip, "--quiet", "--no-compile", "--prefer-binary", "--constraint", str(constraints),
-         str(wheel)],
+        [*pip, "--prefer-binary", "--constraint", str(constraints), str(wheel)],
         *([str(environment / "bin" / "dprepro"), *arguments] for arguments in QUICKSTART),
     ]
     seconds = []
