@@ -110,7 +110,8 @@ class MethodComparison:
     rows
         By dataset, then by privacy level.
     across
-        By privacy level, where there are several datasets. Their p-values are not adjusted.
+        By privacy level, where there are several datasets, stand-ins apart. The p-values are not
+        adjusted.
     left_out
         What only one of the methods has, in words.
     """
@@ -137,8 +138,9 @@ def compare_methods(
     rows = [_row(pair) for pair in paired.pairs]
     adjusted = iter(holm([row.test.p for row in rows if row.test.p is not None]))
     rows = [row if row.test.p is None else replace(row, p_holm=next(adjusted)) for row in rows]
-    levels = sorted({row.pair.epsilon for row in rows})
-    across = [_across(level, [r for r in rows if r.pair.epsilon == level]) for level in levels]
+    real = [row for row in rows if not row.pair.first.task.is_synthetic]
+    levels = sorted({row.pair.epsilon for row in real})
+    across = [_across(level, [r for r in real if r.pair.epsilon == level]) for level in levels]
     several = tuple(found for found in across if found.datasets > 1)
     return MethodComparison(first, second, tuple(rows), several, paired.left_out)
 
@@ -161,7 +163,8 @@ def paired_test(differences: Sequence[float], overlap: float) -> PairedTest:
     """
     mean, splits = statistics.fmean(differences), len(differences)
     if max(differences) == min(differences):
-        return PairedTest(differences[0], 0.0, 0.0, splits - 1, differences[0], differences[0], None)
+        same = differences[0]
+        return PairedTest(same, 0.0, 0.0, splits - 1, same, same, None)
     sd = statistics.stdev(differences)
     error = math.sqrt((1 / splits + overlap) * sd**2)
     reach = float(stats.t.ppf(0.5 + _CONFIDENCE / 2, splits - 1)) * error

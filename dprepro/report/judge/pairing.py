@@ -262,7 +262,7 @@ def _without_partner(
     second: str,
 ) -> list[str]:
     """Say which datasets and privacy levels only one of the two has."""
-    used = {(pair.dataset, cell.task.epsilon) for pair in pairs for cell in (pair.first, pair.second)}
+    used = {(pair.dataset, c.task.epsilon) for pair in pairs for c in (pair.first, pair.second)}
     datasets = {dataset for dataset, _ in used}
     found = []
     for name, cells in ((first, list(ours)), (second, list(theirs))):

@@ -92,15 +92,14 @@ def _table(
         for title, shown in _groups(dataset, found)
     ]
     of = f"the configs of {', '.join(papers)}, not printed there" if papers else _OWN
+    beside = [c for c in without if c.dataset in of_dataset and _named(c) == papers]
+    clashes = (note for found in of_dataset.values() for note in apart_notes(found))
     return ResultTable(
         f"{view.metric.title} of {of}",
         view.metric,
         tuple(columns),
         tuple(groups),
-        notes=(
-            *(note for found in of_dataset.values() for note in apart_notes(found)),
-            *_lacking([c for c in without if c.dataset in of_dataset and _named(c) == papers], metric),
-        ),
+        notes=(*clashes, *_lacking(beside, metric)),
     )
 
 

@@ -134,7 +134,7 @@ def find_metric(name: str) -> Metric:
 
 
 def _of_scorer(name: str) -> Metric:
-    """Return what is said of a scorer: an error has the margin of errors, a score that of scores."""
+    """Return what is said of a scorer; the margin is that of our errors, or of our scores."""
     title = name.replace("_", " ")
     is_loss = is_error(name)
     return Metric(name, title[0].upper() + title[1:], not is_loss, _LOSS if is_loss else _SCORE)
