@@ -121,6 +121,21 @@ def calibration_error(stated: np.ndarray, came_true: np.ndarray) -> float:
     return float(np.abs(gaps).sum() / len(stated))
 
 
+def _average_precision(ranking: np.ndarray, y: np.ndarray) -> float:
+    """Return the average precision of a ranking, (n,), of labels 0 and 1, (n,).
+
+    AP = sum_k (recall_k - recall_(k-1)) precision_k
+
+    over the distinct values of the ranking, from the largest down. It is scikit-learn's
+    `average_precision_score`, which takes six times as long: too long beside a fit of 60 ms.
+    """
+    order = np.argsort(-ranking)
+    hits, ranked = np.cumsum(y[order]), ranking[order]
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))  # of each distinct value
+    gains = np.diff(hits[last], prepend=0)
+    return float(np.sum(gains * hits[last] / (last + 1)) / hits[-1])
+
+
 def _regression(predicted: np.ndarray, y: np.ndarray) -> dict[str, float]:
     from sklearn import metrics as sk
 
@@ -142,8 +157,9 @@ def _classification(
     if task == "binary":
         if len(np.unique(y)) < 2:
             raise ValueError("the test rows hold one class only: AUC is undefined")
+        assert outputs.ranking is not None  # two classes are always ranked
         values["auc"] = float(sk.roc_auc_score(y, outputs.ranking))
-        values["average_precision"] = float(sk.average_precision_score(y, outputs.ranking))
+        values["average_precision"] = _average_precision(outputs.ranking, y)
     values["accuracy"] = float(sk.accuracy_score(y, outputs.predicted))
     if probabilities is not None:
         values["log_loss"] = float(sk.log_loss(y, probabilities, labels=np.arange(n_classes)))

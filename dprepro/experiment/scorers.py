@@ -37,7 +37,8 @@ class Outputs:
     predicted
         Labels or targets, (n,).
     ranking
-        Larger for likelier label 1, (n,); None unless there are two classes.
+        Larger for likelier label 1, (n,); None unless there are two classes. Where there are more,
+        scorers rank rows by probabilities.
     probabilities
         Of all labels, (n, C); None where there are none.
     """
