@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.journals import DEFAULT_FOLDER, HYPOTHESES, Configs, ResultsFolder, read
+from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, read
 from dprepro.cli.private import warn
 
 
@@ -56,7 +56,6 @@ def compare(
     from dprepro.report.judge.comparing import compare_methods
     from dprepro.report.read.mentions import holding_both
     from dprepro.report.read.metrics import find_metric
-    from dprepro.report.read.results import journal_paths
     from dprepro.report.write.comparing import (
         comparison_rows,
         csv_rows,
@@ -71,10 +70,7 @@ def compare(
     if metric is not None:
         find_metric(metric)
     if not config:
-        paths = journal_paths(results)
-        usual = [path for path in paths if not path.stem.startswith(HYPOTHESES)]
-        # Of all configs, if none has either: the error then lists what there is.
-        config = holding_both(usual or paths, first, second) or None
+        config = holding_both(results, first, second)
     held = read(results, config)
     found = compare_methods(
         held.of_datasets(dataset) if dataset else held, first, second, metric, epsilon or ()

@@ -159,8 +159,8 @@ def _check_more(place: str, name: str, card: Card) -> None:
     if recorded_name(name) not in scorers:
         raise DpreproError(
             f"{place}: {name!r} is no metric of {card.name}, a {card.task} dataset"
-            f"{nearest(name, [*usual, *scorers]) or '.'} Allowed: {', '.join(usual)}, which every "
-            f"record has, and scikit-learn's scorers: {', '.join(scorers)}"
+            f"{nearest(name, [*usual, *scorers]) or '.'} Allowed: {', '.join(usual)}, which new "
+            f"records have anyway, and scikit-learn's scorers: {', '.join(scorers)}"
         )
 
 

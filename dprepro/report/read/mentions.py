@@ -7,31 +7,47 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dprepro.errors import DpreproError
+from dprepro.report.read.results import journal_paths
+
+HYPOTHESES = "forensics-"
+"""How the names of configs that run hypotheses begin."""
 
 
-def holding_both(paths: Sequence[Path], first: str, second: str) -> list[str]:
-    """Return the journals that hold both methods; if none does, those that hold one of them.
+def usual_journals(folder: Path) -> list[Path]:
+    """Return the journals of `folder` without those of hypotheses, or those if there are no others.
+
+    Raises
+    ------
+    DpreproError
+        If the folder has no journals.
+    """
+    paths = journal_paths(folder)
+    return [path for path in paths if not path.stem.startswith(HYPOTHESES)] or paths
+
+
+def holding_both(folder: Path, first: str, second: str) -> list[str]:
+    """Return the journals of `folder` that hold both methods; if none does, those that hold one.
+
+    Journals of hypotheses are left out; see `usual_journals`.
 
     Parameters
     ----------
-    paths
-        Of the journals.
     first, second
         Labels or names of methods.
 
     Returns
     -------
     list of str
-        Names of journals; none if no journal holds either method.
+        Names of journals; all of them if none holds either method.
 
     Raises
     ------
     DpreproError
-        If a journal cannot be read.
+        If the folder has no journals, or one cannot be read.
     """
-    found = {path.stem: _mentioned(path, (first, second)) for path in paths}
+    found = {path.stem: _mentioned(path, (first, second)) for path in usual_journals(folder)}
     both = [name for name, methods in found.items() if len(methods) == 2]
-    return both or [name for name, methods in found.items() if methods]
+    return both or [name for name, methods in found.items() if methods] or list(found)
 
 
 def _mentioned(path: Path, names: Sequence[str]) -> set[str]:
