@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.record import Task
-from dprepro.report.levels import level_in_words
+from dprepro.report.levels import level, level_in_words
 from dprepro.report.read.metrics import Metric, find_metric, how_to_record
 from dprepro.report.read.results import ResultCell, Results
 
@@ -120,9 +120,7 @@ def pair_results(
                 problems.append(f"{dataset}, {level_in_words(one.task.epsilon)}: {found}")
     problems += [] if epsilons else _without_partner(ours, theirs, pairs, first, second)
     if not pairs:
-        asked = ", ".join(f"{epsilon:g}" for epsilon in epsilons)
-        at = f"{first} and {second} have no results in common at epsilon {asked}"
-        raise DpreproError("\n".join(problems) or at)
+        raise DpreproError("\n".join(problems) or _no_level(ours, theirs, first, second, epsilons))
     return Paired(tuple(pairs), tuple(problems))
 
 
@@ -146,10 +144,12 @@ def _shared_datasets(
     names = [list(dict.fromkeys(cell.dataset for cell in found)) for found in (ours, theirs)]
     shared = [name for name in names[0] if name in names[1]]
     if not shared:
+        cards = {cell.task.dataset for cell in ours} & {cell.task.dataset for cell in theirs}
+        rows = f"The rows of {', '.join(sorted(cards))} differ. " if cards else ""
         raise DpreproError(
             f"{first} and {second} have no dataset in common. {first}: {', '.join(names[0])}. "
-            f"{second}: {', '.join(names[1])}. `dprepro run` with both in one config runs them on "
-            "the same splits"
+            f"{second}: {', '.join(names[1])}. {rows}`dprepro run` with both in one config runs "
+            "them on the same splits"
         )
     return shared
 
@@ -225,7 +225,7 @@ def _ambiguous(
                 f"{name!r} is a method with several labels on {dataset}: {', '.join(labels)}. "
                 "Name one of them"
             )
-    configs = dict.fromkeys("+".join(cell.journals) for pair in found for cell in pair)
+    configs = dict.fromkeys(name for pair in found for cell in pair for name in cell.journals)
     return (
         f"several results with different settings are on {dataset} at {level_in_words(epsilon)}, "
         f"of the configs {', '.join(configs)}. Choose by --config"
@@ -254,6 +254,25 @@ def _pair(one: ResultCell, other: ResultCell, metric: str | None) -> Pair | str:
     return Pair(one, other, find_metric(name), tuple(splits))
 
 
+def _no_level(
+    ours: Iterable[ResultCell],
+    theirs: Iterable[ResultCell],
+    first: str,
+    second: str,
+    epsilons: Sequence[float],
+) -> str:
+    asked = f" among those asked for ({_levels(epsilons)})" if epsilons else ""
+    has = " ".join(
+        f"{name} has results at: {_levels(cell.task.epsilon for cell in cells)}."
+        for name, cells in ((first, ours), (second, theirs))
+    )
+    return f"{first} and {second} have no privacy level in common{asked}. {has}"
+
+
+def _levels(epsilons: Iterable[float]) -> str:
+    return ", ".join(level(epsilon) for epsilon in sorted(set(epsilons)))
+
+
 def _without_partner(
     ours: Iterable[ResultCell],
     theirs: Iterable[ResultCell],
@@ -271,8 +290,7 @@ def _without_partner(
             if cell.dataset in datasets and (cell.dataset, cell.task.epsilon) not in used:
                 places.setdefault(cell.dataset, []).append(cell.task.epsilon)
         found += [
-            f"{dataset}: only {name} has results at epsilon "
-            f"{', '.join(f'{epsilon:g}' for epsilon in sorted(set(epsilons)))}"
+            f"{dataset}: only {name} has results at epsilon {_levels(epsilons)}"
             for dataset, epsilons in places.items()
             if not all(map(math.isinf, epsilons))
         ]

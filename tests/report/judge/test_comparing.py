@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.report.judge.comparing import compare_methods, holm, overlap_of, paired_test
 from dprepro.report.judge.pairing import pair_results
 from dprepro.report.read.results import read_results
@@ -205,4 +206,4 @@ class TestAcrossDatasets:
 
     def test_one_dataset_and_stand_ins_do_not_count(self, tmp_path):
         assert over_datasets(tmp_path, [0.01]) == ()
-        assert over_datasets(tmp_path, [0.01, 0.02], data_fingerprint="synthetic:x") == ()
+        assert over_datasets(tmp_path, [0.01, 0.02], data_fingerprint=f"{SYNTHETIC_PREFIX}x") == ()

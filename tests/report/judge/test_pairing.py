@@ -89,7 +89,7 @@ def test_two_configs_with_the_same_splits_do_as_well(tmp_path):
         ({"seed": 2}, r"adult: the splits are not the same: seed differs \(1 and 2\)"),
         ({"test_share": 0.3}, r"test_share differs \(0.2 and 0.3\)"),
         ({"test_share": 0.2, "evaluation": "folds"}, r"evaluation differs \(random and folds\)"),
-        ({"data_fingerprint": "other", "dataset": "shop"}, "the rows differ"),
+        ({"data_fingerprint": "other", "dataset": "shop"}, "The rows of shop differ"),
     ],
 )
 def test_other_splits_are_refused_with_what_differs(tmp_path, keys, message):
@@ -118,7 +118,7 @@ def test_a_single_split_is_refused(tmp_path, splits):
     theirs = records(THREE, B, 1.0)[: splits or None]
     if not splits:
         theirs = [replace(r, task=replace(r.task, split=r.task.split + 3)) for r in theirs]
-    with pytest.raises(DpreproError, match="(one|no) split in common.* at least two"):
+    with pytest.raises(DpreproError, match=r"(one|no) split in common.* at least two"):
         pairs(tmp_path, c=[records(THREE, A, 1.0), theirs])
 
 
@@ -134,17 +134,17 @@ def test_no_dataset_and_no_level_in_common_are_refused(tmp_path):
     groups = [records(THREE, A, 1.0), records(THREE, B, 1.0, dataset="telco")]
     with pytest.raises(DpreproError, match=r"no dataset in common. dp-ebm-plus: adult. dp-ebm-gdp"):
         pairs(tmp_path, c=groups)
-    with pytest.raises(DpreproError, match="only dp-ebm-plus has results at epsilon 1|in common"):
+    with pytest.raises(
+        DpreproError, match=r"no privacy level in common. dp-ebm-plus has results at: 1\."
+    ):
         pairs(tmp_path, c=[records(THREE, A, 1.0), records(THREE, B, 2.0)])
-    with pytest.raises(DpreproError, match="in common at epsilon 4"):
+    with pytest.raises(DpreproError, match=r"asked for \(4\). dp-ebm-plus has .*: 1\."):
         pairs(tmp_path, None, [4.0], c=[records(THREE, A, 1.0), records(THREE, B, 1.0)])
 
 
 def test_several_settings_are_refused_with_the_choice(tmp_path):
     two = [records(THREE, A, 1.0), records(THREE, B, 1.0, domain="public")]
-    with pytest.raises(
-        DpreproError, match=r"of the configs one\+two, one, two. Choose by --config"
-    ):
+    with pytest.raises(DpreproError, match=r"of the configs one, two. Choose by"):
         pairs(tmp_path, one=[records(THREE, A, 1.0), records(THREE, B, 1.0)], two=two)
     labels = [records(THREE, f"b {i}", 1.0, method=B, params={"i": i}) for i in range(2)]
     with pytest.raises(DpreproError, match="'dp-ebm-gdp' is a method with several labels on adult"):
@@ -168,5 +168,5 @@ def test_the_metric_is_the_first_that_both_have(tmp_path):
     theirs = [replace(r, metrics={"accuracy": 0.6}) for r in records(THREE, B, 1.0)]
     (pair,) = pairs(tmp_path, c=[ours, theirs]).pairs
     assert pair.metric.name == "accuracy"
-    (same,) = pair_results(results(tmp_path), A, B, "roc_auc" if False else "accuracy").pairs
-    assert same.metric == pair.metric
+    with pytest.raises(DpreproError, match="dp-ebm-gdp: no AUROC"):
+        pair_results(results(tmp_path), A, B, "roc_auc")  # scikit-learn's name
