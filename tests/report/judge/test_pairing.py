@@ -134,9 +134,7 @@ def test_no_dataset_and_no_level_in_common_are_refused(tmp_path):
     groups = [records(THREE, A, 1.0), records(THREE, B, 1.0, dataset="telco")]
     with pytest.raises(DpreproError, match=r"no dataset in common. dp-ebm-plus: adult. dp-ebm-gdp"):
         pairs(tmp_path, c=groups)
-    with pytest.raises(
-        DpreproError, match=r"no privacy level in common. dp-ebm-plus has results at: 1\."
-    ):
+    with pytest.raises(DpreproError, match=r"no privacy level .* dp-ebm-plus has results at: 1\."):
         pairs(tmp_path, c=[records(THREE, A, 1.0), records(THREE, B, 2.0)])
     with pytest.raises(DpreproError, match=r"asked for \(4\). dp-ebm-plus has .*: 1\."):
         pairs(tmp_path, None, [4.0], c=[records(THREE, A, 1.0), records(THREE, B, 1.0)])

@@ -72,12 +72,11 @@ def test_the_better_one_is_named_and_metrics_have_tables_of_their_own(tmp_path):
     of_adult, of_shop = (next(x for x in lines if name in x[:12]) for name in ("adult", "shop"))
     assert f" {A} " in of_adult
     assert f" {B} " in of_shop
-    assert "+1,000.0 ±1.1" in of_shop
+    assert "+999.5 ±1.0 " in of_shop
     assert any("RMSE (lower is better)" in line for line in lines)
     (together,) = [line for line in lines if line.startswith("Epsilon 1")]
-    assert (
-        f"{A} is better in the mean on 1 of 2 datasets, {B} on 1. Sign test: p 1, n 2." in together
-    )
+    assert f": {A} is better in the mean on 1 of 2 datasets, {B} on 1." in together
+    assert together.endswith("Sign test: p 1, n 2.")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
