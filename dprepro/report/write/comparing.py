@@ -65,7 +65,8 @@ def _table(found: MethodComparison, metric: Metric) -> Renderable:
     ]
     better = "higher" if metric.higher_is_better else "lower"
     title = f"{metric.title} ({better} is better): {found.first} minus {found.second}"
-    ends = [i - 1 for i, new in enumerate(is_new) if new and i]
+    # A blank line after each dataset, unless each has one row.
+    ends = [i - 1 for i, new in enumerate(is_new) if new and i] if not all(is_new) else []
     return stacked_table(title, columns, 2, ends)
 
 
@@ -127,10 +128,11 @@ def _tests(across: AcrossDatasets) -> str:
 def comparison_notes(found: MethodComparison) -> Iterator[str]:
     """Yield what the columns mean, what the tests are about, and what was left out."""
     tests = sum(row.p_holm is not None for row in found.rows)
+    adjusted = f", adjusted for {tests} rows (Holm)" if tests > 1 else ""
     yield (
         "difference: the mean over the splits that both have, ± its standard deviation. p: of no "
-        f"difference, adjusted for {tests} rows (Holm). better: which one, where p < 0.05. splits: "
-        f"on which {found.first} is better / equal / worse."
+        f"difference{adjusted}. better: which one, where p < 0.05. splits: on which {found.first} "
+        "is better / equal / worse."
     )
     for evaluation in dict.fromkeys(row.pair.first.task.evaluation for row in found.rows):
         yield _ABOUT[evaluation]
