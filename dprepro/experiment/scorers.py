@@ -12,12 +12,14 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprepro.data.domain import TaskKind
 from dprepro.errors import publishable
+
+if TYPE_CHECKING:
+    from dprepro.data.domain import TaskKind  # loads pandas, and the report needs none
 
 _NEGATED = "neg_"
 # Scorers that every record has under another name.

@@ -31,7 +31,8 @@ def unprinted_tables(
         Headings of methods, by name.
     """
     parts: dict[_Key, list[ResultCell]] = {}
-    unfinished, without = [], []
+    unfinished: list[ResultCell] = []
+    without: list[ResultCell] = []
     for cell in cells:
         shown = _shown_metric(cell, metric)
         if shown:

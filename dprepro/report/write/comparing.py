@@ -136,9 +136,9 @@ def comparison_notes(found: MethodComparison) -> Iterator[str]:
     )
     for evaluation in dict.fromkeys(row.pair.first.task.evaluation for row in found.rows):
         yield _ABOUT[evaluation]
-    if len(tests_without := [row for row in found.rows if row.p_holm is None]):
-        places = ", ".join(dict.fromkeys(row.pair.dataset for row in tests_without))
-        yield f"{places}: the difference is the same on all splits, so there is nothing to test by."
+    without = dict.fromkeys(row.pair.dataset for row in found.rows if row.p_holm is None)
+    if without:
+        yield f"{', '.join(without)}: the difference is the same on all splits, so there is nothing to test by."
     if found.across:
         yield (
             "Over datasets: tests of Demsar (2006), with one mean difference a dataset, not "
