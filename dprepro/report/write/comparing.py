@@ -138,18 +138,19 @@ def comparison_notes(found: MethodComparison) -> Iterator[str]:
         yield _ABOUT[evaluation]
     without = dict.fromkeys(row.pair.dataset for row in found.rows if row.p_holm is None)
     if without:
-        yield f"{', '.join(without)}: the difference is the same on all splits, so there is nothing to test by."
+        places = ", ".join(without)
+        yield f"{places}: the difference is the same on all splits, so there is nothing to test by."
     if found.across:
         yield (
             "Over datasets: tests of Demsar (2006), with one mean difference a dataset, not "
             "adjusted for the privacy levels. The signed-rank test needs differences in one "
             "metric, and not in the units of each target."
         )
-    places: dict[str, dict[str, None]] = {}
+    datasets_of: dict[str, dict[str, None]] = {}
     for row in found.rows:
         for note in _of_pair(row.pair):
-            places.setdefault(note, {})[row.pair.dataset] = None
-    yield from (f"{', '.join(datasets)}: {note}." for note, datasets in places.items())
+            datasets_of.setdefault(note, {})[row.pair.dataset] = None
+    yield from (f"{', '.join(datasets)}: {note}." for note, datasets in datasets_of.items())
     if found.left_out:
         yield f"Left out: {'; '.join(found.left_out)}."
 
