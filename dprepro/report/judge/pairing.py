@@ -104,6 +104,7 @@ def pair_results(
     ours, theirs = (_named(results, name) for name in (first, second))
     shared = _shared_datasets(ours, theirs, first, second)
     problems: list[str] = []
+    unpaired: dict[str, dict[str, list[float]]] = {}
     pairs: list[Pair] = []
     for dataset in shared:
         sides = [[c for c in found if c.dataset == dataset] for found in (ours, theirs)]
@@ -117,7 +118,11 @@ def pair_results(
             if isinstance(found, Pair):
                 pairs.append(found)
             else:
-                problems.append(f"{dataset}, {level_in_words(one.task.epsilon)}: {found}")
+                epsilon = min(one.task.epsilon, other.task.epsilon)
+                unpaired.setdefault(found, {}).setdefault(dataset, []).append(epsilon)
+    for reason, places in unpaired.items():
+        named = (f"{dataset} ({_levels(levels)})" for dataset, levels in places.items())
+        problems.append(f"{', '.join(named)}: {reason}")
     problems += [] if epsilons else _without_partner(ours, theirs, pairs, first, second)
     if not pairs:
         raise DpreproError("\n".join(problems) or _no_level(ours, theirs, first, second, epsilons))
@@ -243,7 +248,7 @@ def _pair(one: ResultCell, other: ResultCell, metric: str | None) -> Pair | str:
         if metric is None:
             return "the two have no metric in common"
         title = find_metric(wanted[0]).title
-        return f"{labels}: no {title}. {'; '.join(reasons) or how_to_record(wanted[0])}"
+        return f"{labels}: no {title}. {'; '.join(reasons) or how_to_record(wanted[0])}".strip()
     splits = sorted(one.by_split(name).keys() & other.by_split(name).keys())
     if len(splits) < 2:
         number = "one split" if splits else "no split"
@@ -270,7 +275,9 @@ def _no_level(
 
 
 def _levels(epsilons: Iterable[float]) -> str:
-    return ", ".join(level(epsilon) for epsilon in sorted(set(epsilons)))
+    """Return privacy levels in words: ``"epsilon 0.5, 1"``, or ``"non-private"``."""
+    first, *more = sorted(set(epsilons))
+    return ", ".join([level_in_words(first), *map(level, more)])
 
 
 def _without_partner(
@@ -290,7 +297,7 @@ def _without_partner(
             if cell.dataset in datasets and (cell.dataset, cell.task.epsilon) not in used:
                 places.setdefault(cell.dataset, []).append(cell.task.epsilon)
         found += [
-            f"{dataset}: only {name} has results at epsilon {_levels(epsilons)}"
+            f"{dataset}: only {name} has results at {_levels(epsilons)}"
             for dataset, epsilons in places.items()
             if not all(map(math.isinf, epsilons))
         ]

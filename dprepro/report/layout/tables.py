@@ -170,7 +170,7 @@ def _nothing_to_show(cells: Sequence[ResultCell], metric: str | None) -> str:
     return (
         f"no result has the metric {metric!r}{why}{nearest(str(metric), available) or '.'} "
         f"The results have: {', '.join(available)}. {how_to_record(str(metric))}"
-    )
+    ).strip()
 
 
 def _nothing_printed(cells: Sequence[ResultCell], wanted: Sequence[str], metric: str | None) -> str:

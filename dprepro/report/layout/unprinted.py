@@ -111,8 +111,8 @@ def _lacking(cells: Sequence[ResultCell], metric: str) -> Iterator[str]:
         reason = cell.absent.get(metric, "")
         by_reason.setdefault(reason, {})[f"{cell.task.label} on {cell.dataset}"] = None
     for reason, places in by_reason.items():
-        why = f" ({reason})" if reason else f". {how_to_record(metric)}"
-        yield f"Without {find_metric(metric).title}: {', '.join(places)}{why}"
+        why = f" ({reason})." if reason else f". {how_to_record(metric)}"
+        yield f"Without {find_metric(metric).title}: {', '.join(places)}{why}".strip()
 
 
 def _groups(dataset: str, cells: Sequence[ResultCell]) -> list[tuple[str, list[ResultCell]]]:

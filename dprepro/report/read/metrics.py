@@ -113,6 +113,10 @@ METRICS = {
 }
 
 
+# Records of 0.2.0 and before lack these, and what scikit-learn's scorers give.
+_LATER = {"average_precision", "brier_score", "calibration_error"}
+
+
 def find_metric(name: str) -> Metric:
     """Return the metric called `name` in records or by scikit-learn.
 
@@ -141,7 +145,12 @@ def _of_scorer(name: str) -> Metric:
 
 
 def how_to_record(metric: str) -> str:
-    """Return what to do about results that were recorded without a metric."""
+    """Return what to do about results that were recorded without a metric.
+
+    Nothing about one that every version records where it can: then it cannot be had.
+    """
+    if metric in METRICS and metric not in _LATER:
+        return ""
     return (
         f"Records of earlier runs have fewer metrics: with `metrics: [{metric}]` in its config, "
         "`dprepro run CONFIG` runs them again"

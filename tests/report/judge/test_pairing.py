@@ -134,9 +134,13 @@ def test_no_dataset_and_no_level_in_common_are_refused(tmp_path):
     groups = [records(THREE, A, 1.0), records(THREE, B, 1.0, dataset="telco")]
     with pytest.raises(DpreproError, match=r"no dataset in common. dp-ebm-plus: adult. dp-ebm-gdp"):
         pairs(tmp_path, c=groups)
-    with pytest.raises(DpreproError, match=r"no privacy level .* dp-ebm-plus has results at: 1\."):
+    with pytest.raises(
+        DpreproError, match=r"no privacy level .* dp-ebm-plus has results at: epsilon 1\."
+    ):
         pairs(tmp_path, c=[records(THREE, A, 1.0), records(THREE, B, 2.0)])
-    with pytest.raises(DpreproError, match=r"asked for \(4\). dp-ebm-plus has .*: 1\."):
+    with pytest.raises(
+        DpreproError, match=r"asked for \(epsilon 4\). dp-ebm-plus has .*: epsilon 1\."
+    ):
         pairs(tmp_path, None, [4.0], c=[records(THREE, A, 1.0), records(THREE, B, 1.0)])
 
 
@@ -168,3 +172,16 @@ def test_the_metric_is_the_first_that_both_have(tmp_path):
     assert pair.metric.name == "accuracy"
     with pytest.raises(DpreproError, match="dp-ebm-gdp: no AUROC"):
         pair_results(results(tmp_path), A, B, "roc_auc")  # scikit-learn's name
+
+
+def test_what_is_the_same_everywhere_is_said_once(tmp_path):
+    groups = [
+        records(THREE, label, epsilon, dataset=dataset)
+        for label in (A, B)
+        for epsilon in (1.0, 4.0)
+        for dataset in ("adult", "telco")
+    ]
+    with pytest.raises(DpreproError) as caught:
+        pairs(tmp_path, "f1", c=groups)
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith("adult (epsilon 1, 4), telco (epsilon 1, 4): dp-ebm-plus and dp-ebm-gdp")

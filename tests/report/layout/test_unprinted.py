@@ -63,7 +63,7 @@ def test_results_without_the_metric_are_named_with_what_to_do():
     assert table.notes == (
         "Without Brier score: old on shop. Records of earlier runs have fewer metrics: with "
         "`metrics: [brier_score]` in its config, `dprepro run CONFIG` runs them again",
-        "Without Brier score: rules on shop (no odds)",
+        "Without Brier score: rules on shop (no odds).",
     )
 
 
@@ -71,3 +71,11 @@ def test_a_scorer_has_a_table_like_any_metric():
     cell = replace(own(0.9, "mine", 1.0, dataset="shop"), values={"median_absolute_error": (1.5,)})
     (table,) = unprinted_tables([cell], "median_absolute_error", {})
     assert (table.metric.title, table.metric.higher_is_better) == ("Median absolute error", False)
+
+
+def test_nothing_is_advised_about_a_metric_that_is_recorded_wherever_it_can_be():
+    both = replace(
+        own(0.9, "mine", 1.0, dataset="shop"), values={"auc": (0.9,), "log_loss": (0.5,)}
+    )
+    (table,) = unprinted_tables([both, own(0.8, "rules", 1.0, dataset="shop")], "log_loss", {})
+    assert table.notes == ("Without Log loss: rules on shop.",)
