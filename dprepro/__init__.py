@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dprepro.lazybb import LazyBBClassifier
     from dprepro.llm import DPLLMClassifier, LLMClassifier
     from dprepro.privacy.ledger import Ledger
-    from dprepro.scripting import run, table
+    from dprepro.scripting import compare, run, table
 
 __version__ = "0.2.0"
 
@@ -43,6 +43,7 @@ __all__ = [
     "LazyBBClassifier",
     "Ledger",
     "NumericFeature",
+    "compare",
     "load",
     "load_model",
     "run",
@@ -68,6 +69,7 @@ _MODULES = {
     "LazyBBClassifier": "dprepro.lazybb",
     "Ledger": "dprepro.privacy.ledger",
     "NumericFeature": "dprepro.data.domain",
+    "compare": "dprepro.scripting",
     "load": "dprepro.data",
     "load_model": "dprepro.additive.file",
     "run": "dprepro.scripting",

@@ -28,7 +28,10 @@ from dprepro.yaml_model import explain
 from dprepro.yaml_source import YamlSource, read_yaml
 
 DomainKind = Literal["public", "observed"]
-MetricName = Literal["auc", "rmse", "accuracy"]
+MetricName = Literal[
+    "auc", "rmse", "accuracy", "log_loss", "average_precision", "brier_score", "calibration_error",
+    "mae", "r2",
+]  # fmt: skip
 Evaluation = Literal["random", "folds", "test-set"]
 DEFAULT_DELTA = 1e-6
 
@@ -137,6 +140,11 @@ class ExperimentConfig(_Model):
     ----------
     dataset
         The name of a built-in card, or the path of a card (relative to the config's folder).
+    metric
+        What tables show and `dprepro tune` chooses by.
+    metrics
+        More metrics that records must have: scikit-learn's scorers, by name. Which tasks are run
+        does not depend on them, but a task whose record lacks one is run again.
     seed
         With None each estimator's seed comes from the operating system. The splits are then those
         of seed 0, since the choice of the training rows does not protect them.
@@ -153,6 +161,7 @@ class ExperimentConfig(_Model):
     title: str = ""
     dataset: Text
     metric: MetricName
+    metrics: tuple[Text, ...] = ()
     methods: Annotated[tuple[MethodEntry, ...], AfterValidator(_not_empty)]
     epsilons: Epsilons
     delta: Delta = DEFAULT_DELTA

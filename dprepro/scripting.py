@@ -1,4 +1,4 @@
-"""From Python what `dprepro run` and `dprepro table` do: run a config, read its table."""
+"""From Python what `dprepro run`, `table` and `compare` do."""
 
 from __future__ import annotations
 
@@ -98,3 +98,56 @@ def table(config: str, *, results: str | Path = "results", compare: bool = False
     found = read_results(Path(results), [config])
     tables = build_tables(found, select_documents(None), compare=compare)
     return pd.DataFrame(table_rows(tables, compare))
+
+
+def compare(
+    first: str,
+    second: str,
+    *,
+    results: str | Path = "results",
+    configs: Sequence[str] = (),
+    datasets: Sequence[str] = (),
+    metric: str | None = None,
+    epsilons: Sequence[float] = (),
+    per_split: bool = False,
+) -> pd.DataFrame:
+    """Compare two methods on the same splits: a row for each dataset and privacy level.
+
+    The columns are those of `dprepro compare --format csv`, among them ``difference`` (the mean of
+    first minus second over the splits, in units of the metric), ``sd``, ``ci_low`` and ``ci_high``
+    (the 95 % interval), ``p``, ``p_holm`` (adjusted for all rows) and ``better`` (a label, or
+    missing).
+
+    Parameters
+    ----------
+    first, second
+        Labels of configs, or names of methods.
+    results
+        Folder of the journals.
+    configs
+        Only the journals of these configs; default those that hold both methods.
+    datasets, epsilons
+        Only these; default all that both methods have.
+    metric
+        Name of the metric; default that of the config.
+    per_split
+        Return a row for each split instead, with the values of both methods.
+
+    Raises
+    ------
+    DpreproError
+        If the two have no splits in common, or a single one, or several results are meant.
+    """
+    import pandas as pd
+
+    from dprepro.report.judge.comparing import compare_methods
+    from dprepro.report.read.mentions import holding_both
+    from dprepro.report.read.results import read_results
+    from dprepro.report.write.comparing import comparison_rows, split_rows
+
+    folder = Path(results)
+    names = configs or holding_both(folder, first, second)
+    held = read_results(folder, names)
+    held = held.of_datasets(datasets) if datasets else held
+    found = compare_methods(held, first, second, metric, epsilons)
+    return pd.DataFrame(split_rows(found) if per_split else comparison_rows(found))

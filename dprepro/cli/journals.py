@@ -32,8 +32,6 @@ Margins = Annotated[
     ),
 ]
 DEFAULT_FOLDER = Path("results")
-HYPOTHESES = "forensics-"
-"""How the names of configs that run hypotheses begin."""
 
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
@@ -42,12 +40,11 @@ def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
     Those of hypotheses are read only if their configs are named, or there are no others: see
     `dprepro forensics`.
     """
-    from dprepro.report.read.results import journal_paths, read_results
+    from dprepro.report.read.mentions import usual_journals
+    from dprepro.report.read.results import read_results
 
-    if not configs:
-        names = [path.stem for path in journal_paths(folder)]
-        configs = [name for name in names if not name.startswith(HYPOTHESES)]
-    return read_results(folder, configs or [], assumed_plans(folder, configs or []))
+    names = configs or [path.stem for path in usual_journals(folder)]
+    return read_results(folder, names, assumed_plans(folder, names))
 
 
 def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan]:

@@ -75,8 +75,7 @@ def curves(
     from dprepro.report.layout.tables import build_tables
     from dprepro.report.read.metrics import find_metric
 
-    if metric is not None:
-        find_metric(metric)
+    metric = find_metric(metric).name if metric else None
     tables = build_tables(
         read(results, config),
         select_documents(paper),

@@ -107,8 +107,7 @@ def table(
     from dprepro.report.layout.words import Style
     from dprepro.report.read.metrics import find_metric, margins
 
-    if metric is not None:
-        find_metric(metric)
+    metric = find_metric(metric).name if metric else None
     widths, documents, found = margins(margin), select_documents(paper), read(results, config)
     chosen = (names, metric, format, dataset, config, paper, compare, spent_epsilon)
     if not any(chosen):

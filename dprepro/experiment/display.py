@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dprepro.config import ExperimentConfig
+from dprepro.experiment.plan import asked_metrics
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Observer, Outlook
 from dprepro.experiment.summary import CellKey, Summary, Tally
@@ -99,6 +100,8 @@ class PlainDisplay:
             f"{len(outlook.planned)} tasks: {before} done before, {skipped} skipped, "
             f"{self._total} to run" + (f" on {jobs} worker(s)" if jobs else "")
         )
+        if outlook.again:
+            self._print(_again(self._config, outlook))
 
     def advance(self, record: Record) -> None:
         """Print a line if it is time, or if the task failed in a new way."""
@@ -116,7 +119,9 @@ class PlainDisplay:
         gone = now - self._start
         left = gone / self._ran * (self._total - self._ran)
         outlook = f", about {duration(left)} left" if left else ""
-        splits = len(self._tally.values[cell])
+        splits = len(self._tally.values.get(cell, ()))
+        if not splits:
+            return f"{self._ran}/{self._total} in {duration(gone)}{outlook}"
         return (
             f"{self._ran}/{self._total} in {duration(gone)}{outlook}; "
             f"{_cell_name(cell)}: {self._config.metric} {number(self._tally.mean(cell))} "
@@ -165,6 +170,8 @@ def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
         table.caption = (
             f"{outlook.stale} record(s) have settings that the config no longer asks for"
         )
+    if outlook.again:
+        table.caption = "\n".join(filter(None, (str(table.caption or ""), _again(config, outlook))))
     table.add_column("method")
     for heading in ("tasks", "done", "failed", "skipped", "to run"):
         table.add_column(heading, justify="right")
@@ -182,6 +189,13 @@ def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
     totals = [len(planned), *(len(found) for found in kinds.values())]
     table.add_row("all", *map(str, totals))
     return table
+
+
+def _again(config: ExperimentConfig, outlook: Outlook) -> str:
+    return (
+        f"{outlook.again} of the tasks to run have finished before, but their records lack a "
+        f"metric that the config asks for ({', '.join(asked_metrics(config))})"
+    )
 
 
 def profile_table(summary: Summary) -> Table:

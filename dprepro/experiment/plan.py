@@ -16,6 +16,7 @@ from dprepro.data.card import Card, load_card
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.metrics import METRICS
 from dprepro.experiment.record import Task
+from dprepro.experiment.scorers import recorded_name, scorer_names
 from dprepro.methods import registry
 from dprepro.methods.registry import Guarantee, Method
 
@@ -72,6 +73,11 @@ def plan(
         for entry, method in chosen
         for epsilon in method.effective_epsilons(entry.epsilons or config.epsilons)
     ]
+
+
+def asked_metrics(config: ExperimentConfig) -> tuple[str, ...]:
+    """Return the metrics that records of a config must have, by the names of records."""
+    return tuple(dict.fromkeys(map(recorded_name, (config.metric, *config.metrics))))
 
 
 def narrow(
@@ -139,6 +145,22 @@ def _check_metric(config: ExperimentConfig, card: Card) -> None:
         raise DpreproError(
             f"{config.where('metric')}: {config.metric!r} does not exist for {card.name}, a "
             f"{card.task} dataset. Allowed: {', '.join(allowed)}"
+        )
+    for position, name in enumerate(config.metrics):
+        _check_more(config.where("metrics", position), name, card)
+
+
+def _check_more(place: str, name: str, card: Card) -> None:
+    """Refuse a metric of the user's choice that does not exist for the kind of task."""
+    usual = METRICS[card.task]
+    if recorded_name(name) in usual:
+        return
+    scorers = [scorer for scorer in scorer_names(card.task) if recorded_name(scorer) not in usual]
+    if recorded_name(name) not in scorers:
+        raise DpreproError(
+            f"{place}: {name!r} is no metric of {card.name}, a {card.task} dataset"
+            f"{nearest(name, [*usual, *scorers]) or '.'} Allowed: {', '.join(usual)}, which new "
+            f"records have anyway, and scikit-learn's scorers: {', '.join(scorers)}"
         )
 
 

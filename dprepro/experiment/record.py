@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -107,8 +107,11 @@ class Record:
     task, status
         What was run, and how it ended.
     metrics
-        By name: ``auc``, ``accuracy``, ``log_loss`` or ``rmse``, ``mae``, ``r2``, and what the
-        estimator says of itself (its ``figures_``); empty unless ok.
+        By name: those of `dprepro.experiment.metrics.METRICS`, those that the config asks for, and
+        what the estimator says of itself (its ``figures_``); empty unless ok. Records of earlier
+        versions have fewer.
+    absent
+        By name of a metric that the config asks for and that cannot be had, the reason.
     seconds
         Wall time by phase (``fit``, ``predict``); the only part that differs between two runs.
     ledger
@@ -126,6 +129,13 @@ class Record:
     seconds: Mapping[str, float] = field(default_factory=dict)
     ledger: Mapping[str, Any] | None = None
     message: str = ""
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    def lacks(self, metrics: Collection[str]) -> list[str]:
+        """Return which of `metrics` a finished record says nothing of, not even why."""
+        if self.status != "ok":
+            return []
+        return [name for name in metrics if name not in self.metrics and name not in self.absent]
 
     @property
     def is_unverified(self) -> bool:
@@ -138,6 +148,7 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Return one journal line as a dict; ``exact`` is in it where there is something to say."""
+        absent = {"absent": dict(self.absent)} if self.absent else {}
         named = {"exact": list(self.exact)} if self.exact else {}
         return {
             "kind": "record",
@@ -148,6 +159,7 @@ class Record:
             "seconds": {k: round(v, 4) for k, v in self.seconds.items()},
             "ledger": self.ledger,
             "message": self.message,
+            **absent,
             **named,
         }
 
@@ -161,4 +173,5 @@ class Record:
             seconds=line["seconds"],
             ledger=line["ledger"],
             message=line["message"],
+            absent=dict(line.get("absent", {})),
         )

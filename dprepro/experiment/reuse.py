@@ -12,13 +12,15 @@ from dprepro.experiment.journal import JournalContents, JournalWarning, read_jou
 from dprepro.experiment.record import Record, Task
 
 
-def finished_elsewhere(path: Path, tasks: Collection[Task]) -> list[dict[str, Any] | Record]:
+def finished_elsewhere(
+    path: Path, tasks: Collection[Task], metrics: Collection[str] = ()
+) -> list[dict[str, Any] | Record]:
     """Return journal entries for those of `tasks` that a neighbour of the journal `path` finished.
 
     Records follow the environment that they were computed in, with the name of the journal that
     was written there as ``taken_from``. Equal tasks have equal results, so there is nothing to run;
     only tasks without a seed, which no run repeats, are left out. A neighbour that cannot be read
-    is passed over, and so is a record that no environment precedes.
+    is passed over, and so is a record that no environment precedes, or that lacks one of `metrics`.
     """
     wanted = {task.key for task in tasks if task.seed is not None}
     entries: list[dict[str, Any] | Record] = []
@@ -31,14 +33,14 @@ def finished_elsewhere(path: Path, tasks: Collection[Task]) -> list[dict[str, An
                 contents = read_journal(neighbour)
         except DpreproError:
             continue
-        taken = list(_taken(contents, neighbour.stem, wanted))
+        taken = list(_taken(contents, neighbour.stem, wanted, metrics))
         entries += taken
         wanted -= {entry.task.key for entry in taken if isinstance(entry, Record)}
     return entries
 
 
 def _taken(
-    contents: JournalContents, journal: str, wanted: Collection[str]
+    contents: JournalContents, journal: str, wanted: Collection[str], metrics: Collection[str]
 ) -> Iterator[dict[str, Any] | Record]:
     """Yield the finished records wanted, each environment before those that it holds for."""
     last: dict[str, Any] | None = None
@@ -46,6 +48,8 @@ def _taken(
         key = record.task.key
         environment = contents.computed_in.get(key)
         if environment is None or record.status != "ok" or key not in wanted:
+            continue
+        if record.lacks(metrics):
             continue
         if environment is not last:
             # What the neighbour took over itself was computed for the journal named there.

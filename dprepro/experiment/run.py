@@ -25,7 +25,7 @@ from dprepro.experiment.cluster import DaskExecutor
 from dprepro.experiment.executors import Executor, TimeLimitError, WorkerDiedError
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.local import LocalExecutor
-from dprepro.experiment.plan import PlannedTask, narrow, plan
+from dprepro.experiment.plan import PlannedTask, asked_metrics, narrow, plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.reuse import finished_elsewhere
 from dprepro.experiment.stated import state_plan
@@ -34,6 +34,8 @@ from dprepro.experiment.worker import DataRef, prepare_kernels, run_task, warm_u
 
 # How often the runner looks up from waiting for results, in seconds.
 _POLL = 0.2
+_Arguments = tuple[Task, DataRef, tuple[str, ...]]
+"""Of `run_task`."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,8 @@ class Outlook:
         Number of records in the journal that the config no longer asks for.
     others
         Records of the config's plan that are not asked for.
+    again
+        Number of tasks to run whose records lack a metric that the config asks for.
     """
 
     planned: tuple[PlannedTask, ...]
@@ -111,6 +115,7 @@ class Outlook:
     skips: tuple[Record, ...]
     stale: int
     others: tuple[Record, ...] = ()
+    again: int = 0
 
 
 class Observer(Protocol):
@@ -135,14 +140,16 @@ def look_ahead(config: ExperimentConfig, options: Options) -> Outlook:
     """Return what `run` would do, without doing or writing anything."""
     path, plans = journal_path(config, options.results), _plans(config, options)
     known = {} if options.fresh or not path.exists() else _known(path)
-    known |= _by_key(_taken_over(path, plans[1], known, options.fresh))
-    return _outlook(*plans, known, options.retry_failed)
+    metrics = asked_metrics(config)
+    known |= _by_key(_taken_over(path, plans[1], known, options.fresh, metrics))
+    return _outlook(*plans, known, options.retry_failed, metrics)
 
 
 def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summary:
     """Run the tasks of one config that its journal does not hold yet.
 
-    What another journal of the folder holds is taken over, unless ``options.fresh``.
+    What another journal of the folder holds is taken over, unless ``options.fresh``. A task whose
+    record lacks a metric that the config asks for counts as one that the journal does not hold.
     Results depend neither on the number of workers, nor on the order in which tasks finish, nor
     on how often the run was interrupted. A task that raises, kills its worker or exceeds its time
     limit leaves a ``failed`` record and the others go on.
@@ -158,11 +165,11 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
     plans = _plans(config, options)  # errors of the config come before anything is written
     with Journal(journal_path(config, options.results), fresh=options.fresh) as journal:
         before, stated = read_journal(journal.path), state_plan(config, (p.task for p in plans[0]))
-        known = _by_key(before.records)
-        taken = _taken_over(journal.path, plans[1], known, options.fresh)
+        known, metrics = _by_key(before.records), asked_metrics(config)
+        taken = _taken_over(journal.path, plans[1], known, options.fresh, metrics)
         for entry in taken:
             journal.append(entry)
-        outlook = _outlook(*plans, known | _by_key(taken), options.retry_failed)
+        outlook = _outlook(*plans, known | _by_key(taken), options.retry_failed, metrics)
         tally = Tally(config.metric)
         tally.extend((*outlook.done, *outlook.skips))
         data = _data_of(config, options, outlook.todo)
@@ -176,7 +183,8 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
                 journal.append(skip)
             observer.begin(outlook, jobs)
             try:
-                for record in _collect(executor, outlook.todo, data, stop) if executor else ():
+                calls = [(task, data, metrics) for task in outlook.todo]
+                for record in _collect(executor, calls, stop) if executor else ():
                     journal.append(record)
                     tally.add(record)
                     observer.advance(record)
@@ -205,10 +213,18 @@ def _by_key(entries: Sequence[dict[str, Any] | Record]) -> dict[str, Record]:
 
 
 def _taken_over(
-    path: Path, asked: Sequence[PlannedTask], known: dict[str, Record], fresh: bool
+    path: Path,
+    asked: Sequence[PlannedTask],
+    known: dict[str, Record],
+    fresh: bool,
+    metrics: Sequence[str],
 ) -> list[dict[str, Any] | Record]:
-    missing = [p.task for p in asked if p.task.key not in known and not p.skip]
-    return [] if fresh else finished_elsewhere(path, missing)
+    missing = [
+        p.task
+        for p in asked
+        if not p.skip and (p.task.key not in known or known[p.task.key].lacks(metrics))
+    ]
+    return [] if fresh else finished_elsewhere(path, missing, metrics)
 
 
 def _outlook(
@@ -216,10 +232,12 @@ def _outlook(
     asked: Sequence[PlannedTask],
     known: dict[str, Record],
     retry_failed: bool,
+    metrics: Sequence[str],
 ) -> Outlook:
     done: list[Record] = []
     todo: list[Task] = []
     skips: list[Record] = []
+    again = 0
     for entry in asked:
         record = known.get(entry.task.key)
         if entry.skip:
@@ -229,13 +247,16 @@ def _outlook(
             todo.append(entry.task)  # what was in its way is gone
         elif record.status == "failed" and retry_failed:
             todo.append(entry.task)
+        elif record.lacks(metrics):
+            todo.append(entry.task)
+            again += 1
         else:
             done.append(record)
     of_plan = {entry.task.key for entry in planned}
     rest = of_plan - {entry.task.key for entry in asked}
     others = tuple(record for key, record in known.items() if key in rest)
     stale = len(known.keys() - of_plan)
-    return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale, others)
+    return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale, others, again)
 
 
 def _data_of(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> DataRef:
@@ -287,12 +308,12 @@ def _start(
 
 
 def _collect(
-    executor: Executor, todo: Sequence[Task], data: DataRef, stop: threading.Event
+    executor: Executor, calls: Sequence[_Arguments], stop: threading.Event
 ) -> Iterator[Record]:
     finished: queue.SimpleQueue[Future[Record]] = queue.SimpleQueue()
     tasks: dict[Future[Record], Task] = {}
-    for task in todo:
-        future = executor.submit(run_task, task, data, affinity=task.split)
+    for task, data, metrics in calls:
+        future = executor.submit(run_task, task, data, metrics, affinity=task.split)
         tasks[future] = task
         future.add_done_callback(finished.put)
     while tasks and not stop.is_set():

@@ -26,7 +26,8 @@ class Tally:
     statuses
         How many records ended in each status.
     problems
-        (status, label, message) of failed and skipped records, with their number.
+        (status, label, message) of failed and skipped records, with their number; of finished ones
+        without the metric, (``"without METRIC"``, label, reason).
     seconds
         By (label, phase), summed wall time.
     is_synthetic
@@ -55,13 +56,19 @@ class Tally:
         if record.is_unverified:
             self.unverified[task.label] += 1
         if record.status == "ok":
-            self.values.setdefault((task.label, task.epsilon), []).append(
-                record.metrics[self.metric]
-            )
+            self._add_value(record)
         else:
             self.problems[record.status, task.label, record.message] += 1
         for phase, seconds in record.seconds.items():
             self.seconds[task.label, phase] += seconds
+
+    def _add_value(self, record: Record) -> None:
+        task, name = record.task, self.metric
+        if name in record.metrics:
+            self.values.setdefault((task.label, task.epsilon), []).append(record.metrics[name])
+        else:
+            reason = record.absent.get(name, "run before it was recorded")
+            self.problems[f"without {name}", task.label, reason] += 1
 
     def extend(self, records: Iterable[Record]) -> None:
         """Count several records."""

@@ -26,7 +26,7 @@ from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DEBUG_VARIABLE, DpreproError, publishable
 from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger_summary_of
 from dprepro.experiment.circumstances import note_circumstances
-from dprepro.experiment.metrics import score
+from dprepro.experiment.metrics import Scores, score
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.experiment.splits import fold_rows, split_rows
@@ -127,8 +127,10 @@ def prepare_kernels(methods: Iterable[str], task: TaskKind, announce: bool = Fal
         prepare(announce)
 
 
-def run_task(task: Task, data: DataRef) -> Record:
+def run_task(task: Task, data: DataRef, metrics: tuple[str, ...] = ()) -> Record:
     """Fit and score one method on one split.
+
+    `metrics` are those that the config asks for, by the names of records.
 
     Whatever the method raises ends up in the record (status ``failed``), as far as it may be
     published; only an interrupt or the death of the process escapes.
@@ -137,7 +139,7 @@ def run_task(task: Task, data: DataRef) -> Record:
         with warnings.catch_warnings():
             # Thousands of fits would repeat the same few lines; the ledger keeps what matters.
             warnings.simplefilter("ignore")
-            record = _run(task, data)
+            record = _run(task, data, metrics)
         json.dumps(record.to_json(), allow_nan=False)
     except (Exception, SystemExit) as error:
         if os.environ.get(DEBUG_VARIABLE):
@@ -146,16 +148,17 @@ def run_task(task: Task, data: DataRef) -> Record:
     return record
 
 
-def _run(task: Task, data: DataRef) -> Record:
+def _run(task: Task, data: DataRef, metrics: tuple[str, ...]) -> Record:
     _, encode_seconds = _timed(lambda: rows_of(task, data))
     estimator, fit_seconds = _timed(lambda: fit_task(task, data))
-    metrics, predict_seconds = _timed(lambda: score_on_test_rows(estimator, task, data))
+    scores, predict_seconds = _timed(lambda: _scores(estimator, task, data, metrics))
     return Record(
         task,
         "ok",
-        metrics=metrics | figures_of(estimator),
+        metrics=scores.values | figures_of(estimator),
         seconds={"encode": encode_seconds, "fit": fit_seconds, "predict": predict_seconds},
         ledger=ledger_summary_of(estimator),
+        absent=scores.absent,
     )
 
 
@@ -244,8 +247,19 @@ def score_on_test_rows(
 
     `encoding` is that of the task's method unless given.
     """
+    return _scores(estimator, task, data, encoding=encoding).values
+
+
+def _scores(
+    estimator: Estimator,
+    task: Task,
+    data: DataRef,
+    metrics: tuple[str, ...] = (),
+    encoding: str | None = None,
+) -> Scores:
     rows = rows_of(task, data, encoding)
-    return score(estimator, rows.X_test, rows.y_test, _dataset(data).task, rows.n_classes)
+    kind = _dataset(data).task
+    return score(estimator, rows.X_test, rows.y_test, kind, rows.n_classes, metrics)
 
 
 def rows_of(task: Task, data: DataRef, encoding: str | None = None) -> Encoded:

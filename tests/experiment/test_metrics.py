@@ -6,15 +6,28 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    brier_score_loss,
+    get_scorer,
+    log_loss,
+    roc_auc_score,
+)
 
 from dprepro.dpboost import DPBoostClassifier
 from dprepro.ebm import EBMClassifier
-from dprepro.experiment.metrics import METRICS, score
+from dprepro.experiment import metrics
+from dprepro.experiment.metrics import CALIBRATION_BINS, METRICS, calibration_error
 
 RNG = np.random.default_rng(3)
+
+
+def score(*arguments: Any) -> dict[str, float]:
+    return metrics.score(*arguments).values
 
 
 class Fixed:
@@ -123,10 +136,92 @@ def test_rows_are_scored_once_where_all_follows_from_scores(model):
             type(self).asked += 1
             return super()._scores(rows)
 
+    likely = model.predict_proba(X)
     expected = {
         "auc": roc_auc_score(y, scores), "accuracy": accuracy_score(y, model.predict(X)),
-        "log_loss": log_loss(y, model.predict_proba(X)),
+        "log_loss": log_loss(y, likely), "average_precision": average_precision_score(y, scores),
+        "brier_score": brier_score_loss(y, likely[:, 1]),
     }  # fmt: skip
     model.__class__ = Counted
-    assert score(model, X, np.asarray(y), "binary", 2) == expected
-    assert Counted.asked == 1
+    found = metrics.score(model, X, np.asarray(y), "binary", 2, ["f1", "balanced_accuracy"])
+    assert {name: found.values[name] for name in expected} == pytest.approx(expected, rel=1e-14)
+    for name in ("f1", "balanced_accuracy"):
+        assert found.values[name] == get_scorer(name)(model, X, y)
+    assert Counted.asked == 3  # once by `score`, twice by scikit-learn's scorers
+
+
+def binary(n: int = 400) -> tuple[Fixed, np.ndarray]:
+    """Return an estimator whose probabilities are too sure of themselves, and the labels."""
+    truth = RNG.random(n)
+    y = (RNG.random(n) < truth).astype(int)
+    proba = np.clip(np.round(truth * 1.4 - 0.2, 2), 0, 1)  # with ties
+    outputs = {"predict_proba": np.column_stack([1 - proba, proba]), "predict": proba > 0.5}
+    return Fixed(**outputs), y
+
+
+def test_average_precision_and_brier_score_are_scikit_learns() -> None:
+    estimator, y = binary()
+    proba = estimator.predict_proba(None)[:, 1]
+    values = score(estimator, None, y, "binary", 2)
+    assert values["average_precision"] == pytest.approx(
+        average_precision_score(y, proba), abs=1e-14
+    )
+    assert values["brier_score"] == pytest.approx(brier_score_loss(y, proba), abs=1e-14)
+    assert tuple(values) == METRICS["binary"]
+
+
+def test_the_calibration_error_weighs_the_gaps_of_fifteen_bins_of_equal_width() -> None:
+    estimator, y = binary()
+    proba = estimator.predict_proba(None)[:, 1]
+    shares, means = calibration_curve(y, proba, n_bins=CALIBRATION_BINS, strategy="uniform")
+    inner = np.linspace(0, 1, CALIBRATION_BINS + 1)[1:-1]
+    rows = np.bincount(np.searchsorted(inner, proba))
+    expected = np.sum(rows[rows > 0] * np.abs(shares - means)) / len(y)
+    assert expected > 0.05
+    values = score(estimator, None, y, "binary", 2)
+    assert values["calibration_error"] == pytest.approx(expected, abs=1e-14)
+    assert CALIBRATION_BINS == 15
+
+
+@pytest.mark.parametrize(
+    ("stated", "came_true", "error"),
+    [
+        ([0.0, 1.0], [0, 1], 0.0),
+        ([0.0, 1.0], [1, 0], 1.0),
+        ([0.5, 0.5, 0.5, 0.5], [1, 0, 0, 1], 0.0),
+        ([0.25, 0.25], [1, 0], 0.25),
+        ([1 / 15, 1 / 15 + 1e-9], [0, 0], 1 / 15),  # a bin holds its upper edge
+    ],
+)
+def test_calibration_errors_by_hand(
+    stated: list[float], came_true: list[int], error: float
+) -> None:
+    found = calibration_error(np.array(stated), np.array(came_true))
+    assert found == pytest.approx(error, abs=1e-8)
+
+
+def test_metrics_of_probabilities_of_several_labels() -> None:
+    y = np.array([0, 1, 2, 2])
+    proba = np.array([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7], [0.9, 0.05, 0.05]])
+    values = score(Fixed(predict_proba=proba, predict=[0, 1, 2, 0], classes=[0, 1, 2]), None, y,
+                   "multiclass", 3)  # fmt: skip
+    squares = ((proba - np.eye(3)[y]) ** 2).sum(axis=1)
+    assert values["brier_score"] == pytest.approx(squares.mean())
+    # Each row is alone in its bin: 0.8, 0.6 and 0.7 came true, 0.9 did not.
+    assert values["calibration_error"] == pytest.approx((0.2 + 0.4 + 0.3 + 0.9) / 4)
+
+
+def test_what_was_asked_for_and_cannot_be_had_has_a_reason() -> None:
+    y = np.array([0, 1, 1, 0])
+    estimator = Fixed(predict=[0, 1, 0, 0])
+    found = metrics.score(estimator, None, y, "binary", 2, ["auc", "brier_score", "roc_auc_ovr"])
+    assert found.absent["brier_score"] == "the method gives no probabilities"
+    assert set(found.absent) == {"brier_score", "roc_auc_ovr"}
+    assert set(found.values) == {"auc", "accuracy", "average_precision"}
+    negative = metrics.score(
+        Fixed(predict=[1.0, 2.0]), None, np.array([-3.0, 2.0]), "regression", 0,
+        ["mean_squared_log_error", "median_absolute_error"],
+    )  # fmt: skip
+    assert negative.values["median_absolute_error"] == 2.0
+    assert "ValueError" in negative.absent["mean_squared_log_error"]
+    assert "-3" not in negative.absent["mean_squared_log_error"]

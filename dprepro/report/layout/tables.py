@@ -12,7 +12,7 @@ from dprepro.report.judge.clash import clash_notes
 from dprepro.report.judge.verdicts import judge_cells
 from dprepro.report.layout.unprinted import unprinted_tables
 from dprepro.report.layout.view import Entry, Group, ResultTable, View
-from dprepro.report.read.metrics import METRICS, Margin, find_metric
+from dprepro.report.read.metrics import METRICS, Margin, find_metric, how_to_record
 from dprepro.report.read.results import ResultCell, Results
 
 __all__ = ["Entry", "Group", "ResultTable", "build_tables"]
@@ -165,10 +165,12 @@ def _nothing_to_show(cells: Sequence[ResultCell], metric: str | None) -> str:
     if not available:
         reasons = dict.fromkeys(m for cell in cells for m in cell.messages)
         return f"no task has finished yet. {'; '.join(reasons) or '`dprepro run` runs them'}"
+    reasons = dict.fromkeys(c.absent[metric] for c in cells if metric and metric in c.absent)
+    why = f" ({'; '.join(reasons)})" if reasons else ""
     return (
-        f"no result has the metric {metric!r}{nearest(str(metric), available) or '.'} "
-        f"The results have: {', '.join(available)}"
-    )
+        f"no result has the metric {metric!r}{why}{nearest(str(metric), available) or '.'} "
+        f"The results have: {', '.join(available)}. {how_to_record(str(metric))}"
+    ).strip()
 
 
 def _nothing_printed(cells: Sequence[ResultCell], wanted: Sequence[str], metric: str | None) -> str:

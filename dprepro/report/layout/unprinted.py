@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dprepro.report.judge.clash import apart_notes
 from dprepro.report.layout.view import ResultTable, View
-from dprepro.report.read.metrics import METRICS
+from dprepro.report.read.metrics import METRICS, find_metric, how_to_record
 from dprepro.report.read.results import ResultCell
 
 # The metric shown where neither a document nor a config names one: the first of these there is.
@@ -31,15 +31,18 @@ def unprinted_tables(
         Headings of methods, by name.
     """
     parts: dict[_Key, list[ResultCell]] = {}
-    unfinished = []
+    unfinished: list[ResultCell] = []
+    without: list[ResultCell] = []
     for cell in cells:
         shown = _shown_metric(cell, metric)
         if shown:
             parts.setdefault((shown, _named(cell)), []).append(cell)
-        elif not cell.values:
-            unfinished.append(cell)
+        else:
+            (without if cell.values else unfinished).append(cell)
     _place_unfinished(parts, unfinished, metric)
-    return [_table(found, shown, papers, names) for (shown, papers), found in parts.items()]
+    return [
+        _table(found, shown, papers, names, without) for (shown, papers), found in parts.items()
+    ]
 
 
 def _shown_metric(cell: ResultCell, metric: str | None) -> str | None:
@@ -73,9 +76,13 @@ def _place_unfinished(
 
 
 def _table(
-    cells: Sequence[ResultCell], metric: str, papers: Sequence[str], names: Mapping[str, str]
+    cells: Sequence[ResultCell],
+    metric: str,
+    papers: tuple[str, ...],
+    names: Mapping[str, str],
+    without: Iterable[ResultCell],
 ) -> ResultTable:
-    view = View(METRICS[metric], names)
+    view = View(find_metric(metric), names)
     columns = view.columns(cells, ())
     of_dataset: dict[str, list[ResultCell]] = {}
     for cell in cells:
@@ -86,13 +93,26 @@ def _table(
         for title, shown in _groups(dataset, found)
     ]
     of = f"the configs of {', '.join(papers)}, not printed there" if papers else _OWN
+    beside = [c for c in without if c.dataset in of_dataset and _named(c) == papers]
+    clashes = (note for found in of_dataset.values() for note in apart_notes(found))
     return ResultTable(
-        f"{METRICS[metric].title} of {of}",
+        f"{view.metric.title} of {of}",
         view.metric,
         tuple(columns),
         tuple(groups),
-        notes=tuple(note for found in of_dataset.values() for note in apart_notes(found)),
+        notes=(*clashes, *_lacking(beside, metric)),
     )
+
+
+def _lacking(cells: Sequence[ResultCell], metric: str) -> Iterator[str]:
+    """Yield which results of the table's datasets have no value of its metric, and why."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        reason = cell.absent.get(metric, "")
+        by_reason.setdefault(reason, {})[f"{cell.task.label} on {cell.dataset}"] = None
+    for reason, places in by_reason.items():
+        why = f" ({reason})." if reason else f". {how_to_record(metric)}"
+        yield f"Without {find_metric(metric).title}: {', '.join(places)}{why}".strip()
 
 
 def _groups(dataset: str, cells: Sequence[ResultCell]) -> list[tuple[str, list[ResultCell]]]:

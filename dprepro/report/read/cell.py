@@ -26,6 +26,10 @@ class ResultCell:
         Names of the journals that hold it.
     values
         By metric, one value a finished split, in the order of the splits.
+    numbers
+        By metric, the splits that `values` are of; empty where unknown.
+    absent
+        By metric that a config asks for and no split has, the reason.
     failed, skipped
         Number of splits that ended so.
     planned
@@ -64,6 +68,8 @@ class ResultCell:
     metric: str = ""
     data: str = ""
     parts: Mapping[str, ResultCell] = field(default_factory=dict, repr=False)
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    absent: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def has_records(self) -> bool:
@@ -92,6 +98,11 @@ class ResultCell:
     def splits(self, metric: str) -> int:
         """Return the number of finished splits that have this metric."""
         return len(self.values.get(metric, ()))
+
+    def by_split(self, metric: str) -> dict[int, float]:
+        """Return the values of a metric by split."""
+        numbers = self.numbers.get(metric, ())
+        return dict(zip(numbers, self.values.get(metric, ()), strict=True))
 
     def is_complete(self, metric: str, planned: int | None = None) -> bool:
         """Whether all planned splits finished; `planned` overrides the cell's own number."""

@@ -89,19 +89,26 @@ def make_cell(entries: Sequence[HeldRecord]) -> ResultCell:
 
 
 def _cell(entries: Sequence[HeldRecord]) -> ResultCell:
-    """Make a cell; the same task in two journals counts once, a finished one before a failed."""
+    """Make a cell; the same task in two journals counts once.
+
+    A finished record counts before a failed one, and one with more metrics before one with fewer.
+    """
     records: dict[int, Record] = {}
     for record in (entry.record for entry in entries):
         known = records.get(record.task.split)
-        if known is None or (known.status != "ok" and record.status == "ok"):
+        if known is None or _says_more(record, known):
             records[record.task.split] = record
     ordered = [records[split] for split in sorted(records)]
     finished = [r for r in ordered if r.status == "ok"]
     metrics = dict.fromkeys(name for r in finished for name in r.metrics)
+    having = {m: [r for r in finished if m in r.metrics] for m in metrics}
+    absent = {name: why for r in finished for name, why in r.absent.items()}
     return ResultCell(
         task=ordered[0].task,
         journals=tuple(dict.fromkeys(entry.journal for entry in entries)),
-        values={m: tuple(float(r.metrics[m]) for r in finished if m in r.metrics) for m in metrics},
+        values={m: tuple(float(r.metrics[m]) for r in found) for m, found in having.items()},
+        numbers={m: tuple(r.task.split for r in found) for m, found in having.items()},
+        absent={name: why for name, why in absent.items() if name not in having},
         failed=sum(r.status == "failed" for r in ordered),
         skipped=sum(r.status == "skipped" for r in ordered),
         planned=max(entry.planned for entry in entries),
@@ -113,6 +120,12 @@ def _cell(entries: Sequence[HeldRecord]) -> ResultCell:
         metric=next((e.plan.metric for e in entries if e.plan and e.plan.metric), ""),
         data=dataset_of(ordered[0].task, any(e.plan and e.plan.has_own_card for e in entries)),
     )
+
+
+def _says_more(record: Record, known: Record) -> bool:
+    if record.status != "ok" or known.status != "ok":
+        return record.status == "ok" and known.status != "ok"
+    return record.metrics.keys() > known.metrics.keys()
 
 
 def _papers(entries: Sequence[HeldRecord]) -> frozenset[str] | None:

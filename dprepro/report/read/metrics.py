@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dprepro.errors import DpreproError, nearest
+from dprepro.experiment.scorers import is_error, is_scorer, recorded_name, scorer_names
 from dprepro.published.published import PublishedCell
 
 
@@ -87,6 +88,8 @@ class Metric:
 # chooses a method by such a table would not mind a difference of this size (docs/verdicts.md).
 _SCORE = Margin.parse("0.005")
 _LOSS = Margin.parse("2%")
+# A probability that is off by half a percent. It is near 0, so no share of it would do.
+_CALIBRATION = Margin.parse("0.005")
 # One feature more or less, one point of a percentage.
 _COUNT = Margin.parse("1")
 
@@ -99,6 +102,9 @@ METRICS = {
         Metric("log_loss", "Log loss", False, _LOSS, decimals=3),
         Metric("mae", "Mean absolute error", False, _LOSS),
         Metric("r2", "R²", True, _SCORE, decimals=3),
+        Metric("average_precision", "Average precision", True, _SCORE, decimals=3),
+        Metric("brier_score", "Brier score", False, _LOSS),
+        Metric("calibration_error", "Expected calibration error", False, _CALIBRATION),
         Metric("n_features", "Features used", False, _COUNT, decimals=1),
         Metric("pct_features", "Features used (%)", False, _COUNT, decimals=2),
         Metric("n_columns", "Columns used", False, _COUNT, decimals=1),
@@ -107,14 +113,48 @@ METRICS = {
 }
 
 
+# Records of 0.2.0 and before lack these, and what scikit-learn's scorers give.
+_LATER = {"average_precision", "brier_score", "calibration_error"}
+
+
 def find_metric(name: str) -> Metric:
-    """Return the metric called `name`; `DpreproError` with the nearest match if there is none."""
-    if name not in METRICS:
-        raise DpreproError(
-            f"unknown metric {name!r}{nearest(name, list(METRICS)) or '.'} "
-            f"Allowed: {', '.join(METRICS)}"
-        )
-    return METRICS[name]
+    """Return the metric called `name` in records or by scikit-learn.
+
+    Raises
+    ------
+    DpreproError
+        If there is none; the message has the nearest match.
+    """
+    recorded = recorded_name(name)
+    if recorded in METRICS:
+        return METRICS[recorded]
+    if is_scorer(recorded):
+        return _of_scorer(recorded)
+    scorers = sorted({*scorer_names("binary"), *scorer_names("regression")} - {*METRICS})
+    raise DpreproError(
+        f"unknown metric {name!r}{nearest(name, [*METRICS, *scorers]) or '.'} "
+        f"Allowed: {', '.join(METRICS)}, and scikit-learn's scorers: {', '.join(scorers)}"
+    )
+
+
+def _of_scorer(name: str) -> Metric:
+    """Return what is said of a scorer; the margin is that of our errors, or of our scores."""
+    title = name.replace("_", " ")
+    is_loss = is_error(name)
+    return Metric(name, title[0].upper() + title[1:], not is_loss, _LOSS if is_loss else _SCORE)
+
+
+def how_to_record(metric: str) -> str:
+    """Return what to do about results that were recorded without a metric.
+
+    Nothing about one that every version records where it can: then it cannot be had.
+    """
+    if metric in METRICS and metric not in _LATER:
+        return ""
+    return (
+        f"Records of earlier runs have fewer metrics: with `metrics: [{metric}]` in its config, "
+        "`dprepro run CONFIG` runs them again"
+    )
 
 
 def margins(overrides: list[str] | None = None) -> dict[str, Margin]:

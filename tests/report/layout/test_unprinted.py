@@ -50,3 +50,32 @@ def test_a_result_without_a_number_stands_beside_the_finished_ones_of_its_datase
     (table,) = unprinted_tables([finished, failed], None, {})
     assert [column.method for column in table.columns] == ["mine", "broken"]
     assert unprinted_tables([failed], None, {}) == []
+
+
+def test_results_without_the_metric_are_named_with_what_to_do():
+    both = {"auc": (0.9,), "brier_score": (0.1,)}
+    has = replace(own(0.9, "mine", 1.0, dataset="shop"), values=both)
+    old = own(0.8, "old", 1.0, dataset="shop")
+    none = replace(own(0.8, "rules", 1.0, dataset="shop"), absent={"brier_score": "no odds"})
+    other = own(0.8, "old", 1.0, dataset="elsewhere")
+    (table,) = unprinted_tables([has, old, none, other], "brier_score", {})
+    assert table.title == "Brier score of results that no printed table has"
+    assert table.notes == (
+        "Without Brier score: old on shop. Records of earlier runs have fewer metrics: with "
+        "`metrics: [brier_score]` in its config, `dprepro run CONFIG` runs them again",
+        "Without Brier score: rules on shop (no odds).",
+    )
+
+
+def test_a_scorer_has_a_table_like_any_metric():
+    cell = replace(own(0.9, "mine", 1.0, dataset="shop"), values={"median_absolute_error": (1.5,)})
+    (table,) = unprinted_tables([cell], "median_absolute_error", {})
+    assert (table.metric.title, table.metric.higher_is_better) == ("Median absolute error", False)
+
+
+def test_nothing_is_advised_about_a_metric_that_is_recorded_wherever_it_can_be():
+    both = replace(
+        own(0.9, "mine", 1.0, dataset="shop"), values={"auc": (0.9,), "log_loss": (0.5,)}
+    )
+    (table,) = unprinted_tables([both, own(0.8, "rules", 1.0, dataset="shop")], "log_loss", {})
+    assert table.notes == ("Without Log loss: rules on shop.",)

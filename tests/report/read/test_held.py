@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 from dprepro.report.read.plans import JournalPlan
 from dprepro.report.read.results import read_results
@@ -53,3 +54,26 @@ def test_what_is_planned_and_has_no_record_is_named(tmp_path):
     assert results.all("adult", "ebm", math.inf) == []
     write(tmp_path, "a", [])
     assert read_results(tmp_path, plans={"a": plan}).planned == ()
+
+
+def test_values_are_known_by_split_and_reasons_by_metric(tmp_path):
+    lines = records(VALUES)
+    lines[1] = replace(lines[1], status="failed", metrics={}, message="boom")
+    lines[2] = replace(lines[2], metrics={"auc": 0.9, "f1": 0.5})
+    lines[3] = replace(lines[3], absent={"f1": "why", "brier_score": "no odds"})
+    write(tmp_path, "a", lines)
+    (cell,) = read_results(tmp_path).cells
+    assert cell.by_split("auc") == {0: 0.87, 2: 0.9, 3: 0.86}
+    assert cell.by_split("f1") == {2: 0.5}
+    assert cell.by_split("rmse") == {}
+    assert cell.absent == {"brier_score": "no odds"}  # there is an F1 of one split
+
+
+def test_of_two_journals_the_record_with_more_metrics_counts(tmp_path):
+    lines = records(VALUES)
+    more = [replace(line, metrics={**line.metrics, "f1": 0.5}) for line in lines]
+    for first, second in ((lines, more), (more, lines)):
+        write(tmp_path, "a", first)
+        write(tmp_path, "b", second)
+        (cell,) = read_results(tmp_path).cells
+        assert cell.values == {"auc": tuple(VALUES), "f1": (0.5,) * 4}

@@ -68,5 +68,25 @@ def test_wrong_overrides_are_refused(override, message):
 
 
 def test_an_unknown_metric_lists_those_there_are():
-    with pytest.raises(DpreproError, match="Allowed: auc, rmse"):
-        find_metric("f1")
+    with pytest.raises(DpreproError, match=r"Allowed: auc, rmse.* scikit-learn's scorers: .*f1"):
+        find_metric("nothing")
+    with pytest.raises(DpreproError, match="did you mean 'balanced_accuracy'"):
+        find_metric("balanced_acuracy")
+
+
+@pytest.mark.parametrize(
+    ("name", "recorded", "title", "higher"),
+    [
+        ("brier_score", "brier_score", "Brier score", False),
+        ("calibration_error", "calibration_error", "Expected calibration error", False),
+        ("average_precision", "average_precision", "Average precision", True),
+        ("roc_auc", "auc", "AUROC", True),
+        ("balanced_accuracy", "balanced_accuracy", "Balanced accuracy", True),
+        ("neg_median_absolute_error", "median_absolute_error", "Median absolute error", False),
+        ("median_absolute_error", "median_absolute_error", "Median absolute error", False),
+    ],
+)
+def test_every_metric_says_which_way_is_better(name, recorded, title, higher):
+    metric = find_metric(name)
+    assert (metric.name, metric.title, metric.higher_is_better) == (recorded, title, higher)
+    assert metric.margin in (METRICS["auc"].margin, METRICS["rmse"].margin)

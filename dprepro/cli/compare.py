@@ -1,0 +1,85 @@
+"""`dprepro compare`: two methods on the same splits."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, read
+from dprepro.cli.private import warn
+
+
+class CompareFormat(str, Enum):
+    """How to write a comparison."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("compare")(compare)
+
+
+def compare(
+    first: Annotated[str, typer.Argument(help="A label of a config, or the name of a method.")],
+    second: Annotated[str, typer.Argument(help="The method to compare it with.")],
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Only these datasets (repeatable).")
+    ] = None,
+    config: Configs = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="auc, rmse, brier_score, a scorer, ...; default: that of the config."),
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Only this privacy level (repeatable).")
+    ] = None,
+    results: ResultsFolder = DEFAULT_FOLDER,
+    format: Annotated[CompareFormat, typer.Option(help="Output format.")] = CompareFormat.TABLE,
+    per_split: Annotated[
+        bool,
+        typer.Option("--per-split", help="Write the values of each split; for csv and json."),
+    ] = False,
+) -> None:
+    """Compare two methods on the same splits: difference, interval, p-value and wins.
+
+    The difference is FIRST minus SECOND. Results of one config are compared; if no config has both
+    methods, results of two configs that split the same rows in the same way.
+
+    Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
+    """
+    from dprepro.errors import DpreproError
+    from dprepro.report.judge.comparing import compare_methods
+    from dprepro.report.read.mentions import holding_both
+    from dprepro.report.read.metrics import find_metric
+    from dprepro.report.write.comparing import (
+        comparison_rows,
+        csv_rows,
+        json_comparison,
+        render_comparison,
+        split_rows,
+    )
+    from dprepro.terminal import console
+
+    if per_split and format is CompareFormat.TABLE:
+        raise DpreproError("--per-split is for files: add --format csv or --format json")
+    if metric is not None:
+        find_metric(metric)
+    if not config:
+        config = holding_both(results, first, second)
+    held = read(results, config)
+    found = compare_methods(
+        held.of_datasets(dataset) if dataset else held, first, second, metric, epsilon or ()
+    )
+    cells = [cell for row in found.rows for cell in (row.pair.first, row.pair.second)]
+    if format is CompareFormat.TABLE:
+        console().print(render_comparison(found))
+    elif format is CompareFormat.JSON:
+        typer.echo(json_comparison(found, per_split))
+    else:
+        typer.echo(csv_rows(split_rows(found) if per_split else comparison_rows(found)))
+    warn(any(cell.task.is_private for cell in cells), "exact scores")

@@ -1,0 +1,304 @@
+"""Two methods on the same splits: which of their results belong together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dprepro.errors import DpreproError, nearest
+from dprepro.experiment.record import Task
+from dprepro.report.levels import level, level_in_words
+from dprepro.report.read.metrics import Metric, find_metric, how_to_record
+from dprepro.report.read.results import ResultCell, Results
+
+_PREFERRED = ("auc", "rmse", "accuracy")
+# What tells splits apart. A null seed gives the splits of seed 0.
+_SPLITS = ("seed", "test_share", "evaluation", "data_fingerprint")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The results of two methods on the same splits of a dataset.
+
+    Attributes
+    ----------
+    first, second
+        One of the two has the privacy level `epsilon`, the other has the same or none.
+    metric
+        What is compared.
+    splits
+        The numbers of the splits that both have finished.
+    """
+
+    first: ResultCell
+    second: ResultCell
+    metric: Metric
+    splits: tuple[int, ...]
+
+    @property
+    def dataset(self) -> str:
+        """The name of the data."""
+        return self.first.dataset
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy level; infinite if neither method is private."""
+        return min(self.first.task.epsilon, self.second.task.epsilon)
+
+    @property
+    def planned(self) -> int:
+        """The number of splits that their configs ask for."""
+        return min(self.first.planned, self.second.planned)
+
+    @property
+    def values(self) -> list[tuple[float, float]]:
+        """The values of both on each of `splits`."""
+        ours, theirs = (c.by_split(self.metric.name) for c in (self.first, self.second))
+        return [(ours[split], theirs[split]) for split in self.splits]
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the target is a number."""
+        return "rmse" in self.first.values
+
+
+@dataclass(frozen=True)
+class Paired:
+    """All pairs, and what was left out, in words."""
+
+    pairs: tuple[Pair, ...]
+    left_out: tuple[str, ...]
+
+
+def pair_results(
+    results: Results,
+    first: str,
+    second: str,
+    metric: str | None = None,
+    epsilons: Sequence[float] = (),
+) -> Paired:
+    """Return what two methods have in common: pairs of results on the same splits.
+
+    Results of one config go together. Where no config has both methods on a dataset, results of two
+    configs do, if they split the same rows in the same way.
+
+    Parameters
+    ----------
+    first, second
+        Labels, or names of methods.
+    metric
+        Name of the metric; default the config's, else AUROC, RMSE or accuracy.
+    epsilons
+        Only these privacy levels; default all that both have. A method without privacy is paired
+        with each level of the other.
+
+    Raises
+    ------
+    DpreproError
+        If a method has no results, nothing is in common, splits differ, there is a single split in
+        common, or several results are meant. The message says what to do.
+    """
+    if first == second:
+        raise DpreproError(f"both methods are {first!r}: name two different ones")
+    ours, theirs = (_named(results, name) for name in (first, second))
+    shared = _shared_datasets(ours, theirs, first, second)
+    problems: list[str] = []
+    unpaired: dict[str, dict[str, list[float]]] = {}
+    pairs: list[Pair] = []
+    for dataset in shared:
+        sides = [[c for c in found if c.dataset == dataset] for found in (ours, theirs)]
+        together = _together(*sides)
+        if not together:
+            problems.append(f"{dataset}: {_differing(*sides)}")
+        for one, other in _one_each(dataset, together, first, second):
+            if epsilons and min(one.task.epsilon, other.task.epsilon) not in epsilons:
+                continue
+            found = _pair(one, other, metric)
+            if isinstance(found, Pair):
+                pairs.append(found)
+            else:
+                epsilon = min(one.task.epsilon, other.task.epsilon)
+                unpaired.setdefault(found, {}).setdefault(dataset, []).append(epsilon)
+    for reason, places in unpaired.items():
+        named = (f"{dataset} ({_levels(levels)})" for dataset, levels in places.items())
+        problems.append(f"{', '.join(named)}: {reason}")
+    problems += [] if epsilons else _without_partner(ours, theirs, pairs, first, second)
+    if not pairs:
+        raise DpreproError("\n".join(problems) or _no_level(ours, theirs, first, second, epsilons))
+    return Paired(tuple(pairs), tuple(problems))
+
+
+def _named(results: Results, name: str) -> list[ResultCell]:
+    """Return the finished results of a label, else of a method."""
+    cells = [cell for cell in results.cells if cell.values]
+    found = [cell for cell in cells if cell.task.label == name]
+    found = found or [cell for cell in cells if cell.task.method == name]
+    if not found:
+        known = sorted({n for cell in cells for n in (cell.task.label, cell.task.method)})
+        raise DpreproError(
+            f"no finished results of {name!r}{nearest(name, known) or '.'} Allowed are labels and "
+            f"methods of the journals read: {', '.join(known)}"
+        )
+    return found
+
+
+def _shared_datasets(
+    ours: Sequence[ResultCell], theirs: Sequence[ResultCell], first: str, second: str
+) -> list[str]:
+    names = [list(dict.fromkeys(cell.dataset for cell in found)) for found in (ours, theirs)]
+    shared = [name for name in names[0] if name in names[1]]
+    if not shared:
+        cards = {cell.task.dataset for cell in ours} & {cell.task.dataset for cell in theirs}
+        rows = f"The rows of {', '.join(sorted(cards))} differ. " if cards else ""
+        raise DpreproError(
+            f"{first} and {second} have no dataset in common. {first}: {', '.join(names[0])}. "
+            f"{second}: {', '.join(names[1])}. {rows}`dprepro run` with both in one config runs "
+            "them on the same splits"
+        )
+    return shared
+
+
+def _together(
+    ours: Sequence[ResultCell], theirs: Sequence[ResultCell]
+) -> list[tuple[ResultCell, ResultCell]]:
+    """Return all pairs on the same splits: of one journal if there are any, else of two."""
+    same = [(a, b) for a in ours for b in theirs if not _differences(a.task, b.task)]
+    of_one = [(a, b) for a, b in same if set(a.journals) & set(b.journals)]
+    return of_one or same
+
+
+def _differing(ours: Sequence[ResultCell], theirs: Sequence[ResultCell]) -> str:
+    closest = min(
+        (_differences(a.task, b.task) for a in ours for b in theirs), key=lambda found: len(found)
+    )
+    return (
+        f"the splits are not the same: {'; '.join(closest)}. Run both methods in one config, or in "
+        "two that agree in this"
+    )
+
+
+def _differences(one: Task, other: Task) -> list[str]:
+    """Return in words what the splits of two tasks do not share."""
+    found = []
+    for name in _SPLITS:
+        here, there = (getattr(task, name) for task in (one, other))
+        if name == "seed":
+            here, there = here or 0, there or 0
+        if here != there:
+            values = "" if name == "data_fingerprint" else f" ({here} and {there})"
+            words = "the rows" if name == "data_fingerprint" else name
+            found.append(f"{words} differ{'' if words == 'the rows' else 's'}{values}")
+    return found
+
+
+def _one_each(
+    dataset: str,
+    together: Iterable[tuple[ResultCell, ResultCell]],
+    first: str,
+    second: str,
+) -> Iterator[tuple[ResultCell, ResultCell]]:
+    """Yield the one pair at each privacy level, in order.
+
+    Raises
+    ------
+    DpreproError
+        If there are several at one.
+    """
+    levels: dict[float, list[tuple[ResultCell, ResultCell]]] = {}
+    for a, b in together:
+        levels_of = {cell.task.epsilon for cell in (a, b)}
+        if len(levels_of) == 1 or math.inf in levels_of:
+            levels.setdefault(min(levels_of), []).append((a, b))
+    for epsilon, found in sorted(levels.items()):
+        if len(found) > 1:
+            raise DpreproError(_ambiguous(dataset, epsilon, found, first, second))
+        yield found[0]
+
+
+def _ambiguous(
+    dataset: str,
+    epsilon: float,
+    found: Sequence[tuple[ResultCell, ResultCell]],
+    first: str,
+    second: str,
+) -> str:
+    for side, name in ((0, first), (1, second)):
+        labels = dict.fromkeys(pair[side].task.label for pair in found)
+        if len(labels) > 1:
+            return (
+                f"{name!r} is a method with several labels on {dataset}: {', '.join(labels)}. "
+                "Name one of them"
+            )
+    configs = dict.fromkeys(name for pair in found for cell in pair for name in cell.journals)
+    return (
+        f"several results with different settings are on {dataset} at {level_in_words(epsilon)}, "
+        f"of the configs {', '.join(configs)}. Choose by --config"
+    )
+
+
+def _pair(one: ResultCell, other: ResultCell, metric: str | None) -> Pair | str:
+    """Return the pair, or why there is none."""
+    wanted = [find_metric(metric).name] if metric else [one.metric, other.metric, *_PREFERRED]
+    name = next((n for n in wanted if n in one.values and n in other.values), None)
+    if name is None:
+        lacking = [cell for cell in (one, other) if wanted[0] not in cell.values]
+        labels = " and ".join(cell.task.label for cell in lacking)
+        reasons = dict.fromkeys(c.absent[wanted[0]] for c in lacking if wanted[0] in c.absent)
+        if metric is None:
+            return "the two have no metric in common"
+        title = find_metric(wanted[0]).title
+        return f"{labels}: no {title}. {'; '.join(reasons) or how_to_record(wanted[0])}".strip()
+    splits = sorted(one.by_split(name).keys() & other.by_split(name).keys())
+    if len(splits) < 2:
+        number = "one split" if splits else "no split"
+        return (
+            f"{number} in common, and a difference without a spread says nothing: run at least two "
+            "splits of both (`dprepro run CONFIG`, with `splits: 10` or more in the config)"
+        )
+    return Pair(one, other, find_metric(name), tuple(splits))
+
+
+def _no_level(
+    ours: Iterable[ResultCell],
+    theirs: Iterable[ResultCell],
+    first: str,
+    second: str,
+    epsilons: Sequence[float],
+) -> str:
+    asked = f" among those asked for ({_levels(epsilons)})" if epsilons else ""
+    has = " ".join(
+        f"{name} has results at: {_levels(cell.task.epsilon for cell in cells)}."
+        for name, cells in ((first, ours), (second, theirs))
+    )
+    return f"{first} and {second} have no privacy level in common{asked}. {has}"
+
+
+def _levels(epsilons: Iterable[float]) -> str:
+    """Return privacy levels in words: ``"epsilon 0.5, 1"``, or ``"non-private"``."""
+    first, *more = sorted(set(epsilons))
+    return ", ".join([level_in_words(first), *map(level, more)])
+
+
+def _without_partner(
+    ours: Iterable[ResultCell],
+    theirs: Iterable[ResultCell],
+    pairs: Iterable[Pair],
+    first: str,
+    second: str,
+) -> list[str]:
+    """Say which datasets and privacy levels only one of the two has."""
+    used = {(pair.dataset, c.task.epsilon) for pair in pairs for c in (pair.first, pair.second)}
+    datasets = {dataset for dataset, _ in used}
+    found = []
+    for name, cells in ((first, list(ours)), (second, list(theirs))):
+        places: dict[str, list[float]] = {}
+        for cell in cells:
+            if cell.dataset in datasets and (cell.dataset, cell.task.epsilon) not in used:
+                places.setdefault(cell.dataset, []).append(cell.task.epsilon)
+        found += [
+            f"{dataset}: only {name} has results at {_levels(epsilons)}"
+            for dataset, epsilons in places.items()
+            if not all(map(math.isinf, epsilons))
+        ]
+    return found

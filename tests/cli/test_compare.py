@@ -1,0 +1,127 @@
+"""`dprepro compare`, on made-up journals and on the committed ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from dprepro import compare
+from dprepro.cli import app
+from dprepro.data import PRIVATE_PREFIX
+from dprepro.report.read import results as results_module
+from tests.report.journals import records, write
+
+COMMITTED = Path(__file__).resolve().parents[2] / "results"
+OURS, THEIRS = [0.92, 0.93, 0.9, 0.91], [0.9, 0.9, 0.9, 0.88]
+
+
+def invoke(*arguments, width="80"):
+    given = ["compare", *map(str, arguments)]
+    return CliRunner().invoke(app, given, env={"COLUMNS": width})
+
+
+def printed(*arguments):
+    outcome = invoke(*arguments)
+    assert outcome.exit_code == 0, (outcome.output, outcome.exception)
+    return outcome.stdout
+
+
+@pytest.fixture
+def folder(tmp_path):
+    levels = (1.0, 4.0)
+    lines = [
+        *(r for e in levels for r in records(OURS, "mine", e)),
+        *(r for e in levels for r in records(THEIRS, "ebm", e)),
+        *(r for e in levels for r in records(OURS, "mine", e, dataset="shop")),
+        *(r for e in levels for r in records(THEIRS, "ebm", e, dataset="shop")),
+    ]
+    write(tmp_path, "c", lines)
+    return tmp_path
+
+
+def rows(*arguments):
+    return list(csv.DictReader(io.StringIO(printed(*arguments, "--format", "csv"))))
+
+
+def test_options_choose_datasets_levels_configs_and_the_metric(folder):
+    base = ("mine", "ebm", "--results", folder)
+    assert len(rows(*base)) == 4
+    assert {row["dataset"] for row in rows(*base, "--dataset", "shop")} == {"shop"}
+    assert {row["epsilon_first"] for row in rows(*base, "--epsilon", 4)} == {"4.0"}
+    assert len(rows(*base, "--config", "c", "--metric", "roc_auc")) == 4
+    assert len(rows(*base, "--per-split", "--epsilon", 1)) == 8
+    assert len(json.loads(printed(*base, "--format", "json"))["rows"]) == 4
+    assert "AUROC (higher is better): mine minus ebm" in printed(*base)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mine", "mine"], "name two different ones"),
+        (["mine", "eb"], "did you mean 'ebm'"),
+        (["mine", "ebm", "--dataset", "shap"], "did you mean 'shop'"),
+        (["mine", "ebm", "--config", "d"], "no journal of config 'd'"),
+        (["mine", "ebm", "--metric", "auk"], "did you mean 'auc'"),
+        (["mine", "ebm", "--metric", "f1"], "no F1"),
+        (["mine", "ebm", "--epsilon", "3"], "no privacy level in common among those asked for"),
+        (["mine", "ebm", "--per-split"], "add --format csv or --format json"),
+    ],
+)
+def test_mistakes_are_refused_with_what_there_is(folder, arguments, message):
+    outcome = invoke(*arguments, "--results", folder)
+    assert outcome.exit_code != 0
+    assert message in str(outcome.exception)
+
+
+def test_private_rows_are_said_to_be_kept(tmp_path):
+    shop = {"dataset": "shop", "data_fingerprint": f"{PRIVATE_PREFIX}x"}
+    write(tmp_path, "c", [*records(OURS, "mine", **shop), *records(THEIRS, "ebm", **shop)])
+    outcome = invoke("mine", "ebm", "--results", tmp_path)
+    assert "PRIVATE DATA: exact scores" in outcome.stderr
+    assert "keep it to yourself" in outcome.stderr
+
+
+def test_from_python_it_is_the_same(folder):
+    found = compare("mine", "ebm", results=folder, epsilons=[1.0])
+    given = rows("mine", "ebm", "--results", folder, "--epsilon", 1)
+    assert [f"{value!r}" for value in found["p"]] == [row["p"] for row in given]
+    assert len(compare("mine", "ebm", results=folder, datasets=["shop"], per_split=True)) == 8
+
+
+def values(config, label, epsilon):
+    found = {}
+    for line in (COMMITTED / f"{config}.jsonl").open():
+        entry = json.loads(line)
+        task = entry.get("task", {})
+        if (task.get("label"), task.get("epsilon")) == (label, epsilon):
+            found[task["split"]] = entry["metrics"]["auc"]
+    return [found[split] for split in sorted(found)]
+
+
+def test_the_committed_results_read_no_more_than_they_need(monkeypatch):
+    read = []
+    whole = results_module.read_journal
+    monkeypatch.setattr(
+        results_module, "read_journal", lambda path: read.append(path.stem) or whole(path)
+    )
+    arguments = ("dp-ebm-plus", "dp-ebm-gdp", "--results", COMMITTED)
+    found = json.loads(printed(*arguments, "--format", "json"))
+    assert read
+    assert all(name.startswith("plus-") for name in read)
+    assert {row["dataset"] for row in found["rows"]} >= {"adult", "telco", "cal-housing", "wine"}
+    (row,) = [
+        r for r in found["rows"] if (r["dataset"], r["epsilon_first"]) == ("adult", 1.0)
+    ]  # fmt: skip
+    ours, theirs = (values("plus-adult", label, 1.0) for label in ("dp-ebm-plus", "dp-ebm-gdp"))
+    assert len(ours) == row["splits"] == 25
+    # Nadeau and Bengio's t is Student's, made smaller by the correction.
+    t = stats.ttest_rel(ours, theirs).statistic / ((1 / 25 + 0.25) * 25) ** 0.5
+    assert row["p"] == pytest.approx(2 * stats.t(24).sf(abs(t)), rel=1e-9)
+    assert row["better"] == "dp-ebm-plus"
+    assert row["won"] == sum(a > b for a, b in zip(ours, theirs, strict=True))

@@ -1,0 +1,38 @@
+import math
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.report.read.mentions import holding_both, usual_journals
+from tests.report.journals import records, write
+
+
+def test_journals_with_both_are_found_by_label_or_method(tmp_path):
+    write(tmp_path, "both", [*records([0.9], "mine", 1.0), *records([0.9], "ebm", math.inf)])
+    write(tmp_path, "method", [*records([0.9], "x", method="mine"), *records([0.9], "ebm")])
+    write(tmp_path, "one", records([0.9], "mine"))
+    write(tmp_path, "other", records([0.9], "mine too", params={"of": "ebm"}))
+    assert holding_both(tmp_path, "mine", "ebm") == ["both", "method"]
+    assert holding_both(tmp_path, "mine", "mine too") == ["both", "method", "one", "other"]
+    assert holding_both(tmp_path, "mine too", "nothing") == ["other"]
+
+
+def test_all_are_named_where_none_holds_either(tmp_path):
+    write(tmp_path, "a", records([0.9], "mine"))
+    assert holding_both(tmp_path, "x", "y") == ["a"]
+    with pytest.raises(DpreproError, match="no journals"):
+        holding_both(tmp_path / "nowhere", "x", "y")
+
+
+def test_names_with_quotes_and_umlauts_are_found(tmp_path):
+    write(tmp_path, "a", [*records([0.9], 'a "b"'), *records([0.9], "größer")])
+    write(tmp_path, "b", records([0.9], "a"))
+    assert holding_both(tmp_path, 'a "b"', "größer") == ["a"]
+
+
+def test_hypotheses_are_read_only_if_there_is_nothing_else(tmp_path):
+    write(tmp_path, "forensics-x", [*records([0.9], "mine"), *records([0.9], "ebm")])
+    assert holding_both(tmp_path, "mine", "ebm") == ["forensics-x"]
+    write(tmp_path, "adult", records([0.9], "mine"))
+    assert [path.stem for path in usual_journals(tmp_path)] == ["adult"]
+    assert holding_both(tmp_path, "mine", "ebm") == ["adult"]
