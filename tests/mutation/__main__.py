@@ -1,0 +1,203 @@
+"""Which small faults in a module does no test notice? CONTRIBUTING.md says how to use it.
+
+All runs in forks of one process that has collected the tests, so that a mutant costs little more
+than the tests that enter its function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.util
+import itertools
+import multiprocessing
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.mutation.mutants import Mutant, mutants
+
+EQUIVALENT = Path(__file__).with_name("equivalent.yaml")
+SECONDS = 4.0  # of tests for one mutant, by how long they take without it
+OPTIONS = ["-q", "-x", "-s", "--timeout=0", "-pno:cacheprovider", "-pno:xdist"]
+
+
+def in_fork(call: Callable[[], Any], seconds: float) -> Any:
+    """Return what a call returns in a silent fork of this process; "stopped" if it does not."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def work() -> None:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        sender.send(call())
+
+    process = context.Process(target=work)
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv() if receiver.poll(seconds) else "stopped"
+    except EOFError:
+        return "stopped"
+    finally:
+        process.kill()
+        process.join()
+
+
+class Mutation:
+    """A plugin of pytest that runs the collected tests against mutants.
+
+    `outcomes` has the test that noticed, by mutant; "" where none did.
+    """
+
+    def __init__(self, found: Sequence[Mutant]) -> None:
+        self.mutants = found
+        self.outcomes: list[str] = []
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run all tests once, then those that concern each mutant."""
+        known = in_fork(lambda: unharmed(session, {str(m.path.resolve()) for m in self.mutants}), 999)
+        if isinstance(known, str):
+            raise pytest.UsageError(f"fails without a fault: {known}")
+        for mutant in self.mutants:
+            chosen = choose(session.items, known, mutant)
+            limit = 15 + 5 * sum(known[item.nodeid][0] for item in chosen)
+            attempt = in_function if mutant.function else in_module
+            call = lambda: attempt(session, mutant, chosen)  # noqa: B023, E731
+            self.outcomes.append(in_fork(call, limit) if chosen else "")
+            print("." if self.outcomes[-1] else "S", end="", flush=True)
+        return True
+
+
+def unharmed(session: pytest.Session, files: set[str]) -> dict[str, tuple[float, set[Any]]] | str:
+    """Return by test how long it takes, and which functions of the files it enters."""
+    entered: set[tuple[str, str, int]] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename in files:
+            entered.add((code.co_filename, code.co_name, code.co_firstlineno))
+
+    known = {}
+    for item, following in itertools.zip_longest(session.items, session.items[1:]):
+        entered.clear()
+        start = time.perf_counter()
+        sys.setprofile(note)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        sys.setprofile(None)
+        if session.testsfailed:
+            return str(item.nodeid)
+        known[item.nodeid] = time.perf_counter() - start, set(entered)
+    return known
+
+
+def choose(items: Sequence[Any], known: dict[str, Any], mutant: Mutant) -> list[Any]:
+    """Return the tests to run: those of the mirrored file, and those that enter the function.
+
+    Outside of functions, all tests of files that enter any function of the module.
+    """
+    path, own = str(mutant.path.resolve()), f"test_{mutant.path.name}"
+    if mutant.function:
+        chosen = [i for i in items if (path, *mutant.function) in known[i.nodeid][1]]
+    else:
+        touches = {i.path for i in items if any(e[0] == path for e in known[i.nodeid][1])}
+        chosen = [item for item in items if item.path in touches]
+    chosen += [item for item in items if item.path.name == own and item not in chosen]
+    chosen.sort(key=lambda item: (item.path.name != own, str(item.path)))
+    spent = itertools.accumulate(known[item.nodeid][0] for item in chosen)
+    return [item for item, seconds in zip(chosen, spent, strict=True) if seconds <= SECONDS]
+
+
+def in_function(session: pytest.Session, mutant: Mutant, chosen: Sequence[Any]) -> str:
+    """Put the fault into the function where it is, and return the first test that fails."""
+    place = (*(mutant.function or ()), str(mutant.path.resolve()))
+
+    def is_it(code: CodeType) -> bool:
+        return (code.co_name, code.co_firstlineno, code.co_filename) == place
+
+    codes = [mutant.code]
+    for code in codes:
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and is_it(function.__code__):
+            function.__code__ = next(filter(is_it, codes))
+    for item, following in itertools.zip_longest(chosen, chosen[1:]):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return str(item.nodeid)
+    return ""
+
+
+def in_module(session: pytest.Session, mutant: Mutant, chosen: Sequence[Any]) -> str:
+    """Import everything anew, with the fault, and collect the tests again."""
+    name = ".".join(mutant.path.with_suffix("").parts).removesuffix(".__init__")
+    own = {name.partition(".")[0], *(i.module.__name__.partition(".")[0] for i in chosen)}
+    for module in [module for module in sys.modules if module.partition(".")[0] in own]:
+        del sys.modules[module]
+    sys.meta_path.insert(0, _Finder(name, mutant))  # type: ignore[arg-type]
+    ended = pytest.main([*OPTIONS, *(item.nodeid for item in chosen)])
+    return "" if ended == pytest.ExitCode.OK else "import"
+
+
+class _Finder:
+    """Finds the module of a mutant, and leaves all others to Python."""
+
+    def __init__(self, name: str, mutant: Mutant) -> None:
+        self.name, self.path, self.code = name, str(mutant.path.resolve()), mutant.code
+
+    def find_spec(self, name: str, *_: object) -> Any:
+        if name != self.name:
+            return None
+        loader = SourceFileLoader(name, self.path)
+        loader.get_code = lambda _: self.code  # type: ignore[method-assign]
+        return importlib.util.spec_from_file_location(name, self.path, loader=loader)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the mutants that survive and a line for each module; 1 where one survives."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("modules", nargs="+", type=Path)
+    parser.add_argument("--tests", nargs="+", default=[], help="beside the mirrored files")
+    parser.add_argument("--sample", type=int, help="try this many mutants of a module, drawn")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    options = parser.parse_args(arguments)
+    draw, tried, tests = random.Random(options.seed), [], dict.fromkeys(options.tests)
+    for path in options.modules:
+        found = mutants(path)
+        drawn = draw.sample(found, min(options.sample or len(found), len(found)))
+        tried += sorted(drawn, key=lambda mutant: mutant.line)
+        mirrored = Path("tests", *path.parts[1:-1], f"test_{path.name}")
+        tests[str(mirrored if mirrored.is_file() else mirrored.parent)] = None
+    plugin = Mutation(tried)
+    if pytest.main([*OPTIONS, *tests], plugins=[plugin]) or not plugin.outcomes:
+        return 2
+    notes = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8"))
+    excused = {(note["module"], note["line"], note["change"]) for note in notes}
+    counts: Counter[tuple[str, str]] = Counter()
+    print()
+    for mutant, outcome in zip(tried, plugin.outcomes, strict=True):
+        same = (str(mutant.path), mutant.text, mutant.change) in excused
+        state = "killed" if outcome else "equivalent" if same else "survive"
+        counts[str(mutant.path), state] += 1
+        if state == "survive":
+            print(f"{mutant.path}:{mutant.line}: {mutant.change}\n    {mutant.text}")
+    for path in dict.fromkeys(str(mutant.path) for mutant in tried):
+        states = {state: counts[path, state] for state in ("killed", "equivalent", "survive")}
+        words = ", ".join(f"{count} {state}" for state, count in states.items())
+        print(f"{path}: {sum(states.values())} mutants: {words}")
+    return int(any(state == "survive" for _, state in counts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
