@@ -13,10 +13,12 @@ import itertools
 import multiprocessing
 import os
 import random
+import resource
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -27,17 +29,21 @@ import yaml
 
 from tests.mutation.mutants import Mutant, mutants
 
-EQUIVALENT = Path(__file__).with_name("equivalent.yaml")
-SECONDS = 4.0  # of tests for one mutant, by how long they take without it
+NOTES = Path(__file__).with_name("equivalent.yaml")
+SECONDS = 3.0  # of tests for one mutant, by how long they take without it
 OPTIONS = ["-q", "-x", "-s", "--timeout=0", "-pno:cacheprovider", "-pno:xdist"]
 
 
 def in_fork(call: Callable[[], Any], seconds: float) -> Any:
-    """Return what a call returns in a silent fork of this process; "stopped" if it does not."""
+    """Return what a call returns in a silent fork of this process.
+
+    "stopped" if it does not, as after so many seconds of its processor.
+    """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
 
     def work() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
@@ -47,7 +53,7 @@ def in_fork(call: Callable[[], Any], seconds: float) -> Any:
     process.start()
     sender.close()
     try:
-        return receiver.recv() if receiver.poll(seconds) else "stopped"
+        return receiver.recv() if receiver.poll(20 * seconds) else "stopped"
     except EOFError:
         return "stopped"
     finally:
@@ -56,27 +62,33 @@ def in_fork(call: Callable[[], Any], seconds: float) -> Any:
 
 
 class Mutation:
-    """A plugin of pytest that runs the collected tests against mutants.
+    """A plugin of pytest that runs the collected tests against mutants, and prints what survives.
 
-    `outcomes` has the test that noticed, by mutant; "" where none did.
+    `excused` has (module, line, change) of equivalent ones, `counts` how many of each module were
+    killed, survive, or are equivalent.
     """
 
-    def __init__(self, found: Sequence[Mutant]) -> None:
-        self.mutants = found
-        self.outcomes: list[str] = []
+    def __init__(self, found: Sequence[Mutant], excused: set[tuple[str, str, str]]) -> None:
+        self.mutants, self.excused = found, excused
+        self.counts: dict[str, Counter[str]] = {}
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run all tests once, then those that concern each mutant."""
-        known = in_fork(lambda: unharmed(session, {str(m.path.resolve()) for m in self.mutants}), 999)
+        files = {str(mutant.path.resolve()) for mutant in self.mutants}
+        known = in_fork(lambda: unharmed(session, files), 999)
         if isinstance(known, str):
             raise pytest.UsageError(f"fails without a fault: {known}")
         for mutant in self.mutants:
             chosen = choose(session.items, known, mutant)
-            limit = 15 + 5 * sum(known[item.nodeid][0] for item in chosen)
+            limit = 4 + 5 * sum(known[item.nodeid][0] for item in chosen)
             attempt = in_function if mutant.function else in_module
-            call = lambda: attempt(session, mutant, chosen)  # noqa: B023, E731
-            self.outcomes.append(in_fork(call, limit) if chosen else "")
-            print("." if self.outcomes[-1] else "S", end="", flush=True)
+            noticed = chosen and in_fork(partial(attempt, session, mutant, chosen), limit)
+            module = str(mutant.path)
+            is_same = (module, mutant.text, mutant.change) in self.excused
+            state = "killed" if noticed else "equivalent" if is_same else "survive"
+            self.counts.setdefault(module, Counter())[state] += 1
+            if state == "survive":
+                print(f"{module}:{mutant.line}: {mutant.change}\n    {mutant.text}", flush=True)
         return True
 
 
@@ -92,13 +104,13 @@ def unharmed(session: pytest.Session, files: set[str]) -> dict[str, tuple[float,
     known = {}
     for item, following in itertools.zip_longest(session.items, session.items[1:]):
         entered.clear()
-        start = time.perf_counter()
+        start = time.process_time()
         sys.setprofile(note)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         sys.setprofile(None)
         if session.testsfailed:
             return str(item.nodeid)
-        known[item.nodeid] = time.perf_counter() - start, set(entered)
+        known[item.nodeid] = time.process_time() - start, set(entered)
     return known
 
 
@@ -171,6 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tests", nargs="+", default=[], help="beside the mirrored files")
     parser.add_argument("--sample", type=int, help="try this many mutants of a module, drawn")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--notes", type=Path, default=NOTES, help="which mutants are equivalent")
     options = parser.parse_args(arguments)
     draw, tried, tests = random.Random(options.seed), [], dict.fromkeys(options.tests)
     for path in options.modules:
@@ -179,24 +192,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tried += sorted(drawn, key=lambda mutant: mutant.line)
         mirrored = Path("tests", *path.parts[1:-1], f"test_{path.name}")
         tests[str(mirrored if mirrored.is_file() else mirrored.parent)] = None
-    plugin = Mutation(tried)
-    if pytest.main([*OPTIONS, *tests], plugins=[plugin]) or not plugin.outcomes:
+    notes = yaml.safe_load(options.notes.read_text(encoding="utf-8"))
+    plugin = Mutation(tried, {(note["module"], note["line"], note["change"]) for note in notes})
+    if pytest.main([*OPTIONS, *tests], plugins=[plugin]) or not plugin.counts:
         return 2
-    notes = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8"))
-    excused = {(note["module"], note["line"], note["change"]) for note in notes}
-    counts: Counter[tuple[str, str]] = Counter()
-    print()
-    for mutant, outcome in zip(tried, plugin.outcomes, strict=True):
-        same = (str(mutant.path), mutant.text, mutant.change) in excused
-        state = "killed" if outcome else "equivalent" if same else "survive"
-        counts[str(mutant.path), state] += 1
-        if state == "survive":
-            print(f"{mutant.path}:{mutant.line}: {mutant.change}\n    {mutant.text}")
-    for path in dict.fromkeys(str(mutant.path) for mutant in tried):
-        states = {state: counts[path, state] for state in ("killed", "equivalent", "survive")}
-        words = ", ".join(f"{count} {state}" for state, count in states.items())
-        print(f"{path}: {sum(states.values())} mutants: {words}")
-    return int(any(state == "survive" for _, state in counts))
+    for path, counts in plugin.counts.items():
+        words = ", ".join(f"{counts[state]} {state}" for state in ("killed", "equivalent", "survive"))
+        print(f"{path}: {counts.total()} mutants: {words}")
+    return int(any(counts["survive"] for counts in plugin.counts.values()))
 
 
 if __name__ == "__main__":
