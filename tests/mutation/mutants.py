@@ -101,7 +101,8 @@ def _instead_of(node: Any) -> Iterator[ast.AST]:
             if bound is not None and not isinstance(bound, ast.Constant):
                 yield _with(node, **{end: ast.BinOp(bound, ast.Add(), ast.Constant(1))})
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
-        if not isinstance(node.test, ast.Compare | ast.BoolOp | ast.UnaryOp):
+        is_other = isinstance(node.test, ast.Compare | ast.BoolOp | ast.UnaryOp)
+        if not is_other and ast.unparse(node.test) != "TYPE_CHECKING":
             yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
     elif isinstance(node, ast.Return) and not isinstance(node.value, ast.Constant | None):
         yield ast.Return(ast.Constant(None))

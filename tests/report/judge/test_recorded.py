@@ -35,11 +35,24 @@ def test_numbers_have_nine_digits_and_nothing_is_empty():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", ["1,2", ",".join("x" * (len(COLUMNS) + 1))])
-def test_a_line_with_too_few_or_too_many_fields_is_refused(tmp_path, line):
+GOOD = recorded_text([row()]).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "cannot be read"),
+        (b"\xff\xfe", "cannot be read"),
+        (GOOD.replace(b"sd", b"SD"), "the columns are not paper, table"),
+        (GOOD + b"1,2\n", "another number of fields"),
+        (GOOD + b"x," * len(COLUMNS) + b"x\n", "another number of fields"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_way_out(tmp_path, content, problem):
     path = tmp_path / "verdicts.csv"
-    path.write_text(f"{','.join(COLUMNS)}\n{line}\n")
-    with pytest.raises(DpreproError, match=r"another number of fields; `dprepro check --record`"):
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DpreproError, match=f"verdicts.csv: .*{problem}.*`dprepro check --record`"):
         read_recorded(path)
 
 
@@ -69,5 +82,5 @@ def test_a_measured_cell_that_no_document_prints_is_named_by_its_config():
 def test_numbers_may_differ_by_a_millionth_of_themselves(value, is_noticed):
     assert bool(changes([row(z="1")], [row(z=value)])) is is_noticed
     assert bool(changes([row(z=value)], [row(z="1")])) is is_noticed
-    small = [row(z="0.001")], [row(z="0.0010001")]
-    assert len(changes(*small)) == 1
+    assert changes([row(z="0.001")], [row(z="0.0010001")])
+    assert not changes([row(z="0")], [row(z="-0")])
