@@ -31,6 +31,7 @@ from tests.mutation.mutants import Mutant, mutants
 
 NOTES = Path(__file__).with_name("equivalent.yaml")
 SECONDS = 3.0  # of tests for one mutant, by how long they take without it
+Entered = tuple[str, str, int]  # file, name and first line of a function
 OPTIONS = ["-q", "-x", "-s", "--timeout=0", "-pno:cacheprovider", "-pno:xdist"]
 
 
@@ -71,46 +72,67 @@ class Mutation:
     def __init__(self, found: Sequence[Mutant], excused: set[tuple[str, str, str]]) -> None:
         self.mutants, self.excused = found, excused
         self.counts: dict[str, Counter[str]] = {}
+        self.files = {str(mutant.path.resolve()) for mutant in found}
+        self.at_import: set[Entered] = set()
+
+    def pytest_collection(self) -> None:
+        """Note what is called while tests are imported: its results may be kept."""
+        sys.setprofile(noting(self.files, self.at_import))
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run all tests once, then those that concern each mutant."""
-        files = {str(mutant.path.resolve()) for mutant in self.mutants}
-        known = in_fork(lambda: unharmed(session, files), 999)
+        sys.setprofile(None)
+        known = in_fork(lambda: unharmed(session, self.files), 999)
         if isinstance(known, str):
             raise pytest.UsageError(f"fails without a fault: {known}")
         for mutant in self.mutants:
             chosen = choose(session.items, known, mutant)
             limit = 4 + 5 * sum(known[item.nodeid][0] for item in chosen)
-            attempt = in_function if mutant.function else in_module
-            noticed = chosen and in_fork(partial(attempt, session, mutant, chosen), limit)
+            attempts = [in_function] if mutant.function else []
+            if place_of(mutant) in {*self.at_import, None}:
+                attempts.append(in_module)
+            is_noticed = bool(chosen) and any(
+                in_fork(partial(attempt, session, mutant, chosen), limit) for attempt in attempts
+            )
             module = str(mutant.path)
             is_same = (module, mutant.text, mutant.change) in self.excused
-            state = "killed" if noticed else "equivalent" if is_same else "survive"
+            state = "killed" if is_noticed else "equivalent" if is_same else "survive"
             self.counts.setdefault(module, Counter())[state] += 1
             if state == "survive":
                 print(f"{module}:{mutant.line}: {mutant.change}\n    {mutant.text}", flush=True)
         return True
 
 
-def unharmed(session: pytest.Session, files: set[str]) -> dict[str, tuple[float, set[Any]]] | str:
-    """Return by test how long it takes, and which functions of the files it enters."""
-    entered: set[tuple[str, str, int]] = set()
+def place_of(mutant: Mutant) -> Entered | None:
+    """Return the function of a mutant as `noting` has it."""
+    return (str(mutant.path.resolve()), *mutant.function) if mutant.function else None
+
+
+def noting(files: set[str], entered: set[Entered]) -> Callable[[FrameType, str, object], None]:
+    """Return a function for `sys.setprofile` that adds what is called in these files."""
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename in files:
             entered.add((code.co_filename, code.co_name, code.co_firstlineno))
 
+    return note
+
+
+def unharmed(
+    session: pytest.Session, files: set[str]
+) -> dict[str, tuple[float, set[Entered]]] | str:
+    """Return by test how long it takes, and which functions of the files it enters."""
     known = {}
     for item, following in itertools.zip_longest(session.items, session.items[1:]):
-        entered.clear()
+        entered: set[Entered] = set()
         start = time.process_time()
-        sys.setprofile(note)
+        sys.setprofile(noting(files, entered))
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         sys.setprofile(None)
         if session.testsfailed:
             return str(item.nodeid)
-        known[item.nodeid] = time.process_time() - start, set(entered)
+        known[item.nodeid] = time.process_time() - start, entered
     return known
 
 
@@ -119,9 +141,9 @@ def choose(items: Sequence[Any], known: dict[str, Any], mutant: Mutant) -> list[
 
     Outside of functions, all tests of files that enter any function of the module.
     """
-    path, own = str(mutant.path.resolve()), f"test_{mutant.path.name}"
-    if mutant.function:
-        chosen = [i for i in items if (path, *mutant.function) in known[i.nodeid][1]]
+    path, own, place = str(mutant.path.resolve()), f"test_{mutant.path.name}", place_of(mutant)
+    if place:
+        chosen = [item for item in items if place in known[item.nodeid][1]]
     else:
         touches = {i.path for i in items if any(e[0] == path for e in known[i.nodeid][1])}
         chosen = [item for item in items if item.path in touches]
@@ -133,10 +155,10 @@ def choose(items: Sequence[Any], known: dict[str, Any], mutant: Mutant) -> list[
 
 def in_function(session: pytest.Session, mutant: Mutant, chosen: Sequence[Any]) -> str:
     """Put the fault into the function where it is, and return the first test that fails."""
-    place = (*(mutant.function or ()), str(mutant.path.resolve()))
+    place = place_of(mutant)
 
     def is_it(code: CodeType) -> bool:
-        return (code.co_name, code.co_firstlineno, code.co_filename) == place
+        return (code.co_filename, code.co_name, code.co_firstlineno) == place
 
     codes = [mutant.code]
     for code in codes:
@@ -197,7 +219,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if pytest.main([*OPTIONS, *tests], plugins=[plugin]) or not plugin.counts:
         return 2
     for path, counts in plugin.counts.items():
-        words = ", ".join(f"{counts[state]} {state}" for state in ("killed", "equivalent", "survive"))
+        words = ", ".join(
+            f"{counts[state]} {state}" for state in ("killed", "equivalent", "survive")
+        )
         print(f"{path}: {counts.total()} mutants: {words}")
     return int(any(counts["survive"] for counts in plugin.counts.values()))
 

@@ -45,3 +45,10 @@ def test_a_selector_can_name_one_of_several_metrics():
     cells = [cell for cell in load_published("lazybb-2022") if cell.table == "11"]
     chosen = Selector(tables="11", metrics="rademacher_bound")
     assert [c.metric for c in cells if chosen.matches(c)] == ["rademacher_bound"] * 3
+
+
+def test_a_selector_reads_as_words():
+    assert Selector().words == "all cells"
+    assert Selector(datasets="adult", methods=["ebm", "mlp"], epsilons=1).words == (
+        "adult, ebm, mlp, 1.0"
+    )

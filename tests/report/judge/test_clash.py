@@ -82,7 +82,9 @@ def test_settings_that_differ_are_those_of_the_first_level(seeds):
 
 def test_results_at_one_level_alone_stand_apart_as_well():
     (note,) = apart_notes([named("a", label="q"), named("b", label="q", seed=2)])
-    assert note.startswith("adult, q at epsilon 0.5: a and b differ in their settings (seed 1 or 2)")
+    assert note.startswith(
+        "adult, q at epsilon 0.5: a and b differ in their settings (seed 1 or 2)"
+    )
 
 
 def test_results_in_several_configs_can_be_chosen_by_the_first():

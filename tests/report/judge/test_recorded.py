@@ -61,8 +61,7 @@ def test_each_cell_that_differs_is_named_once_with_both_values():
     now = [row(mean="0.876", verdict="better"), row(dataset="telco"), row(method="new")]
     adult = "dp-ebm-2021 table 2: adult, dp-ebm-gdp-2021, epsilon 0.5, auc"
     assert changes(before, now) == [
-        f"{adult}: mean 0.876, recorded 0.875; z none, recorded 1.5; "
-        "verdict better, recorded same",
+        f"{adult}: mean 0.876, recorded 0.875; z none, recorded 1.5; verdict better, recorded same",
         "dp-ebm-2021 table 2: adult, gone, epsilon 0.5, auc: was recorded, and is no longer there",
         "dp-ebm-2021 table 2: adult, new, epsilon 0.5, auc: was not recorded",
     ]

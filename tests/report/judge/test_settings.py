@@ -52,8 +52,14 @@ def test_values_agree(stated, ours, agree):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"config": "adult", "method": "dp-ebm-gpd", "params": {"max_bins": 1}}, "no method 'dp-ebm-gpd'; did you mean 'dp-ebm-gdp"),
-        ({"method": "dp-ebm-gdp", "params": {"max_bin": 1}}, "its defaults has no 'max_bin'; did you mean 'max_bins'"),
+        (
+            {"config": "adult", "method": "dp-ebm-gpd", "params": {"max_bins": 1}},
+            "no method 'dp-ebm-gpd'; did you mean 'dp-ebm-gdp",
+        ),
+        (
+            {"method": "dp-ebm-gdp", "params": {"max_bin": 1}},
+            "its defaults has no 'max_bin'; did you mean 'max_bins'",
+        ),
         (
             {"config": "adult", "method": "dp-ebm-gdp-2021", "params": {"max_bin": 1}},
             "dp-ebm-gdp-2021 in adult has no 'max_bin'",
