@@ -139,7 +139,8 @@ def unharmed(
 def choose(items: Sequence[Any], known: dict[str, Any], mutant: Mutant) -> list[Any]:
     """Return the tests to run: those of the mirrored file, and those that enter the function.
 
-    Outside of functions, all tests of files that enter any function of the module.
+    Outside of functions, all tests of files that enter any function of the module. The quickest
+    that together take `SECONDS`, those of the mirrored file first.
     """
     path, own, place = str(mutant.path.resolve()), f"test_{mutant.path.name}", place_of(mutant)
     if place:
@@ -148,9 +149,10 @@ def choose(items: Sequence[Any], known: dict[str, Any], mutant: Mutant) -> list[
         touches = {i.path for i in items if any(e[0] == path for e in known[i.nodeid][1])}
         chosen = [item for item in items if item.path in touches]
     chosen += [item for item in items if item.path.name == own and item not in chosen]
-    chosen.sort(key=lambda item: (item.path.name != own, str(item.path)))
+    chosen.sort(key=lambda item: known[item.nodeid][0])
     spent = itertools.accumulate(known[item.nodeid][0] for item in chosen)
-    return [item for item, seconds in zip(chosen, spent, strict=True) if seconds <= SECONDS]
+    quick = [item for item, total in zip(chosen, spent, strict=True) if total <= SECONDS]
+    return sorted(quick, key=lambda item: (item.path.name != own, str(item.path)))
 
 
 def in_function(session: pytest.Session, mutant: Mutant, chosen: Sequence[Any]) -> str:
