@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.mutation.__main__ import in_fork
+from tests.mutation.__main__ import NOTES, in_fork
 from tests.mutation.mutants import mutants
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,6 +72,14 @@ def test_what_survives_is_named(tmp_path):
     assert "small.py:5: b < LEAST -> b <= LEAST" in lines, done.stdout + done.stderr
     assert lines[-1] == "small.py: 7 mutants: 5 killed, 1 equivalent, 1 survive"
     assert done.returncode == 1
+
+
+def test_notes_name_lines_that_are_there_with_a_reason():
+    notes = yaml.safe_load(NOTES.read_text(encoding="utf-8"))
+    for note in notes:
+        lines = (ROOT / note["module"]).read_text(encoding="utf-8").splitlines()
+        assert note["line"] in [line.strip() for line in lines], note
+        assert len(note["why"].split()) > 3, note
 
 
 def test_a_fault_that_never_ends_is_stopped():
