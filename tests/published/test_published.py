@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.published.published import FOLDER, HEADER, load_published
+from dprepro.published.published import FOLDER, HEADER, PublishedCell, load_published
 
 ROW = "doc,1,adult,ebm,inf,auc,0.9,0.01"
 
@@ -102,3 +102,7 @@ def test_a_table_of_another_metric_or_dataset_has_digits_of_its_own(tmp_path):
 def test_a_printed_standard_deviation_of_zero_is_one(tmp_path):
     (cell,) = load_published(folder=write(tmp_path, "doc,1,adult,ebm,0.1,auc,0.9,0.0"))
     assert (cell.std, cell.epsilon) == (0.0, 0.1)
+
+
+def test_a_number_without_digits_after_the_point_is_off_by_half_of_one():
+    assert PublishedCell("p", "1", "d", "m", 1.0, "rmse", 80.0, None).half_unit == 0.5

@@ -1,6 +1,7 @@
 import itertools
 
 import pytest
+from pydantic import ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.published.published import load_published
@@ -52,3 +53,8 @@ def test_a_selector_reads_as_words():
     assert Selector(datasets="adult", methods=["ebm", "mlp"], epsilons=1).words == (
         "adult, ebm, mlp, 1.0"
     )
+
+
+def test_what_was_read_cannot_be_changed():
+    with pytest.raises(ValidationError, match="frozen"):
+        Selector().tables = ["2"]
