@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Extra options for pytest, e.g. make test TESTS=tests/ebm
 TESTS ?=
+# Modules to put small faults into, e.g. make mutants MODULES=dprepro/report/judge/statistics.py
+MODULES ?= dprepro/report/judge/statistics.py
 # Options for the test of the wheel, e.g. make wheel-test WHEEL_TEST=--all
 WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
@@ -10,7 +12,7 @@ PIP_INSTALL := install --quiet --no-compile
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
+.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test mutants docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +52,9 @@ audit-test: install-dev ## Test that audits pass what is sound, and that attacks
 
 cluster-test: install-dev ## Test runs and fits on a local Dask cluster whose workers are killed
 	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
+
+mutants: install-dev ## Put small faults into MODULES, and name those that no test notices
+	$(BIN)/python -m tests.mutation $(MODULES)
 
 docs: install-dev ## Build the site of all pages and the API reference in out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -101,6 +101,16 @@ def test_regression_metrics_are_their_definitions() -> None:
     assert values["r2"] == pytest.approx(1 - np.mean(error**2) / np.var(y))
 
 
+def test_one_test_row_has_errors_and_no_variance_to_explain() -> None:
+    values = score(Fixed(predict=[1.0]), None, np.array([3.0]), "regression", 0)
+    assert values == {"rmse": 2.0, "mae": 2.0}
+    assert score(Fixed(predict=[1.0, 3.0]), None, np.array([3.0, 1.0]), "regression", 0) == {
+        "rmse": 2.0,
+        "mae": 2.0,
+        "r2": pytest.approx(-3.0),
+    }
+
+
 def test_one_class_among_the_test_rows_is_an_error() -> None:
     with pytest.raises(ValueError, match="one class only"):
         score(Fixed(predict=[1, 1]), None, np.array([1, 1]), "binary", 2)

@@ -2,9 +2,18 @@ import math
 from decimal import Decimal
 
 import pytest
+from pydantic import ValidationError
 
 from dprepro.errors import DpreproError
-from dprepro.published.claims import CellClaim, FactClaim, half_unit, load_claims
+from dprepro.published.claims import (
+    AheadInMost,
+    CellClaim,
+    Claims,
+    FactClaim,
+    NoticeableUpTo,
+    half_unit,
+    load_claims,
+)
 from dprepro.published.document import load_documents
 from dprepro.published.published import FOLDER
 
@@ -50,7 +59,8 @@ def test_claims_speak_of_these_cells(name, datasets, epsilons, count):
 def test_claims_about_facts_speak_of_no_cells():
     facts = [claim for claim in CLAIMS.values() if isinstance(claim, FactClaim)]
     assert len(facts) > 5
-    assert not any(claim.cells(PAPER.cells()) or claim.unprinted(PAPER.paper) for claim in facts)
+    for claim in facts:
+        assert (claim.cells(PAPER.cells()), claim.unprinted(PAPER.paper)) == ([], [])
 
 
 def test_a_range_asks_for_cells_that_are_not_printed():
@@ -95,3 +105,39 @@ def test_a_wrong_file_is_refused(tmp_path, old, new, message):
     (tmp_path / FILE).write_text(text.replace(old, new, 1))
     with pytest.raises(DpreproError, match=message):
         load_claims(tmp_path)
+
+
+def test_a_claim_says_what_is_stated():
+    fields = {"name": "x", "section": "1", "method": "ebm", "rival": "lightgbm"}
+    assert AheadInMost(**fields, states="S").note == ""
+    with pytest.raises(ValidationError, match="states"):
+        AheadInMost(**fields, states="")
+
+
+@pytest.mark.parametrize("methods", [["a"], ["a", "b", "c"]])
+def test_two_methods_differ_from_each_other(methods):
+    with pytest.raises(ValidationError, match="methods"):
+        NoticeableUpTo(name="x", section="1", states="S", methods=methods, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words", "bound"),
+    [
+        ({"low": "0.1"}, "at least 0.1", 0.1),
+        ({"high": "0.2"}, "at most 0.2", 0.2),
+        ({"low": "0", "high": "0.20"}, "0 to 0.20", 0.0),
+        ({}, None, None),
+    ],
+)
+def test_a_range_has_one_bound_or_two(bounds, words, bound):
+    entry = {
+        "name": "x", "section": "1", "states": "S", "table": "1", "dataset": "adult",
+        "methods": "ebm", "epsilons": "inf", "metric": "auc", **bounds,
+    }  # fmt: skip
+    if words is None:
+        with pytest.raises(ValidationError, match="give `low`, `high`, or both"):
+            Claims(paper="p", within=[entry])
+        return
+    (claim,) = Claims(paper="p", within=[entry]).all()
+    (asked,) = claim.unprinted("p")
+    assert (claim.range, asked.mean, asked.std) == (words, bound, None)

@@ -1,10 +1,22 @@
 import math
 import shutil
+from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
 from dprepro.errors import DpreproError
-from dprepro.published.document import Protocol, load_documents, select_documents
+from dprepro.published import document as document_module
+from dprepro.published.document import (
+    Document,
+    Impossible,
+    OneDraw,
+    Protocol,
+    TableLayout,
+    Unchecked,
+    load_documents,
+    select_documents,
+)
 from dprepro.published.published import FOLDER, load_published
 
 DOCUMENTS = load_documents()
@@ -93,6 +105,8 @@ def test_documents_are_chosen_by_name():
         select_documents("replication")
     with pytest.raises(DpreproError, match="did you mean 'dp-ebm-2021'"):
         select_documents("dp-emb-2021")
+    with pytest.raises(DpreproError, match="document '' has no table layout"):
+        select_documents("")
 
 
 @pytest.mark.parametrize(
@@ -133,3 +147,69 @@ def test_the_restarts_of_dp_llm_are_ten_in_print_of_which_three_are_judged():
     protocol = load_documents()["dp-llm-2020"].protocol_of("fig5", "mnist")
     assert (protocol.splits, protocol.judged_on, protocol.needed) == (10, 3, 3)
     assert PAPER.protocol.needed == PAPER.protocol.splits == 25
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_right"),
+    [
+        ({"splits": 0}, False),
+        ({"splits": 1}, True),
+        ({"judged_on": 0}, False),
+        ({"judged_on": 1}, True),
+        ({"judged_on": 25}, True),
+        ({"judged_on": 26}, False),
+        ({"test_share": 0.0}, False),
+        ({"test_share": 0.01}, True),
+        ({"test_share": 1.0}, False),
+        ({"delta": -1e-9}, False),
+        ({"delta": 0.0}, True),
+        ({"delta": 1.0}, False),
+    ],
+)
+def test_a_protocol_is_one_that_could_be_run(changed, is_right):
+    fields = {"splits": 25, "test_share": 0.2, "delta": 1e-6, **changed}
+    if is_right:
+        assert Protocol(**fields).model_dump(include=changed.keys()) == changed
+    else:
+        with pytest.raises(ValidationError):
+            Protocol(**fields)
+
+
+def test_other_rows_overlap_as_test_rows_by_training_rows():
+    fields = {"splits": 25, "test_share": 0.2, "delta": 1e-6}
+    assert Protocol(**fields, other_rows=True).overlap == pytest.approx(0.25)
+    assert Protocol(**fields).overlap == 0.0
+
+
+def test_a_protocol_for_no_dataset_of_the_table_is_refused():
+    own = {"adult": PAPER.protocol, "telko": PAPER.protocol}
+    with pytest.raises(ValidationError, match="names 'telko', no dataset"):
+        TableLayout(title="T", metric="auc", datasets={"adult": "A"}, columns=[], protocols=own)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Impossible, "reason"),
+        (OneDraw, "reason"),
+        (Unchecked, "place"),
+        (Unchecked, "states"),
+        (Unchecked, "reason"),
+    ],
+)
+def test_what_is_left_out_has_its_reason(kind, text):
+    fields = dict.fromkeys(("place", "states") if kind is Unchecked else (), "W") | {"reason": "W"}
+    assert getattr(kind(**fields), text) == "W"
+    with pytest.raises(ValidationError, match=text):
+        kind(**{**fields, text: ""})
+
+
+def test_a_multiple_has_the_spread_of_the_other_only_where_that_is_known(monkeypatch):
+    paper = DOCUMENTS["lazybb-2022"]
+    at = {c.metric: c for c in paper.cells() if (c.table, c.epsilon) == ("5", 1.0)}
+    count, share = at["n_features"], at["pct_features"]
+    assert paper.spread_of(count) == count.std
+    assert paper.spread_of(share) == pytest.approx(count.std * share.mean / count.mean)
+    for others in ([], [replace(count, mean=0.0)], [replace(count, std=None)]):
+        monkeypatch.setattr(document_module, "load_published", lambda _, o=others: [share, *o])
+        assert Document(**paper.model_dump()).spread_of(share) is None

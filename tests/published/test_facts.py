@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 from pydantic import ValidationError
 
-from dprepro.published.facts import Computed, Figure, Repeated, Settings, SettingsOf
+from dprepro.published.facts import Computed, Figure, Repeated, Repeats, Settings, SettingsOf
 
 PLACE = {"name": "a-claim", "section": "section 1", "states": "A number is stated."}
 
@@ -36,9 +36,11 @@ def test_about_and_at_most():
 def test_values_of_a_text_file_become_numbers():
     read = SettingsOf(
         method="m",
-        params={"a": "32", "b": "1e-5", "c": ["0.2", ["3"]], "d": None, "e": "gdp", "f": "true"},
-    )
-    assert read.params == {"a": 32, "b": 1e-5, "c": [0.2, [3]], "d": None, "e": "gdp", "f": True}
+        params={"a": "32", "b": "1e-5", "c": ["0.2", ["3"]], "d": None, "e": "gdp", "f": "true",
+                "g": {"h": "false"}},
+    )  # fmt: skip
+    assert read.params == {"a": 32, "b": 1e-5, "c": [0.2, [3]], "d": None, "e": "gdp", "f": True,
+                           "g": {"h": False}}  # fmt: skip
     assert isinstance(read.params["a"], int)
 
 
@@ -69,6 +71,25 @@ def test_what_is_stated_reads_as_words():
     again = {"config": "adult", "method": "dp-ebm-gdp-2021", "params": {"max_bins": "64"}}
     stated = Settings(**PLACE, settings=[entry, again]).stated()
     assert stated == {"max_bins": "32", "dp-ebm-gdp-2021 max_bins": "64"}
+    splits = [{"config": name, "keys": {"splits": "25"}} for name in ("adult", "telco")]
+    stated = Settings(**PLACE, settings=splits).stated()
+    assert stated == {"splits": "25", "telco splits": "25"}
+    row = Repeated(dataset="adult", method="ebm", value="0.929")
+    repeats = Repeats(**PLACE, paper="p", table="1", metric="auc", rows=[row, row])
+    assert repeats.stated() == {"repeated": "2"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (Computed, {"figures": {}}),
+        (Settings, {"settings": []}),
+        (Repeats, {"paper": "p", "table": "1", "metric": "auc", "rows": []}),
+    ],
+)
+def test_a_fact_states_something(kind, fields):
+    with pytest.raises(ValidationError, match="at least 1 item"):
+        kind(**PLACE, **fields)
 
 
 def test_a_repeated_number_without_an_epsilon_is_not_private():

@@ -5,7 +5,7 @@ import yaml
 
 from dprepro.errors import DpreproError
 from dprepro.published.document import load_documents
-from dprepro.published.hypotheses import HYPOTHESES_FILE, load_hypotheses
+from dprepro.published.hypotheses import HYPOTHESES_FILE, Question, load_hypotheses
 
 ENTRY = {
     "paper": "dp-ebm-2021",
@@ -57,6 +57,10 @@ def test_questions_come_in_order_and_say_which_rows(tmp_path):
         ({"finding": "likely"}, "finding"),
         ({"says": ""}, "says"),
         ({"tried": []}, "tried"),
+        ({"tried": [{"label": "", "says": "Said."}]}, "label"),
+        ({"tried": [{"label": "x", "says": ""}]}, "says"),
+        ({"datasets": []}, "datasets"),
+        ({"question": ""}, "question"),
         ({"tried": ENTRY["tried"] * 2}, "'labels 0/1' is tried twice"),
         ({"epsilon": 1}, "epsilon"),
         ({"paper": "dp-ebm"}, "unknown document 'dp-ebm'"),
@@ -71,3 +75,17 @@ def test_wrong_entries_are_refused(tmp_path, change, message):
 def test_every_key_is_needed(tmp_path, key):
     with pytest.raises(DpreproError, match=key):
         load_hypotheses(write(tmp_path, {k: v for k, v in ENTRY.items() if k != key}))
+
+
+@pytest.mark.parametrize(
+    ("place", "is_asked"),
+    [
+        (("dp-ebm-2021", "2", "telco", "dpboost-2021"), True),
+        (("dp-ebm-2022", "2", "telco", "dpboost-2021"), False),
+        (("dp-ebm-2021", "3", "telco", "dpboost-2021"), False),
+        (("dp-ebm-2021", "2", "credit", "dpboost-2021"), False),
+        (("dp-ebm-2021", "2", "telco", "dp-logistic"), False),
+    ],
+)
+def test_a_question_is_about_its_own_columns(place, is_asked):
+    assert Question(**ENTRY).asks_about(*place) is is_asked

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.published.published import FOLDER, HEADER, load_published
+from dprepro.published.published import FOLDER, HEADER, PublishedCell, load_published
 
 ROW = "doc,1,adult,ebm,inf,auc,0.9,0.01"
 
@@ -68,6 +68,8 @@ def test_an_empty_std_means_none_was_printed(tmp_path):
         ([ROW, "doc,1,adult,ebm,-1,auc,0.9,0.01"], r"doc\.csv:3: epsilon must be positive"),
         (["doc,1,adult,ebm,inf,auc,0.9,-0.1"], "std at least 0"),
         (["doc,1,adult,ebm,inf,auc,nan,0.1"], "mean finite"),
+        (["doc,1,adult,ebm,0,auc,0.9,0.01"], "epsilon must be positive"),
+        (["doc,1,adult,ebm,1,auc,0.9,inf"], "std at least 0 or empty"),
         (["doc,1,adult,,inf,auc,0.9,0.1"], r"missing: \['method'\]"),
         ([ROW + ",extra"], "8 fields expected"),
         ([ROW, ROW], "printed twice: doc table 1: adult, ebm"),
@@ -86,3 +88,21 @@ def test_another_header_is_refused(tmp_path):
 def test_an_unknown_document_gets_the_nearest_name():
     with pytest.raises(DpreproError, match="did you mean 'dp-ebm-2021'"):
         load_published("dp-ebm-2020")
+
+
+def test_a_table_of_another_metric_or_dataset_has_digits_of_its_own(tmp_path):
+    rows = [ROW.replace(",0.9,", f",{mean},").replace("auc", metric).replace("adult", dataset)
+            for mean, metric, dataset in (
+                ("0.875", "auc", "adult"), ("47.0", "rmse", "adult"), ("0.9", "auc", "telco"))
+           ]  # fmt: skip
+    cells = load_published(folder=write(tmp_path, *rows))
+    assert [(cell.decimals, cell.half_unit) for cell in cells] == [(3, 0.0005), (0, 0.5), (1, 0.05)]
+
+
+def test_a_printed_standard_deviation_of_zero_is_one(tmp_path):
+    (cell,) = load_published(folder=write(tmp_path, "doc,1,adult,ebm,0.1,auc,0.9,0.0"))
+    assert (cell.std, cell.epsilon) == (0.0, 0.1)
+
+
+def test_a_number_without_digits_after_the_point_is_off_by_half_of_one():
+    assert PublishedCell("p", "1", "d", "m", 1.0, "rmse", 80.0, None).half_unit == 0.5

@@ -1,6 +1,7 @@
 import itertools
 
 import pytest
+from pydantic import ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.published.published import load_published
@@ -45,3 +46,15 @@ def test_a_selector_can_name_one_of_several_metrics():
     cells = [cell for cell in load_published("lazybb-2022") if cell.table == "11"]
     chosen = Selector(tables="11", metrics="rademacher_bound")
     assert [c.metric for c in cells if chosen.matches(c)] == ["rademacher_bound"] * 3
+
+
+def test_a_selector_reads_as_words():
+    assert Selector().words == "all cells"
+    assert Selector(datasets="adult", methods=["ebm", "mlp"], epsilons=1).words == (
+        "adult, ebm, mlp, 1.0"
+    )
+
+
+def test_what_was_read_cannot_be_changed():
+    with pytest.raises(ValidationError, match="frozen"):
+        Selector().tables = ["2"]

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,6 +170,8 @@ def test_an_explained_claim_that_holds_is_stale():
     report = claimed(HOLDING, ["lightgbm-ahead", "best-in-all"])
     assert report.passes()
     assert [c.claim.name for c in report.stale_claims] == ["lightgbm-ahead"]
+    assert report.of_paper(PAPER.paper).stale_claims == report.stale_claims
+    assert report.of_paper("other").stale_claims == []
 
 
 def test_claims_go_with_their_document_and_not_with_a_slice():
@@ -217,3 +220,12 @@ def test_a_column_whose_deviations_are_all_explained_has_its_cause():
 
 def test_a_column_that_is_the_same_needs_nothing():
     assert shifted(0.0, questions=[]).passes()
+
+
+def test_cells_without_a_ledger_and_tuned_ones_are_named():
+    bare = replace(cell(spread(GOOD, 0.005, 25), epsilon=0.5), keeps_ledger=False)
+    tuned = cell(spread(GOOD, 0.005, 25), epsilon=1.0, tuned=True)
+    report = check_documents([PAPER], Results((bare, tuned)), [], margins())
+    assert [found.published.epsilon for found in report.unverified] == [0.5]
+    assert [found.published.epsilon for found in report.tuned] == [1.0]
+    assert report.measured == 2

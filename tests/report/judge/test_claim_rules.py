@@ -49,6 +49,8 @@ def test_every_kind_of_claim_has_a_rule():
         ("1000", None, 999.0, False),
         (None, "0.5", -1.0, True),
         (None, "0.5", 0.6, False),
+        ("10", "10", 9.5, True),
+        ("10", "10", 10.5, True),
     ],
 )
 def test_a_mean_lies_in_a_range_up_to_the_rounding_of_its_bounds(low, high, mean, holds):

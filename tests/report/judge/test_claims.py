@@ -231,7 +231,7 @@ def in_range(mean, splits=3, **changed):
 def test_a_range_is_judged_on_results_that_no_printed_cell_asks_for():
     found = in_range(0.80)
     assert (found.outcome, found.whole) == (Outcome.HOLDS, None)
-    assert found.published.text == "0.77 to 0.81"
+    assert (found.published.holds, found.published.text) == (True, "0.77 to 0.81")
     assert found.measured.text == "0.78 to 0.8"
     # The standard error is 0.01 / sqrt(3): 0.815 + 2 sqrt(2) 0.0058 = 0.8313.
     assert in_range(0.83).outcome is Outcome.HOLDS

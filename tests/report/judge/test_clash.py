@@ -65,3 +65,29 @@ def test_labels_that_clash_are_said_one_by_one():
         "adult, x at epsilon 0.5",
         "adult, y at epsilon 0.5",
     ]
+
+
+@pytest.mark.parametrize("seeds", [(2, 3), (3, 2)])
+def test_settings_that_differ_are_those_of_the_first_level(seeds):
+    pairs = [
+        (named("a", label="q", epsilon=epsilon), named("b", label="q", epsilon=epsilon, seed=seed))
+        for epsilon, seed in zip((0.5, 4), seeds, strict=True)
+    ]
+    (clash,) = clash_notes([Clash(pair) for pair in pairs])
+    (apart,) = apart_notes([cell for pair in pairs for cell in pair])
+    for note in (clash, apart):
+        assert note.startswith("adult, q at epsilon 0.5, 4: ")
+        assert f"(seed 1 or {seeds[0]})" in note
+
+
+def test_results_at_one_level_alone_stand_apart_as_well():
+    (note,) = apart_notes([named("a", label="q"), named("b", label="q", seed=2)])
+    assert note.startswith(
+        "adult, q at epsilon 0.5: a and b differ in their settings (seed 1 or 2)"
+    )
+
+
+def test_results_in_several_configs_can_be_chosen_by_the_first():
+    both = replace(named("a"), journals=("first", "second"))
+    text = str(Clash((both, named("b", seed=2))))
+    assert "in first+second and b. Choose one with --config first," in text

@@ -7,7 +7,7 @@ import pytest
 from dprepro.errors import DpreproError
 from dprepro.published.claims import FactClaim, load_claims
 from dprepro.published.deviations import load_claim_deviations
-from dprepro.published.facts import Computed, Repeats, Settings
+from dprepro.published.facts import Computed, Figure, Repeats, Settings
 from dprepro.report.judge.fact_rules import establish, stated
 
 FACTS = [
@@ -74,10 +74,11 @@ def test_another_repeated_number_would_not_agree(claim, field):
             continue
         rows = list(claim.rows)
         unit = Decimal(1).scaleb(number.as_tuple().exponent)
-        rows[place] = row.model_copy(update={field: number + 2 * unit})
+        rows[place] = row.model_copy(update={field: number + unit})
         found = establish(claim.model_copy(update={"rows": rows}))
         assert not found.holds
         assert found.figures == {"agree": len(rows) - 1, "repeated": len(rows)}
+        assert found.text.startswith(f"{len(rows) - 1} of {len(rows)} agree with Table ")
         assert f"{row.dataset}, {row.method}, ε={row.epsilon:g}: " in found.text
 
 
@@ -93,3 +94,13 @@ def test_every_kind_of_fact_has_a_rule():
         assert establish.dispatch(kind) is not establish.dispatch(FactClaim)
     with pytest.raises(TypeError, match="no rule"):
         establish(object())
+
+
+def test_whole_numbers_are_shown_in_full_and_others_with_four_digits():
+    parts = {"whole": 1234567, "other": 0.123456}
+    figures = {
+        title: Figure(quantity="total", of={"parts": [part]}, value=str(part))
+        for title, part in parts.items()
+    }
+    claim = Computed(name="x", section="1", states="S", figures=figures)
+    assert establish(claim).text == "whole 1234567, other 0.1235"

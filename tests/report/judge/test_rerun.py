@@ -19,6 +19,7 @@ def test_the_same_records_agree_in_any_order():
     report = compare_records(COMMITTED, reversed(COMMITTED))
     assert report.passes
     assert (report.matched, report.largest) == (3, 0.0)
+    assert compare_records(COMMITTED[:1], COMMITTED).passes
 
 
 @pytest.mark.parametrize(("factor", "passes"), [(1 + 0.9e-6, True), (1 - 1.1e-6, False)])
@@ -35,6 +36,12 @@ def test_small_metrics_are_not_swallowed():
     assert not compare_records(other, small).passes
 
 
+@pytest.mark.parametrize(("fresh", "passes"), [(1e-6, True), (1.5e-6, False)])
+def test_a_committed_zero_may_move_by_the_tolerance_itself(fresh, passes):
+    zero = records([0.0], metric="rmse")
+    assert compare_records([replace(zero[0], metrics={"rmse": fresh})], zero).passes is passes
+
+
 def test_a_mismatch_names_the_task_and_both_values():
     (first, *_) = compare_records(shifted(1.5), COMMITTED).mismatches
     assert str(first) == "adult, dp-ebm-gdp-2021, epsilon 0.5, split 0: auc 1.305, committed 0.87"
@@ -49,8 +56,8 @@ def test_a_task_that_fails_now_is_a_mismatch_with_its_error():
 
 def test_tasks_without_a_finished_twin_are_missing():
     changed = records([0.87], seed=2)
-    report = compare_records([*COMMITTED, *changed], COMMITTED)
-    assert not report.passes
+    report = compare_records([*changed, *COMMITTED], COMMITTED)
+    assert (report.passes, report.matched) == (False, 3)
     assert list(report.missing) == changed
     unfinished = [Record(COMMITTED[0].task, "failed")]
     assert len(compare_records(COMMITTED[:1], unfinished).missing) == 1

@@ -37,6 +37,8 @@ def test_values_come_from_the_config_its_grid_and_its_methods():
         ([1], 1, False),
         (0.03333333333333333, 1 / 30, True),
         (0.033, 1 / 30, False),
+        (1.0, 1 + 0.9e-9, True),
+        (1.0, 1 + 1.5e-9, False),
         (None, None, True),
         (None, 300, False),
         ("gdp", "gdp", True),
@@ -50,12 +52,22 @@ def test_values_agree(stated, ours, agree):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"config": "adult", "method": "dp-ebm-gpd", "params": {"max_bins": 1}}, "no method"),
-        ({"method": "dp-ebm-gdp", "params": {"max_bin": 1}}, "did you mean 'max_bins'"),
+        (
+            {"config": "adult", "method": "dp-ebm-gpd", "params": {"max_bins": 1}},
+            "no method 'dp-ebm-gpd'; did you mean 'dp-ebm-gdp",
+        ),
+        (
+            {"method": "dp-ebm-gdp", "params": {"max_bin": 1}},
+            "its defaults has no 'max_bin'; did you mean 'max_bins'",
+        ),
+        (
+            {"config": "adult", "method": "dp-ebm-gdp-2021", "params": {"max_bin": 1}},
+            "dp-ebm-gdp-2021 in adult has no 'max_bin'",
+        ),
         ({"config": "adult", "keys": {"split": 1}}, "did you mean 'splits'"),
         ({"config": "mnist", "method": "dp-llm", "grid": {"rounds": [1]}}, "has no 'rounds'"),
         ({"method": "dp-ebm", "params": {"max_bins": 1}}, "unknown method"),
-        ({"config": "adlut", "keys": {"splits": 1}}, "did you mean 'adult'"),
+        ({"config": "adlut", "keys": {"splits": 1}}, "did you mean 'adult'. Only built-in"),
     ],
 )
 def test_names_that_do_not_exist_are_errors(fields, message):

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,3 +142,21 @@ def test_without_any_spread_the_difference_is_certain():
     equal = compare(sample(0.88, 0.0), sample(0.88, 0.0), 0.01)
     assert (equal.p_difference, equal.z) == (1.0, 0.0)
     assert compare(sample(0.9, 0.0), sample(0.88, 0.0), 0.01).p_equivalence == 1.0
+    at_the_edge = compare(sample(0.75, 0.0), sample(0.5, 0.0), 0.25)
+    assert (at_the_edge.p_equivalence, at_the_edge.standard_error) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("steady", [0.0, 0.001])
+def test_a_spread_is_never_taken_to_be_less_than_what_is_known_of_it(steady):
+    narrow, known = sample(0.9, steady), sample(0.89, None, 1, least_sd=0.02)
+    expected = 0.02 * math.sqrt(1 / 25 + 1)
+    assert compare(narrow, known, 0.01).standard_error == pytest.approx(expected)
+    assert compare(known, narrow, 0.01).standard_error == pytest.approx(expected)
+    wide = sample(0.9, 0.05)
+    assert compare(wide, known, 0.01).standard_error == pytest.approx(0.05 * math.sqrt(1.04))
+
+
+def test_a_test_accepts_only_below_its_level():
+    found = compare(sample(), sample(0.89), 0.02)
+    assert replace(found, p_equivalence=0.0499).is_equivalent
+    assert not replace(found, p_equivalence=0.05).is_equivalent

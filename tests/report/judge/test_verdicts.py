@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
 from dprepro.published.document import OneDraw, load_documents
-from dprepro.report.judge.statistics import Sample, compare
+from dprepro.report.judge.statistics import LEVEL, Sample, compare
 from dprepro.report.judge.verdicts import (
+    CellVerdict,
     Verdict,
     cell_level,
     judge_cells,
     printed_sample,
+    shared_level,
     verdict_of,
 )
 from dprepro.report.read.metrics import METRICS, Margin, margins
@@ -287,3 +289,36 @@ def test_synthetic_data_answer_to_nothing_printed():
     found = verdict(replace(made_up, data=PRINTED.dataset))
     assert found.verdict is Verdict.NOT_RUN
     assert found.note == "results of synthetic data"
+    other = measured(0.875, delta=1e-5)
+    assert verdict(replace(made_up, data=PRINTED.dataset), other).note == found.note
+    assert verdict(other).note == "results of another delta, evaluation or document"
+
+
+def test_results_without_the_printed_metric_are_named():
+    found = verdict(cell([0.8, 0.9], metric="accuracy"))
+    assert (found.verdict, found.note) == (Verdict.NOT_RUN, "results without AUROC")
+
+
+def test_only_better_and_worse_need_an_explanation():
+    deviations = {v for v in Verdict if CellVerdict(PRINTED, v).is_unexplained}
+    assert deviations == {v for v in Verdict if v.is_deviation} == {Verdict.BETTER, Verdict.WORSE}
+    assert not CellVerdict(PRINTED, Verdict.WORSE, explanation="known").is_unexplained
+    open_ones = {Verdict.INCOMPLETE, Verdict.NOT_RUN, Verdict.IMPOSSIBLE}
+    assert {v for v in Verdict if v.is_final} == set(Verdict) - open_ones
+
+
+@pytest.mark.parametrize(("tests", "level"), [(0, LEVEL), (1, LEVEL), (1.5, LEVEL / 1.5)])
+def test_tests_share_a_level_and_one_alone_has_all_of_it(tests, level):
+    assert shared_level(tests) == pytest.approx(level)
+
+
+def test_a_p_value_at_its_level_is_no_difference():
+    found = replace(difference(4.0), p_difference=0.001)
+    assert verdict_of(found, 0.001, "auc") is Verdict.SAME
+    assert verdict_of(found, 0.0011, "auc") is Verdict.BETTER
+
+
+def test_nothing_is_known_of_the_spread_of_a_figure_without_a_standard_deviation():
+    sample = printed_sample(replace(PRINTED, std=None), PAPER)
+    assert (sample.sd, sample.splits, sample.least_sd) == (None, 1, 0.0)
+    assert printed_sample(PRINTED, PAPER).least_sd == 0.0

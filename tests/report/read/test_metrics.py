@@ -90,3 +90,26 @@ def test_every_metric_says_which_way_is_better(name, recorded, title, higher):
     metric = find_metric(name)
     assert (metric.name, metric.title, metric.higher_is_better) == (recorded, title, higher)
     assert metric.margin in (METRICS["auc"].margin, METRICS["rmse"].margin)
+
+
+def test_a_share_of_a_negative_mean_is_as_wide():
+    share = Margin(relative=0.02)
+    assert share.width(printed(-50.0, None)) == share.width(printed(50.0, None)) == 1.0
+    assert Margin(absolute=2.0, relative=0.02).width(printed(50.0, None)) == 2.0
+
+
+def test_both_terms_of_a_margin_are_named():
+    assert str(Margin(absolute=0.01, relative=0.05)) == "0.01 or 5 %"
+    assert str(Margin(relative=0.05)) == "5 %"
+
+
+def test_digits_and_directions_of_the_metrics():
+    """Errors have no fixed number of digits: it goes with their size."""
+    scores = ("auc", "accuracy", "average_precision", "r2", "rademacher_bound")
+    counts = ("n_features", "n_columns")
+    digits = dict.fromkeys([*scores, "log_loss"], 3) | dict.fromkeys(counts, 1)
+    assert {n: m.decimals for n, m in METRICS.items() if m.decimals is not None} == {
+        **digits,
+        "pct_features": 2,
+    }
+    assert {name for name, metric in METRICS.items() if metric.higher_is_better} == set(scores)

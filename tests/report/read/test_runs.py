@@ -148,3 +148,33 @@ def test_data_of_ones_own_have_a_line_of_their_own(tmp_path):
     write(tmp_path, "two", records([0.9], ledger=ledger(), data_fingerprint="private-1"))
     names = [timing.dataset for timing in read_runs(tmp_path).timings]
     assert names == ["adult", "adult (your card, not the built-in one)"]
+
+
+@pytest.mark.parametrize(("spent", "is_overspent"), [(1 + 0.9e-6, False), (1 + 1.1e-6, True)])
+def test_an_accountant_may_err_by_a_millionth(tmp_path, spent, is_overspent):
+    write(tmp_path, "one", records([0.8], ledger=ledger(4.0, 4 * spent), epsilon=4.0))
+    spending = only_spending(tmp_path)
+    assert (spending.is_overspent, spending.stands) == (is_overspent, not is_overspent)
+    assert spending.replace_one_share == pytest.approx(2 * spent)
+
+
+def test_without_ledgers_the_levels_are_unverified_and_nothing_is_spent(tmp_path):
+    lines = [record for e in (2.0, 1.0) for record in records([0.8], epsilon=e, ledger=None)]
+    write(tmp_path, "one", lines)
+    spending = only_spending(tmp_path)
+    assert (spending.unverified, spending.levels, spending.delta) == ((1.0, 2.0), (), 1e-6)
+    assert (spending.largest_share, spending.replace_one_share) == (0.0, 0.0)
+    assert (spending.stands, spending.is_overspent, spending.is_seeded) == (False,) * 3
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.0])
+def test_a_ledger_without_an_epsilon_spends_nothing(tmp_path, epsilon):
+    write(tmp_path, "one", records([0.8], ledger=ledger(epsilon)))
+    assert read_runs(tmp_path).spendings == ()
+
+
+def test_tasks_that_all_failed_took_no_time(tmp_path):
+    (record,) = records([0.8])
+    write(tmp_path, "one", [replace(record, status="failed", seconds={"fit": 9.0})])
+    (timing,) = read_runs(tmp_path).timings
+    assert (timing.fit_mean, timing.fit_longest, timing.total) == (0.0, 0.0, 0.0)

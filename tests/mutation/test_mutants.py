@@ -1,0 +1,91 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.mutation.__main__ import NOTES, in_fork
+from tests.mutation.mutants import mutants
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("source", "changes"),
+    [
+        ("a < b", ["a < b -> a <= b", "a < b -> a >= b"]),
+        ("a == b", ["a == b -> a != b"]),
+        ("a + b", ["a + b -> a - b"]),
+        ("a and b", ["a and b -> a or b"]),
+        ("x = not a", ["not a -> a"]),
+        ("x = 2", ["2 -> 3", "2 -> 1"]),
+        ("x = 0.5", ["0.5 -> 1.0"]),
+        ("x = True", ["True -> False"]),
+        ("x = min", ["min -> max"]),
+        ("x = a[:b]", [":b -> :b + 1"]),
+        ("x = a if b else c", ["a if b else c -> a if not b else c"]),
+        ("raise a", ["raise a -> pass"]),
+        ("a()", ["a() -> pass"]),
+        ("x: 'a < b' = y", []),
+        ("'text'", []),
+        ("zip(a, strict=True)", ["zip(a, strict=True) -> pass"]),
+    ],
+)
+def test_one_fault_at_a_time(tmp_path, source, changes):
+    path = tmp_path / "small.py"
+    path.write_text(f"# a comment\n{source}\n")
+    found = mutants(path)
+    assert [m.change for m in found if m.change != f"{source} -> pass" or m.change in changes] == (
+        changes
+    )
+    assert {(m.line, m.text, m.function) for m in found} <= {(2, source, None)}
+
+
+def test_faults_know_the_function_around_them(tmp_path):
+    path = tmp_path / "small.py"
+    path.write_text("class A:\n    @property\n    def f(self, b=1):\n        return lambda: b\n")
+    assert {(m.line, m.change): m.function for m in mutants(path)} == {
+        (3, "1 -> 2"): None,
+        (3, "1 -> 0"): None,
+        (4, "return lambda: b -> return None"): ("f", 2),
+    }
+
+
+def test_what_survives_is_named(tmp_path):
+    (tmp_path / "small.py").write_text(
+        "LEAST = 3\n\n\ndef larger(a, b):\n    if b < LEAST:\n        b = LEAST\n"
+        "    return a if a > b else b\n"
+    )
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_small.py").write_text(
+        "from small import larger\n\n\ndef test_larger():\n    assert larger(5, 3) == 5\n"
+        "    assert larger(1, 4) == 4\n    assert larger(1, 0) == 3\n"
+    )
+    note = {"module": "small.py", "line": "return a if a > b else b", "change": "a > b -> a >= b"}
+    (tmp_path / "notes.yaml").write_text(yaml.safe_dump([{**note, "why": "the same number"}]))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.mutation", "small.py", "--notes", "notes.yaml"],
+        cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert "small.py:5: b < LEAST -> b <= LEAST" in lines, done.stdout + done.stderr
+    assert lines[-1] == "small.py: 7 mutants: 5 killed, 1 equivalent, 1 survive"
+    assert done.returncode == 1
+
+
+def test_notes_name_lines_that_are_there_with_a_reason():
+    notes = yaml.safe_load(NOTES.read_text(encoding="utf-8"))
+    for note in notes:
+        lines = (ROOT / note["module"]).read_text(encoding="utf-8").splitlines()
+        assert note["line"] in [line.strip() for line in lines], note
+        assert len(note["why"].split()) > 3, note
+
+
+def test_a_fault_that_never_ends_is_stopped():
+    def never():
+        while True:
+            pass
+
+    assert in_fork(never, 1) == "stopped"
+    assert in_fork(lambda: "done", 1) == "done"
