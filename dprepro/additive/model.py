@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +39,13 @@ class AdditiveModel(BaseEstimator):
         `dprepro.additive.shapes.noise_deviation`.
     edits_ : list of Edit
         What was changed after the fit, in order; see `dprepro.additive.editing`.
+    target_name_ : str or None
+        The name of the target, where it is known: `dprepro fit` takes it from the card.
+    labels_ : (str, str) or None
+        Classification: what the data call both classes, in the order of ``classes_``, where that
+        is known, such as ("<=50K", ">50K").
+    measured_in_ : mapping of str to str
+        The units of measure of features by their names, as far as they are known.
     """
 
     bins_: list[FeatureBins]
@@ -46,6 +55,9 @@ class AdditiveModel(BaseEstimator):
     powers_: Powers
     edits_: list[Edit]
     shape_noise_: list[np.ndarray] | None = None
+    target_name_: str | None = None
+    labels_: tuple[str, str] | None = None
+    measured_in_: Mapping[str, str] = MappingProxyType({})
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return f_k(x_k) of every row and feature, float64 (n, K): the exact local explanation.
