@@ -7,7 +7,6 @@ releases listed, not that these were all. `dprepro.additive.checking` says what 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.checking import checked_record, parse_strictly
+from dprepro.additive.complete import appearing_complete
 from dprepro.additive.editing import Edit, note_edits
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.record import (
@@ -92,16 +92,8 @@ def save_model(model: AdditiveModel, path: Path, origin: Mapping[str, Any] | Non
     values = model_to_json(model, origin)
     checked_record(values, f"cannot save {path}")
     text = json.dumps(values, allow_nan=False, indent=1, ensure_ascii=False)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            unfinished.write_text(text + "\n", encoding="utf-8")
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text(text + "\n", encoding="utf-8")
 
 
 def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:

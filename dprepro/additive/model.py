@@ -76,9 +76,13 @@ class AdditiveModel(BaseEstimator):
             ]
         )
 
+    def scores_of(self, contributions: np.ndarray) -> np.ndarray:
+        """Return the sums of the intercept and of contributions (n, K), float64 (n,)."""
+        scores: np.ndarray = self.intercept_ + contributions.sum(axis=1)
+        return scores
+
     def _scores(self, X: Any) -> np.ndarray:
-        contributions = self.contributions(X)
-        return self.intercept_ + contributions.sum(axis=1)
+        return self.scores_of(self.contributions(X))
 
     def _set_shapes(self, shapes: list[np.ndarray], intercept: float) -> None:
         """Store shape functions, centred by the bin counts; what is taken out joins the intercept.
@@ -131,6 +135,14 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         positive = expit(scores)
         return np.column_stack([1.0 - positive, positive])
 
+    @property
+    def class_names(self) -> tuple[str, str]:
+        """What both classes are called: as the data call them, where that is known."""
+        if self.labels_ is not None:
+            return self.labels_
+        negative, positive = map(str, self.classes_.tolist())
+        return negative, positive
+
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the likelier class, (n,), of log odds (n,)."""
         return self.classes_[(scores > 0).astype(int)]
@@ -154,5 +166,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""
-        scores = self._scores(X)
+        return self.targets_of(self._scores(X))
+
+    def targets_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the predicted target, float64 (n,), of sums (n,): clipped to the range, if any."""
         return scores if self.range_ is None else np.clip(scores, *self.range_)

@@ -26,7 +26,7 @@ from dprepro.experiment.worker import (
     fit_task,
     score_on_test_rows,
 )
-from dprepro.inspect.naming import take_names
+from dprepro.inspect.naming import take_fills, take_names
 from dprepro.rows.folder import StoreWarning
 
 _NONCE = secrets.token_hex(32)
@@ -158,7 +158,9 @@ def fit_model(
             f"{task.method} has no shape functions to save or draw: "
             "choose a method of additive models, such as dp-ebm-gdp or ebm"
         )
-    take_names(model, load_card(config.card))
+    card = load_card(config.card)
+    take_names(model, card)
+    take_fills(model, card.fill)
     return model
 
 

@@ -224,7 +224,7 @@ def test_a_unit_of_measure_is_kept_and_determines_no_value(make_card: Callable[.
     assert make_card({}).measured_in == {}
 
 
-@pytest.mark.parametrize("unit", ["", "  ", "x" * 101, 3])
+@pytest.mark.parametrize("unit", ["", "  ", "x" * 101])
 def test_a_unit_of_measure_is_a_short_text(write_card: Callable[..., Path], unit: Any) -> None:
     wrong = {"age": {"numeric": [0, 100], "measured_in": unit}}
     assert "measured_in" in problem(write_card, {"features": wrong})
