@@ -76,6 +76,21 @@ class AdditiveModel(BaseEstimator):
             ]
         )
 
+    def to_interpret(self) -> Any:
+        """Return the model as an explainable boosting machine of interpret, for its dashboard.
+
+        Its scores are the same but for rounding; see `dprepro.additive.export.interpret`.
+
+        Raises
+        ------
+        DpreproError
+            If interpret-core is not installed.
+        """
+        from dprepro.additive.export.interpret import to_interpret
+
+        check_is_fitted(self)
+        return to_interpret(self)
+
     def scores_of(self, contributions: np.ndarray) -> np.ndarray:
         """Return the sums of the intercept and of contributions (n, K), float64 (n,)."""
         scores: np.ndarray = self.intercept_ + contributions.sum(axis=1)

@@ -115,11 +115,12 @@ class _Graph:
         x = self._input(term.name, self._onnx.TensorProto.DOUBLE)
         is_absent = self._node("IsNaN", [x])
         absent = self._constant([[len(term.values)]], np.int64)
-        position = self._constant([[0]], np.int64)
         if term.cuts:
             above = self._node("GreaterOrEqual", [x, self._constant([term.cuts])])
             ones = self._node("Cast", [above], to=self._onnx.TensorProto.INT64)
             position = self._node("ReduceSum", [ones, self._constant([1], np.int64)], keepdims=1)
+        else:
+            position = self._constant([[0]], np.int64)
         place = self._node("Where", [is_absent, absent, position])
         return self._node("Gather", [self._constant([*term.values, term.missing]), place], axis=0)
 

@@ -28,9 +28,7 @@ _LARGEST_INTEGER = 2**62
 _WHY = "which some databases take for something else than itself"
 
 
-def to_sql(
-    model: AdditiveModel, table: str, missing: Collection[str] = MISSING_TEXTS
-) -> str:
+def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_TEXTS) -> str:
     """Return a SELECT of all columns of a table and of predictions.
 
     Classification: ``log_odds``, ``probability`` (of the second class) and ``prediction`` (a
@@ -103,9 +101,7 @@ def _numeric(term: NumericTerm) -> str:
     ]
     # A NaN of a column of doubles reads "nan" or "NaN" as text.
     absent = f"{column} IS NULL OR TRIM(CAST({column} AS VARCHAR)) IN ({_texts(MISSING_TEXTS)})"
-    return _case(
-        [f"WHEN {absent} THEN {_number(term.missing)}", *cases], _number(term.values[-1])
-    )
+    return _case([f"WHEN {absent} THEN {_number(term.missing)}", *cases], _number(term.values[-1]))
 
 
 def _categorical(term: CategoricalTerm) -> str:
@@ -134,7 +130,10 @@ def _clipped(score: str, model: PlainModel) -> str:
         return score
     lower, upper = map(_number, model.limits)
     # The smaller and the larger of two values have other names in each database.
-    return f"CASE WHEN {score} < {lower} THEN {lower} WHEN {score} > {upper} THEN {upper} ELSE {score} END"
+    return (
+        f"CASE WHEN {score} < {lower} THEN {lower} WHEN {score} > {upper} THEN {upper} "
+        f"ELSE {score} END"
+    )
 
 
 def _balanced(parts: Sequence[str]) -> str:
