@@ -25,9 +25,7 @@ def take_names(model: AdditiveModel, card: Card) -> None:
         negative, positive = map(str, card.public_target or ())
         model.labels_ = (negative, positive)
     features = {str(bins.feature.name) for bins in model.bins_}
-    model.measured_in_ = {
-        name: unit for name, unit in card.measured_in.items() if name in features
-    }
+    model.measured_in_ = {name: unit for name, unit in card.measured_in.items() if name in features}
 
 
 def take_fills(model: AdditiveModel, fills: Mapping[str, str]) -> None:
