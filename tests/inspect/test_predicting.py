@@ -204,11 +204,11 @@ def test_progress_reaches_its_end(tmp_path: Path, kind: str) -> None:
 def test_memory_does_not_grow_with_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(predicting, "CHUNK_ROWS", 2**12)
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 2**11)
     peaks = []
-    for times in (10, 80):
+    for times in (20, 80):
         X = pd.concat([small.rows()] * times)
-        X.to_parquet(tmp_path / "new.parquet", row_group_size=2**12)
+        X.to_parquet(tmp_path / "new.parquet", row_group_size=2**11)
         del X
         tracemalloc.start()
         predict_table(small.model(), tmp_path / "new.parquet", tmp_path / "o.parquet", ALL)
