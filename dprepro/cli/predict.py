@@ -82,7 +82,7 @@ def predict(
     loaded = load_model(model)
     wanted = Wanted(explain, tuple(keep or ()))
     with shown_progress(error_console()):
-        predict_table(loaded, table, target, wanted, card and load_card(card))
+        predict_table(loaded, table, target, wanted, None if card is None else load_card(card))
     if target is not None:
         typer.echo(f"{output}: {_summary(loaded)}")
 

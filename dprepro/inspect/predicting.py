@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -207,9 +207,11 @@ def predict_table(
     done = 0
     with _opened(output, schema) as write:
         for X, kept in rows.chunks(chunk_rows):
-            made = predictions(model, X, wanted.explain)
-            given = {name: _as_stored(kept[name], schema.field(name).type) for name in kept}
-            write(pa.table({**given, **made}, schema=schema))
+            columns: dict[str, Any] = {
+                name: _as_stored(kept[name], schema.field(name).type) for name in rows.kept
+            }
+            columns |= predictions(model, X, wanted.explain)
+            write(pa.table(columns, schema=schema))
             done += len(X)
             report("predicting", *(rows.table.bytes_read or (done, rows.table.known_rows)))
 

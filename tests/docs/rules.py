@@ -167,7 +167,7 @@ def write_shop(folder: Path) -> None:
 
 
 def write_short_configs(folder: Path) -> None:
-    """Write configs that do in seconds what those of a page do in minutes, and two rows of Adult."""
+    """Write configs that do in seconds what those of a page do in minutes, and a short table."""
     filters = (
         "evaluation: test-set\nsplits: 1\nepsilons: [2]\ndelta: 1e-5\nseed: 1\ndomain: public\n"
     )

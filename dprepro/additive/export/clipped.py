@@ -8,7 +8,7 @@ import numpy as np
 from interpret.glassbox import ExplainableBoostingRegressor
 
 
-class ClippedRegressor(ExplainableBoostingRegressor):  # type: ignore[misc]
+class ClippedRegressor(ExplainableBoostingRegressor):
     """An `ExplainableBoostingRegressor` whose predictions are clipped.
 
     Attributes

@@ -143,7 +143,7 @@ class _Graph:
 
     def _constant(self, values: Any, dtype: type = np.float64) -> str:
         name = f"{self._own}constant{len(self._constants)}"
-        array = np.asarray(values, dtype=dtype)
+        array: np.ndarray = np.asarray(values, dtype=dtype)
         self._constants.append(self._onnx.numpy_helper.from_array(array, name))
         return name
 

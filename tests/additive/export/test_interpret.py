@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
 
 from dprepro.additive.editing import set_value
+from dprepro.errors import DpreproError
 from tests.additive import small
 
 glassbox = pytest.importorskip("interpret.glassbox")
@@ -69,3 +71,11 @@ def test_an_edit_is_in_it() -> None:
 
 def test_without_labels_the_classes_are_as_they_are() -> None:
     assert small.model(labels=None).to_interpret().classes_.tolist() == [0, 1]
+
+
+def test_without_interpret_the_message_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "interpret.glassbox", None)
+    with pytest.raises(DpreproError, match=r"pip install 'dprepro\[interpret\]'"):
+        small.model().to_interpret()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,14 +75,7 @@ def test_a_feature_without_a_name_is_refused() -> None:
 def test_without_onnx_the_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = builtins.__import__
-
-    def without(name: str, *more: Any) -> Any:
-        if name == "onnx":
-            raise ImportError
-        return usual(name, *more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(DpreproError, match=r"pip install 'dprepro\[onnx\]'"):
         save_onnx(small.model(), tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
