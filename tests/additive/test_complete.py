@@ -19,21 +19,23 @@ def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_what_failed_leaves_the_file_of_before(tmp_path: Path, error: type) -> None:
-    path = tmp_path / "file"
-    path.write_text("before")
-    with pytest.raises(error), appearing_complete(path) as unfinished:
+def fail(path: Path, error: BaseException) -> None:
+    with appearing_complete(path) as unfinished:
         unfinished.write_text("half")
         raise error
+
+
+@pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])
+def test_what_failed_leaves_the_file_of_before(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+    with pytest.raises(type(error)):
+        fail(path, error)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_the_disk_refuses_is_told(tmp_path: Path) -> None:
-    with (
-        pytest.raises(DpreproError, match="cannot write .*no room"),
-        appearing_complete(tmp_path / "file"),
-    ):
-        raise OSError(28, "no room")
+    with pytest.raises(DpreproError, match=r"cannot write .*no room"):
+        fail(tmp_path / "file", OSError(28, "no room"))
     assert not list(tmp_path.iterdir())
