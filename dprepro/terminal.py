@@ -38,6 +38,11 @@ def console() -> Console:
     return Console(width=shutil.get_terminal_size((_FILE_WIDTH, 0)).columns)
 
 
+def error_console() -> Console:
+    """Return a console for standard error."""
+    return Console(stderr=True)
+
+
 def progress_bar(
     console: Console, amount: ProgressColumn, *more: ProgressColumn, is_transient: bool = False
 ) -> Progress:

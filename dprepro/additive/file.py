@@ -7,7 +7,6 @@ releases listed, not that these were all. `dprepro.additive.checking` says what 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.checking import checked_record, parse_strictly
+from dprepro.additive.complete import appearing_complete
 from dprepro.additive.editing import Edit, note_edits
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.record import (
@@ -92,16 +92,8 @@ def save_model(model: AdditiveModel, path: Path, origin: Mapping[str, Any] | Non
     values = model_to_json(model, origin)
     checked_record(values, f"cannot save {path}")
     text = json.dumps(values, allow_nan=False, indent=1, ensure_ascii=False)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            unfinished.write_text(text + "\n", encoding="utf-8")
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text(text + "\n", encoding="utf-8")
 
 
 def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
@@ -141,6 +133,7 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
         "prediction": PREDICTION,
         "task": "regression" if classes is None else "binary",
         "classes": None if classes is None else classes.tolist(),
+        **_names_to_json(model),
         "range": None if limits is None else list(limits),
         "named_columns": has_named_columns(model),
         "units": model.powers_._asdict(),
@@ -161,6 +154,13 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
     }
 
 
+def _names_to_json(model: AdditiveModel) -> dict[str, Any]:
+    """Return what the data call target and classes, as far as it is known."""
+    labels = None if model.labels_ is None else list(model.labels_)
+    known = {"target": model.target_name_, "labels": labels}
+    return {key: value for key, value in known.items() if value is not None}
+
+
 def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
     bins, noise = model.bins_[k], model.shape_noise_
     feature, power = bins.feature, model.powers_.functions
@@ -177,8 +177,10 @@ def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
             "categories": list(feature.categories),
             "groups": bins.groups.tolist(),
         }
+    measured_in = model.measured_in_.get(str(feature.name))
     return {
         "name": str(feature.name),
+        **({} if measured_in is None else {"measured_in": measured_in}),
         **kind,
         "missing": feature.missing,
         "missing_bin": bins.missing_bin if bins.missing_bin >= 0 else None,
@@ -195,6 +197,12 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
     model = LoadedRegressor() if record.task == "regression" else LoadedClassifier()
     if record.classes is not None:
         model.classes_ = np.array(record.classes)
+    model.target_name_ = record.target
+    if record.labels is not None:
+        model.labels_ = (record.labels[0], record.labels[1])
+    model.measured_in_ = {
+        f.name: f.measured_in for f in record.features if f.measured_in is not None
+    }
     if record.range is not None:
         model.range_ = (record.range[0], record.range[1])
     model.bins_ = [_bins(feature) for feature in record.features]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +39,13 @@ class AdditiveModel(BaseEstimator):
         `dprepro.additive.shapes.noise_deviation`.
     edits_ : list of Edit
         What was changed after the fit, in order; see `dprepro.additive.editing`.
+    target_name_ : str or None
+        The name of the target, where it is known: `dprepro fit` takes it from the card.
+    labels_ : (str, str) or None
+        Classification: what the data call both classes, in the order of ``classes_``, where that
+        is known, such as ("<=50K", ">50K").
+    measured_in_ : mapping of str to str
+        The units of measure of features by their names, as far as they are known.
     """
 
     bins_: list[FeatureBins]
@@ -46,6 +55,9 @@ class AdditiveModel(BaseEstimator):
     powers_: Powers
     edits_: list[Edit]
     shape_noise_: list[np.ndarray] | None = None
+    target_name_: str | None = None
+    labels_: tuple[str, str] | None = None
+    measured_in_: Mapping[str, str] = MappingProxyType({})
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return f_k(x_k) of every row and feature, float64 (n, K): the exact local explanation.
@@ -64,9 +76,28 @@ class AdditiveModel(BaseEstimator):
             ]
         )
 
+    def to_interpret(self) -> Any:
+        """Return the model as an explainable boosting machine of interpret, for its dashboard.
+
+        Its scores are the same but for rounding; see `dprepro.additive.export.interpret`.
+
+        Raises
+        ------
+        DpreproError
+            If interpret-core is not installed.
+        """
+        from dprepro.additive.export.interpret import to_interpret
+
+        check_is_fitted(self)
+        return to_interpret(self)
+
+    def scores_of(self, contributions: np.ndarray) -> np.ndarray:
+        """Return the sums of the intercept and of contributions (n, K), float64 (n,)."""
+        scores: np.ndarray = self.intercept_ + contributions.sum(axis=1)
+        return scores
+
     def _scores(self, X: Any) -> np.ndarray:
-        contributions = self.contributions(X)
-        return self.intercept_ + contributions.sum(axis=1)
+        return self.scores_of(self.contributions(X))
 
     def _set_shapes(self, shapes: list[np.ndarray], intercept: float) -> None:
         """Store shape functions, centred by the bin counts; what is taken out joins the intercept.
@@ -119,6 +150,14 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         positive = expit(scores)
         return np.column_stack([1.0 - positive, positive])
 
+    @property
+    def class_names(self) -> tuple[str, str]:
+        """What both classes are called: as the data call them, where that is known."""
+        if self.labels_ is not None:
+            return self.labels_
+        negative, positive = map(str, self.classes_.tolist())
+        return negative, positive
+
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the likelier class, (n,), of log odds (n,)."""
         return self.classes_[(scores > 0).astype(int)]
@@ -142,5 +181,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""
-        scores = self._scores(X)
+        return self.targets_of(self._scores(X))
+
+    def targets_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the predicted target, float64 (n,), of sums (n,): clipped to the range, if any."""
         return scores if self.range_ is None else np.clip(scores, *self.range_)

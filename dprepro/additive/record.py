@@ -27,7 +27,8 @@ PREDICTION = (
     "Categorical: values[groups[position of x among the categories]]; an unlisted category takes "
     "the bin labelled (other). Missing: values[missing_bin]. Where there is no such bin, add 0. "
     "The sum s is the prediction (regression; clipped to the range, if one is given) or the log "
-    "odds of the second class (binary): its probability is 1 / (1 + exp(-s))."
+    "odds of the second class (binary): its probability is 1 / (1 + exp(-s)). The labels, if "
+    "given, are what the data call both classes."
 )
 """How to use a file without this package; it is part of the file."""
 
@@ -54,6 +55,7 @@ class _Feature(_Record):
     values: Values
     counts: Counts
     noise: Counts | None
+    measured_in: Text | None = None
 
     @model_validator(mode="after")
     def _one_of_each_a_bin(self) -> _Feature:
@@ -140,6 +142,8 @@ class ModelRecord(_Record):
     prediction: Text
     task: Literal["binary", "regression"]
     classes: Annotated[list[bool | int | float | Text], Field(min_length=2, max_length=2)] | None
+    target: Text | None = None
+    labels: Annotated[list[Text], Field(min_length=2, max_length=2)] | None = None
     range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
     named_columns: bool
     units: UnitsRecord | None = None
@@ -157,6 +161,8 @@ class ModelRecord(_Record):
             raise ValueError("classes must be of one type")
         if self.classes is not None and not self.classes[0] < self.classes[1]:  # type: ignore[operator]
             raise ValueError("classes must ascend")
+        if self.labels is not None and (self.task != "binary" or len(set(self.labels)) != 2):
+            raise ValueError("labels are the two different names of the classes of a binary model")
         if self.range is not None and (self.task == "binary" or self.range[0] > self.range[1]):
             raise ValueError("a range is [lower, upper] of a regression model")
         names = [feature.name for feature in self.features]

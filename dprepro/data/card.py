@@ -180,6 +180,12 @@ class Card(Strict):
         return None if self.positive is None else (f"not {self.positive}", self.positive)
 
     @property
+    def measured_in(self) -> dict[str, str]:
+        """The unit of measure of each feature that the card gives one for."""
+        features = self.features or {}
+        return {name: f.measured_in for name, f in features.items() if f.measured_in is not None}
+
+    @property
     def folder(self) -> Path | None:
         """The folder of the card, for relative paths; None for a built-in card."""
         return self._folder

@@ -21,6 +21,9 @@ from dprepro.data.domain import CategoricalFeature, NumericFeature
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
+UnitOfMeasure = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)
+]
 Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
 SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "join", "synthetic"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
@@ -187,12 +190,14 @@ def _written_out(name: str) -> list[str]:
 class FeatureDomain(Strict):
     """What is public about one feature: ``numeric: [lower, upper]`` or ``categories: [...]``.
 
-    ``missing: true`` says that values may be missing.
+    ``missing: true`` says that values may be missing. ``measured_in`` names the unit of measure,
+    such as years: model files and pictures show it, and nothing is computed from it.
     """
 
     numeric: tuple[float, float] | None = None
     categories: list[str] | None = None
     missing: bool = False
+    measured_in: UnitOfMeasure | None = None
 
     @model_validator(mode="after")
     def _check(self) -> FeatureDomain:

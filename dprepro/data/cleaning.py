@@ -95,7 +95,7 @@ def _features(table: pd.DataFrame, names: list[str], card: Card) -> pd.DataFrame
 
 def _target(column: pd.Series, card: Card) -> np.ndarray:
     if card.task == "regression":
-        y = _numeric(column, card.target, card.missing).to_numpy()
+        y = as_numbers(column, card.target, card.missing).to_numpy()
         missing = np.isnan(y)
     else:
         y = _codes(column, card)
@@ -179,7 +179,7 @@ def _feature(column: pd.Series, name: str, card: Card) -> pd.Series:
     if feature is None and is_categorical(column):
         categories = None
     elif feature is None or feature.categories is None:
-        return _numeric(column, name, card.missing, card.fill.get(name))
+        return as_numbers(column, name, card.missing, card.fill.get(name))
     else:
         categories = feature.categories
     values = _as_categorical(column, categories, card.missing)
@@ -192,9 +192,16 @@ def _feature(column: pd.Series, name: str, card: Card) -> pd.Series:
     return pd.Series(values, name=name)
 
 
-def _numeric(
+def as_numbers(
     column: pd.Series, name: str, missing: Collection[str], fill: str | None = None
 ) -> pd.Series:
+    """Return a column as float64, (n,); texts in `missing` are NaN, or what `fill` says.
+
+    Raises
+    ------
+    DpreproError
+        If it holds other texts, or infinities. The message quotes none.
+    """
     if is_categorical(column) and not pd.api.types.is_bool_dtype(column.dtype):
         column = _parse_numbers(column, name, missing)
     column = column.astype("float64")

@@ -72,7 +72,8 @@ def _state(card: Card, values: Any) -> dict[str, Any]:
     if card.features is not None:
         # A list, since the order of the columns counts.
         state["features"] = [
-            (k, v.model_dump(exclude_defaults=True)) for k, v in card.features.items()
+            (k, v.model_dump(exclude_defaults=True, exclude={"measured_in"}))
+            for k, v in card.features.items()
         ]
     if card.distinct is not None:
         state["distinct"] = card.distinct.model_dump()

@@ -12,6 +12,7 @@ from typing import Any
 from dprepro.additive.model import AdditiveModel
 from dprepro.config import ExperimentConfig
 from dprepro.data import PRIVATE_PREFIX
+from dprepro.data.card import load_card
 from dprepro.errors import DpreproError, publishable
 from dprepro.estimators.contract import Estimator
 from dprepro.experiment.circumstances import check_tuned_splits
@@ -25,6 +26,7 @@ from dprepro.experiment.worker import (
     fit_task,
     score_on_test_rows,
 )
+from dprepro.inspect.naming import take_fills, take_names
 from dprepro.rows.folder import StoreWarning
 
 _NONCE = secrets.token_hex(32)
@@ -140,7 +142,8 @@ def fit_model(
 ) -> AdditiveModel:
     """Return the additive model of a task, as a run fits it; or fitted to all rows.
 
-    They are those of `table`, where one is given; see `dprepro.experiment.worker.fit_table`.
+    It has the names that the card gives to target, classes and units of measure. The rows are those
+    of `table`, where one is given; see `dprepro.experiment.worker.fit_table`.
 
     Raises
     ------
@@ -155,6 +158,9 @@ def fit_model(
             f"{task.method} has no shape functions to save or draw: "
             "choose a method of additive models, such as dp-ebm-gdp or ebm"
         )
+    card = load_card(config.card)
+    take_names(model, card)
+    take_fills(model, card.fill)
     return model
 
 

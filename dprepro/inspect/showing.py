@@ -1,4 +1,4 @@
-"""How far a fit to a table has come, on a terminal."""
+"""How far a fit to a table, or a prediction of one, has come, on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dprepro.terminal import progress_bar
 
 @contextmanager
 def shown_progress(console: Console | None = None) -> Iterator[None]:
-    """Show a progress bar with the time left, for each thing that a fit to a table does.
+    """Show a progress bar with the time left, for each thing that is done to a table.
 
     It shows shares and no numbers of rows. Where there is no terminal, nothing is shown.
     """

@@ -63,7 +63,7 @@ class CardTable(Table):
         self.domain = domain
         self._card, self._source = card, card.sources[0]
         self._features = card.features
-        self._raw = Table.open(source, self._settings(), store=store, encrypted=encrypted)
+        self._raw = Table.open(source, csv_settings(card), store=store, encrypted=encrypted)
         self.store, self.encrypted = self._raw.store, self._raw.encrypted
         self._raw_names = {name: self._raw_name(name) for name in (*card.features, card.target)}
         self._raw.check(self._raw_kinds)
@@ -118,6 +118,11 @@ class CardTable(Table):
         """How many rows there are, if the files say so: private."""
         return self._raw.known_rows
 
+    @property
+    def bytes_read(self) -> tuple[int, int] | None:
+        """How much of a text file the latest pass has read, and its size; else None."""
+        return self._raw.bytes_read
+
     def identity(self) -> dict[str, Any]:
         """Return the identity of the table, and a digest of the card."""
         digest = hashlib.sha256(self._card.model_dump_json().encode()).hexdigest()
@@ -155,19 +160,27 @@ class CardTable(Table):
             f"{self._raw.nearest(name, [*self.names, *self._source.rename])}"
         )
 
-    def _settings(self) -> CsvSettings:
-        given = self._source.format or self._card.format
-        if given.kind not in (None, "csv"):
-            return CsvSettings(missing=tuple(self._card.missing), keeps_texts=True)
-        if given.comment is not None:
-            raise TableError(
-                f"the card of {self._card.name} says `comment: {given.comment!r}`, which cannot be "
-                "done row by row: take these lines out of the file, and `comment` off the card"
-            )
-        return CsvSettings(
-            given.separator,
-            None if given.columns is None else tuple(given.columns),
-            given.encoding,
-            tuple(self._card.missing),
-            keeps_texts=True,
+
+def csv_settings(card: Card) -> CsvSettings:
+    """Return how a card says that a CSV is written, by its first source.
+
+    Raises
+    ------
+    TableError
+        If the card leaves lines out as comments.
+    """
+    given = card.sources[0].format or card.format
+    if given.kind not in (None, "csv"):
+        return CsvSettings(missing=tuple(card.missing), keeps_texts=True)
+    if given.comment is not None:
+        raise TableError(
+            f"the card of {card.name} says `comment: {given.comment!r}`, which cannot be "
+            "done row by row: take these lines out of the file, and `comment` off the card"
         )
+    return CsvSettings(
+        given.separator,
+        None if given.columns is None else tuple(given.columns),
+        given.encoding,
+        tuple(card.missing),
+        keeps_texts=True,
+    )

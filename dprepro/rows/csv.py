@@ -51,6 +51,7 @@ class CsvFile:
 
     def __init__(self, path: Path, settings: CsvSettings) -> None:
         self._path, self._settings = path, settings
+        self._read_so_far = 0
         self._parse = pa.csv.ParseOptions(delimiter=settings.separator)
         self.missing = () if settings.keeps_texts else settings.missing
         # As they stand in the file; blanks around a name are not part of it.
@@ -76,7 +77,7 @@ class CsvFile:
         asked = {raw[field.name]: field.type for field in wanted}
         settings = self._settings
         try:
-            with self._stream() as stream, pa.csv.open_csv(
+            with pa.OSFile(str(self._path)) as raw, self._unzipped(raw) as stream, pa.csv.open_csv(
                 stream,
                 read_options=pa.csv.ReadOptions(
                     column_names=self._raw_names,
@@ -93,6 +94,7 @@ class CsvFile:
                 ),
             ) as reader:  # fmt: skip
                 for batch in reader:
+                    self._read_so_far = raw.tell()
                     yield batch.rename_columns(wanted.names)
         except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
             raise TableError(f"{self._path.name}: {self._problem(error)}") from None
@@ -102,21 +104,26 @@ class CsvFile:
         """None: only the rows themselves tell."""
         return None
 
+    @property
+    def bytes_read(self) -> tuple[int, int]:
+        """How much of the file the latest pass has read, and its size."""
+        return self._read_so_far, self._path.stat().st_size
+
     def identity(self) -> dict[str, Any]:
         """Return the state of the file, and how it is read."""
         settings = self._settings
         how = [settings.separator, settings.encoding, [*settings.missing], settings.keeps_texts]
         return {"format": "csv", "files": [file_state(self._path)], "read": how}
 
-    def _stream(self) -> pa.NativeFile:
+    def _unzipped(self, raw: pa.NativeFile) -> pa.NativeFile:
         with self._path.open("rb") as file:
             zipped = file.read(2) == _GZIP
-        return pa.input_stream(str(self._path), compression="gzip" if zipped else None)
+        return pa.CompressedInputStream(raw, "gzip") if zipped else raw
 
     def _header(self) -> list[str]:
         """Return the names in the first line."""
         try:
-            with self._stream() as stream:
+            with pa.OSFile(str(self._path)) as raw, self._unzipped(raw) as stream:
                 line = _first_line(stream)
             if not line.strip():
                 raise TableError(f"{self._path.name} is empty: its first line names the columns")

@@ -58,6 +58,11 @@ class Files(Protocol):
         """How many rows there are, if the files say so: private."""
         ...
 
+    @property
+    def bytes_read(self) -> tuple[int, int] | None:
+        """How much of a text file the latest pass has read, and its size; else None."""
+        ...
+
 
 class Table:
     """A table whose rows do not have to fit into memory. To be made by `open`.
@@ -146,6 +151,10 @@ class Table:
         """Return what a column holds, by its type."""
         return columns.holds(self._type(name)) if self._files.has_types else "fields"
 
+    def stored_type(self, name: str) -> pa.DataType:
+        """Return the type of the values of a column; that of a CSV's fields is text."""
+        return columns.read_as(self._type(name), "text")
+
     def label_dtype(self, name: str) -> np.dtype:
         """Return the dtype that labels of a column have: object for text."""
         return columns.label_dtype(self._type(name))
@@ -204,6 +213,11 @@ class Table:
     def known_rows(self) -> int | None:
         """How many rows there are, if the files say so: private."""
         return self._files.known_rows
+
+    @property
+    def bytes_read(self) -> tuple[int, int] | None:
+        """How much of a text file the latest pass has read, and its size; else None."""
+        return self._files.bytes_read
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this table from others, and from itself after a change. JSON-able.

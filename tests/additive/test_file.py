@@ -199,6 +199,28 @@ def test_files_of_version_1_are_read_and_saved_as_they_are_now():
     np.testing.assert_allclose(again.shape_functions_[0], loaded.shape_functions_[0], atol=unit)
 
 
+def test_the_names_that_the_data_have_come_back(tmp_path):
+    model = model_from_json(model_to_json(MODELS["dp-classifier"]))
+    assert (model.target_name_, model.labels_, dict(model.measured_in_)) == (None, None, {})
+    model.target_name_, model.labels_ = "income", ("<=50K", ">50K")
+    model.measured_in_ = {"age": "years"}
+    save_model(model, tmp_path / "m.json")
+    loaded = load_model(tmp_path / "m.json")
+    assert (loaded.target_name_, loaded.labels_) == ("income", ("<=50K", ">50K"))
+    assert loaded.measured_in_ == {"age": "years"}
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    file = json.loads((tmp_path / "m.json").read_text())
+    assert (file["target"], file["labels"]) == ("income", ["<=50K", ">50K"])
+    assert [feature.get("measured_in") for feature in file["features"]] == ["years", None]
+    assert model_to_json(loaded) == file
+
+
+def test_a_file_without_such_names_is_as_it_was():
+    file = model_to_json(MODELS["dp-regressor"])
+    assert not {"target", "labels"} & set(file)
+    assert not any("measured_in" in feature for feature in file["features"])
+
+
 # --- broken and hostile files ---------------------------------------------------------------------
 
 
@@ -240,6 +262,12 @@ def spoilt(*path, value):
         (["classes"], ["yes", "no"], "ascend"),
         (["classes"], ["no", 1], "one type"),
         (["classes"], None, "classes"),
+        (["labels"], ["no", "no"], "two different names"),
+        (["labels"], ["no"], "labels"),
+        (["labels"], ["no", 1], "labels"),
+        (["labels"], ["no", "\ud800"], "lone surrogate"),
+        (["target"], 3, "target"),
+        (["features", 0, "measured_in"], 3, "measured_in"),
         (["range"], [0.0, 1.0], "range"),
         (["intercept"], "0", "intercept"),
         (["intercept"], math.nan, "finite"),

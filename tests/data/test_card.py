@@ -216,6 +216,20 @@ def test_fingerprint_changes_with_all_that_determines_values(
     assert make_card({**base, **changes}).fingerprint() != make_card(base).fingerprint()
 
 
+def test_a_unit_of_measure_is_kept_and_determines_no_value(make_card: Callable[..., Card]) -> None:
+    measured = {**FEATURES, "age": {"numeric": [0, 100], "measured_in": " years "}}
+    card = make_card({"features": measured})
+    assert card.measured_in == {"age": "years"}
+    assert card.fingerprint() == make_card({"features": FEATURES}).fingerprint()
+    assert make_card({}).measured_in == {}
+
+
+@pytest.mark.parametrize("unit", ["", "  ", "x" * 101])
+def test_a_unit_of_measure_is_a_short_text(write_card: Callable[..., Path], unit: Any) -> None:
+    wrong = {"age": {"numeric": [0, 100], "measured_in": unit}}
+    assert "measured_in" in problem(write_card, {"features": wrong})
+
+
 def test_fingerprint_changes_with_bounds_and_the_order_of_columns(
     make_card: Callable[..., Card],
 ) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from dprepro.data.card import load_card
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -117,6 +119,17 @@ RULES = {
         ),
     ),
     "--help": (
+        Rule(
+            "dprepro export model.json --to sql --output model.sql --table customers",
+            replace=(("model.json", "results/models/adult-dp-ebm-gdp-1.json"),),
+        ),
+        Rule(
+            "dprepro predict model.json new.csv --output predictions.csv --explain --keep id",
+            replace=(
+                ("model.json", "results/models/adult-dp-ebm-gdp-1.json"),
+                ("new.csv", "few-rows.csv"),
+            ),
+        ),
         # So that `score` has a model with rows held out.
         Rule("dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json", "--split 0"),
         Rule("dprepro run adult telco --jobs 4 --splits 5", f"--results mine {FEW}"),
@@ -155,7 +168,7 @@ def write_shop(folder: Path) -> None:
 
 
 def write_short_configs(folder: Path) -> None:
-    """Write configs that do in seconds what those of a page do in minutes."""
+    """Write configs that do in seconds what those of a page do in minutes, and a short table."""
     filters = (
         "evaluation: test-set\nsplits: 1\nepsilons: [2]\ndelta: 1e-5\nseed: 1\ndomain: public\n"
     )
@@ -163,6 +176,9 @@ def write_short_configs(folder: Path) -> None:
     (folder / "few-filters.yaml").write_text(
         f"dataset: fashion-mnist\nmetric: accuracy\n{filters}methods:\n- {{method: llm, {epoch}}}\n"
     )
+    names = load_card("adult").features or {}
+    few_rows = pd.DataFrame({"id": [1, 2]} | dict.fromkeys(names, "") | {"age": [39, 50]})
+    few_rows.to_csv(folder / "few-rows.csv", index=False)
     (folder / "few-own.yaml").write_text(
         "dataset: shop.yaml\nmetric: auc\nepsilons: [1]\nsplits: 2\nseed: 1\ndomain: public\n"
         "methods: [naive-bayes]\n"

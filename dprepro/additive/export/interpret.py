@@ -1,0 +1,104 @@
+"""A model as an explainable boosting machine of interpret, for its dashboard and its tools.
+
+What is needed of its classes are the attributes that `fit` sets, as of interpret-core 0.7.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dprepro.additive.bins import OTHER, FeatureBins
+from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.data.domain import CategoricalFeature
+from dprepro.errors import DpreproError
+
+
+def to_interpret(model: AdditiveModel) -> Any:
+    """Return an `ExplainableBoostingClassifier` or `ExplainableBoostingRegressor`.
+
+    Its scores are the model's to rounding. Every category is a bin of its own there; where the
+    model groups some, they share the value, and each has an even share of the group's rows. Error
+    bars are the standard deviations of the noise, where they are known, and else 0.
+
+    Raises
+    ------
+    DpreproError
+        If interpret-core is not installed.
+    """
+    try:
+        from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+    except ImportError as error:
+        raise DpreproError(
+            "to_interpret() needs interpret-core: pip install 'dprepro[interpret]'"
+        ) from error
+    noise = model.shape_noise_ or [np.zeros_like(shape) for shape in model.shape_functions_]
+    terms = [
+        _Term(bins, *functions)
+        for bins, *functions in zip(
+            model.bins_, model.shape_functions_, noise, model.bin_counts_, strict=True
+        )
+    ]
+    if isinstance(model, AdditiveClassifier):
+        ebm = ExplainableBoostingClassifier()
+        names = model.classes_ if model.labels_ is None else np.array(model.labels_)
+        ebm.classes_, ebm.link_ = names, "logit"
+        ebm.intercept_ = np.array([model.intercept_])
+    else:
+        ebm = ExplainableBoostingRegressor()
+        if isinstance(model, AdditiveRegressor) and model.range_ is not None:
+            from dprepro.additive.export.clipped import ClippedRegressor
+
+            ebm = ClippedRegressor()
+            ebm.limits_ = model.range_
+        ebm.intercept_, ebm.link_ = float(model.intercept_), "identity"
+    _set_terms(ebm, terms)
+    return ebm
+
+
+class _Term:
+    """A feature as interpret has it: scores of missing values first, of unknown ones last."""
+
+    def __init__(
+        self, bins: FeatureBins, values: np.ndarray, noise: np.ndarray, counts: np.ndarray
+    ) -> None:
+        feature = bins.feature
+        self.name = str(feature.name)
+        if isinstance(feature, CategoricalFeature):
+            self.kind = "nominal"
+            self.bins: Any = {name: k for k, name in enumerate(feature.categories, start=1)}
+            self.bounds = (np.nan, np.nan)
+            known, unknown = bins.groups, bins.labels.index(OTHER) if OTHER in bins.labels else -1
+        else:
+            self.kind = "continuous"
+            self.bins = np.ascontiguousarray(bins.cuts, dtype=np.float64)
+            self.bounds = (feature.lower, feature.upper)
+            known, unknown = np.arange(bins.cuts.size + 1), -1
+        order = np.concatenate([[bins.missing_bin], known, [unknown]])
+        self.scores, self.noise = np.append(values, 0.0)[order], np.append(noise, 0.0)[order]
+        # Rows of a bin go to the places that show it: known ones, if there are any.
+        places = np.bincount(known, minlength=values.size + 1)
+        share = np.append(counts, 0.0) / np.maximum(places, 1)
+        alone = places[order] == 0
+        is_known = np.arange(order.size) % (order.size - 1) != 0
+        self.weights = np.where(is_known | alone, share[order], 0.0)
+
+
+def _set_terms(ebm: Any, terms: list[_Term]) -> None:
+    ebm.n_features_in_ = len(terms)
+    ebm.feature_names_in_ = [term.name for term in terms]
+    ebm.feature_types_in_ = [term.kind for term in terms]
+    ebm.feature_bounds_ = np.array([term.bounds for term in terms], dtype=np.float64)
+    ebm.bins_ = [[term.bins] for term in terms]
+    ebm.term_features_ = [(k,) for k in range(len(terms))]
+    ebm.term_names_ = [term.name for term in terms]
+    ebm.term_scores_ = [term.scores for term in terms]
+    ebm.standard_deviations_ = [term.noise for term in terms]
+    ebm.bin_weights_ = [term.weights for term in terms]
+    ebm.bagged_scores_ = [term.scores[np.newaxis] for term in terms]
+    ebm.bagged_intercept_ = np.atleast_1d(np.asarray(ebm.intercept_, dtype=np.float64))
+    ebm.bag_weights_ = np.ones(1)
+    ebm.best_iteration_ = np.zeros((1, 1), dtype=np.int64)
+    ebm.link_param_ = np.nan
+    ebm.has_fitted_ = True

@@ -1,0 +1,161 @@
+"""A model as an ONNX graph in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dprepro.additive.complete import appearing_complete
+from dprepro.additive.export.plain import CategoricalTerm, NumericTerm, free_name, plain
+from dprepro.additive.model import AdditiveModel
+from dprepro.data.card_parts import MISSING_TEXTS
+from dprepro.errors import DpreproError
+
+# Old enough for the runtimes of 2022, new enough for all that the graph needs.
+_OPSETS = {"": 17, "ai.onnx.ml": 3}
+_IR_VERSION = 8
+
+
+def to_onnx(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> Any:
+    """Return an `onnx.ModelProto`.
+
+    Inputs, one for each feature and of its name, (n, 1): double, NaN where missing; or string,
+    where the empty string and the texts in `missing` stand for a missing value unless they are
+    categories. Blanks around a text are not ignored. Outputs, (n, 1): classification "log_odds" and
+    "probability" (of the second class), double, and "prediction", string; regression "prediction",
+    double. If a feature has such a name, the output gets a _ more.
+
+    Raises
+    ------
+    DpreproError
+        If onnx is not installed, or a name cannot be one of ONNX.
+    """
+    return _Graph(_onnx(), model, missing).proto()
+
+
+def save_onnx(model: AdditiveModel, path: Path) -> None:
+    """Write `to_onnx` to a file, which appears complete.
+
+    Raises
+    ------
+    DpreproError
+        As `to_onnx`, and if the file cannot be written.
+    """
+    data = to_onnx(model).SerializeToString()
+    with appearing_complete(path) as unfinished:
+        unfinished.write_bytes(data)
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise DpreproError("export to ONNX needs onnx: pip install 'dprepro[onnx]'") from error
+    return onnx
+
+
+class _Graph:
+    """The nodes of a graph on the way."""
+
+    def __init__(self, onnx: Any, model: AdditiveModel, missing: Collection[str]) -> None:
+        self._onnx, self._make, self._model = onnx, onnx.helper, plain(model, missing)
+        names = self._model.names
+        if not all(names):
+            raise DpreproError("a feature without a name cannot be an input of ONNX: name it")
+        # What the graph computes by the way has names that no feature begins with.
+        self._own = free_prefix(names)
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+
+    def proto(self) -> Any:
+        parts = [self._term(term) for term in self._model.terms]
+        table = self._node("Concat", parts, axis=1)
+        total = self._node("ReduceSum", [table, self._constant([1], np.int64)], keepdims=1)
+        score = self._node("Add", [total, self._constant([[self._model.intercept]])])
+        self._finish(score)
+        graph = self._make.make_graph(
+            self._nodes, "additive_model", self._inputs, self._outputs, self._constants
+        )
+        opsets = [self._make.make_opsetid(name, version) for name, version in _OPSETS.items()]
+        made = self._make.make_model(
+            graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="dprepro"
+        )
+        self._onnx.checker.check_model(made, full_check=True)
+        return made
+
+    def _finish(self, score: str) -> None:
+        """Add the outputs."""
+        double, string = self._onnx.TensorProto.DOUBLE, self._onnx.TensorProto.STRING
+        if self._model.labels is None:
+            if self._model.limits is not None:
+                score = self._node("Clip", [score, *map(self._constant, self._model.limits)])
+            self._output("prediction", self._node("Identity", [score]), double)
+            return
+        self._output("log_odds", score, double)
+        self._output("probability", self._node("Sigmoid", [score]), double)
+        is_positive = self._node("Greater", [score, self._constant([[0.0]])])
+        code = self._node("Cast", [is_positive], to=self._onnx.TensorProto.INT64)
+        negative, positive = self._model.labels
+        label = self._node(
+            "LabelEncoder", [code], domain="ai.onnx.ml",
+            keys_int64s=[0, 1], values_strings=[negative, positive],
+        )  # fmt: skip
+        self._output("prediction", label, string)
+
+    def _term(self, term: NumericTerm | CategoricalTerm) -> str:
+        """Add the nodes of a feature; return the name of its contribution, (n, 1)."""
+        if isinstance(term, CategoricalTerm):
+            values = {**dict.fromkeys(("", *term.missing_texts), term.missing), **term.values}
+            return self._categorical(term.name, values, term.other)
+        x = self._input(term.name, self._onnx.TensorProto.DOUBLE)
+        is_absent = self._node("IsNaN", [x])
+        absent = self._constant([[len(term.values)]], np.int64)
+        if term.cuts:
+            above = self._node("GreaterOrEqual", [x, self._constant([term.cuts])])
+            ones = self._node("Cast", [above], to=self._onnx.TensorProto.INT64)
+            position = self._node("ReduceSum", [ones, self._constant([1], np.int64)], keepdims=1)
+        else:
+            position = self._constant([[0]], np.int64)
+        place = self._node("Where", [is_absent, absent, position])
+        return self._node("Gather", [self._constant([*term.values, term.missing]), place], axis=0)
+
+    def _categorical(self, name: str, values: dict[str, float], other: float) -> str:
+        x = self._input(name, self._onnx.TensorProto.STRING)
+        place = self._node(
+            "LabelEncoder", [x], domain="ai.onnx.ml", keys_strings=list(values),
+            values_int64s=list(range(len(values))), default_int64=len(values),
+        )  # fmt: skip
+        return self._node("Gather", [self._constant([*values.values(), other]), place], axis=0)
+
+    def _input(self, name: str, kind: int) -> str:
+        self._inputs.append(self._make.make_tensor_value_info(name, kind, ["n", 1]))
+        return name
+
+    def _output(self, name: str, made: str, kind: int) -> None:
+        free = free_name(name, self._model.names)
+        self._nodes.append(self._make.make_node("Identity", [made], [free]))
+        self._outputs.append(self._make.make_tensor_value_info(free, kind, ["n", 1]))
+
+    def _constant(self, values: Any, dtype: type = np.float64) -> str:
+        name = f"{self._own}constant{len(self._constants)}"
+        array: np.ndarray = np.asarray(values, dtype=dtype)
+        self._constants.append(self._onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def _node(self, kind: str, inputs: list[str], **attributes: Any) -> str:
+        name = f"{self._own}{len(self._nodes)}"
+        self._nodes.append(self._make.make_node(kind, inputs, [name], **attributes))
+        return name
+
+
+def free_prefix(names: list[str]) -> str:
+    """Return a prefix that no name begins with."""
+    prefix = "_"
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix

@@ -1,0 +1,96 @@
+"""`dprepro predict`: what a saved model says of new rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dprepro.cli.models import ModelFile
+
+if TYPE_CHECKING:
+    from dprepro.additive.model import AdditiveModel
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("predict")(predict)
+
+
+def predict(
+    model: ModelFile,
+    table: Annotated[
+        Path,
+        typer.Argument(help="New rows: a CSV or parquet file, or a folder of parquet files."),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write: a .csv or .parquet file; - is CSV on standard output.",
+        ),
+    ],
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Write what each feature adds to the prediction, too.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMN",
+            help="Carry this column along, such as an identifier. Repeat it for several.",
+        ),
+    ] = None,
+    card: Annotated[
+        str | None,
+        typer.Option(
+            help="Card that says how the CSV is written, and which texts mean a missing value.",
+            show_default="commas, a header, and the missing texts '', ?, NA, NaN, nan, null",
+        ),
+    ] = None,
+) -> None:
+    """Predict new rows with a saved model; the rows need not fit into memory.
+
+    Columns are found by their names, in any order; others are ignored. For classification the file
+    gets `prediction`, the label as the data call it, and `probability`, that of the positive label.
+    For regression it gets `prediction`.
+
+    Rows are read as in training. A number outside its bounds falls into the first or the last bin,
+    as if it were the bound. A category that the model does not know counts as "(other)". A missing
+    value goes into the bin that missing values had, or that of the card's `fill`. Where there is no
+    such bin, the feature adds 0.
+
+    --explain adds `log odds` (regression: `sum`), `intercept`, and `contribution of FEATURE` for
+    each feature. Intercept and contributions add up to it, but for rounding below 1e-12 of the
+    largest. The probability is 1 / (1 + exp(-log odds)); the prediction of a regression is the sum,
+    clipped to the range of the target where the model has one.
+
+    Example: dprepro predict model.json new.csv --output predictions.csv --explain --keep id
+    """
+    from dprepro.additive.file import load_model
+    from dprepro.data.card import load_card
+    from dprepro.errors import DpreproError
+    from dprepro.inspect.predicting import Wanted, predict_table
+    from dprepro.inspect.showing import shown_progress
+    from dprepro.terminal import error_console
+
+    target = None if output == "-" else Path(output)
+    if target is not None and target.resolve() == model.resolve():
+        raise DpreproError(f"{output} is the model file: name another place for the predictions")
+    loaded = load_model(model)
+    wanted = Wanted(explain, tuple(keep or ()))
+    with shown_progress(error_console()):
+        predict_table(loaded, table, target, wanted, None if card is None else load_card(card))
+    if target is not None:
+        typer.echo(f"{output}: {_summary(loaded)}")
+
+
+def _summary(model: AdditiveModel) -> str:
+    from dprepro.additive.model import AdditiveClassifier
+
+    of_target = "" if model.target_name_ is None else f" of {model.target_name_!r}"
+    if isinstance(model, AdditiveClassifier):
+        return f"predictions{of_target}; `probability` is that of {model.class_names[1]!r}"
+    return f"predictions{of_target}"

@@ -1,0 +1,287 @@
+"""Predictions for new rows: a table is read in chunks, and so is what is predicted written."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from dprepro.additive.complete import appearing_complete
+from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.texts import read_categories
+from dprepro.data.card import Card
+from dprepro.data.card_parts import MISSING_TEXTS
+from dprepro.data.cleaning import as_numbers
+from dprepro.data.domain import CategoricalFeature
+from dprepro.errors import DpreproError
+from dprepro.rows.carded import csv_settings
+from dprepro.rows.columns import Kind
+from dprepro.rows.csv import CsvSettings
+from dprepro.rows.fault import TableError
+from dprepro.rows.progress import report
+from dprepro.rows.table import PARQUET_SUFFIXES, Table
+
+CHUNK_ROWS = 2**16
+"""Rows that are in memory at a time, of a model of up to `_CELLS / CHUNK_ROWS` = 32 features."""
+
+_CELLS = 2**21
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be written of every row, beside the prediction.
+
+    Attributes
+    ----------
+    explain
+        Whether the contribution of each feature is.
+    keep
+        Columns of the table that are written as they are, in this order.
+    """
+
+    explain: bool = False
+    keep: tuple[str, ...] = ()
+
+
+_PLAIN = Wanted()
+
+
+class NewRows:
+    """A table of new rows, read for a model as the rows were that it was fitted to.
+
+    Texts are read as `dprepro.additive.texts` says. A number outside the bounds counts as the first
+    or the last bin. A category that the model does not know counts as "(other)", and a missing
+    value as the bin that missing values went to; where there is no such bin, they add 0.
+
+    Parameters
+    ----------
+    source
+        The path of a CSV or parquet file, or of a folder of parquet files; see `Table.open`.
+    card
+        Says how a CSV is written, which texts are missing values, and what columns are renamed. By
+        default a CSV has commas, a header, and the missing texts that a card has by default.
+
+    Raises
+    ------
+    TableError
+        If there is no such table, or it lacks a feature or a column to keep.
+    """
+
+    def __init__(
+        self, source: Path, model: AdditiveModel, keep: Sequence[str] = (), card: Card | None = None
+    ) -> None:
+        settings = CsvSettings(keeps_texts=True) if card is None else csv_settings(card)
+        self.table = Table.open(source, settings)
+        self._missing = MISSING_TEXTS if card is None else tuple(card.missing)
+        self._features = [bins.feature for bins in model.bins_]
+        renamed = {} if card is None else {v: k for k, v in card.sources[0].rename.items()}
+        names = [str(feature.name) for feature in self._features]
+        self._columns = {name: self._column(name, renamed, names) for name in names}
+        for name in keep:
+            if name not in self.table.names:
+                raise TableError(
+                    f"--keep: the table has no column {name!r}{self.table.nearest(name, names)}"
+                )
+        self._keep = tuple(dict.fromkeys(keep))
+        self.table.check(self._kinds)
+
+    @property
+    def kept(self) -> dict[str, pa.DataType]:
+        """The columns to keep, with the types that they have in the table; those of text anew."""
+        kinds = self._kinds
+        return {
+            name: pa.float64() if kinds[name] == "numeric" else self.table.stored_type(name)
+            for name in self._keep
+        }
+
+    def chunks(self, chunk_rows: int | None = None) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+        """Yield the rows in order: the features as a model takes them, and the columns to keep.
+
+        Raises
+        ------
+        DpreproError
+            If a file is damaged, or a numeric feature holds text or infinities. The message quotes
+            no value.
+        """
+        rows = chunk_rows or min(CHUNK_ROWS, max(1, _CELLS // len(self._features)))
+        for raw in self.table.chunks(self._kinds, rows):
+            yield self._read(raw), raw[list(self._keep)]
+
+    def _read(self, raw: pd.DataFrame) -> pd.DataFrame:
+        read = {}
+        for feature in self._features:
+            column = raw[self._columns[str(feature.name)]]
+            if isinstance(feature, CategoricalFeature):
+                read[feature.name] = read_categories(column, feature, self._missing)
+            else:
+                read[feature.name] = as_numbers(column, str(feature.name), self._missing)
+        return pd.DataFrame(read, copy=False)
+
+    @property
+    def _kinds(self) -> dict[str, Kind]:
+        kinds: dict[str, Kind] = dict.fromkeys(self._keep, "text")
+        for feature in self._features:
+            name = self._columns[str(feature.name)]
+            is_text = isinstance(feature, CategoricalFeature) or self.table.holds(name) == "text"
+            kinds[name] = "text" if is_text else "numeric"
+        return kinds
+
+    def _column(self, name: str, renamed: Mapping[str, str], names: Sequence[str]) -> str:
+        """Return what the table calls a feature."""
+        for given in (renamed.get(name, name), name):
+            if given in self.table.names:
+                return given
+        raise TableError(
+            f"the table has no column {name!r}, a feature of the model"
+            f"{self.table.nearest(name, [*names, *renamed.values()])}"
+        )
+
+
+def predictions(model: AdditiveModel, X: pd.DataFrame, explain: bool) -> dict[str, np.ndarray]:
+    """Return the columns that are written of rows X, (n, K), by their names, each (n,).
+
+    "prediction": the likelier class, or the predicted target. "probability", float64: that of the
+    second class. With `explain` also "log odds" or "sum", "intercept", and "contribution of NAME"
+    for each feature, float64: the sum of the intercept and of all contributions, before it is
+    clipped to the range that a regression model may have.
+    """
+    with warnings.catch_warnings():
+        # Of a model that was fitted to an array: its features have names here.
+        warnings.filterwarnings("ignore", "X has feature names", UserWarning)
+        contributions = model.contributions(X)
+    scores = model.scores_of(contributions)
+    columns: dict[str, np.ndarray] = {}
+    if isinstance(model, AdditiveClassifier):
+        likelier = model.probabilities_of(scores)[:, 1]
+        columns["prediction"] = np.array(model.class_names, dtype=object)[(scores > 0).astype(int)]
+        columns["probability"] = likelier
+    elif isinstance(model, AdditiveRegressor):
+        columns["prediction"] = model.targets_of(scores)
+    if explain:
+        intercept = np.full(len(scores), model.intercept_)
+        parts = [scores, intercept, *contributions.T]
+        columns |= dict(zip(_explained(model), parts, strict=True))
+    return columns
+
+
+def predict_table(
+    model: AdditiveModel,
+    source: Path,
+    output: Path | None,
+    wanted: Wanted = _PLAIN,
+    card: Card | None = None,
+    chunk_rows: int | None = None,
+) -> None:
+    """Write predictions for the rows of a table, in their order.
+
+    Parameters
+    ----------
+    source, card
+        See `NewRows`.
+    output
+        A CSV or, by its suffix, a parquet file, which appears complete. None: CSV to standard
+        output.
+    chunk_rows
+        Rows that are in memory at a time.
+
+    Raises
+    ------
+    DpreproError
+        On what `NewRows` refuses, if two columns would have one name, or if the file cannot be
+        written; then there is none.
+    """
+    if output is not None:
+        _check_place(source, output)
+    rows = NewRows(source, model, wanted.keep, card)
+    schema = _schema(rows, model, wanted)
+    done = 0
+    with _opened(output, schema) as write:
+        for X, kept in rows.chunks(chunk_rows):
+            columns: dict[str, Any] = {
+                name: _as_stored(kept[name], schema.field(name).type) for name in rows.kept
+            }
+            columns |= predictions(model, X, wanted.explain)
+            write(pa.table(columns, schema=schema))
+            done += len(X)
+            report("predicting", *(rows.table.bytes_read or (done, rows.table.known_rows)))
+
+
+def _schema(rows: NewRows, model: AdditiveModel, wanted: Wanted) -> pa.Schema:
+    """Return the columns that are written, with their types."""
+    made = [("prediction", pa.float64())]
+    if isinstance(model, AdditiveClassifier):
+        made = [("prediction", pa.string()), ("probability", pa.float64())]
+    if wanted.explain:
+        made += [(name, pa.float64()) for name in _explained(model)]
+    schema = pa.schema([*rows.kept.items(), *made])
+    repeated = [name for name in wanted.keep if schema.names.count(name) > 1]
+    if repeated:
+        raise DpreproError(
+            f"--keep {repeated[0]}: a column of predictions has this name, too: rename the one in "
+            "the table, or leave it out"
+        )
+    return schema
+
+
+def _explained(model: AdditiveModel) -> list[str]:
+    """Return the names of the columns that explain a prediction."""
+    total = "log odds" if isinstance(model, AdditiveClassifier) else "sum"
+    return [total, "intercept", *(f"contribution of {b.feature.name}" for b in model.bins_)]
+
+
+def _as_stored(column: pd.Series, stored: pa.DataType) -> pa.Array:
+    """Return a column to keep in the type that the table has it in."""
+    array = pa.array(column, from_pandas=True)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast(stored)
+
+
+@contextmanager
+def _opened(output: Path | None, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield what writes rows, one batch after the other."""
+    if output is None:
+        yield _csv_writer(sys.stdout.buffer, schema)
+        sys.stdout.buffer.flush()
+        return
+    with appearing_complete(output) as unfinished:
+        if output.name.lower().endswith(PARQUET_SUFFIXES):
+            with pa.parquet.ParquetWriter(str(unfinished), schema) as writer:
+                yield writer.write_table
+        else:
+            with unfinished.open("wb") as file:
+                yield _csv_writer(file, schema)
+
+
+def _csv_writer(file: BinaryIO, schema: pa.Schema) -> Callable[[pa.Table], None]:
+    def write(rows: pa.Table, header: bool = False) -> None:
+        text = pa.BufferOutputStream()
+        pa.csv.write_csv(rows, text, pa.csv.WriteOptions(include_header=header))
+        file.write(text.getvalue())
+
+    write(schema.empty_table(), header=True)
+    return write
+
+
+def _check_place(source: Path, output: Path) -> None:
+    if not output.name.lower().endswith((".csv", *PARQUET_SUFFIXES)):
+        raise DpreproError(
+            f"cannot tell the format of {output} by its suffix. Allowed: .csv, "
+            f"{', '.join(PARQUET_SUFFIXES)}; or - for CSV on standard output"
+        )
+    place, given = output.resolve(), source.resolve()
+    if place == given or given in place.parents:
+        raise DpreproError(
+            f"{output} is the table that is read, or lies in it: name another place for the "
+            "predictions"
+        )

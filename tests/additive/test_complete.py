@@ -1,0 +1,41 @@
+"""A file is there complete, or as it was before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dprepro.additive.complete import appearing_complete
+from dprepro.errors import DpreproError
+
+
+def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text("a")
+        assert not path.exists()
+    assert path.read_text() == "a"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def fail(path: Path, error: BaseException) -> None:
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text("half")
+        raise error
+
+
+@pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])
+def test_what_failed_leaves_the_file_of_before(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+    with pytest.raises(type(error)):
+        fail(path, error)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_the_disk_refuses_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match=r"cannot write .*no room"):
+        fail(tmp_path / "file", OSError(28, "no room"))
+    assert not list(tmp_path.iterdir())
