@@ -24,6 +24,7 @@ const isExtreme = (number) => number !== 0 && !(Math.abs(number) >= 1e-4 && Math
 const minus = (text) => text.replace("-", "\u2212");
 const tick = (number) => minus(isExtreme(number) ? number.toPrecision(3) : AS_TICK.format(number));
 const words = (number) => minus(isExtreme(number) ? number.toPrecision(4) : WORDS.format(number));
+const rough = (number) => words(Number(number.toPrecision(2)));
 const signed = (number) => minus(isExtreme(number) ? number.toPrecision(3) : SIGNED.format(number));
 // As Python's format :g, for the file.
 const plain = (number) => String(Number(number.toPrecision(6)));
@@ -40,6 +41,29 @@ function ticks(lower, upper, most) {
   if (!(step > 0) || !Number.isFinite(step)) return [];
   const first = Math.ceil(lower / step - 1e-9), last = Math.floor(upper / step + 1e-9);
   return range(first, last).map((i) => Number((i * step).toPrecision(12)));
+}
+
+// How wide a text is, and as much of it as fits, at the size of the texts in pictures.
+const pen = document.createElement("canvas").getContext("2d");
+function textWidth(text, size) {
+  pen.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
+}
+
+function fitted(text, size, room) {
+  let short = text;
+  while (short.length > 1 && textWidth(short, size) > room) short = `${short.slice(0, -2).trimEnd()}…`;
+  return short;
+}
+
+// A bin in words; the file calls it by its label.
+function binName(k, bin) {
+  if (bin === missingBin(k)) return "missing";
+  const { cuts, labels } = FEATURES[k];
+  if (!isNumeric(k)) return labels[bin];
+  if (!cuts.length) return "all values";
+  if (bin === 0) return `below ${tick(cuts[0])}`;
+  return bin === cuts.length ? `${tick(cuts[bin - 1])} and above` : `${tick(cuts[bin - 1])} to ${tick(cuts[bin])}`;
 }
 
 function nameOf(k) {

@@ -6,15 +6,16 @@ const WIDE = 30; // the bin of missing values
 function layoutOf(k, { width, height, isSmall, isEven }) {
   const labels = FEATURES[k].labels, order = displayOrder(k);
   const isOfNumbers = isNumeric(k);
-  const longest = isOfNumbers ? 0 : Math.max(...labels.map((label) => label.length));
+  const size = isSmall ? 11 : 12, room = isSmall ? 64 : 120;
   const isNamed = !isOfNumbers && (!isSmall || labels.length <= 16);
-  const names = isNamed ? Math.min(longest, isSmall ? 11 : 20) * 5.8 + 10 : 8;
+  const names = isOfNumbers ? [] : labels.map((_, bin) => fitted(binName(k, bin), size, room));
+  const longest = Math.max(0, ...names.map((name) => textWidth(name, size)));
   const frame = {
     left: isSmall ? 38 : 52,
     right: width - 8,
     top: 8,
     strip: isSmall ? 14 : 32,
-    below: isOfNumbers ? 22 : names,
+    below: isNamed ? longest + 12 : 22,
   };
   frame.bottom = height - frame.below - frame.strip - 4;
   const missing = missingBin(k), n = orderedBins(k);
@@ -29,7 +30,7 @@ function layoutOf(k, { width, height, isSmall, isEven }) {
       ? { bin, from: end + GAP, to: frame.right }
       : { bin, from: x(edges[place]), to: x(edges[place + 1]) }
   );
-  return { frame, columns, x, end, isByValue, hasMissing, isNamed, longest: isSmall ? 11 : 20 };
+  return { frame, columns, x, end, isByValue, hasMissing, isNamed, names };
 }
 
 function chart(k, options) {
@@ -63,7 +64,7 @@ function chart(k, options) {
       );
 
   const levels = () =>
-    ticks(lower, upper, isSmall ? 4 : 7).flatMap((value) => [
+    ticks(lower, upper, isSmall ? 5 : 7).flatMap((value) => [
       svg("line", { class: value === 0 ? "zero" : "level", x1: frame.left, x2: frame.right, y1: y(value), y2: y(value) }),
       svg("text", { x: frame.left - 6, y: y(value), "text-anchor": "end", dy: ".32em" }, tick(value)),
     ]);
@@ -91,7 +92,7 @@ function chart(k, options) {
   }
 
   function numbersBelow(floor) {
-    const edges = edgesOf(k), n = orderedBins(k), room = Math.max(2, Math.floor((layout.end - frame.left) / 62));
+    const edges = edgesOf(k), n = orderedBins(k), room = Math.max(2, Math.floor((layout.end - frame.left) / 50));
     const places = layout.isByValue
       ? ticks(edges[0], edges.at(-1), room).map((value) => [layout.x(value), value])
       : [...new Set(range(0, room).map((i) => Math.round((i * n) / room)))].map((i) => [layout.x(i), edges[i]]);
@@ -107,12 +108,12 @@ function chart(k, options) {
 
   function namesBelow(floor) {
     if (!layout.isNamed) {
-      return [];
+      const middle = (frame.left + layout.end) / 2;
+      return [svg("text", { x: middle, y: floor + 15, "text-anchor": "middle" }, `${columns.length} bins of categories`)];
     }
     return columns.map(({ bin, from, to }) => {
-      const label = FEATURES[k].labels[bin], at = (from + to) / 2;
-      const short = label.length > layout.longest ? `${label.slice(0, layout.longest - 1)}…` : label;
-      return svg("text", { transform: `translate(${at} ${floor + 6}) rotate(-90)`, "text-anchor": "end", dy: ".32em" }, short, svg("title", {}, label));
+      const place = `translate(${(from + to) / 2} ${floor + 6}) rotate(-90)`;
+      return svg("text", { transform: place, "text-anchor": "end", dy: ".32em" }, layout.names[bin]);
     });
   }
 

@@ -16,7 +16,9 @@ function openEditor(k) {
   for (const name of ["line", "rise", "fall"]) tool[name].hidden = !isNumeric(k);
   fillRange(k);
   buildLarge();
-  showStatus("");
+  open.pointer.focus();
+  const last = edits.at(-1);
+  showStatus(last && positionOf(last.feature) === k ? `Last edit: ${inWords(last)}.` : "");
 }
 
 function buildLarge(bins = null) {
@@ -73,9 +75,10 @@ function showTools() {
   tool.back.disabled = bins.every((bin) => list[bin] === releasedOf(k)[bin]);
   const share = bins.reduce((sum, bin) => sum + shareOf(k, bin), 0);
   const noise = bins.length === 1 ? noiseOf(k, bins[0]) : null;
+  const name = bins.length === 1 ? binName(k, bins[0]) : wordsOf(k, bins);
   const size = isOneValue ? signed(list[bins[0]] * UNIT) : `${bins.length} bins`;
-  const band = noise === null ? "" : ` ± ${words(DEVIATIONS * noise)}`;
-  tool.readout.textContent = `${wordsOf(k, bins)}: ${size}${band}, ${percent(share)} of the rows`;
+  const band = noise === null ? "" : ` ± ${rough(DEVIATIONS * noise)}`;
+  tool.readout.textContent = `${name}: ${size}${band}, ${percent(Number(share.toPrecision(2)))} of the rows`;
   showEditsOf(k);
 }
 
@@ -85,7 +88,6 @@ function showEditsOf(k) {
   tool.redo.disabled = undone.length === 0;
   tool.why.disabled = !isHere;
   if (document.activeElement !== tool.why) tool.why.value = isHere ? last.note : "";
-  tool.last.textContent = isHere ? `Last edit: ${last.action} ${last.detail}.` : "";
 }
 
 function showStatus(said) {
@@ -118,7 +120,7 @@ function setBins() {
 
 function fillRange(k) {
   const options = () =>
-    displayOrder(k).map((bin, place) => html("option", { value: place }, FEATURES[k].labels[bin]));
+    displayOrder(k).map((bin, place) => html("option", { value: place }, binName(k, bin)));
   tool.from.replaceChildren(...options());
   tool.to.replaceChildren(...options());
 }

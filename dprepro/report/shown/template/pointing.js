@@ -100,13 +100,14 @@ function makePointable(k, picture, on) {
   function describe() {
     cells.forEach((cell, place) => {
       const { bin } = columns[place], value = functions[k][bin] * UNIT;
-      const text = `${FEATURES[k].labels[bin]}: ${signed(value)}`;
-      cell.setAttribute("aria-label", FEATURES[k].labels[bin]);
+      cell.setAttribute("aria-label", binName(k, bin));
       cell.setAttribute("aria-valuenow", value);
       cell.setAttribute("aria-valuetext", `${signed(value)} ${DATA.axis}`);
-      cell.firstChild.textContent = text;
+      cell.firstChild.textContent = `${binName(k, bin)}: ${signed(value)}`;
     });
   }
 
-  return { describe, select, placeOf: (bin) => columns.findIndex((column) => column.bin === bin), isAlone };
+  const focus = () => cells[head].focus({ preventScroll: true });
+
+  return { describe, select, focus, placeOf: (bin) => columns.findIndex((column) => column.bin === bin), isAlone };
 }

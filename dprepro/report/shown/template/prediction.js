@@ -8,13 +8,18 @@ function commonValue(k) {
   const edges = edgesOf(k), ordinary = counts.slice(0, orderedBins(k));
   const half = ordinary.reduce((a, b) => a + b, 0) / 2;
   let sum = 0;
-  const found = ordinary.findIndex((count) => (sum += count) >= half);
-  const bin = Math.max(found, 0), middle = (edges[bin] + edges[bin + 1]) / 2;
-  for (const digits of [1, 2, 3, 4, 5]) {
-    const short = Number(middle.toPrecision(digits));
-    if (binOf(k, short) === bin && short >= edges[bin]) return short;
+  const bin = Math.max(ordinary.findIndex((count) => (sum += count) >= half), 0);
+  return roundest(edges[bin], edges[bin + 1], (number) => binOf(k, number) === bin);
+}
+
+// The number between two others with the fewest digits that fits.
+function roundest(lower, upper, fits) {
+  const largest = Math.max(Math.abs(lower), Math.abs(upper)) || 1;
+  for (let step = 10 ** Math.ceil(Math.log10(largest)), i = 0; i < 8; step /= 10, i++) {
+    const number = Number((Math.ceil(lower / step) * step).toPrecision(12)) + 0;
+    if (number >= lower && number <= upper && fits(number)) return number;
   }
-  return middle;
+  return (lower + upper) / 2;
 }
 
 function fieldOf(k) {
@@ -117,13 +122,15 @@ function showParts(found) {
   lines.push({ name: "sum", size: found.sum, from: 0, kind: "sum" });
   const ends = lines.flatMap(({ from, size }) => [from, from + size]);
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)], span = high - low || 1;
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(...lines.map(({ size }) => Math.abs(size))) || 1)));
+  const inTable = (size) => (digits > 8 ? signed(size) : minus((size > 0 ? "+" : "") + size.toFixed(Math.max(digits, 2))));
   const rows = lines.map(({ name, size, from, kind = "" }) => {
     const bar = html("i", { class: size < 0 ? "falls" : "rises" });
     bar.style.left = `${(100 * (Math.min(from, from + size) - low)) / span}%`;
     bar.style.width = `${(100 * Math.abs(size)) / span}%`;
     const origin = html("b");
     origin.style.left = `${(-100 * low) / span}%`;
-    return html("tr", { class: kind }, html("th", { scope: "row" }, name), html("td", { class: "number" }, exactly(size, signed(size))), html("td", { class: "track", "aria-hidden": "true" }, html("span", {}, origin, bar)));
+    return html("tr", { class: kind }, html("th", { scope: "row" }, name), html("td", { class: "number" }, exactly(size, inTable(size))), html("td", { class: "track", "aria-hidden": "true" }, html("span", {}, origin, bar)));
   });
   document.querySelector("#parts tbody").replaceChildren(...rows);
 }

@@ -5,16 +5,15 @@ const scale = document.getElementById("scale");
 function card(k) {
   const picture = html("span", { class: "picture", "aria-hidden": "true" });
   const size = words(Number(DATA.importance[k].toPrecision(3)));
-  const share = html("i");
+  const share = html("i"), { measured_in: unit } = FEATURES[k];
   share.style.width = `${(100 * DATA.importance[k]) / (DATA.importance[DATA.order[0]] || 1)}%`;
   const badge = html("span", { class: "badge", hidden: true }, "edited");
   const button = html(
     "button",
     { type: "button", class: "card", "data-feature": FEATURES[k].name },
-    html("span", { class: "title" }, html("b", {}, FEATURES[k].name), badge),
-    html("span", { class: "quiet" }, FEATURES[k].measured_in ?? ""),
+    html("span", { class: "title" }, html("b", {}, FEATURES[k].name), html("span", { class: "quiet" }, unit ? ` (${unit})` : ""), badge),
     picture,
-    html("span", { class: "importance" }, html("span", {}, `mean size ${size}`), html("span", { class: "meter", "aria-hidden": "true" }, share)),
+    html("span", { class: "importance" }, html("span", {}, `importance ${size}`), html("span", { class: "meter", "aria-hidden": "true" }, share)),
   );
   button.addEventListener("click", () => openEditor(k));
   cards.set(k, { button, picture, badge });
