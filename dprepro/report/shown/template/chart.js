@@ -92,7 +92,9 @@ function chart(k, options) {
   }
 
   function numbersBelow(floor) {
-    const edges = edgesOf(k), n = orderedBins(k), room = Math.max(2, Math.floor((layout.end - frame.left) / 50));
+    const edges = edgesOf(k), n = orderedBins(k);
+    const widest = Math.max(...[edges[0], edges.at(-1)].map((edge) => textWidth(tick(edge), isSmall ? 11 : 12)));
+    const room = Math.max(2, Math.floor((layout.end - frame.left) / (widest + 16)));
     const places = layout.isByValue
       ? ticks(edges[0], edges.at(-1), room).map((value) => [layout.x(value), value])
       : [...new Set(range(0, room).map((i) => Math.round((i * n) / room)))].map((i) => [layout.x(i), edges[i]]);

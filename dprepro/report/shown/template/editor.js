@@ -149,7 +149,8 @@ for (const [name, act] of Object.entries(onTool)) tool[name].addEventListener("c
 for (const end of [tool.from, tool.to]) {
   end.addEventListener("change", () => {
     const [from, to] = [Number(tool.from.value), Number(tool.to.value)];
-    open.pointer.select(end === tool.from && from > to ? from : Math.min(from, to), Math.max(from, to));
+    const own = Number(end.value); // the end that was just chosen counts, if the other is beyond
+    open.pointer.select(from > to ? own : from, from > to ? own : to);
   });
 }
 tool.value.addEventListener("keydown", (event) => event.key === "Enter" && setBins());

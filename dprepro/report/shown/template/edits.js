@@ -3,7 +3,6 @@
 const edits = DATA.edits.map((edit) => ({ ...edit, isOwn: false, note: "" }));
 const undone = [];
 const listeners = [];
-let saved = edits.length === 0 ? null : edits.at(-1);
 
 const positionOf = (name) => FEATURES.findIndex((feature) => feature.name === name);
 const isSame = (a, b) => a.every((value, i) => value === b[i]);
@@ -60,14 +59,18 @@ function redo() {
 const detailOf = ({ detail, note }) => (note ? `${detail}; why: ${note}` : detail);
 const inWords = (edit) => `${edit.feature}: ${edit.action} ${detailOf(edit)}`;
 
-// The model file with all edits, as `dprepro.additive.file.save_model` would write it.
-function editedFile() {
-  const listed = edits.map((edit) => {
+// All edits as the model file lists them.
+const listed = () =>
+  edits.map((edit) => {
     const { feature, action, before, after } = edit;
     return { feature, action, detail: detailOf(edit), before, after };
   });
-  return fileText(functions, listed);
-}
+
+// The model file with all edits, as `dprepro.additive.file.save_model` would write it.
+const editedFile = () => fileText(functions, listed());
+
+let saved = JSON.stringify(listed());
+const isSaved = () => JSON.stringify(listed()) === saved;
 
 // To the nearest whole number, of two the even one, as NumPy rounds. No -0.
 function rounded(number) {

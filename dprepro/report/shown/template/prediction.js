@@ -1,10 +1,13 @@
 // What a prediction is made of, for values that the reader types in.
 const row = FEATURES.map((_, k) => commonValue(k));
 
-// The bin in the middle of the rows and a number in it; the category of the most common bin.
+// A number in the bin in the middle of the rows; a category of the most common bin that has one.
 function commonValue(k) {
   const { counts, categories, groups } = FEATURES[k];
-  if (!isNumeric(k)) return categories[groups.indexOf(counts.indexOf(Math.max(...counts)))] ?? categories[0] ?? null;
+  if (!isNumeric(k)) {
+    const rows = groups.map((bin) => counts[bin]);
+    return categories[rows.indexOf(Math.max(...rows))] ?? null;
+  }
   const edges = edgesOf(k), ordinary = counts.slice(0, orderedBins(k));
   const half = ordinary.reduce((a, b) => a + b, 0) / 2;
   let sum = 0;
@@ -27,11 +30,13 @@ function fieldOf(k) {
   const input = isNumeric(k) ? numberField(k) : choiceField(k);
   const note = html("small", { class: "quiet", id: `note-${k}` });
   input.setAttribute("aria-describedby", `note-${k}`);
-  input.addEventListener("input", () => {
+  const take = () => {
     row[k] = valueIn(k, input);
     showNote(k, note);
     showPrediction();
-  });
+  };
+  input.addEventListener("input", take);
+  input.addEventListener("change", take);
   showNote(k, note);
   const label = html("label", { for: input.id }, name, ...(unit ? [html("span", { class: "quiet" }, ` (${unit})`)] : []));
   return html("div", { class: "field" }, label, input, note);
@@ -122,8 +127,8 @@ function showParts(found) {
   lines.push({ name: "sum", size: found.sum, from: 0, kind: "sum" });
   const ends = lines.flatMap(({ from, size }) => [from, from + size]);
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)], span = high - low || 1;
-  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(...lines.map(({ size }) => Math.abs(size))) || 1)));
-  const inTable = (size) => (digits > 8 ? signed(size) : minus((size > 0 ? "+" : "") + size.toFixed(Math.max(digits, 2))));
+  const digits = Math.max(0, 3 - Math.floor(Math.log10(Math.max(...lines.map(({ size }) => Math.abs(size))) || 1)));
+  const inTable = (size) => (digits > 8 ? signed(size) : minus((size > 0 ? "+" : "") + size.toFixed(digits)));
   const rows = lines.map(({ name, size, from, kind = "" }) => {
     const bar = html("i", { class: size < 0 ? "falls" : "rises" });
     bar.style.left = `${(100 * (Math.min(from, from + size) - low)) / span}%`;

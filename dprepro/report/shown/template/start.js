@@ -40,8 +40,7 @@ function listEdits() {
     const isUndo = button.dataset.history === "undo";
     button.disabled = (isUndo ? edits : undone).length === 0;
   }
-  const unsaved = (edits.at(-1) ?? null) !== saved;
-  document.getElementById("unsaved").hidden = !unsaved;
+  document.getElementById("unsaved").hidden = isSaved();
 }
 
 function edited(edit, i) {
@@ -63,7 +62,7 @@ function download() {
   const link = html("a", { href: URL.createObjectURL(file), download: DATA.file });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  saved = edits.at(-1) ?? null;
+  saved = JSON.stringify(listed());
   said.textContent = `Saved as ${DATA.file}.`;
   listEdits();
 }
@@ -79,11 +78,12 @@ for (const button of document.querySelectorAll("[data-history]")) {
 }
 document.getElementById("download").addEventListener("click", download);
 listeners.push(() => {
-  drawCards();
+  if (!dialog.open) drawCards();
   listEdits();
   showPrediction();
   document.getElementById("downloaded").textContent = "";
 });
+dialog.addEventListener("close", drawCards);
 let width = innerWidth;
 addEventListener("resize", () => {
   if (innerWidth === width) return; // a phone's bars come and go
@@ -92,7 +92,7 @@ addEventListener("resize", () => {
   if (open) buildLarge(open.bins);
 });
 addEventListener("beforeunload", (event) => {
-  if ((edits.at(-1) ?? null) !== saved) event.preventDefault();
+  if (!isSaved()) event.preventDefault();
 });
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details.ledger")) details.open = true;
