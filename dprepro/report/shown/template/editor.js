@@ -53,12 +53,16 @@ function showSelection(bins) {
   showTools();
 }
 
-const wordsOf = (k, bins) => {
-  const { labels } = FEATURES[k];
-  if (!isNumeric(k) || bins.length === 1) return bins.map((bin) => labels[bin]).join(", ");
+function rangeOf(k, bins) {
   const edges = edgesOf(k);
   return `from ${plain(edges[bins[0]])} to ${plain(edges[bins.at(-1) + 1])}`;
-};
+}
+
+// As the command line words what was edited.
+function wordsOf(k, bins) {
+  if (isNumeric(k) && bins.length > 1) return rangeOf(k, bins);
+  return bins.map((bin) => FEATURES[k].labels[bin]).join(", ");
+}
 
 function showTools() {
   const { k, bins } = open, list = functions[k];
@@ -131,7 +135,7 @@ const onTool = {
   next: () => turn(1),
   set: setBins,
   level: () => edit("level", wordsOf(open.k, open.bins), levelled(open.k, open.bins)),
-  line: () => edit("interpolate", wordsOf(open.k, open.bins), interpolated(open.k, open.bins[0], open.bins.at(-1))),
+  line: () => edit("interpolate", rangeOf(open.k, open.bins), interpolated(open.k, open.bins[0], open.bins.at(-1))),
   rise: () => edit("monotone", "increasing, nearest under the bin counts", monotone(open.k, true)),
   fall: () => edit("monotone", "decreasing, nearest under the bin counts", monotone(open.k, false)),
   back: () => edit("set", `${wordsOf(open.k, open.bins)} back to what was released`, withBins(open.k, open.bins, (bin) => releasedOf(open.k)[bin])),
