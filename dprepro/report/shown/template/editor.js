@@ -61,7 +61,8 @@ function rangeOf(k, bins) {
 // As the command line words what was edited.
 function wordsOf(k, bins) {
   if (isNumeric(k) && bins.length > 1) return rangeOf(k, bins);
-  return bins.map((bin) => FEATURES[k].labels[bin]).join(", ");
+  const names = bins.map((bin) => FEATURES[k].labels[bin]).join(", ");
+  return names.length <= 5000 ? names : `${bins.length} bins`; // the file limits a detail
 }
 
 function showTools() {
