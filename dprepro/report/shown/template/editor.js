@@ -16,7 +16,6 @@ function openEditor(k) {
   for (const name of ["line", "rise", "fall"]) tool[name].hidden = !isNumeric(k);
   fillRange(k);
   buildLarge();
-  open.pointer.focus();
   const last = edits.at(-1);
   showStatus(last && positionOf(last.feature) === k ? `Last edit: ${inWords(last)}.` : "");
 }
@@ -147,7 +146,7 @@ const onTool = {
 // To the function before or after in the order of importance.
 function turn(by) {
   const n = DATA.order.length, place = DATA.order.indexOf(open.k);
-  openEditor(DATA.order[(place + by + n) % n]);
+  openEditor(DATA.order[(place + by + n) % n]); // the focus stays on the button
 }
 
 for (const [name, act] of Object.entries(onTool)) tool[name].addEventListener("click", act);

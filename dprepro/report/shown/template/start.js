@@ -15,7 +15,10 @@ function card(k) {
     picture,
     html("span", { class: "importance" }, html("span", {}, `importance ${size}`), html("span", { class: "meter", "aria-hidden": "true" }, share)),
   );
-  button.addEventListener("click", () => openEditor(k));
+  button.addEventListener("click", () => {
+    openEditor(k);
+    open.pointer.focus();
+  });
   cards.set(k, { button, picture, badge });
   return html("li", {}, button);
 }
