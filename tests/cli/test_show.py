@@ -42,7 +42,7 @@ def test_open_starts_a_browser_or_says_that_it_cannot(
     dprepro("show", path, "--open")
     assert asked == [path.with_suffix(".html").as_uri()]
     monkeypatch.setattr("webbrowser.open", lambda url: False)
-    with pytest.raises(DpreproError, match="no browser could be started; open .*model.html in one"):
+    with pytest.raises(DpreproError, match=r"no browser could be started; open .*\.html in"):
         dprepro("show", path, "--open")
 
 

@@ -166,7 +166,8 @@ def _facts(origin: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             yield from _facts(value)
         elif value is not None:
-            yield key.replace("_", " "), json.dumps(value) if isinstance(value, list) else str(value)
+            text = json.dumps(value) if isinstance(value, list) else str(value)
+            yield key.replace("_", " "), text
 
 
 def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from selenium.webdriver.support.ui import Select
 from tests.report.browsing import errors, show, visible
 from tests.report.page.pages import hostile_journals, journals, write_page
 
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = journals(tmp_path_factory.mktemp("results"))

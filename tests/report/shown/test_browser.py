@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
+from selenium.webdriver.common.actions.pointer_input import PointerInput
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -18,10 +20,14 @@ from dprepro.additive.file import file_text, load_model, model_from_json
 from dprepro.estimators.contract import ledger_of
 from dprepro.report.shown.content import model_page
 from tests.report.browsing import errors, show, visible
-from tests.report.shown.models import N_AGES, model, regression, values
+from tests.report.shown.models import N_AGES, categorical, model, regression, values
 from tests.report.shown.test_content import hostile
 
 AGE, VISITS = 1, 2
+CHOOSE = """
+arguments[0].value = arguments[1];
+arguments[0].dispatchEvent(new Event("change"));
+"""
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +85,7 @@ def type_in(page, k, text):
 
 def choose_range(page, first, last):
     for name, place in (("to", last), ("from", first)):
-        script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))"
-        page.execute_script(script, tool(page, name), str(place))
+        page.execute_script(CHOOSE, tool(page, name), str(place))
 
 
 def number(page, selector):
@@ -107,8 +112,10 @@ def test_it_shows_all_functions_by_importance_and_loads_nothing(opened):
 def test_one_scale_serves_all_functions_until_each_has_its_own(opened):
     page = opened()
     script = """
-    return [...document.querySelectorAll(".card")].map((card) =>
-      [...card.querySelectorAll("text")].map((text) => text.textContent).filter((t) => /^[−0-9.]+$/.test(t))[0]);
+    const texts = (card) => [...card.querySelectorAll("text")].map((text) => text.textContent);
+    return [...document.querySelectorAll(".card")].map(
+      (card) => texts(card).find((text) => /^[−0-9.]+$/.test(text))
+    );
     """
     lowest = page.execute_script(script)
     assert lowest[0] == lowest[1]
@@ -281,9 +288,18 @@ def test_a_phone_scrolls_no_page_sideways(opened):
     assert page.execute_script(width) == [360, 360]
     box = page.find_element(By.ID, "editor")
     assert page.execute_script("return arguments[0].scrollWidth <= 360", box)
-    assert page.execute_script("return getComputedStyle(arguments[0]).touchAction", bins(page)[0]) == (
-        "none"
-    )  # a finger drags bins, not the page
+
+
+def test_a_finger_drags_a_bin(opened):
+    page = opened(width=360, height=740)
+    open_function(page, "age")
+    cell = bins(page)[5]
+    before = float(cell.get_attribute("aria-valuenow"))
+    finger = ActionBuilder(page, mouse=PointerInput("touch", "finger"))
+    finger.pointer_action.move_to(cell).pointer_down().move_by(0, -15).move_by(0, -15).pointer_up()
+    finger.perform()
+    assert float(cell.get_attribute("aria-valuenow")) > before + 0.01
+    assert len(page.find_elements(By.CSS_SELECTOR, "#edit-list li")) == 1
 
 
 def test_paper_and_the_dark_have_colours_of_their_own(opened):
@@ -294,6 +310,32 @@ def test_paper_and_the_dark_have_colours_of_their_own(opened):
     assert page.execute_script(script) == "rgb(0, 114, 178)"
     assert visible(page, ".buttons, nav, #scale") == []
     assert len(visible(page, ".card")) == 3
+
+
+def odd(units, number):
+    """A model of extreme numbers: no counts, no range, no category, one bin."""
+    made = values(units=units)
+    city, age, visits = made["features"]
+    city |= categorical("city", [], [], ["(other)"])
+    age |= {"lower": -1e308, "upper": 1e308, "counts": [0] * (N_AGES + 1), "noise": [number] * 13}
+    visits |= {"lower": 2.0, "upper": 2.0, "cuts": [], "labels": ["all"], "values": [number]}
+    visits |= {"counts": [1], "noise": [0]}
+    return model_from_json(made)
+
+
+@pytest.mark.parametrize("power", [-1000, 0, 900])
+def test_odd_models_are_drawn_and_edited_without_an_error(opened, folder, power):
+    units = {"functions": power, "intercept": power, "counts": 0}
+    page = opened(odd(units, 2**29))
+    for name in ("age", "city", "visits"):
+        open_function(page, name)
+        bins(page)[0].send_keys(Keys.ARROW_UP)
+        tool(page, "close").click()
+    assert errors(page) == []
+    assert "NaN" not in page.find_element(By.TAG_NAME, "main").get_attribute("outerHTML")
+    assert {edit.feature for edit in load_model(downloaded(page, folder)).edits_} == {
+        "age", "city", "visits"
+    }  # fmt: skip
 
 
 def test_hostile_text_runs_nothing(opened):
