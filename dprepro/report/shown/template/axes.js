@@ -15,6 +15,12 @@ const svg = (tag, attributes = {}, ...children) =>
 const html = (tag, attributes = {}, ...children) =>
   fill(document.createElement(tag), attributes, children);
 
+const span = (kind, ...children) => html("span", { class: kind }, ...children);
+
+const lineOf = (kind, x1, x2, y1, y2 = y1) => svg("line", { class: kind, x1, x2, y1, y2 });
+const boxOf = (kind, x, y, width, height) => svg("rect", { class: kind, x, y, width, height });
+const textOf = (x, y, anchor, text) => svg("text", { x, y, "text-anchor": anchor }, text);
+
 // Few digits, no trailing zeros: 0.1235, 12,350.
 const WORDS = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const AS_TICK = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
@@ -63,7 +69,8 @@ function binName(k, bin) {
   if (!isNumeric(k)) return labels[bin];
   if (!cuts.length) return "all values";
   if (bin === 0) return `below ${tick(cuts[0])}`;
-  return bin === cuts.length ? `${tick(cuts[bin - 1])} and above` : `${tick(cuts[bin - 1])} to ${tick(cuts[bin])}`;
+  const from = tick(cuts[bin - 1]);
+  return bin === cuts.length ? `${from} and above` : `${from} to ${tick(cuts[bin])}`;
 }
 
 function nameOf(k) {

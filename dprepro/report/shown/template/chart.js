@@ -17,7 +17,8 @@ function layoutOf(k, { width, height, isSmall, isEven }) {
     strip: isSmall ? 14 : 32,
     below: isNamed ? longest + 12 : 22,
   };
-  frame.bottom = height - frame.below - frame.strip - 4;
+  frame.floor = height - frame.below; // of the density; the function ends above it
+  frame.bottom = frame.floor - frame.strip - 4;
   const missing = missingBin(k), n = orderedBins(k);
   const hasMissing = isOfNumbers && missing >= 0;
   const end = frame.right - (hasMissing ? GAP + WIDE : 0);
@@ -60,61 +61,67 @@ function chart(k, options) {
     columns
       .filter(({ bin }) => selected.includes(bin))
       .map(({ from, to }) =>
-        svg("rect", { class: "selected", x: from, width: Math.max(to - from, 1), y: frame.top, height: frame.bottom - frame.top + 4 + frame.strip })
+        boxOf("selected", from, frame.top, Math.max(to - from, 1), frame.floor - frame.top)
       );
 
   const levels = () =>
     ticks(lower, upper, isSmall ? 5 : 7).flatMap((value) => [
-      svg("line", { class: value === 0 ? "zero" : "level", x1: frame.left, x2: frame.right, y1: y(value), y2: y(value) }),
-      svg("text", { x: frame.left - 6, y: y(value), "text-anchor": "end", dy: ".32em" }, tick(value)),
+      lineOf(value === 0 ? "zero" : "level", frame.left, frame.right, y(value)),
+      textOf(frame.left - 6, y(value) + 4, "end", tick(value)),
     ]);
 
   // Rows per unit of a number on its own scale, else rows per bin.
   function density() {
-    const heights = columns.map(({ bin, from, to }) => {
-      const isOne = !layout.isByValue || bin >= orderedBins(k);
-      return shareOf(k, bin) / (isOne ? 1 : Math.max(to - from, 0.5));
-    });
-    // Missing values have no width; beside numbers their bar is a share of all rows.
-    const ordinary = heights.filter((_, i) => !(layout.isByValue && columns[i].bin >= orderedBins(k)));
-    const most = Math.max(...ordinary) || 1;
-    const floor = frame.bottom + 4 + frame.strip;
-    return columns.map(({ bin, from, to }, i) => {
-      const part = layout.isByValue && bin >= orderedBins(k) ? heights[i] : heights[i] / most;
-      return svg("rect", { class: "density", x: from, width: Math.max(to - from - (isNumeric(k) ? 0 : 2), 0.5), y: floor - part * frame.strip, height: part * frame.strip });
+    // Missing values have no width; beside numbers by value their bar is a share of all rows.
+    const isShare = ({ bin }) => layout.isByValue && bin >= orderedBins(k);
+    const densityOf = ({ bin, from, to }) =>
+      shareOf(k, bin) / (layout.isByValue ? Math.max(to - from, 0.5) : 1);
+    const most = Math.max(...columns.filter((column) => !isShare(column)).map(densityOf)) || 1;
+    return columns.map((column) => {
+      const { bin, from, to } = column, between = isNumeric(k) ? 0 : 2;
+      const part = isShare(column) ? shareOf(k, bin) : densityOf(column) / most;
+      const height = part * frame.strip;
+      return boxOf("density", from, frame.floor - height, Math.max(to - from - between, 0.5), height);
     });
   }
 
   function axis() {
-    const floor = frame.bottom + 4 + frame.strip;
-    const line = svg("line", { class: "axis", x1: frame.left, x2: layout.end, y1: floor, y2: floor });
-    return [line, ...(isNumeric(k) ? numbersBelow(floor) : namesBelow(floor))];
+    const line = lineOf("axis", frame.left, layout.end, frame.floor);
+    return [line, ...(isNumeric(k) ? numbersBelow() : namesBelow())];
   }
 
-  function numbersBelow(floor) {
-    const edges = edgesOf(k), n = orderedBins(k);
-    const widest = Math.max(...[edges[0], edges.at(-1)].map((edge) => textWidth(tick(edge), isSmall ? 11 : 12)));
-    const room = Math.max(2, Math.floor((layout.end - frame.left) / (widest + 16)));
-    const places = layout.isByValue
-      ? ticks(edges[0], edges.at(-1), room).map((value) => [layout.x(value), value])
-      : [...new Set(range(0, room).map((i) => Math.round((i * n) / room)))].map((i) => [layout.x(i), edges[i]]);
-    const found = places.map(([at, value], i) => {
-      const isEnd = i === places.length - 1 && at > layout.end - 20 && !layout.hasMissing;
-      return svg("text", { x: at, y: floor + 15, "text-anchor": isEnd ? "end" : at < frame.left + 8 ? "start" : "middle" }, tick(value));
-    });
-    if (!layout.hasMissing) return found;
+  function numbersBelow() {
+    const edges = edgesOf(k), ends = [edges[0], edges.at(-1)].map(tick);
+    const longest = Math.max(...ends.map((end) => textWidth(end, isSmall ? 11 : 12)));
+    const room = Math.max(2, Math.floor((layout.end - frame.left) / (longest + 16)));
+    const places = layout.isByValue ? placesByValue(edges, room) : placesOfEdges(edges, room);
     const { from, to } = columns.at(-1);
-    const name = svg("text", { class: "missing", x: frame.right, y: floor + 15, "text-anchor": "end" }, "missing");
-    return [...found.filter((text) => Number(text.getAttribute("x")) < from - 34), svg("line", { class: "axis", x1: from, x2: to, y1: floor, y2: floor }), name];
+    const found = places
+      .filter(([at]) => !layout.hasMissing || at < from - 34)
+      .map(([at, value]) => {
+        const anchor = at > frame.right - 20 ? "end" : at < frame.left + 8 ? "start" : "middle";
+        return textOf(at, frame.floor + 15, anchor, tick(value));
+      });
+    if (!layout.hasMissing) return found;
+    const name = textOf(frame.right, frame.floor + 15, "end", "missing");
+    return [...found, lineOf("axis", from, to, frame.floor), name];
   }
 
-  function namesBelow(floor) {
+  const placesByValue = (edges, room) =>
+    ticks(edges[0], edges.at(-1), room).map((value) => [layout.x(value), value]);
+
+  function placesOfEdges(edges, room) {
+    const chosen = range(0, room).map((i) => Math.round((i * orderedBins(k)) / room));
+    return [...new Set(chosen)].map((i) => [layout.x(i), edges[i]]);
+  }
+
+  function namesBelow() {
     if (!layout.isNamed) {
       const middle = (frame.left + layout.end) / 2;
-      return [svg("text", { x: middle, y: floor + 15, "text-anchor": "middle" }, `${columns.length} bins of categories`)];
+      return [textOf(middle, frame.floor + 15, "middle", `${columns.length} bins of categories`)];
     }
     return columns.map(({ bin, from, to }) => {
-      const place = `translate(${(from + to) / 2} ${floor + 6}) rotate(-90)`;
+      const place = `translate(${(from + to) / 2} ${frame.floor + 6}) rotate(-90)`;
       return svg("text", { transform: place, "text-anchor": "end", dy: ".32em" }, layout.names[bin]);
     });
   }
@@ -128,32 +135,34 @@ function chart(k, options) {
     return points.map(([at, value]) => `${at.toFixed(2)},${clipped(value).toFixed(2)}`).join(" L ");
   };
   const ofOrdinary = (pick) => ordinary.map(({ bin }) => pick(bin));
+  const path = (kind, d) => svg("path", { class: kind, d });
+  const pathOf = (kind, list) => path(kind, `M ${stairs(ofOrdinary((bin) => valueOf(list, bin)))}`);
 
   function steps() {
     const released = releasedOf(k), found = [];
     if (FEATURES[k].noise !== null) {
-      const band = (sign) =>
+      const end = (sign) =>
         ofOrdinary((bin) => valueOf(released, bin) + sign * DEVIATIONS * noiseOf(k, bin));
-      found.push(svg("path", { class: "band", d: `M ${stairs(band(1))} L ${stairs(band(-1), true)} Z` }));
+      found.push(path("band", `M ${stairs(end(1))} L ${stairs(end(-1), true)} Z`));
     }
-    if (isEdited(k)) {
-      found.push(svg("path", { class: "released", d: `M ${stairs(ofOrdinary((bin) => valueOf(released, bin)))}` }));
-    }
-    found.push(svg("path", { class: "function", d: `M ${stairs(ofOrdinary((bin) => valueOf(functions[k], bin)))}` }));
+    if (isEdited(k)) found.push(pathOf("released", released));
+    found.push(pathOf("function", functions[k]));
     return layout.hasMissing ? [...found, ...pointOf(columns.at(-1))] : found;
   }
 
   function pointOf({ bin, from, to }) {
-    const at = (from + to) / 2;
-    return [...whisker(bin, at), ...before(bin, from, to), svg("circle", { class: "point", cx: at, cy: y(valueOf(functions[k], bin)), r: isSmall ? 3 : 4.5 })];
+    const cx = (from + to) / 2, cy = y(valueOf(functions[k], bin));
+    const point = svg("circle", { class: "point", cx, cy, r: isSmall ? 3 : 4.5 });
+    return [...whisker(bin, cx), ...before(bin, from, to), point];
   }
 
   function bars() {
     return columns.flatMap(({ bin, from, to }) => {
-      const value = valueOf(functions[k], bin), wide = Math.min(to - from, 60) * 0.7, at = (from + to) / 2;
+      const wide = Math.min(to - from, 60) * 0.7, at = (from + to) / 2;
+      const value = valueOf(functions[k], bin);
       const [top, foot] = [y(Math.max(value, 0)), y(Math.min(value, 0))];
       return [
-        svg("rect", { class: "bar-of", x: at - wide / 2, width: wide, y: top, height: Math.max(foot - top, 1) }),
+        boxOf("bar-of", at - wide / 2, top, wide, Math.max(foot - top, 1)),
         ...before(bin, at - wide / 2 - 2, at + wide / 2 + 2),
         ...whisker(bin, at),
       ];
@@ -163,16 +172,17 @@ function chart(k, options) {
   function before(bin, from, to) {
     const released = valueOf(releasedOf(k), bin);
     if (released === valueOf(functions[k], bin)) return [];
-    return [svg("line", { class: "released", x1: from, x2: to, y1: y(released), y2: y(released) })];
+    return [lineOf("released", from, to, y(released))];
   }
 
   function whisker(bin, at) {
     const noise = noiseOf(k, bin), released = valueOf(releasedOf(k), bin);
     if (noise === null) return [];
     const [top, foot] = [1, -1].map((sign) => clipped(released + sign * DEVIATIONS * noise));
-    const cap = isSmall ? 2 : 4;
-    return [svg("path", { class: "whisker", d: `M ${at - cap} ${top} h ${2 * cap} m ${-cap} 0 V ${foot} m ${-cap} 0 h ${2 * cap}` })];
+    const cap = isSmall ? 2 : 4, across = `h ${2 * cap} m ${-cap} 0`;
+    return [path("whisker", `M ${at - cap} ${top} ${across} V ${foot} m ${-cap} 0 ${across}`)];
   }
 
-  return { root, draw, layout, perPixel: () => (upper - lower) / (frame.bottom - frame.top) };
+  const perPixel = () => (upper - lower) / (frame.bottom - frame.top);
+  return { root, draw, layout, perPixel, limits: () => [lower, upper] };
 }

@@ -100,7 +100,9 @@ function showStatus(said) {
 
 function edit(action, detail, after, gesture = null) {
   const { k } = open;
-  if (after.some((whole) => !(Math.abs(whole) <= 2 ** 52))) return showStatus("That value is too large for the file.");
+  if (after.some((whole) => !(Math.abs(whole) <= 2 ** 52))) {
+    return showStatus("That value is too large for the file.");
+  }
   if (!change(k, action, detail, after, gesture) && gesture === null) {
     showStatus("Nothing to change: the function is like that already.");
   }
@@ -129,16 +131,27 @@ function fillRange(k) {
   tool.to.replaceChildren(...options());
 }
 
+function drawLine() {
+  const { k, bins } = open;
+  edit("interpolate", rangeOf(k, bins), interpolated(k, bins[0], bins.at(-1)));
+}
+
+function takeBack() {
+  const { k, bins } = open, released = releasedOf(k);
+  const after = withBins(k, bins, (bin) => released[bin]);
+  edit("set", `${wordsOf(k, bins)} back to what was released`, after);
+}
+
 const onTool = {
   close: () => dialog.close(),
   previous: () => turn(-1),
   next: () => turn(1),
   set: setBins,
   level: () => edit("level", wordsOf(open.k, open.bins), levelled(open.k, open.bins)),
-  line: () => edit("interpolate", rangeOf(open.k, open.bins), interpolated(open.k, open.bins[0], open.bins.at(-1))),
+  line: drawLine,
   rise: () => edit("monotone", "increasing, nearest under the bin counts", monotone(open.k, true)),
   fall: () => edit("monotone", "decreasing, nearest under the bin counts", monotone(open.k, false)),
-  back: () => edit("set", `${wordsOf(open.k, open.bins)} back to what was released`, withBins(open.k, open.bins, (bin) => releasedOf(open.k)[bin])),
+  back: takeBack,
   undo: () => undo(),
   redo: () => redo(),
 };
@@ -179,8 +192,10 @@ listeners.push((k, said) => {
   showStatus(said);
 });
 
-// A file in UTF-8 cannot hold half of a character.
+// Half of a character, which a file in UTF-8 cannot hold.
+const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
 function note(edit, text) {
-  edit.note = text.trim().replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+  edit.note = text.trim().replace(HALF, "\ufffd");
   listEdits();
 }

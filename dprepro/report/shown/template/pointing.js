@@ -8,7 +8,7 @@ function makePointable(k, picture, on) {
   const cells = columns.map(({ bin, from, to }, place) => {
     const cell = svg("rect", {
       class: "hit", role: "slider", "aria-orientation": "vertical", tabindex: -1, "data-bin": bin,
-      x: from, width: Math.max(to - from, 0.5), y: frame.top, height: frame.bottom - frame.top + 4 + frame.strip,
+      x: from, width: Math.max(to - from, 0.5), y: frame.top, height: frame.floor - frame.top,
     });
     cell.append(svg("title"));
     cell.addEventListener("keydown", (event) => press(event, place));
@@ -101,6 +101,9 @@ function makePointable(k, picture, on) {
     cells.forEach((cell, place) => {
       const { bin } = columns[place], value = functions[k][bin] * UNIT;
       cell.setAttribute("aria-label", binName(k, bin));
+      const [lowest, highest] = picture.limits();
+      cell.setAttribute("aria-valuemin", lowest);
+      cell.setAttribute("aria-valuemax", highest);
       cell.setAttribute("aria-valuenow", value);
       cell.setAttribute("aria-valuetext", `${signed(value)} ${DATA.axis}`);
       cell.firstChild.textContent = `${binName(k, bin)}: ${signed(value)}`;
@@ -109,5 +112,7 @@ function makePointable(k, picture, on) {
 
   const focus = () => cells[head].focus({ preventScroll: true });
 
-  return { describe, select, focus, placeOf: (bin) => columns.findIndex((column) => column.bin === bin), isAlone };
+  const placeOf = (bin) => columns.findIndex((column) => column.bin === bin);
+
+  return { describe, select, focus, placeOf };
 }

@@ -38,7 +38,7 @@ function fieldOf(k) {
   input.addEventListener("input", take);
   input.addEventListener("change", take);
   showNote(k, note);
-  const label = html("label", { for: input.id }, name, ...(unit ? [html("span", { class: "quiet" }, ` (${unit})`)] : []));
+  const label = html("label", { for: input.id }, name, span("quiet", unit ? ` (${unit})` : ""));
   return html("div", { class: "field" }, label, input, note);
 }
 
@@ -52,7 +52,8 @@ function numberField(k) {
 
 function choiceField(k) {
   const { categories, labels, missing_bin: missing } = FEATURES[k];
-  const option = (value, text) => html("option", { value, selected: value === String(categories.indexOf(row[k])) }, text);
+  const first = String(categories.indexOf(row[k]));
+  const option = (value, text) => html("option", { value, selected: value === first }, text);
   const choices = categories.map((category, i) => option(String(i), category));
   if (labels.includes(DATA.other)) choices.push(option("other", "any other"));
   if (missing !== null || !categories.length) choices.push(option("missing", "missing"));
@@ -68,11 +69,12 @@ function valueIn(k, input) {
 
 function showNote(k, note) {
   const { lower, upper, missing_bin: missing } = FEATURES[k], value = row[k];
-  note.textContent = "";
-  if (!isNumeric(k)) return;
-  if (value === null) note.textContent = missing === null ? "missing: the model has no bin for it, so it adds 0" : "missing";
-  else if (value < lower || value > upper) note.textContent = `outside ${tick(lower)} to ${tick(upper)}: counts in the outermost bin`;
-  else note.textContent = `${tick(lower)} to ${tick(upper)}`;
+  const bounds = `${tick(lower ?? 0)} to ${tick(upper ?? 0)}`;
+  const isOutside = value !== null && (value < lower || value > upper);
+  if (!isNumeric(k)) note.textContent = "";
+  else if (isOutside) note.textContent = `outside ${bounds}: counts in the outermost bin`;
+  else if (value !== null) note.textContent = bounds;
+  else note.textContent = missing === null ? "missing: no bin for it, so it adds 0" : "missing";
 }
 
 function said(k) {
@@ -93,18 +95,23 @@ function showPrediction() {
 }
 
 function inShort(found) {
-  if (found.probability === null) return `The values typed in below give ${DATA.outcome} = ${words(found.value)}.`;
-  return `The values typed in give ${DATA.outcome} a probability of ${percent(found.probability)} (log odds ${signed(found.sum)}).`;
+  const { outcome } = DATA, { probability, sum, value } = found;
+  if (probability === null) return `The values typed in give ${outcome} = ${words(value)}.`;
+  const chance = `a probability of ${percent(probability)} (log odds ${signed(sum)})`;
+  return `The values typed in give ${outcome} ${chance}.`;
 }
 
-function headline(found) {
-  if (found.probability === null) {
-    const clipped = found.value === found.sum ? "" : `, from ${words(found.sum)}, clipped to the range of the target`;
-    return [html("p", { class: "headline" }, exactly(found.value, words(found.value), { id: "prediction" }), html("span", {}, `${DATA.axis}${clipped}`))];
+function headline({ probability, sum, value }) {
+  const large = (number, text, said) =>
+    html("p", { class: "headline" }, exactly(number, text, { id: "prediction" }), span("", said));
+  if (probability === null) {
+    const clipped = value === sum ? "" : `, clipped to the range of the target from ${words(sum)}`;
+    return [large(value, words(value), `${DATA.axis}${clipped}`)];
   }
+  const score = exactly(sum, signed(sum), { id: "score" });
   return [
-    html("p", { class: "headline" }, exactly(found.probability, percent(found.probability), { id: "prediction" }), html("span", {}, `probability of ${DATA.outcome}`)),
-    html("p", { class: "quiet" }, "log odds ", exactly(found.sum, signed(found.sum), { id: "score" })),
+    large(probability, percent(probability), `probability of ${DATA.outcome}`),
+    html("p", { class: "quiet" }, "log odds ", score),
   ];
 }
 
@@ -114,28 +121,40 @@ function comparison(found, before) {
   return [html("p", { class: "quiet", id: "as-released" }, `Without the edits: ${text}.`)];
 }
 
-// From the intercept to the sum, the largest parts first.
-function showParts(found) {
-  const order = found.parts.map((_, k) => k).sort((a, b) => Math.abs(found.parts[b]) - Math.abs(found.parts[a]) || a - b);
+// From the intercept to the sum, the largest parts first: each from where the last one ended.
+function linesOf(found) {
   const lines = [{ name: "intercept", size: found.start, from: 0, kind: "start" }];
+  const size = (k) => Math.abs(found.parts[k]);
   let place = found.start;
-  for (const k of order) {
-    const edited = isEdited(k) ? " (edited)" : "";
-    lines.push({ name: `${FEATURES[k].name} = ${said(k)}${edited}`, size: found.parts[k], from: place });
+  for (const k of found.parts.map((_, k) => k).sort((a, b) => size(b) - size(a) || a - b)) {
+    const name = `${FEATURES[k].name} = ${said(k)}${isEdited(k) ? " (edited)" : ""}`;
+    lines.push({ name, size: found.parts[k], from: place, kind: "" });
     place += found.parts[k];
   }
-  lines.push({ name: "sum", size: found.sum, from: 0, kind: "sum" });
-  const ends = lines.flatMap(({ from, size }) => [from, from + size]);
-  const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)], span = high - low || 1;
-  const digits = Math.max(0, 3 - Math.floor(Math.log10(Math.max(...lines.map(({ size }) => Math.abs(size))) || 1)));
-  const inTable = (size) => (digits > 8 ? signed(size) : minus((size > 0 ? "+" : "") + size.toFixed(digits)));
-  const rows = lines.map(({ name, size, from, kind = "" }) => {
-    const bar = html("i", { class: size < 0 ? "falls" : "rises" });
-    bar.style.left = `${(100 * (Math.min(from, from + size) - low)) / span}%`;
-    bar.style.width = `${(100 * Math.abs(size)) / span}%`;
-    const origin = html("b");
-    origin.style.left = `${(-100 * low) / span}%`;
-    return html("tr", { class: kind }, html("th", { scope: "row" }, name), html("td", { class: "number" }, exactly(size, inTable(size))), html("td", { class: "track", "aria-hidden": "true" }, html("span", {}, origin, bar)));
+  return [...lines, { name: "sum", size: found.sum, from: 0, kind: "sum" }];
+}
+
+function showParts(found) {
+  const lines = linesOf(found), ends = lines.flatMap(({ from, size }) => [from, from + size]);
+  const low = Math.min(0, ...ends), width = Math.max(0, ...ends) - low || 1;
+  const written = asColumn(lines.map(({ size }) => size));
+  const rows = lines.map(({ name, size, from, kind }, i) => {
+    const bar = html("i", { class: size < 0 ? "falls" : "rises" }), zero = html("b");
+    bar.style.left = `${(100 * (Math.min(from, from + size) - low)) / width}%`;
+    bar.style.width = `${(100 * Math.abs(size)) / width}%`;
+    zero.style.left = `${(-100 * low) / width}%`;
+    return html("tr", { class: kind },
+      html("th", { scope: "row" }, name),
+      html("td", { class: "number" }, exactly(size, written[i])),
+      html("td", { class: "track", "aria-hidden": "true" }, span("", zero, bar)));
   });
   document.querySelector("#parts tbody").replaceChildren(...rows);
+}
+
+// Numbers with a sign and the same number of decimals, four digits for the largest.
+function asColumn(numbers) {
+  const largest = Math.max(...numbers.map(Math.abs)) || 1;
+  const digits = Math.max(0, 3 - Math.floor(Math.log10(largest)));
+  if (digits > 8) return numbers.map(signed);
+  return numbers.map((number) => minus((number > 0 ? "+" : "") + number.toFixed(digits)));
 }

@@ -11,9 +11,9 @@ function card(k) {
   const button = html(
     "button",
     { type: "button", class: "card", "data-feature": FEATURES[k].name },
-    html("span", { class: "title" }, html("b", {}, FEATURES[k].name), html("span", { class: "quiet" }, unit ? ` (${unit})` : ""), badge),
+    span("title", html("b", {}, FEATURES[k].name), span("quiet", unit ? ` (${unit})` : ""), badge),
     picture,
-    html("span", { class: "importance" }, html("span", {}, `importance ${size}`), html("span", { class: "meter", "aria-hidden": "true" }, share)),
+    span("importance", `importance ${size}`, html("span", { class: "meter", "aria-hidden": "true" }, share)),
   );
   button.addEventListener("click", () => {
     openEditor(k);
@@ -49,7 +49,10 @@ function listEdits() {
 function edited(edit, i) {
   const item = html("li", {}, html("span", {}, `${edit.feature}: ${edit.action} ${edit.detail}`));
   if (!edit.isOwn) return item;
-  const field = html("input", { type: "text", value: edit.note, maxlength: 2000, "data-edit": i, placeholder: "Why? (kept in the file)", "aria-label": `Why edit ${i + 1} was made`, autocomplete: "off" });
+  const field = html("input", {
+    type: "text", value: edit.note, maxlength: 2000, placeholder: "Why? (kept in the file)",
+    "aria-label": `Why edit ${i + 1} was made`, "data-edit": i, autocomplete: "off",
+  });
   field.addEventListener("change", () => note(edit, field.value));
   item.append(field);
   return item;
