@@ -90,6 +90,23 @@ def test_the_ledger_and_the_noise_come_back(name):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_fitted_models_and_files_of_them_are_the_same_for_interpret(name):
+    pytest.importorskip("interpret.glassbox")
+    model, rows = MODELS[name], rows_for(name)
+    for given in (model, model_from_json(model_to_json(model))):
+        machine = given.to_interpret()
+        np.testing.assert_allclose(
+            machine.eval_terms(rows), model.contributions(rows), rtol=0, atol=1e-12
+        )
+        if hasattr(model, "predict_proba"):
+            found, expected = machine.predict_proba(rows), model.predict_proba(rows)
+        else:
+            found, expected = machine.predict(rows), model.predict(rows)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        assert len(machine.explain_global().data()["scores"]) == len(model.bins_)
+
+
 def predict_by_the_file_alone(model, row):
     """What the file's own sentence says, with nothing but the standard library."""
     total = model["intercept"] * 2.0 ** model["units"]["intercept"]

@@ -28,7 +28,7 @@ def to_interpret(model: AdditiveModel) -> Any:
         If interpret-core is not installed.
     """
     try:
-        from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+        ebm = _without_terms(model)
     except ImportError as error:
         raise DpreproError(
             "to_interpret() needs interpret-core: pip install 'dprepro[interpret]'"
@@ -40,20 +40,26 @@ def to_interpret(model: AdditiveModel) -> Any:
             model.bins_, model.shape_functions_, noise, model.bin_counts_, strict=True
         )
     ]
+    _set_terms(ebm, terms)
+    return ebm
+
+
+def _without_terms(model: AdditiveModel) -> Any:
+    """Return a machine with link, intercept, and classes or limits."""
+    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
     if isinstance(model, AdditiveClassifier):
         ebm = ExplainableBoostingClassifier()
-        names = model.classes_ if model.labels_ is None else np.array(model.labels_)
-        ebm.classes_, ebm.link_ = names, "logit"
-        ebm.intercept_ = np.array([model.intercept_])
-    else:
-        ebm = ExplainableBoostingRegressor()
-        if isinstance(model, AdditiveRegressor) and model.range_ is not None:
-            from dprepro.additive.export.clipped import ClippedRegressor
+        ebm.classes_ = model.classes_ if model.labels_ is None else np.array(model.labels_)
+        ebm.intercept_, ebm.link_ = np.array([model.intercept_]), "logit"
+        return ebm
+    ebm = ExplainableBoostingRegressor()
+    if isinstance(model, AdditiveRegressor) and model.range_ is not None:
+        from dprepro.additive.export.clipped import ClippedRegressor
 
-            ebm = ClippedRegressor()
-            ebm.limits_ = model.range_
-        ebm.intercept_, ebm.link_ = float(model.intercept_), "identity"
-    _set_terms(ebm, terms)
+        ebm = ClippedRegressor()
+        ebm.limits_ = model.range_
+    ebm.intercept_, ebm.link_ = float(model.intercept_), "identity"
     return ebm
 
 

@@ -52,8 +52,9 @@ def predict(model, row):  # type: ignore[no-untyped-def]
 
 def main(model):  # type: ignore[no-untyped-def]
     """Write predictions for the rows of a CSV, named on the command line, to standard output."""
-    with open(sys.argv[1], newline="", encoding="utf-8") as rows:  # noqa: PTH123
-        writer = csv.writer(sys.stdout)
+    sys.stdout.reconfigure(encoding="utf-8")
+    with open(sys.argv[1], newline="", encoding="utf-8-sig") as rows:  # noqa: PTH123
+        writer = csv.writer(sys.stdout, lineterminator="\n")
         for number, row in enumerate(csv.DictReader(rows)):
             said = predict(model, row)
             if number == 0:
