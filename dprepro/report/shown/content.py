@@ -9,11 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from dprepro.additive.bins import OTHER
-from dprepro.additive.checking import checked_record
-from dprepro.additive.file import MAX_BYTES, file_text, model_to_json
-from dprepro.additive.shapes import importance, shapes_of
-from dprepro.estimators.contract import classes_of, ledger_of
 from dprepro.report.web.html import render_alone
 from dprepro.report.write.ledgers import release_heads, releases, said_beside, spending, verdict
 
@@ -112,6 +107,10 @@ def content_of(
     model: AdditiveModel, title: str, name: str, origin: Mapping[str, Any] | None = None
 ) -> Content:
     """Return what the page of a model shows; see `model_page`."""
+    from dprepro.additive.checking import checked_record
+    from dprepro.additive.file import model_to_json
+    from dprepro.estimators.contract import ledger_of
+
     values = model_to_json(model, origin)
     checked_record(values, "cannot show the model")
     ledger = ledger_of(model)
@@ -147,6 +146,8 @@ def _guarantee(ledger: Ledger) -> Guarantee:
 
 def _axis(model: AdditiveModel) -> str:
     """Return what the sum of the functions is measured in."""
+    from dprepro.estimators.contract import classes_of
+
     if classes_of(model) is not None:
         return f"log odds of {_outcome(model)}"
     unit = model.measured_in_.get(model.target_name_ or "")
@@ -155,6 +156,8 @@ def _axis(model: AdditiveModel) -> str:
 
 def _outcome(model: AdditiveModel) -> str:
     """Return what is predicted: the second class, or the target."""
+    from dprepro.estimators.contract import classes_of
+
     classes = classes_of(model)
     if classes is None:
         return model.target_name_ or "the target"
@@ -178,6 +181,10 @@ def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, 
     count in, ``order`` the positions of features from the most important to the least, and
     ``importance`` theirs by position. The rest are words and the size that a file may have.
     """
+    from dprepro.additive.bins import OTHER
+    from dprepro.additive.file import MAX_BYTES
+    from dprepro.additive.shapes import importance, shapes_of
+
     importances = [importance(shape) for shape in shapes_of(model)]
     return {
         "pieces": with_holes(values),
@@ -200,6 +207,8 @@ def with_holes(values: dict[str, Any]) -> list[str]:
     The K + 2 pieces are what stands before the values of each of the K features, before the edits,
     and behind them.
     """
+    from dprepro.additive.file import file_text
+
     text, hole = file_text(values), "@"
     while hole in text:
         hole += "@"

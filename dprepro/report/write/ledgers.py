@@ -111,7 +111,7 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
     if ledger.is_sampled_exactly:
         parts.append(f"  Samplers: {_sampling(ledger)}")
-    parts.append(f"  {spending(ledger)}")
+    parts.append(f"  {escape(spending(ledger))}")
     by_moments = _by_moments(ledger)
     if by_moments is not None:
         parts.append(f"  Spent epsilon, by the moments accountant: {_number(by_moments)}")
