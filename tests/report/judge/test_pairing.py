@@ -134,13 +134,9 @@ def test_no_dataset_and_no_level_in_common_are_refused(tmp_path):
     groups = [records(THREE, A, 1.0), records(THREE, B, 1.0, dataset="telco")]
     with pytest.raises(DpreproError, match=r"no dataset in common. dp-ebm-plus: adult. dp-ebm-gdp"):
         pairs(tmp_path, c=groups)
-    with pytest.raises(
-        DpreproError, match=r"no privacy level .* dp-ebm-plus has results at: epsilon 1\."
-    ):
+    with pytest.raises(DpreproError, match=r"no privacy level .*-plus has results at: epsilon 1\."):
         pairs(tmp_path, c=[records(THREE, A, 1.0), records(THREE, B, 2.0)])
-    with pytest.raises(
-        DpreproError, match=r"asked for \(epsilon 4\). dp-ebm-plus has .*: epsilon 1\."
-    ):
+    with pytest.raises(DpreproError, match=r"asked for \(epsilon 4\)\. .* has .*: epsilon 1\."):
         pairs(tmp_path, None, [4.0], c=[records(THREE, A, 1.0), records(THREE, B, 1.0)])
 
 
