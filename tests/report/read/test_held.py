@@ -53,3 +53,12 @@ def test_what_is_planned_and_has_no_record_is_named(tmp_path):
     assert results.all("adult", "ebm", math.inf) == []
     write(tmp_path, "a", [])
     assert read_results(tmp_path, plans={"a": plan}).planned == ()
+
+
+def test_one_split_without_a_ledger_leaves_the_cell_unverified(tmp_path):
+    bare = records(VALUES[:1], ledger=None)
+    write(tmp_path, "a", [*bare, *records(VALUES)[1:]])
+    (found,) = read_results(tmp_path).cells
+    assert (found.splits("auc"), found.is_unverified, found.spent_epsilon) == (4, True, None)
+    write(tmp_path, "a", records(VALUES))
+    assert not read_results(tmp_path).cells[0].is_unverified
