@@ -91,7 +91,10 @@ def test_failures_and_skips_are_counted_with_their_reasons(tmp_path):
 def test_plans_say_how_many_splits_make_a_cell_complete(tmp_path):
     write(tmp_path, "adult", records(VALUES))
     assert one(tmp_path).is_complete("auc")
-    planned = one(tmp_path, plans={"adult": JournalPlan(25, "dp-ebm-2021")})
+    plan = JournalPlan(25, "dp-ebm-2021")
+    assert (read_results(tmp_path).plans, plan.has_own_card) == ({}, False)
+    assert read_results(tmp_path, plans={"adult": plan}).plans == {"adult": plan}
+    planned = one(tmp_path, plans={"adult": plan})
     assert not planned.is_complete("auc")
     assert planned.is_complete("auc", planned=4)
 
