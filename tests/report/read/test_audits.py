@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.report.read.audits import read_audits
@@ -45,3 +46,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "audit.json").mkdir()
     with pytest.raises(DpreproError, match="cannot be read"):
         read_audits(tmp_path)
+
+
+def test_an_audit_stays_as_it_was_written():
+    with pytest.raises(ValidationError, match="frozen"):
+        read_audits(RESULTS)[0].verdict = "within"

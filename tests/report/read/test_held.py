@@ -77,3 +77,12 @@ def test_of_two_journals_the_record_with_more_metrics_counts(tmp_path):
         write(tmp_path, "b", second)
         (cell,) = read_results(tmp_path).cells
         assert cell.values == {"auc": tuple(VALUES), "f1": (0.5,) * 4}
+
+
+def test_one_split_without_a_ledger_leaves_the_cell_unverified(tmp_path):
+    bare = records(VALUES[:1], ledger=None)
+    write(tmp_path, "a", [*bare, *records(VALUES)[1:]])
+    (found,) = read_results(tmp_path).cells
+    assert (found.splits("auc"), found.is_unverified, found.spent_epsilon) == (4, True, None)
+    write(tmp_path, "a", records(VALUES))
+    assert not read_results(tmp_path).cells[0].is_unverified

@@ -91,7 +91,10 @@ def test_failures_and_skips_are_counted_with_their_reasons(tmp_path):
 def test_plans_say_how_many_splits_make_a_cell_complete(tmp_path):
     write(tmp_path, "adult", records(VALUES))
     assert one(tmp_path).is_complete("auc")
-    planned = one(tmp_path, plans={"adult": JournalPlan(25, "dp-ebm-2021")})
+    plan = JournalPlan(25, "dp-ebm-2021")
+    assert (read_results(tmp_path).plans, plan.has_own_card) == ({}, False)
+    assert read_results(tmp_path, plans={"adult": plan}).plans == {"adult": plan}
+    planned = one(tmp_path, plans={"adult": plan})
     assert not planned.is_complete("auc")
     assert planned.is_complete("auc", planned=4)
 
@@ -220,3 +223,17 @@ def test_a_test_set_beside_the_rows_is_no_other_dataset(tmp_path):
     write(tmp_path, "a", records(VALUES))
     write(tmp_path, "b", records(VALUES, evaluation="test-set", data_fingerprint=both))
     assert {cell.dataset for cell in read_results(tmp_path).cells} == {"adult"}
+
+
+def test_datasets_are_chosen_by_the_name_of_the_card_or_as_told_apart(tmp_path):
+    write(tmp_path, "ours", [*records(VALUES), *records(VALUES, dataset="telco")])
+    write(tmp_path, "mine", records([0.5], data_fingerprint="private-1234"))
+    results, mine = read_results(tmp_path), "adult (your card, not the built-in one)"
+    for names, expected in (
+        (["telco"], {"telco"}),
+        (["adult"], {"adult", mine}),
+        ([mine, "telco"], {mine, "telco"}),
+    ):
+        assert {cell.dataset for cell in results.of_datasets(names).cells} == expected
+    with pytest.raises(DpreproError, match="no results of dataset 'telko'; did you mean 'telco'"):
+        results.of_datasets(["telco", "telko"])

@@ -164,7 +164,7 @@ def test_without_ledgers_the_levels_are_unverified_and_nothing_is_spent(tmp_path
     spending = only_spending(tmp_path)
     assert (spending.unverified, spending.levels, spending.delta) == ((1.0, 2.0), (), 1e-6)
     assert (spending.largest_share, spending.replace_one_share) == (0.0, 0.0)
-    assert (spending.stands, spending.is_overspent, spending.is_seeded) == (False,) * 3
+    assert (spending.stands, spending.is_overspent, spending.is_seeded) == (False, False, False)
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.0])
