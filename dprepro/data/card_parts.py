@@ -22,6 +22,7 @@ from dprepro.data.domain import CategoricalFeature, NumericFeature
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
 Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
+RowsPerUnit = Annotated[int, Field(ge=1, le=1_000_000)]
 SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "join", "synthetic"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 FormatKind = Literal["csv", "arff", "parquet", "svmlight", "idx"]
