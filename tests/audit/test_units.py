@@ -1,4 +1,4 @@
-"""All noisy answers of DP-EBM+ about a patient of several rows stay within the patient's epsilon."""
+"""All noisy answers of DP-EBM+ about a patient with several rows keep to the patient's epsilon."""
 
 from dataclasses import replace
 

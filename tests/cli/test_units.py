@@ -80,7 +80,7 @@ def test_a_description_names_the_unit(owned):
 
 def test_a_table_in_chunks_is_refused(owned):
     config(owned, seed=None, epsilons=[1])
-    with pytest.raises(DpreproError, match="names a `unit`.*load the table whole"):
+    with pytest.raises(DpreproError, match=r"names a `unit`.*load the table whole"):
         invoke("fit", owned.folder / "lab.yaml", "--method", "dp-ebm-plus", "--table",
                owned.folder / "tiny.csv", "--output", owned.folder / "m.json")  # fmt: skip
     assert not (owned.folder / "m.json").exists()

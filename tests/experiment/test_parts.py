@@ -74,7 +74,7 @@ def test_rows_of_a_unit_stay_together_and_few_of_them_train(owned: Lab, evaluati
 def test_a_fit_to_all_rows_is_bounded_too(owned: Lab) -> None:
     dataset = load(config(owned).card)
     key = SplitKey.of(plan(config(owned))[0].task)
-    X, y = all_rows_of(dataset, key)
+    X, _ = all_rows_of(dataset, key)
     kept = whose(dataset, X["a"].to_numpy())
     assert max(map(kept.count, kept)) == 2
     assert set(kept) == set(dataset.units)

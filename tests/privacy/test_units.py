@@ -49,7 +49,7 @@ def test_the_stated_epsilon_is_that_of_the_unit():
     units = per_unit(rows, 2)
     assert units.spent_epsilon() == units.spent_epsilon_of_unit() > 2.0
     assert units.spent_epsilon_of_row() == rows.spent_epsilon() <= 1 + 1e-6
-    assert not (units.holds or units.within_budget or units.is_calibrated)
+    assert [units.holds, units.within_budget, units.is_calibrated] == [False] * 3
 
 
 def test_a_unit_is_exchanged_by_exchanges_of_its_rows():
@@ -64,7 +64,7 @@ def test_what_the_samplers_take_off_delta_is_counted_at_the_epsilon_of_the_unit(
     assert made.holds
     made.state_per_unit("patient", 2, PrivacyBudget(280.0, 0.0))
     assert made.within_budget
-    assert not (made.samplers_suffice or made.holds)
+    assert [made.samplers_suffice, made.holds] == [False, False]
 
 
 def test_what_the_samplers_add_is_taken_off_the_delta_of_the_unit(monkeypatch):

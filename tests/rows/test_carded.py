@@ -168,5 +168,5 @@ def test_identity_is_that_of_table_and_card(tmp_path: Path) -> None:
 
 def test_a_card_with_a_unit_is_refused_as_its_rows_can_lie_in_any_chunk(tmp_path: Path) -> None:
     owned = card(tmp_path, CARD.replace("drop: [comment]", "unit: comment\nrows_per_unit: 2"))
-    with pytest.raises(TableError, match="names a `unit`.*load the table whole"):
+    with pytest.raises(TableError, match=r"names a `unit`.*load the table whole"):
         CardTable(csv(tmp_path / "rows.csv"), owned)

@@ -124,6 +124,8 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
         f"{of}: {ledger.budget}{escape(_per_unit(ledger))}, {ledger.adjacency} neighbours",
         indented(_entries(ledger)),
     ]
+    if ledger.unit != ROW:
+        parts.append("  Sensitivity, and what a release keeps alone: of one row")
     for heading, lines in (
         ("Taken as public", ledger.assumed_public),
         ("Read, but not covered by epsilon", ledger.unpaid),
