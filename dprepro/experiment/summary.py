@@ -76,8 +76,10 @@ class Tally:
         """Return a tally over these records as well; this one stays as it is."""
         values = {cell: list(found) for cell, found in self.values.items()}
         copied = Counter(self.statuses), Counter(self.problems), self.seconds.copy()
-        marks = self.is_synthetic, self.is_private, Counter(self.unverified), set(self.units)
-        joined = Tally(self.metric, values, *copied, *marks)
+        unverified, units = Counter(self.unverified), set(self.units)
+        joined = Tally(
+            self.metric, values, *copied, self.is_synthetic, self.is_private, unverified, units
+        )
         joined.extend(records)
         return joined
 
