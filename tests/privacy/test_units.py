@@ -13,7 +13,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
-from dprepro.privacy.units import Division, row_budget, unit_in_words
+from dprepro.privacy.units import Division, row_budget, unit_in_words, whose_epsilon
 from tests.privacy.entries import cited, dp_ebm_ledger, gaussian, laplace, ledger
 
 
@@ -154,3 +154,20 @@ def test_a_budget_that_cannot_be_divided_is_refused():
 def test_a_unit_in_words():
     assert unit_in_words("row", 1) == "row"
     assert unit_in_words("patient", 1) == "patient with at most 1 row"
+
+
+@pytest.mark.parametrize(
+    ("units", "said"),
+    [
+        ([], ""),
+        ([("row", 1)], ""),
+        ([("patient", 1)], "Epsilon is per patient with at most 1 row."),
+        ([("patient", 2), ("patient", 2)], "Epsilon is per patient with at most 2 rows."),
+        (
+            [("patient", 5), ("patient", 1), ("patient", 2), ("row", 1)],
+            "Epsilon is per patient with at most 1, 2 or 5 rows, or per row: the label says which.",
+        ),
+    ],
+)
+def test_a_sentence_says_whose_epsilon_it_is(units, said):
+    assert whose_epsilon(units) == said
