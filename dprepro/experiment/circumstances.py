@@ -1,13 +1,20 @@
-"""What a ledger has to say that its estimator cannot know: how parameters and rows were chosen."""
+"""What an estimator cannot know and its ledger has to say: whose rows they are, how it was chosen.
+
+An estimator knows rows. It is built with the budget of one row of a unit, and the ledger of its fit
+is then stated for the unit.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from dprepro.config import ExperimentConfig
+from dprepro.data.domain import Domain, TaskKind
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Task
+from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.sensitivity import ADD_REMOVE
+from dprepro.privacy.units import ROW
 
 if TYPE_CHECKING:
     from dprepro.privacy.ledger import Ledger
@@ -17,17 +24,33 @@ SPLIT = (
     "which rows of the file train: add/remove-one holds for the table of training rows alone, "
     "since with one row more in the file another split of all the others is drawn"
 )
+OWNERS = (
+    "which unit owns a row: the guarantee is about all rows under one name, so a person under two "
+    "names gets less"
+)
+
+
+def setting_of(
+    task: Task, method: Method, kind: TaskKind, domain: Domain, seed: int | None
+) -> Setting:
+    """Return what a task's method is built with: the budget is that of one row of a unit."""
+    of_row = method.row_budget(task.budget, task.unit, task.rows_per_unit)
+    return Setting(kind, *of_row, domain, seed)
 
 
 def note_circumstances(ledger: Ledger | None, task: Task, all_rows: bool = False) -> None:
-    """Add to the ledger of a fit, if there is one, how parameters and rows were chosen.
+    """Add to the ledger of a fit, if there is one, whose rows they are and how they were chosen.
 
+    The fit knows rows, and was calibrated for one of them; the guarantee is stated for a unit.
     Parameters that were tuned are a read that epsilon does not cover. That a split trains is no
     read of its training rows, for which every promise is made; but which rows these are follows
     from the number of rows in the file, and only add/remove-one protects that: hence an assumption.
     """
     if ledger is None:
         return
+    if task.unit != ROW:
+        ledger.state_per_unit(task.unit, task.rows_per_unit, task.budget)
+        ledger.assumed_public.append(OWNERS)
     if task.tuned:
         ledger.unpaid.append(TUNED)
     drawn = not all_rows and task.evaluation != "test-set"

@@ -20,7 +20,7 @@ from dprepro.data.encode import ENCODINGS
 from dprepro.data.places import file_candidates
 from dprepro.errors import DEBUG_VARIABLE, DpreproError
 from dprepro.estimators.contract import ledger_of, plans_ledger
-from dprepro.experiment.circumstances import note_circumstances
+from dprepro.experiment.circumstances import note_circumstances, setting_of
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
@@ -132,8 +132,8 @@ def _fit_all(
         if not method.takes_epsilon:
             continue
         known = domain if task.domain == "public" else observed
-        setting = Setting(kind, task.epsilon, task.delta, known, task_seed(task))
         try:
+            setting = setting_of(task, method, kind, known, task_seed(task))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 planned = PlannedLedger(task, _fit(task, method, setting, X, y, rows))

@@ -111,6 +111,13 @@ RULES = {
             replace=(("run forensics", "run forensics-dpboost-wine"),),
         ),
     ),
+    "docs/units.md": (
+        Rule(
+            "dprepro run unit-diabetes --results mine",
+            "--splits 1 --method ebm",
+            replace=(("unit-diabetes", "unit-parkinson"),),
+        ),
+    ),
     "docs/shapes.md": (
         Rule(
             'dprepro plot shapes adult-shapes --numeric --method "EBM in 25 bags" --method EBM '
