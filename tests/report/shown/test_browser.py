@@ -169,8 +169,10 @@ def test_a_drag_moves_a_bin_and_the_downloaded_model_predicts_so(opened, folder)
     tool(page, "close").click()
     type_in(page, AGE, "45")
     score = number(page, "#score")
-
+    assert visible(page, "#as-released")
+    assert visible(page, "#unsaved")
     path = downloaded(page, folder)
+    assert not visible(page, "#unsaved")
     edited, original = load_model(path), model()
     (edit,) = edited.edits_
     moved = whole(edited, AGE) - whole(original, AGE)

@@ -121,6 +121,7 @@ def test_the_page_needs_nothing_beside_it_and_is_the_same_each_time():
     page = model_page(model(), "a model")
     assert page == model_page(model(), "a model")
     assert len(page) < 150_000
+    assert "<noscript>" in page
     addresses = re.findall(r'(?:src|href|action)="([^"]*)"|url\(([^)]*)\)', page)
     assert all("".join(address).startswith("#") for address in addresses)
     assert re.findall(r"https?://[^\"]*", page) == ["http://www.w3.org/2000/svg"]  # a name of SVG
