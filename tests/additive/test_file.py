@@ -94,8 +94,8 @@ def test_the_ledger_and_the_noise_come_back(name):
 def test_fitted_models_and_files_of_them_are_the_same_for_interpret(name):
     pytest.importorskip("interpret.glassbox")
     model, rows = MODELS[name], rows_for(name)
-    for given in (model, model_from_json(model_to_json(model))):
-        machine = given.to_interpret()
+    for each in (model, model_from_json(model_to_json(model))):
+        machine = each.to_interpret()
         np.testing.assert_allclose(
             machine.eval_terms(rows), model.contributions(rows), rtol=0, atol=1e-12
         )
