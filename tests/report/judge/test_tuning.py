@@ -1,5 +1,6 @@
 import math
 import re
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -103,3 +104,14 @@ def test_what_cannot_be_tuned_is_refused(config, tmp_path):
     path.write_text(re.sub(r"(, |\n    )grid: {.*?}", "", CONFIG))
     with pytest.raises(DpreproError, match="no method has a `grid`"):
         check_tunable(load_config(path))
+
+
+def test_a_metric_that_a_setting_cannot_have_is_named(config, tmp_path):
+    lines = [
+        replace(record, metrics={"auc": 0.9}, absent={"accuracy": "no labels"})
+        for record in records([0.9, 0.9], "lazybb-1r rounds=5", 1.0)
+    ]
+    write(tmp_path, "tried", lines)
+    found = read_results(tmp_path, plans={"tried": JournalPlan(2, None)})
+    with pytest.raises(DpreproError, match="rounds=5 has no Accuracy to be chosen by: no labels"):
+        choose_settings(config, found)
