@@ -19,6 +19,7 @@ from dprepro.privacy.unverified import is_unverified
 Status = Literal["ok", "failed", "skipped"]
 
 _TOKEN = "data_fingerprint and key: equal ones in two journals say that no row changed"
+_REASONS = ("absent: why a metric cannot be had of these rows",)
 _EXACT: Mapping[str, tuple[str, ...]] = {
     "ok": (
         "metrics: scores on test rows, and what the method says of its own fit",
@@ -150,7 +151,9 @@ class Record:
 
     @property
     def exact(self) -> tuple[str, ...]:  # noqa: D102 - see the class
-        return _EXACT[self.status] if self.task.is_private else ()
+        if not self.task.is_private:
+            return ()
+        return (*_EXACT[self.status], *(_REASONS if self.absent else ()))
 
     def to_json(self) -> dict[str, Any]:
         """Return one journal line as a dict; ``exact`` is in it where there is something to say."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from dprepro.config import load_config
+from dprepro.data import PRIVATE_PREFIX
 from dprepro.errors import DpreproError
 from dprepro.experiment.display import PlainDisplay, cells_table, notes, outlook_table
 from dprepro.experiment.journal import read_journal
@@ -145,6 +147,13 @@ def test_only_finished_records_lack_metrics() -> None:
     assert record.lacks(["auc", "f1"]) == []
     assert record.lacks(["auc", "recall"]) == ["recall"]
     assert Record(TASK, "failed", message="boom").lacks(["auc"]) == []
+
+
+def test_reasons_of_private_rows_are_named_as_exact() -> None:
+    private = replace(TASK, data_fingerprint=f"{PRIVATE_PREFIX}abc-def")
+    with_reason = Record(private, "ok", metrics={"auc": 0.5}, absent={"f1": "why"})
+    assert any(text.startswith("absent:") for text in with_reason.exact)
+    assert not any(text.startswith("absent:") for text in replace(with_reason, absent={}).exact)
 
 
 def test_a_record_without_reasons_is_written_as_before() -> None:

@@ -15,6 +15,8 @@ from dprepro.report.judge.statistics import LEVEL
 from dprepro.report.read.results import Results
 
 _CONFIDENCE = 0.95
+# Of the largest difference: what the subtraction of two scores can be off by, and more.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,8 @@ def paired_test(differences: Sequence[float], overlap: float) -> PairedTest:
         n_test/n_train; 0 where the splits share their rows and differ in noise alone.
     """
     mean, splits = statistics.fmean(differences), len(differences)
-    if max(differences) == min(differences):
+    # Differences that should be the same differ in their last bits: no spread either.
+    if max(differences) - min(differences) <= _ROUNDING * max(map(abs, differences)):
         same = differences[0]
         return PairedTest(same, 0.0, 0.0, splits - 1, same, same, None)
     sd = statistics.stdev(differences)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dprepro.errors import DpreproError, nearest
@@ -13,7 +13,7 @@ from dprepro.report.read.metrics import Metric, find_metric, how_to_record
 from dprepro.report.read.results import ResultCell, Results
 
 _PREFERRED = ("auc", "rmse", "accuracy")
-# What tells splits apart. A null seed gives the splits of seed 0.
+# What tells splits apart. A null seed gives the splits of seed 0; a test set needs none.
 _SPLITS = ("seed", "test_share", "evaluation", "data_fingerprint")
 
 
@@ -106,26 +106,32 @@ def pair_results(
     problems: list[str] = []
     unpaired: dict[str, dict[str, list[float]]] = {}
     pairs: list[Pair] = []
+    met: set[tuple[str, float]] = set()
     for dataset in shared:
         sides = [[c for c in found if c.dataset == dataset] for found in (ours, theirs)]
         together = _together(*sides)
         if not together:
             problems.append(f"{dataset}: {_differing(*sides)}")
+            met |= {(dataset, cell.task.epsilon) for side in sides for cell in side}
         for one, other in _one_each(dataset, together, first, second):
-            if epsilons and min(one.task.epsilon, other.task.epsilon) not in epsilons:
+            met |= {(dataset, cell.task.epsilon) for cell in (one, other)}
+            epsilon = min(one.task.epsilon, other.task.epsilon)
+            if epsilons and epsilon not in epsilons:
                 continue
             found = _pair(one, other, metric)
             if isinstance(found, Pair):
                 pairs.append(found)
             else:
-                epsilon = min(one.task.epsilon, other.task.epsilon)
                 unpaired.setdefault(found, {}).setdefault(dataset, []).append(epsilon)
     for reason, places in unpaired.items():
         named = (f"{dataset} ({_levels(levels)})" for dataset, levels in places.items())
         problems.append(f"{', '.join(named)}: {reason}")
-    problems += [] if epsilons else _without_partner(ours, theirs, pairs, first, second)
     if not pairs:
         raise DpreproError("\n".join(problems) or _no_level(ours, theirs, first, second, epsilons))
+    if not epsilons:
+        for name, cells in ((first, ours), (second, theirs)):
+            alone = [c for c in cells if c.dataset in shared]
+            problems += _without_partner(name, alone, met)
     return Paired(tuple(pairs), tuple(problems))
 
 
@@ -184,11 +190,11 @@ def _differences(one: Task, other: Task) -> list[str]:
     for name in _SPLITS:
         here, there = (getattr(task, name) for task in (one, other))
         if name == "seed":
-            here, there = here or 0, there or 0
+            is_drawn = one.evaluation != "test-set"
+            here, there = ((seed or 0) if is_drawn else 0 for seed in (here, there))
         if here != there:
-            values = "" if name == "data_fingerprint" else f" ({here} and {there})"
-            words = "the rows" if name == "data_fingerprint" else name
-            found.append(f"{words} differ{'' if words == 'the rows' else 's'}{values}")
+            is_data = name == "data_fingerprint"
+            found.append("the rows differ" if is_data else f"{name} differs ({here} and {there})")
     return found
 
 
@@ -281,24 +287,12 @@ def _levels(epsilons: Iterable[float]) -> str:
 
 
 def _without_partner(
-    ours: Iterable[ResultCell],
-    theirs: Iterable[ResultCell],
-    pairs: Iterable[Pair],
-    first: str,
-    second: str,
-) -> list[str]:
-    """Say which datasets and privacy levels only one of the two has."""
-    used = {(pair.dataset, c.task.epsilon) for pair in pairs for c in (pair.first, pair.second)}
-    datasets = {dataset for dataset, _ in used}
-    found = []
-    for name, cells in ((first, list(ours)), (second, list(theirs))):
-        places: dict[str, list[float]] = {}
-        for cell in cells:
-            if cell.dataset in datasets and (cell.dataset, cell.task.epsilon) not in used:
-                places.setdefault(cell.dataset, []).append(cell.task.epsilon)
-        found += [
-            f"{dataset}: only {name} has results at {_levels(epsilons)}"
-            for dataset, epsilons in places.items()
-            if not all(map(math.isinf, epsilons))
-        ]
-    return found
+    name: str, cells: Iterable[ResultCell], met: Container[tuple[str, float]]
+) -> Iterator[str]:
+    """Yield the privacy levels of a dataset that only this method has."""
+    places: dict[str, list[float]] = {}
+    for cell in cells:
+        if (cell.dataset, cell.task.epsilon) not in met:
+            places.setdefault(cell.dataset, []).append(cell.task.epsilon)
+    for dataset, epsilons in places.items():
+        yield f"{dataset}: only {name} has results at {_levels(epsilons)}"

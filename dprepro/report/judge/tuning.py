@@ -128,6 +128,11 @@ def _cell(config: ExperimentConfig, label: str, epsilon: float, results: Results
         if (cell.task.label, cell.task.epsilon) == (label, epsilon):
             if cell.is_complete(config.metric, config.splits):
                 return cell
+            if config.metric in cell.absent:
+                raise DpreproError(
+                    f"{label} has no {find_metric(config.metric).title} to be chosen by: "
+                    f"{cell.absent[config.metric]}. Name another `metric` in {config.name}"
+                )
             break
     raise DpreproError(
         f"{label}, {level_in_words(epsilon)}, has not finished all {config.splits} splits: "

@@ -100,9 +100,9 @@ class ResultCell:
         return len(self.values.get(metric, ()))
 
     def by_split(self, metric: str) -> dict[int, float]:
-        """Return the values of a metric by split."""
+        """Return the values of a metric by split; empty where `numbers` are unknown."""
         numbers = self.numbers.get(metric, ())
-        return dict(zip(numbers, self.values.get(metric, ()), strict=True))
+        return dict(zip(numbers, self.values.get(metric, ()), strict=False))
 
     def is_complete(self, metric: str, planned: int | None = None) -> bool:
         """Whether all planned splits finished; `planned` overrides the cell's own number."""

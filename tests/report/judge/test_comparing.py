@@ -48,6 +48,12 @@ class TestPairedTest:
         assert found.high - found.mean == pytest.approx(reach)
         assert found.mean - found.low == pytest.approx(reach)
 
+    def test_rounding_is_no_spread(self):
+        differences = [(k + 1) / 7000 - k / 7000 for k in (10, 700, 3333, 5600, 6998)]
+        assert len(set(differences)) > 1
+        assert paired_test(differences, 0.25).p is None
+        assert paired_test([0.0, 1e-4, 0.0], 0.25).p is not None
+
     @pytest.mark.parametrize("difference", [0.0, 0.01])
     def test_differences_without_spread_have_no_test(self, difference):
         found = paired_test([difference] * 5, 0.25)

@@ -181,3 +181,30 @@ def test_what_is_the_same_everywhere_is_said_once(tmp_path):
         pairs(tmp_path, "f1", c=groups)
     (line,) = str(caught.value).splitlines()
     assert line.startswith("adult (epsilon 1, 4), telco (epsilon 1, 4): dp-ebm-plus and dp-ebm-gdp")
+
+
+def test_a_published_test_set_is_the_same_whatever_the_seeds(tmp_path):
+    fixed = {"evaluation": "test-set", "test_share": 0.0}
+    found = pairs(
+        tmp_path,
+        one=[records(THREE, A, 1.0, **fixed)],
+        two=[records(THREE, B, 1.0, seed=9, **fixed)],
+    )
+    assert len(found.pairs) == 1
+
+
+def test_a_dataset_without_a_shared_level_is_left_out_by_name(tmp_path):
+    telco = {"dataset": "telco"}
+    found = pairs(
+        tmp_path,
+        c=[
+            *(records(THREE, label, 1.0) for label in (A, B)),
+            records(THREE, A, 1.0, **telco),
+            records(THREE, B, 4.0, **telco),
+        ],
+    )
+    assert [pair.dataset for pair in found.pairs] == ["adult"]
+    assert found.left_out == (
+        f"telco: only {A} has results at epsilon 1",
+        f"telco: only {B} has results at epsilon 4",
+    )

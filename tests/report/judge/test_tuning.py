@@ -1,5 +1,6 @@
 import math
 import re
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -115,3 +116,14 @@ def test_parameters_are_chosen_for_one_bound_on_the_rows_of_a_unit(tmp_path):
     check_tunable(one)
     assert [entry.rows_per_unit for entry in one.methods] == [(2,)] * 3
     assert one.methods[0].expanded[0].label == "lazybb-1r rounds=5"
+
+
+def test_a_metric_that_a_setting_cannot_have_is_named(config, tmp_path):
+    lines = [
+        replace(record, metrics={"auc": 0.9}, absent={"accuracy": "no labels"})
+        for record in records([0.9, 0.9], "lazybb-1r rounds=5", 1.0)
+    ]
+    write(tmp_path, "tried", lines)
+    found = read_results(tmp_path, plans={"tried": JournalPlan(2, None)})
+    with pytest.raises(DpreproError, match="rounds=5 has no Accuracy to be chosen by: no labels"):
+        choose_settings(config, found)
