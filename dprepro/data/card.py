@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 from dprepro.data import identity
 from dprepro.data.card_parts import (
     MISSING_TEXTS,
+    BudgetLimit,
     Distinct,
     Expect,
     FeatureDomain,
@@ -56,6 +57,8 @@ class Card(Strict):
     regression, and ``labels`` for more than two classes. If two classes are not named by
     ``labels``, the negative one is called "not" and the name of the positive one.
 
+    ``budget_limit`` limits what `dprepro release` may release of the dataset in all.
+
     ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
     them.
     """
@@ -78,6 +81,7 @@ class Card(Strict):
     expect: Expect = Expect()
     test: TestSet | None = None
     features: dict[str, FeatureDomain] | None = None
+    budget_limit: BudgetLimit | None = None
     domain_note: str = ""
     cleaning_note: str = ""
     licence: str = ""
