@@ -136,6 +136,17 @@ def total_spent(entries: Sequence[Entry], unit: str) -> Total | None:
     return total_of(ledgers, unit) if ledgers else None
 
 
+def look_ahead(entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:
+    """Return what `reserve` would, and the earlier releases that count, without entering anything.
+
+    Raises
+    ------
+    DpreproError
+        As `reserve`.
+    """
+    return _allowed(read_book(), entry, ledger)
+
+
 def reserve(entry: Entry, ledger: Ledger) -> Total:
     """Enter a release before its noise is drawn, and return what its dataset then has spent.
 
@@ -158,13 +169,10 @@ def reserve(entry: Entry, ledger: Ledger) -> Total:
     entry = entry.model_copy(update={"ledger": ledger_to_json(ledger)})
     with _in_use(path):
         book = _read(path)
-        earlier = [e for e in book.of(entry.card, entry.rows) if e.counts]
-        ledgers = [*(e.spent for e in earlier), ledger]
-        for limit, of in _limits(entry, earlier):
-            _require(limit, of, ledgers, ledger.unit, bool(earlier))
+        total, _ = _allowed(book, entry, ledger)
         book.entries.append(entry)
         _write(path, book)
-    return total_of(ledgers, ledger.unit)
+    return total
 
 
 def settle(name: str, status: Status, **found: object) -> None:
@@ -188,6 +196,14 @@ def settle(name: str, status: Status, **found: object) -> None:
 def new_name() -> str:
     """Return a random name for a release."""
     return secrets.token_hex(8)
+
+
+def _allowed(book: Book, entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:
+    earlier = [e for e in book.of(entry.card, entry.rows) if e.counts]
+    ledgers = [*(e.spent for e in earlier), ledger]
+    for limit, of in _limits(entry, earlier):
+        _require(limit, of, ledgers, ledger.unit, bool(earlier))
+    return total_of(ledgers, ledger.unit), earlier
 
 
 def _limits(entry: Entry, earlier: Sequence[Entry]) -> Iterator[tuple[BudgetLimit, str]]:

@@ -79,8 +79,16 @@ def _refuse_outside(what: str, values: np.ndarray, bounds: tuple[float, float]) 
 def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str]:
     """Return tokens of the rows: of each file that holds them, and of the values that are in it.
 
-    Tokens are random, and equal for equal contents on this machine; see `dprepro.data.register`.
     The values know the rows again after they were written to a file of another format.
+    """
+    values = values_digest(_in_order(dataset.X), dataset.y)
+    return [*files_of(card, data_dir), token_of(f"release of values {values}")]
+
+
+def files_of(card: Card, data_dir: Path | None) -> list[str]:
+    """Return a token of each file of a card that is here, as it is now.
+
+    Tokens are random, and equal for equal contents on this machine; see `dprepro.data.register`.
     """
     contents = []
     for _, part in card.parts:
@@ -88,7 +96,6 @@ def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str
             contents.append(f"{part.kind} {part.label}")
         elif digest := file_digest(card, part, data_dir):
             contents.append(f"file {digest}")
-    contents.append(f"values {values_digest(_in_order(dataset.X), dataset.y)}")
     return [token_of(f"release of {content}") for content in contents]
 
 
