@@ -244,13 +244,14 @@ def _mappings(ledger: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _check_ledger(ledger: Ledger) -> None:
     if not (0 < ledger.epsilon < math.inf and 0 <= ledger.delta < 1):
         raise ValueError(f"ledger: not a budget: {ledger.budget}")
-    for entry in ledger.entries:
+    of_unit = [entry.for_group(ledger.rows_per_unit) for entry in ledger.entries]
+    for entry in (*ledger.entries, *of_unit):
         _check_entry(entry)
-    _check_total(ledger.entries)
-    exchanged = [entry.under_replace_one() for entry in ledger.entries]
+    _check_total(of_unit)
+    exchanged = [entry.under_replace_one() for entry in of_unit]
     for entry in exchanged:
         _check_entry(entry)
-    # What one row can reach twice over.
+    # What one unit can reach twice over.
     _check_total(exchanged, 2 * _MOST_SPENT)
 
 

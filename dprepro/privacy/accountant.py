@@ -19,6 +19,10 @@ _ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
 _LARGEST_AT_FULL_GRAIN = 1000.0
 """Losses that spread further are sorted into wider cells, so that they fit into memory."""
 
+_LITTLE_MU = 0.05
+"""Gaussians below it are sorted into narrower cells: an epsilon of a row of a unit of many rows can
+be as small as a cell of full width."""
+
 
 @lru_cache(maxsize=1024)
 def spent_epsilon(entries: tuple[LedgerEntry, ...], delta: float) -> float:
@@ -56,6 +60,8 @@ def _spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     sampled = [entry.noise_multiplier for entry in rest if entry.sampling < 1]
     spread = sum(_largest_loss(entry) * entry.uses for entry in rest if entry.sampling >= 1)
     grain = GRAIN * max(1.0, mu, spread / _LARGEST_AT_FULL_GRAIN)
+    if not rest and mu < _LITTLE_MU:
+        grain *= mu / _LITTLE_MU
     grain = max([grain, *map(loss_grain, sampled)])
     losses = [_loss(entry, grain) for entry in rest]
     if mu > 0:

@@ -89,12 +89,59 @@ class LedgerEntry:
         sensitivity = 2 * self.sensitivity if self.replace_one is None else self.replace_one
         if self.mechanism != "cited":
             return replace(self, sensitivity=sensitivity)
-        return replace(self, budget=_of_two_changes(self.budget))
+        return replace(self, budget=group_budget(self.budget, 2))
+
+    def for_group(self, rows: int) -> LedgerEntry:
+        """Return the entry for neighbours that differ in up to so many rows of one owner.
+
+        They are `rows` changes of one row apart. By the triangle inequality an answer moves by at
+        most the sum of its moves: the sensitivity is multiplied by `rows`. Of a cited mechanism
+        only the budget is known: it is that of group privacy. An owner is exchanged for another by
+        `rows` changes, each of them an exchange, a coming or a going of one row.
+
+        Raises
+        ------
+        ValueError
+            If several rows are sampled independently of each other: how seldom one of them is
+            sampled says nothing of all of them.
+        """
+        if rows == 1:
+            return self
+        if self.sampling < 1:
+            raise ValueError(
+                f"{self.releases}: each row is sampled by itself, with probability "
+                f"{self.sampling:g}, and no bound is known here for {rows} rows of one owner; "
+                "allow one row for each unit, or choose a method without sampling"
+            )
+        exchange = None if self.replace_one is None else max(self.replace_one, self.sensitivity)
+        if self.mechanism == "cited":
+            return replace(self, budget=group_budget(self.budget, rows))
+        return replace(
+            self,
+            sensitivity=rows * self.sensitivity,
+            replace_one=None if exchange is None else rows * exchange,
+        )
 
 
-def _of_two_changes(budget: PrivacyBudget) -> PrivacyBudget:
-    """Return (2 epsilon, (1 + e^epsilon) delta), group privacy of two changes; delta at most 1."""
+def group_budget(budget: PrivacyBudget, changes: int) -> PrivacyBudget:
+    """Return what an (epsilon, delta)-DP mechanism keeps for neighbours so many changes apart.
+
+    (c epsilon, f delta), with c changes and f as `group_factor`; delta is at most 1. By induction:
+    one change more multiplies the delta so far by e^epsilon, and adds its own (Vadhan 2017, "The
+    Complexity of Differential Privacy", Lemma 2.2).
+    """
     epsilon, delta = budget
-    if epsilon > LARGEST_EXPONENT:
-        return PrivacyBudget(2 * epsilon, 1.0 if delta > 0 else 0.0)
-    return PrivacyBudget(2 * epsilon, min(1.0, (1 + math.exp(epsilon)) * delta))
+    grown = 0.0 if delta == 0 else min(1.0, group_factor(epsilon, changes) * delta)
+    return PrivacyBudget(changes * epsilon, grown)
+
+
+def group_factor(epsilon: float, changes: int) -> float:
+    """Return 1 + e^epsilon + ... + e^((c - 1) epsilon), c = `changes`, or infinity if it is huge.
+
+    It is (e^(c epsilon) - 1) / (e^epsilon - 1) where epsilon is above 0.
+    """
+    if epsilon == 0:
+        return float(changes)
+    if changes * epsilon > LARGEST_EXPONENT:
+        return math.inf
+    return math.expm1(changes * epsilon) / math.expm1(epsilon)

@@ -12,6 +12,7 @@ from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.entry import LARGEST_EXPONENT, LedgerEntry
 from dprepro.privacy.sensitivity import Adjacency
+from dprepro.privacy.units import ROW, check_unit
 
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one: rounding."""
@@ -44,6 +45,18 @@ class Ledger:
         In words, releases that are summed or noised in floating-point numbers. For these the
         guarantee takes real arithmetic as given: the low bits of a rounded number can disclose what
         its noise hides (Mironov 2012). Empty where all noise is exact, see `dprepro.exact`.
+    unit
+        Whose rows the stated guarantee protects together: "row", or the column of the card that
+        says which rows belong to one unit, such as a patient.
+    rows_per_unit
+        How many rows of the fit one unit owns at most; 1 for rows. Neighbours under `adjacency`
+        then differ in so many rows, all of one unit. The entries say what one row can do.
+
+    Raises
+    ------
+    ValueError
+        On an unknown relation, on fewer rows than 1 for a unit, or if the entries promise nothing
+        for several rows.
 
     Examples
     --------
@@ -66,14 +79,35 @@ class Ledger:
     gaps: list[str] = field(default_factory=list)
     post_processing: list[str] = field(default_factory=list)
     floating_point: list[str] = field(default_factory=list)
+    unit: str = ROW
+    rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         self.adjacency = Adjacency(self.adjacency)
+        check_unit(self.unit, self.rows_per_unit, self.adjacency)
+        self._of_unit()
 
     @property
     def budget(self) -> PrivacyBudget:
         """The stated (epsilon, delta)."""
         return PrivacyBudget(self.epsilon, self.delta)
+
+    def state_per_unit(self, unit: str, rows_per_unit: int, budget: PrivacyBudget) -> None:
+        """State the guarantee for units from now on, with the (epsilon, delta) of a unit.
+
+        The rows of the fit must be bounded: at most `rows_per_unit` of each unit. The entries stay:
+        what they add up to is counted anew.
+
+        Raises
+        ------
+        ValueError
+            As the class. Nothing is changed then.
+        """
+        check_unit(unit, rows_per_unit, self.adjacency)
+        for entry in self.entries:
+            entry.for_group(rows_per_unit)
+        self.unit, self.rows_per_unit = unit, rows_per_unit
+        self.epsilon, self.delta = budget
 
     def add(self, entry: LedgerEntry) -> None:
         """Append a release."""
@@ -117,7 +151,7 @@ class Ledger:
     @property
     def is_calibrated(self) -> bool:
         """Whether the entries, drawn without any distance, spend at most the stated epsilon."""
-        return spent_epsilon(tuple(self.entries), self.delta) <= self.epsilon + TOLERANCE
+        return spent_epsilon(self._of_unit(), self.delta) <= self.epsilon + TOLERANCE
 
     @property
     def within_budget(self) -> bool:
@@ -154,6 +188,7 @@ class Ledger:
         off it first: see `sampling_delta`. The epsilon in that term is the result itself. So the
         result is infinite if nothing would be left of delta there. Without a delta it is the sum
         of pure epsilons. The result does not include gaps, nor reads that epsilon does not cover.
+        It is that of the ledger's unit; see `spent_epsilon_of_row` for one row.
 
         Parameters
         ----------
@@ -168,13 +203,25 @@ class Ledger:
         """
         asked = self.adjacency if adjacency is None else Adjacency(adjacency)
         if asked is self.adjacency:
-            return self._spent(tuple(self.entries))
+            return self._spent(self._of_unit())
         if asked is not Adjacency.REPLACE_ONE:
             raise ValueError(
                 f"the ledger states {self.adjacency} neighbours, from which nothing follows for "
                 f"{asked}; ask for {self.adjacency} or {Adjacency.REPLACE_ONE}"
             )
-        return self._spent(tuple(entry.under_replace_one() for entry in self.entries))
+        return self._spent(tuple(entry.under_replace_one() for entry in self._of_unit()))
+
+    def spent_epsilon_of_unit(self) -> float:
+        """Return the spent epsilon of one unit, with all its rows, under the stated relation."""
+        return self.spent_epsilon()
+
+    def spent_epsilon_of_row(self) -> float:
+        """Return the spent epsilon of one row by itself, under the stated relation and delta."""
+        return self._spent(tuple(self.entries))
+
+    def _of_unit(self) -> tuple[LedgerEntry, ...]:
+        """Return the entries for neighbours that differ in all rows of one unit."""
+        return tuple(entry.for_group(self.rows_per_unit) for entry in self.entries)
 
     def _spent(self, entries: tuple[LedgerEntry, ...]) -> float:
         spent = spent_epsilon(entries, self.delta)
@@ -195,9 +242,11 @@ class Ledger:
 
         Keys: ``epsilon``, ``delta``, ``adjacency``, ``true_epsilon`` (the spent epsilon),
         ``replace_one_epsilon``, ``holds``, ``unpaid``, ``gaps``, ``floating_point``, and
-        ``releases``, a list of mechanism, sensitivity, scale, uses and, if below 1, sampling.
+        ``releases``, a list of mechanism, sensitivity, scale, uses and, if below 1, sampling. If
+        the unit is not the row, also ``unit``, ``rows_per_unit``, and ``row_epsilon``, what one row
+        spends.
         """
-        return {
+        return self._summary_of_unit() | {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "adjacency": self.adjacency.value,
@@ -217,6 +266,15 @@ class Ledger:
                 }
                 for entry in self.entries
             ],
+        }
+
+    def _summary_of_unit(self) -> dict[str, Any]:
+        if self.unit == ROW:
+            return {}
+        return {
+            "unit": self.unit,
+            "rows_per_unit": self.rows_per_unit,
+            "row_epsilon": _finite(self.spent_epsilon_of_row()),
         }
 
 

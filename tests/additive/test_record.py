@@ -32,3 +32,49 @@ def test_the_ledger_of_a_file_written_before_noise_was_exact_says_so():
     assert loaded == replace(ledger(), floating_point=[BEFORE_EXACT_NOISE])
     assert loaded.holds
     assert REAL in verdict(loaded)
+
+
+def test_the_unit_of_a_ledger_comes_back():
+    made = replace(ledger(), unit="patient", rows_per_unit=2)
+    assert ledger_from_json(ledger_to_json(made)) == made
+    assert made.holds
+    assert not replace(made, rows_per_unit=3).holds
+
+
+def test_the_ledger_of_a_file_written_before_units_is_about_rows():
+    values = ledger_to_json(ledger())
+    assert (values.pop("unit"), values.pop("rows_per_unit")) == ("row", 1)
+    assert ledger_from_json(values) == ledger()
+
+
+@pytest.mark.parametrize(
+    ("unit", "rows", "said"),
+    [
+        ("patient", 0, "rows_per_unit must be a whole number from 1"),
+        ("patient", -1, "rows_per_unit must be a whole number from 1"),
+        ("patient", 10**400, "rows_per_unit"),
+        ("patient", True, "rows_per_unit"),
+        ("patient", 2.0, "rows_per_unit"),
+        ("patient", "2", "rows_per_unit"),
+        ("", 1, "unit must name a column"),
+        (None, 1, "unit"),
+        ("row", 2, "a row is 1 row"),
+        ("patient", 1000, "more than any promise"),
+    ],
+)
+def test_a_file_with_an_impossible_unit_is_refused(unit, rows, said):
+    values = ledger_to_json(ledger()) | {"unit": unit, "rows_per_unit": rows}
+    with pytest.raises(ValueError, match=said):
+        ledger_from_json(values)
+
+
+@pytest.mark.parametrize(
+    "change", [{"adjacency": "replace-one"}, {"sampling": 0.5, "mechanism": "gaussian"}]
+)
+def test_a_file_cannot_claim_several_rows_where_nothing_is_known_of_them(change):
+    values = ledger_to_json(ledger()) | {"unit": "patient", "delta": 1e-6}
+    target = values if "adjacency" in change else values["entries"][0]
+    target |= change
+    assert ledger_from_json(values).rows_per_unit == 1
+    with pytest.raises(ValueError, match="one row for each unit"):
+        ledger_from_json(values | {"rows_per_unit": 2})

@@ -107,3 +107,10 @@ def test_the_cells_of_losses_grow_with_a_huge_pure_epsilon_and_only_with_it(monk
         spent = spent_epsilon((exponential(2 / epsilon, 20),), 1e-6)
         assert spent == pytest.approx(20 * epsilon, rel=1e-3)
     assert grains == pytest.approx([1e-4, 1.2e-3])
+
+
+@pytest.mark.parametrize("mu", [1e-4, 1e-3, 0.049])
+def test_a_small_epsilon_is_found_as_precisely_as_a_large_one(mu):
+    found = spent_epsilon((gaussian(1 / mu),), 1e-6)
+    exact = epsilon_of(mu, 1e-6)
+    assert exact <= found <= exact * (1 + 1e-4)

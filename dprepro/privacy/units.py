@@ -1,0 +1,115 @@
+"""Units of privacy that own several rows, and what one row may spend of the budget of a unit."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.entry import group_factor
+from dprepro.privacy.sensitivity import Adjacency
+
+ROW = "row"
+"""The unit of privacy where nothing else is said."""
+
+MOST_ROWS_PER_UNIT = 10**6
+"""More rows of one unit leave nothing of any guarantee."""
+
+_ROUNDED_DOWN = 1 - 2.0**-48
+"""What a quotient is multiplied by, so that the delta of a unit is never above the stated one."""
+
+
+class Division(str, Enum):
+    """How a method's budget for a unit is divided among its rows. Members equal their texts."""
+
+    GAUSSIAN = "gaussian"
+    """All its releases are Gaussian sums over all rows: mu-GDP for a row is k mu-GDP for k rows."""
+
+    GROUP = "group privacy"
+    """By what holds for every method: group privacy."""
+
+    NONE = "none"
+    """Not at all: rows are sampled one by one, so that nothing is known of several."""
+
+
+def row_budget(budget: PrivacyBudget, rows_per_unit: int, division: Division) -> PrivacyBudget:
+    """Return an (epsilon, delta) for one row from which that of a unit with k rows follows.
+
+    Gaussian: mu of a row is mu(epsilon, delta) / k, since k rows move every sum k times as far
+    (Dong, Roth, Su 2019, Theorem 2.14). The delta stays. Else epsilon / k and
+    delta / (1 + e^(epsilon / k) + ... + e^((k - 1) epsilon / k)), which group privacy leads back to
+    (epsilon, delta). A ledger then adds up what was released, independently of either formula.
+
+    Parameters
+    ----------
+    budget
+        The stated (epsilon, delta) of a unit; returned as it is where it is not finite.
+    rows_per_unit
+        k, 1 or more.
+
+    Raises
+    ------
+    ValueError
+        If the method's budget cannot be divided, or nothing is left of it for a row.
+    """
+    if rows_per_unit == 1 or not budget.is_finite:
+        return budget
+    if division is Division.NONE:
+        raise ValueError(
+            "the method samples rows one by one, so that nothing is known of several rows of one "
+            "unit: set `rows_per_unit` to 1, or choose another method"
+        )
+    from dprepro.privacy.gdp import epsilon_of, mu_of  # takes long to load
+
+    if division is Division.GAUSSIAN:
+        epsilon = epsilon_of(mu_of(*budget) / rows_per_unit, budget.delta)
+        divided = PrivacyBudget(epsilon, budget.delta)
+    else:
+        epsilon = budget.epsilon / rows_per_unit
+        factor = group_factor(epsilon, rows_per_unit)
+        divided = PrivacyBudget(epsilon, budget.delta * _ROUNDED_DOWN / factor)
+    if divided.epsilon <= 0 or (budget.delta > 0 and divided.delta == 0):
+        raise ValueError(
+            f"{budget} for a unit of {rows_per_unit} rows leaves nothing for one row: set "
+            "`rows_per_unit` lower"
+        )
+    return divided
+
+
+def check_unit(unit: str, rows_per_unit: int, adjacency: Adjacency) -> None:
+    """Refuse a unit of privacy about which a ledger can promise nothing.
+
+    Raises
+    ------
+    ValueError
+        If a unit has no name, owns fewer rows than 1, or is a row and owns several; or if it owns
+        several under replace-one.
+    """
+    if not (isinstance(unit, str) and unit):
+        raise ValueError(f"unit must name a column, or be {ROW!r}, got {unit!r}")
+    if type(rows_per_unit) is not int or not 1 <= rows_per_unit <= MOST_ROWS_PER_UNIT:
+        raise ValueError(
+            f"rows_per_unit must be a whole number from 1 to {MOST_ROWS_PER_UNIT}, "
+            f"got {rows_per_unit!r}"
+        )
+    if unit == ROW and rows_per_unit != 1:
+        raise ValueError(f"a row is 1 row: name the unit that owns {rows_per_unit}")
+    if adjacency is Adjacency.REPLACE_ONE and rows_per_unit > 1:
+        # Another unit may own more rows or fewer, and under replace-one their number is public.
+        raise ValueError(
+            f"a unit of several rows needs {Adjacency.ADD_REMOVE} or {Adjacency.ZERO_OUT} "
+            f"neighbours, given {adjacency}: a unit that comes or goes changes the number of rows. "
+            "Allow one row for each unit, or choose another method"
+        )
+
+
+def unit_in_words(unit: str, rows_per_unit: int) -> str:
+    """Return the unit of a guarantee in words.
+
+    Examples
+    --------
+    >>> unit_in_words("row", 1), unit_in_words("patient", 2)
+    ('row', 'patient with at most 2 rows')
+    """
+    if unit == ROW:
+        return ROW
+    return f"{unit} with at most {rows_per_unit} row{'' if rows_per_unit == 1 else 's'}"
