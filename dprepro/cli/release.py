@@ -93,7 +93,7 @@ def release(
     given = None if config is None else load_config(config)
     experiment = planning.release_config(found, card, method, epsilon, delta, given)
     chosen = planning.check_method(found, experiment.methods[0].method, allow_floating_point)
-    (planned,) = planned_ledgers(experiment, data_dir=data_dir)
+    (planned,) = planned_ledgers(experiment, data_dir=data_dir, all_rows=True)
     ledger = planning.require_sound(planned.ledger, planned.why_missing, allow_floating_point)
     dataset = rows.checked_rows(card, found, data_dir, clip)
     entry = book.Entry(
@@ -105,7 +105,8 @@ def release(
     typer.echo(_question(found, chosen, ledger, total, earlier, place, rule))
     _ask(yes)
     (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
-    publisher = _publisher(found, chosen, clip, _audits(audits, chosen.name, found.task))
+    known = _audits(audits, chosen.name, found.task)
+    publisher = _publisher(found, chosen, known, clips=clip, delta_by_rule=rule)
     try:
         _make(entry, ledger, experiment, task, publisher, found, place, jobs or 1, data_dir)
     except KeyboardInterrupt:
@@ -229,8 +230,9 @@ def _is_terminal() -> bool:
 
 
 def _publisher(
-    card: Card, method: Method, clips: bool, audits: Sequence[AuditRecord]
+    card: Card, method: Method, audits: Sequence[AuditRecord], **how: bool
 ) -> Publisher:
+    """Return what the statement says beside the model; `how` are fields of `Publisher`."""
     from importlib import metadata
 
     from dprepro import __version__
@@ -243,8 +245,8 @@ def _publisher(
         domain_note=" ".join(card.domain_note.split()), method=method.name,
         method_version=method.version, reference=method.reference, dprepro=__version__,
         commit=git.get("commit"), is_modified=git.get("dirty"),
-        accountant_version=metadata.version("dp-accounting"), clips=clips,
-        has_limit=card.budget_limit is not None, audits=list(audits),
+        accountant_version=metadata.version("dp-accounting"),
+        has_limit=card.budget_limit is not None, audits=list(audits), **how,
     )  # fmt: skip
 
 

@@ -131,9 +131,13 @@ def read_book() -> Book:
 
 
 def total_spent(entries: Sequence[Entry], unit: str) -> Total | None:
-    """Return what the releases of one dataset that count spend together; None without any."""
+    """Return what the releases of one dataset that count spend together; None without any.
+
+    It is stated at the delta of the latest limit, if there is one; see `total_of`.
+    """
     ledgers = [entry.spent for entry in entries if entry.counts]
-    return total_of(ledgers, unit) if ledgers else None
+    limit = entries[-1].limit if entries else None
+    return total_of(ledgers, unit, limit and limit.delta) if ledgers else None
 
 
 def look_ahead(entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:
@@ -149,6 +153,8 @@ def look_ahead(entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:
 
 def reserve(entry: Entry, ledger: Ledger) -> Total:
     """Enter a release before its noise is drawn, and return what its dataset then has spent.
+
+    The total is at the delta of the card's limit, or at the sum of all deltas.
 
     When this returns, the entry is on the disk: no crash can make it forgotten. The book is locked
     meanwhile, so of two releases that would exceed a limit together only one is entered.
@@ -203,7 +209,8 @@ def _allowed(book: Book, entry: Entry, ledger: Ledger) -> tuple[Total, list[Entr
     ledgers = [*(e.spent for e in earlier), ledger]
     for limit, of in _limits(entry, earlier):
         _require(limit, of, ledgers, ledger.unit, bool(earlier))
-    return total_of(ledgers, ledger.unit), earlier
+    delta = None if entry.limit is None else entry.limit.delta
+    return total_of(ledgers, ledger.unit, delta), earlier
 
 
 def _limits(entry: Entry, earlier: Sequence[Entry]) -> Iterator[tuple[BudgetLimit, str]]:

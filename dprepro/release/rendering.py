@@ -55,7 +55,7 @@ def _environment(is_html: bool) -> Environment:
         keep_trailing_newline=True,
         finalize=None if is_html else _escaped,
     )
-    environment.filters |= {"number": number, "factor": factor, "domain": _domain, "g": _short}
+    environment.filters |= {"number": number, "factor": factor, "domain": _domain, "g": _short, "sentence": _sentence}
     return environment
 
 
@@ -86,6 +86,10 @@ def _domain(feature: Any) -> str:
         lower, upper = feature.bounds
         return f"{lower:g} to {upper:g} {feature.measured_in or ''}".strip()
     return ", ".join(feature.categories or ())
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _short(value: float) -> str:

@@ -54,6 +54,9 @@ class Publisher(_Part):
         Of dp_accounting.
     clips
         Whether values beyond their bounds are clipped; else they prevent a release.
+    delta_by_rule
+        Whether delta follows from the number of rows that the card states; see
+        `dprepro.release.planning.default_delta`.
     has_limit
         Whether the card limits what all releases spend together.
     audits
@@ -73,6 +76,7 @@ class Publisher(_Part):
     is_modified: bool | None = None
     accountant_version: str
     clips: bool
+    delta_by_rule: bool
     has_limit: bool
     audits: list[AuditRecord] = Field(default_factory=list)
 
