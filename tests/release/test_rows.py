@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pandas as pd
@@ -55,7 +56,7 @@ def test_other_values_that_the_card_rules_out_are_refused_even_if_it_clips(
 
 def test_the_rows_of_a_stand_in_are_refused() -> None:
     with pytest.raises(DpreproError, match="synthetic stand-in"):
-        checked_rows("henan", load_card("henan"), None, clips=False)
+        checked_rows("healthcare", load_card("healthcare"), None, clips=False)
 
 
 def identity(path: Path) -> set[str]:
@@ -88,7 +89,5 @@ def test_other_rows_are_not_taken_for_these(tmp_path: Path) -> None:
 def test_tokens_disclose_nothing(tmp_path: Path) -> None:
     assert all(len(token) == 16 for token in identity(card_with(tmp_path)))
     path = card_with(tmp_path)
-    import hashlib
-
     digest = hashlib.sha256(path.with_name("patients.csv").read_bytes()).hexdigest()
     assert not any(token in digest for token in identity(path))
