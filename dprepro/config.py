@@ -45,7 +45,7 @@ def _not_empty(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-def _distinct(values: tuple[float, ...]) -> tuple[float, ...]:
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(set(values)) < len(values):
         raise ValueError("a value is given twice")
     return values
@@ -57,6 +57,19 @@ Epsilon = Annotated[Number, Field(gt=0)]
 Epsilons = Annotated[tuple[Epsilon, ...], AfterValidator(_not_empty), AfterValidator(_distinct)]
 Delta = Annotated[Number, Field(ge=0, lt=1)]
 Seed = Annotated[int, Field(ge=0, strict=True)] | None
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, int | str) else value
+
+
+RowsPerUnit = Annotated[
+    tuple[Literal["row"] | Annotated[int, Field(ge=1, le=1_000_000, strict=True)], ...],
+    BeforeValidator(_listed),
+    AfterValidator(_not_empty),
+    AfterValidator(_distinct),
+]
+"""How many rows of one unit may train, several values after one another; "row" for no units."""
 
 
 class _Model(BaseModel):
@@ -90,7 +103,7 @@ class MethodEntry(_Model):
     `label` is the heading of the method's column, by default the method's name. `by_epsilon` has
     parameters for single privacy levels; they replace those of `params`. `grid` maps parameters to
     lists of values. Each combination of values is an entry of its own, with the label
-    ``LABEL NAME=VALUE``.
+    ``LABEL NAME=VALUE``. So is each of several values of `rows_per_unit`; see `ExperimentConfig`.
     """
 
     method: Text
@@ -103,6 +116,7 @@ class MethodEntry(_Model):
     domain: DomainKind | None = None
     epsilons: Epsilons | None = None
     delta: Delta | None = None
+    rows_per_unit: RowsPerUnit | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -115,19 +129,31 @@ class MethodEntry(_Model):
 
     @property
     def expanded(self) -> list[MethodEntry]:
-        """The entries of all combinations of `grid`, without `grid`."""
+        """The entries of all combinations of `grid` and `rows_per_unit`, with one value of each."""
         combinations = itertools.product(*self.grid.values())
         found = [dict(zip(self.grid, values, strict=True)) for values in combinations]
+        bounds = [None] if self.rows_per_unit is None else [(k,) for k in self.rows_per_unit]
         return [
             self.model_copy(
                 update={
-                    "label": " ".join([self.label, *(f"{k}={v}" for k, v in params.items())]),
+                    "label": " ".join([self.label, *_named(params), *self._named_bound(bound)]),
                     "params": {**self.params, **params},
                     "grid": {},
+                    "rows_per_unit": bound,
                 }
             )
             for params in found
+            for bound in bounds
         ]
+
+    def _named_bound(self, bound: tuple[Any, ...] | None) -> list[str]:
+        if bound is None or len(self.rows_per_unit or ()) < 2:
+            return []
+        return ["unit=row"] if bound == ("row",) else [f"rows_per_unit={bound[0]}"]
+
+
+def _named(params: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value}" for name, value in params.items()]
 
 
 class ExperimentConfig(_Model):
@@ -148,6 +174,10 @@ class ExperimentConfig(_Model):
         The data that `dprepro tune` chose the parameters on; None if they were fixed beforehand.
     time_limit
         Longest time of one task, in seconds.
+    rows_per_unit
+        For a card with a `unit`: how many rows of one unit may train, or a list of such numbers,
+        each of which is run. "row" stands for no bound, and guarantees about rows. By default what
+        the card says.
     """
 
     title: str = ""
@@ -164,8 +194,19 @@ class ExperimentConfig(_Model):
     tuned_on: TunedOn | None = None
     published: Published | None = None
     time_limit: Annotated[Number, Field(gt=0)] = 3600.0
+    rows_per_unit: RowsPerUnit | None = None
 
     _source: YamlSource = PrivateAttr(default=YamlSource(Path("config.yaml"), "", {}))
+
+    @model_validator(mode="after")
+    def _pass_bounds_down(self) -> ExperimentConfig:
+        if self.rows_per_unit is not None:
+            given = {"rows_per_unit": self.rows_per_unit}
+            self.__dict__["methods"] = tuple(
+                entry.model_copy(update=given) if entry.rows_per_unit is None else entry
+                for entry in self.methods
+            )
+        return self
 
     @model_validator(mode="after")
     def _labels_differ(self) -> ExperimentConfig:

@@ -205,6 +205,7 @@ def _facts(description: Description) -> dict[str, str]:
         "labels": ", ".join(description.labels or []),
         "target bounds": _public(description.target_bounds) if description.target_bounds else "",
         "rows": _count(description.rows),
+        "unit of privacy": _unit(description),
         "columns": _count(len(description.columns)),
         "positives": positives,
         "private": _PRIVATE if description.private else "",
@@ -218,6 +219,15 @@ def _facts(description: Description) -> dict[str, str]:
         "citation": description.citation,
         "url": description.url,
     }
+
+
+def _unit(description: Description) -> str:
+    from dprepro.privacy.units import unit_in_words
+
+    if description.unit is None or description.rows_per_unit is None:
+        return ""
+    said = unit_in_words(description.unit, description.rows_per_unit)
+    return f"{said} ({_count(description.units)} of them)"
 
 
 def _domain(description: Description) -> str:

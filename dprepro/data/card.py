@@ -18,6 +18,7 @@ from dprepro.data.card_parts import (
     FeatureDomain,
     Format,
     FormatKind,
+    RowsPerUnit,
     Source,
     Strict,
     TestSet,
@@ -26,6 +27,7 @@ from dprepro.data.card_parts import (
 from dprepro.data.domain import TaskKind
 from dprepro.data.register import keyed_digest
 from dprepro.errors import DpreproError, nearest
+from dprepro.privacy.units import ROW
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
 
@@ -55,12 +57,17 @@ class Card(Strict):
     With ``features`` the card has a public domain: one entry for each column of X, in X's order
     (``pixel{1..784}`` stands for 784 columns). A public domain needs ``target_bounds`` for
     regression, and ``labels`` for more than two classes. If two classes are not named by
-    ``labels``, the negative one is called "not" and the name of the positive one.
+    ``labels``, the negative one is called "not" and the name of the positive one. ``relabel`` maps
+    texts of the target to ``labels``, where several texts are one class.
 
     ``budget_limit`` limits what `dprepro release` may release of the dataset in all.
 
     ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
     them.
+
+    ``unit`` names the column that says which rows belong to one unit of privacy, such as a patient.
+    It is no feature. Of each unit at most ``rows_per_unit`` rows train, and guarantees are about
+    units; see `dprepro.data.units`.
     """
 
     name: CardName
@@ -70,6 +77,7 @@ class Card(Strict):
     positive: str | None = None
     private: bool = False
     labels: list[str] | None = None
+    relabel: dict[str, str] = Field(default_factory=dict)
     target_bounds: tuple[float, float] | None = None
     file: str | None = None
     sources: list[Source] = Field(default_factory=list)
@@ -82,6 +90,8 @@ class Card(Strict):
     test: TestSet | None = None
     features: dict[str, FeatureDomain] | None = None
     budget_limit: BudgetLimit | None = None
+    unit: str | None = None
+    rows_per_unit: RowsPerUnit | None = None
     domain_note: str = ""
     cleaning_note: str = ""
     licence: str = ""
@@ -109,6 +119,7 @@ class Card(Strict):
         self._check_stand_in()
         self._check_target()
         self._check_columns()
+        self._check_unit()
         if self.distinct is not None and not self.is_public:
             raise ValueError(
                 "`distinct` is for public rows: of private ones, one row would decide whether "
@@ -148,6 +159,12 @@ class Card(Strict):
                 raise ValueError(f"a binary task has two labels, given {self.labels}")
             if self.positive not in self.labels:
                 raise ValueError(f"`positive` {self.positive!r} is not one of {self.labels}")
+        for label in self.relabel.values():
+            if label not in (self.labels or []):
+                raise ValueError(
+                    f"`relabel` maps to {label!r}, which is not one of `labels`, "
+                    f"{self.labels or 'not given'}"
+                )
         if self.labels is not None and not 2 <= len(set(self.labels)) == len(self.labels):
             raise ValueError(f"`labels` must be two or more different labels, given {self.labels}")
         if self.features is not None and self.task == "multiclass" and self.labels is None:
@@ -170,6 +187,28 @@ class Card(Strict):
             raise ValueError(
                 f"`fill` names {name!r}, which is not a feature{nearest(name, list(features))}"
             )
+
+    def _check_unit(self) -> None:
+        if (self.unit is None) != (self.rows_per_unit is None):
+            raise ValueError(
+                "give both `unit`, the column that says whose row it is, and `rows_per_unit`, how "
+                "many rows of one unit may train; or neither"
+            )
+        if self.unit is None:
+            return
+        if self.unit == ROW:
+            raise ValueError(f"`unit` is the name of a column; without it the unit is the {ROW}")
+        for role, names in (
+            ("target", [self.target]), ("features", self.features or {}),
+            ("drop", self.drop), ("fill", self.fill),
+        ):  # fmt: skip
+            if self.unit in names:
+                raise ValueError(
+                    f"{self.unit!r} is the `unit` and under `{role}`: a unit only says whose row "
+                    f"it is. Take it out of `{role}`"
+                )
+        if any(source.kind in ("sklearn", "synthetic") for source in self.sources):
+            raise ValueError("`unit` is for files: the rows of these sources have no owners")
 
     @property
     def public_target(self) -> tuple[float, float] | tuple[str, ...] | None:

@@ -25,6 +25,7 @@ UnitOfMeasure = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)
 ]
 Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
+RowsPerUnit = Annotated[int, Field(ge=1, le=1_000_000)]
 SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "join", "synthetic"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 FormatKind = Literal["csv", "arff", "parquet", "svmlight", "idx"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,14 +22,31 @@ def column_kinds(card: Card, source: Source) -> dict[str, ColumnKind]:
         for name, feature in (card.features or {}).items()
     }
     kinds[card.target] = "numeric" if card.task == "regression" else "text"
+    if card.unit is not None:
+        kinds[card.unit] = "text"
     raw_names = {new: old for old, new in source.rename.items()}
     return {raw_names.get(name, name): kind for name, kind in kinds.items()}
+
+
+class Cleaned(NamedTuple):
+    """A clean table: X (n, K), y (n,), the domain and the units, as `Dataset` describes them."""
+
+    X: pd.DataFrame
+    y: np.ndarray
+    domain: Domain | None
+    units: np.ndarray | None
 
 
 def clean(
     table: pd.DataFrame, card: Card, source: Source
 ) -> tuple[pd.DataFrame, np.ndarray, Domain | None]:
-    """Return X of shape (n, K), y of shape (n,) and the domain, as `Dataset` describes them.
+    """Return X, y and the domain of `clean_with_units`, which raises the same."""
+    cleaned = clean_with_units(table, card, source)
+    return cleaned.X, cleaned.y, cleaned.domain
+
+
+def clean_with_units(table: pd.DataFrame, card: Card, source: Source) -> Cleaned:
+    """Return a raw table as its card describes it.
 
     With a public domain the card alone determines types, categories, labels and codes.
 
@@ -46,13 +63,27 @@ def clean(
         table = _distinct_rows(table, card.distinct)
     y = _target(table[card.target], card)
     X = _features(table, _feature_names(table, card), card)
-    return X, y, public_domain(card)
+    return Cleaned(X, y, public_domain(card), _units(table, card))
 
 
 def _distinct_rows(table: pd.DataFrame, distinct: Distinct) -> pd.DataFrame:
     _require(distinct.but_for, table.columns, "`distinct` names")
     compared = [name for name in table.columns if name not in distinct.but_for]
     return table.drop_duplicates(subset=compared, ignore_index=True)
+
+
+def _units(table: pd.DataFrame, card: Card) -> np.ndarray | None:
+    """Return whose row each one is, object (n,) of texts; None if the card does not ask."""
+    if card.unit is None:
+        return None
+    _require([card.unit], table.columns, "`unit` names")
+    codes, texts = _distinct(table[card.unit])
+    if (codes < 0).any() or not set(card.missing).isdisjoint(texts):
+        raise DpreproError(
+            f"unit column {card.unit!r} is missing in some rows, so nobody knows whose they are: "
+            "give each of these rows an owner, or remove them from the file"
+        )
+    return np.array(texts, dtype=object)[codes]
 
 
 def public_domain(card: Card) -> Domain | None:
@@ -113,6 +144,10 @@ def _codes(column: pd.Series, card: Card) -> np.ndarray:
     """Return int64 codes (n,), -1 for missing."""
     if card.labels is not None:
         named = list(map(str, card.public_target or ()))
+        if card.relabel:
+            codes, texts = _distinct(column)
+            read = [card.relabel.get(text, text) for text in texts] + [None]
+            column = pd.Series(np.array(read, dtype=object)[codes], name=column.name)
         return _as_categorical(column, named, card.missing).codes.astype(np.int64)
     values = _as_categorical(column, None, card.missing)
     if card.task != "binary":
@@ -148,7 +183,8 @@ def not_two_labels(card: Card) -> str:
 
 
 def _feature_names(table: pd.DataFrame, card: Card) -> list[str]:
-    present = [name for name in table.columns if name not in (*card.drop, card.target)]
+    others = (*card.drop, card.target, card.unit)
+    present = [name for name in table.columns if name not in others]
     if card.features is None:
         _require(card.drop, table.columns, "`drop` names")
         _require(card.fill, present, "`fill` names")

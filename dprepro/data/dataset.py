@@ -36,6 +36,9 @@ class Dataset:
         Digest of the source files, or of the values if the source has no file.
     test
         The published test rows, or None if they were not asked for or the card has none.
+    units
+        Whose row each one is, object of shape (n,): texts of the card's `unit`. None if the card
+        names none.
     """
 
     name: str
@@ -46,3 +49,4 @@ class Dataset:
     source: str
     sha256: str
     test: Dataset | None = None
+    units: np.ndarray | None = None

@@ -44,7 +44,8 @@ class Description:
 
     Digests of private rows are left empty: a person who knows all rows but one could find that row
     by them. `labels` (the positive one last) and `target_bounds` are those of the card, or None.
-    `has_public_domain` says whether the dataset can be run with ``domain: public``.
+    `has_public_domain` says whether the dataset can be run with ``domain: public``. `units` is how
+    many units own the rows; None, as `unit` and `rows_per_unit`, if the card names no unit.
     """
 
     name: str
@@ -54,6 +55,9 @@ class Description:
     labels: list[str] | None
     target_bounds: list[float] | None
     has_public_domain: bool
+    unit: str | None
+    rows_per_unit: int | None
+    units: int | None
     rows: int
     columns: list[Column]
     positives: int | None
@@ -92,13 +96,16 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
         labels=_labels(card),
         target_bounds=list(card.target_bounds) if card.target_bounds else None,
         has_public_domain=dataset.domain is not None,
+        unit=card.unit,
+        rows_per_unit=card.rows_per_unit,
+        units=None if dataset.units is None else len(set(dataset.units)),
         rows=len(dataset.X),
         columns=columns,
         positives=int((dataset.y == 1).sum()) if card.task == "binary" else None,
         source=dataset.source,
         private=private,
         sha256="" if private else dataset.sha256,
-        values_sha256="" if private else values_digest(dataset.X, dataset.y),
+        values_sha256="" if private else values_digest(dataset.X, dataset.y, dataset.units),
         fingerprint=fingerprint,
         cleaning_note=card.cleaning_note.strip(),
         domain_note=card.domain_note.strip(),

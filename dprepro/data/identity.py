@@ -77,6 +77,11 @@ def _state(card: Card, values: Any) -> dict[str, Any]:
         ]
     if card.distinct is not None:
         state["distinct"] = card.distinct.model_dump()
+    if card.relabel:
+        state["relabel"] = card.relabel
+    if card.unit is not None:
+        # How many rows of a unit train is a matter of each task.
+        state["unit"] = card.unit
     return {**state, "values": values}
 
 

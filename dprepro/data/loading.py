@@ -9,7 +9,7 @@ from typing import Literal
 
 from dprepro.data.card import Card, load_card
 from dprepro.data.card_parts import Source
-from dprepro.data.cleaning import clean
+from dprepro.data.cleaning import clean_with_units
 from dprepro.data.dataset import Dataset
 from dprepro.data.network import SourceError
 from dprepro.data.places import DATA_VARIABLE, file_candidates
@@ -109,16 +109,16 @@ def _verify(name: str, data_dir: Path | None) -> Check:
 
 def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
     try:
-        X, y, domain = clean(raw.table, card, source)
-        check_expectations(X, y, card)
+        X, y, domain, units = clean_with_units(raw.table, card, source)
+        check_expectations(X, y, card, units)
     except DpreproError as error:
         if not raw.cached:
             raise DpreproError(f"{raw.origin}: {error}") from error
         for path in raw.cached:
             path.unlink(missing_ok=True)  # or every later try would end here again
         raise SourceError(str(error)) from error
-    digest = raw.sha256 or values_digest(X, y)
-    return Dataset(card.name, X, y, card.task, domain, raw.origin, digest)
+    digest = raw.sha256 or values_digest(X, y, units)
+    return Dataset(card.name, X, y, card.task, domain, raw.origin, digest, units=units)
 
 
 def _advice(card: Card, data_dir: Path | None) -> str:

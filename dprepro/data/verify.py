@@ -12,12 +12,13 @@ from dprepro.data.card import Card
 from dprepro.errors import DpreproError
 
 
-def values_digest(X: pd.DataFrame, y: np.ndarray) -> str:
+def values_digest(X: pd.DataFrame, y: np.ndarray, units: np.ndarray | None = None) -> str:
     """Return a sha256 of the values, the same for every source, platform and pandas version.
 
     It covers the number of rows and, column by column in order, the name and the values:
     little-endian float64 for numbers; for categories the sorted list of those that occur and
-    little-endian int32 codes into it (-1 for missing). y comes last.
+    little-endian int32 codes into it (-1 for missing). y comes last, but for the texts of the
+    units, where there are any.
     """
     digest = hashlib.sha256(f"rows {len(X)}\n".encode())
     for name in X.columns:
@@ -30,10 +31,14 @@ def values_digest(X: pd.DataFrame, y: np.ndarray) -> str:
             digest.update(_floats(column.to_numpy()))
     digest.update(b"target\n")
     digest.update(_floats(y) if y.dtype.kind == "f" else np.ascontiguousarray(y, dtype="<i8").data)
+    if units is not None:
+        digest.update("\0".join(["units", *units]).encode())
     return digest.hexdigest()
 
 
-def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
+def check_expectations(
+    X: pd.DataFrame, y: np.ndarray, card: Card, units: np.ndarray | None = None
+) -> None:
     """Compare rows, columns, positives, their share and the digest of the values with the card.
 
     Raises
@@ -47,7 +52,7 @@ def check_expectations(X: pd.DataFrame, y: np.ndarray, card: Card) -> None:
         ("rows", expect.rows, len(X)),
         ("columns", expect.columns, X.shape[1]),
         ("positives", expect.positives, int((y == 1).sum()) if card.task == "binary" else None),
-        ("values_sha256", expect.values_sha256, values_digest(X, y)),
+        ("values_sha256", expect.values_sha256, values_digest(X, y, units)),
     ]
     wrong = [
         (f"{what}: expected {_show(expected)}", _show(found))

@@ -8,6 +8,7 @@ from dprepro.config import ExperimentConfig
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Task
 from dprepro.privacy.sensitivity import ADD_REMOVE
+from dprepro.privacy.units import ROW
 
 if TYPE_CHECKING:
     from dprepro.privacy.ledger import Ledger
@@ -17,17 +18,25 @@ SPLIT = (
     "which rows of the file train: add/remove-one holds for the table of training rows alone, "
     "since with one row more in the file another split of all the others is drawn"
 )
+OWNERS = (
+    "which unit owns a row: the guarantee is about all rows under one name, so a person under two "
+    "names gets less"
+)
 
 
 def note_circumstances(ledger: Ledger | None, task: Task, all_rows: bool = False) -> None:
-    """Add to the ledger of a fit, if there is one, how parameters and rows were chosen.
+    """Add to the ledger of a fit, if there is one, whose rows they are and how they were chosen.
 
+    The fit knows rows, and was calibrated for one of them; the guarantee is stated for a unit.
     Parameters that were tuned are a read that epsilon does not cover. That a split trains is no
     read of its training rows, for which every promise is made; but which rows these are follows
     from the number of rows in the file, and only add/remove-one protects that: hence an assumption.
     """
     if ledger is None:
         return
+    if task.unit != ROW:
+        ledger.state_per_unit(task.unit, task.rows_per_unit, task.budget)
+        ledger.assumed_public.append(OWNERS)
     if task.tuned:
         ledger.unpaid.append(TUNED)
     drawn = not all_rows and task.evaluation != "test-set"

@@ -18,6 +18,8 @@ from dprepro.experiment.metrics import METRICS
 from dprepro.experiment.record import Task
 from dprepro.methods import registry
 from dprepro.methods.registry import Guarantee, Method
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.units import ROW, unit_in_words
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,7 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
     except DpreproError as error:
         raise DpreproError(f"{config.where('methods', position, 'method')}: {error}") from error
     _check_names(config, position, method)
+    _check_units(config, position, method, card)
     if not _reason_to_skip(method, card):
         _check_values(config, position, method, card)
     if card.features is None and (entry.domain or config.domain) == "public":
@@ -181,14 +184,16 @@ def _check_values(config: ExperimentConfig, position: int, method: Method, card:
     entry = config.methods[position]
     epsilons = method.effective_epsilons(entry.epsilons or config.epsilons)
     tried = {
-        repr(params): (epsilon, params)
+        repr(params): (variant, epsilon, params)
         for variant in entry.expanded
         for epsilon in epsilons
         if (params := {**variant.params, **variant.by_epsilon.get(epsilon, {})})
     }
-    for epsilon, params in tried.values():
+    for variant, epsilon, params in tried.values():
+        budget = PrivacyBudget(epsilon, _used_delta(config, entry, method))
+        of_row = method.row_budget(budget, *_unit(variant, card))
         try:
-            method.check_values(card.task, epsilon, params)
+            method.check_values(card.task, of_row.epsilon, params)
         except (ValueError, TypeError) as error:
             named = [k for k, name in _named(entry) if re.search(rf"\b{name}\b", str(error))]
             keys = named[0] if named else ("params",) if entry.params else ()
@@ -196,6 +201,37 @@ def _check_values(config: ExperimentConfig, position: int, method: Method, card:
                 f"{config.where('methods', position, *keys)}: {method.name} refuses its "
                 f"parameters: {error}"
             ) from error
+
+
+def _check_units(config: ExperimentConfig, position: int, method: Method, card: Card) -> None:
+    """Refuse rows of units that the card does not know, or that the method promises nothing of."""
+    entry = config.methods[position]
+    keys = ("rows_per_unit",) if config.rows_per_unit else ("methods", position, "rows_per_unit")
+    if card.unit is None and set(entry.rows_per_unit or ()) - {ROW}:
+        raise DpreproError(
+            f"{config.where(*keys)}: the card of {card.name} names no unit of privacy; add `unit`, "
+            "the column that says whose row it is, and `rows_per_unit` to the card"
+        )
+    for variant in entry.expanded:
+        unit, rows = _unit(variant, card)
+        for epsilon in method.effective_epsilons(entry.epsilons or config.epsilons):
+            budget = PrivacyBudget(epsilon, _used_delta(config, entry, method))
+            try:
+                method.row_budget(budget, unit, rows)
+            except ValueError as error:
+                raise DpreproError(
+                    f"{config.where('methods', position)}: {method.name} at {budget} cannot "
+                    f"protect a {unit_in_words(unit, rows)}: {error}. Or give the method a "
+                    "`rows_per_unit` of its own"
+                ) from error
+
+
+def _unit(entry: MethodEntry, card: Card) -> tuple[str, int]:
+    """Return whose guarantee an expanded entry states, and how many rows one owner may have."""
+    bound = card.rows_per_unit if entry.rows_per_unit is None else entry.rows_per_unit[0]
+    if card.unit is None or not isinstance(bound, int):
+        return ROW, 1
+    return card.unit, bound
 
 
 def _check_names(config: ExperimentConfig, position: int, method: Method) -> None:
@@ -220,6 +256,12 @@ def _delta(config: ExperimentConfig, entry: MethodEntry) -> float:
     return float(config.delta if entry.delta is None else entry.delta)
 
 
+def _used_delta(config: ExperimentConfig, entry: MethodEntry, method: Method) -> float:
+    """Return the delta of an entry, 0 where it plays no part: it must not tell tasks apart."""
+    uses_delta = method.takes_epsilon and method.guarantee is not Guarantee.PURE
+    return _delta(config, entry) if uses_delta else 0.0
+
+
 def _task(
     config: ExperimentConfig,
     card: Card,
@@ -229,15 +271,14 @@ def _task(
     split: int,
     fingerprint: str,
 ) -> Task:
-    # A delta that plays no part must not tell tasks apart.
-    uses_delta = method.takes_epsilon and method.guarantee is not Guarantee.PURE
+    unit, rows_per_unit = _unit(entry, card)
     return Task(
         dataset=card.name,
         method=method.name,
         label=entry.label,
         params={**entry.params, **entry.by_epsilon.get(epsilon, {})},
         epsilon=float(epsilon),
-        delta=_delta(config, entry) if uses_delta else 0.0,
+        delta=_used_delta(config, entry, method),
         split=split,
         seed=config.seed,
         domain=entry.domain or config.domain,
@@ -246,6 +287,8 @@ def _task(
         data_fingerprint=fingerprint,
         evaluation=config.evaluation,
         tuned=config.tuned_on is not None,
+        unit=unit,
+        rows_per_unit=rows_per_unit,
     )
 
 

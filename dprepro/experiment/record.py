@@ -12,6 +12,7 @@ from typing import Any, Literal
 from dprepro.config import Evaluation
 from dprepro.data import SYNTHETIC_PREFIX, says_private
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.units import ROW
 from dprepro.privacy.unverified import is_unverified
 
 Status = Literal["ok", "failed", "skipped"]
@@ -36,7 +37,8 @@ class Task:
     (None: the operating system's entropy); the task's own seed derives from it. `evaluation` is
     how test rows are chosen (see `dprepro.experiment.splits`); `test_share` is then 1 / number of
     folds, or 0 for the donors' own test set, the same in every split. `tuned`: the config's
-    parameters were chosen by `dprepro tune`, as its `tuned_on` says.
+    parameters were chosen by `dprepro tune`, as its `tuned_on` says. `unit` is whose epsilon it is:
+    "row", or the card's column; then at most `rows_per_unit` rows of each unit train.
     """
 
     dataset: str
@@ -53,6 +55,8 @@ class Task:
     data_fingerprint: str
     evaluation: Evaluation = "random"
     tuned: bool = False
+    unit: str = ROW
+    rows_per_unit: int = 1
 
     @property
     def budget(self) -> PrivacyBudget:
@@ -83,6 +87,8 @@ class Task:
             del fields["evaluation"]  # so that keys from before there was a choice stay valid
         if not self.tuned:
             del fields["tuned"]  # the same
+        if self.unit == ROW:
+            del fields["unit"], fields["rows_per_unit"]  # the same
         fields["epsilon"] = None if math.isinf(self.epsilon) else self.epsilon
         return fields
 

@@ -1,8 +1,9 @@
-"""Random splits and folds: which rows train, which test."""
+"""Random splits and folds: which rows train, which test. All rows of a unit are on one side."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,3 +61,32 @@ def fold_rows(
     parts = np.array_split(split_generator(seed, dataset, 0).permutation(n), folds)
     train = np.concatenate(parts[:fold] + parts[fold + 1 :])
     return np.sort(train), np.sort(parts[fold])
+
+
+class Units(NamedTuple):
+    """Units in the order of their names, and whose row each one is.
+
+    Attributes
+    ----------
+    number
+        How many units there are.
+    of_rows : int64 (n,)
+        The place of each row's unit in that order.
+    """
+
+    number: int
+    of_rows: np.ndarray
+
+    @classmethod
+    def of(cls, names: np.ndarray | None, rows: int) -> Units:
+        """Return the units of rows by their names, object (n,); each row its own without any."""
+        if names is None:
+            return cls(rows, np.arange(rows))
+        found, of_rows = np.unique(names.astype(str), return_inverse=True)
+        return cls(len(found), of_rows)
+
+    def rows(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the ascending row numbers, int64, of all rows of the units with these places."""
+        is_chosen = np.zeros(self.number, dtype=bool)
+        is_chosen[chosen] = True
+        return np.flatnonzero(is_chosen[self.of_rows])

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.compiled import prepare
-from dprepro.config import Evaluation, ExperimentConfig
+from dprepro.config import ExperimentConfig
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
@@ -27,11 +27,11 @@ from dprepro.errors import DEBUG_VARIABLE, DpreproError, publishable
 from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger_summary_of
 from dprepro.experiment.circumstances import note_circumstances
 from dprepro.experiment.metrics import score
+from dprepro.experiment.parts import SplitKey, all_rows_of, parts_of
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
-from dprepro.experiment.splits import fold_rows, split_rows
 from dprepro.methods import registry
-from dprepro.methods.registry import Setting
+from dprepro.methods.registry import Method, Setting
 from dprepro.rows.carded import CardTable
 
 MESSAGE_LENGTH = 600
@@ -174,10 +174,11 @@ def fit_all_rows(task: Task, data: DataRef) -> Estimator:
     Its noise is that of no split. Raises what the method raises.
     """
     dataset = _dataset(data)
-    domain = _domain(dataset, task.dataset, task.domain, dataset.X, dataset.y)
-    X = ENCODINGS[registry.get(task.method).encoding](domain).transform(dataset.X)
+    given, y = all_rows_of(dataset, SplitKey.of(task))
+    domain = _domain(dataset, task.dataset, task.domain, given, y)
+    X = ENCODINGS[registry.get(task.method).encoding](domain).transform(given)
     seed = task_seed(task, all_rows=True)
-    estimator = _fit(task, dataset.task, X, dataset.y, domain, seed)
+    estimator = _fit(task, dataset.task, X, y, domain, seed)
     note_circumstances(ledger_of(estimator), task, all_rows=True)
     return estimator
 
@@ -231,10 +232,18 @@ def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
 
 
 def _fit(task: Task, kind: TaskKind, X: Any, y: Any, domain: Domain, seed: int | None) -> Estimator:
-    setting = Setting(kind, task.epsilon, task.delta, domain, seed)
-    estimator = registry.get(task.method).build(setting, **task.params)
+    method = registry.get(task.method)
+    estimator = method.build(setting_of(task, method, kind, domain, seed), **task.params)
     estimator.fit(X, y)
     return estimator
+
+
+def setting_of(
+    task: Task, method: Method, kind: TaskKind, domain: Domain, seed: int | None
+) -> Setting:
+    """Return what a task's method is built with: the budget is that of one row of a unit."""
+    of_row = method.row_budget(task.budget, task.unit, task.rows_per_unit)
+    return Setting(kind, *of_row, domain, seed)
 
 
 def score_on_test_rows(
@@ -250,25 +259,7 @@ def score_on_test_rows(
 
 def rows_of(task: Task, data: DataRef, encoding: str | None = None) -> Encoded:
     """Return the task's split in a representation, that of its method unless given."""
-    return _encoded(_split_only(task), data, encoding or registry.get(task.method).encoding)
-
-
-def _split_only(task: Task) -> _SplitKey:
-    return _SplitKey(
-        task.dataset, task.seed, task.split, task.test_share, task.domain, task.evaluation
-    )
-
-
-@dataclass(frozen=True)
-class _SplitKey:
-    """The part of a task that decides which rows are where, and what is known of them."""
-
-    dataset: str
-    seed: int | None
-    split: int
-    test_share: float
-    domain: str
-    evaluation: Evaluation
+    return _encoded(SplitKey.of(task), data, encoding or registry.get(task.method).encoding)
 
 
 # Tasks of one split follow each other, sorted by encoding (see plan), so one entry each is enough.
@@ -289,9 +280,9 @@ class _Split:
 
 
 @lru_cache(maxsize=1)
-def _split(data: DataRef, key: _SplitKey) -> _Split:
+def _split(data: DataRef, key: SplitKey) -> _Split:
     dataset = _dataset(data)
-    X_train, y_train, X_test, y_test = _parts(dataset, key)
+    X_train, y_train, X_test, y_test = parts_of(dataset, key)
     if dataset.task != "regression" and len(np.unique(y_train)) < 2:
         raise ValueError(f"the training rows of split {key.split} hold one class only")
     domain = _domain(dataset, key.dataset, key.domain, X_train, y_train)
@@ -307,25 +298,8 @@ def _domain(dataset: Dataset, name: str, kind: str, X: pd.DataFrame, y: np.ndarr
     return dataset.domain
 
 
-def _parts(
-    dataset: Dataset, key: _SplitKey
-) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
-    X, y = dataset.X, dataset.y
-    match key.evaluation:
-        case "test-set":
-            if dataset.test is None:
-                raise ValueError(f"the card of {key.dataset} names no test set")
-            return X, y, dataset.test.X, dataset.test.y
-        case "folds":
-            folds = round(1 / key.test_share)
-            train, test = fold_rows(len(y), folds, key.seed, key.dataset, key.split)
-        case "random":
-            train, test = split_rows(len(y), key.test_share, key.seed, key.dataset, key.split)
-    return X.iloc[train], y[train], X.iloc[test], y[test]
-
-
 @lru_cache(maxsize=1)
-def _encoded(key: _SplitKey, data: DataRef, encoding: str) -> Encoded:
+def _encoded(key: SplitKey, data: DataRef, encoding: str) -> Encoded:
     dataset = _dataset(data)
     split = _split(data, key)
     encoder = ENCODINGS[encoding](split.domain)

@@ -24,6 +24,7 @@ from dprepro.experiment.circumstances import note_circumstances
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
+from dprepro.experiment.worker import setting_of
 from dprepro.methods import registry
 from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.ledger import Ledger
@@ -137,8 +138,8 @@ def _fit_all(
         if not method.takes_epsilon:
             continue
         known = domain if task.domain == "public" else observed
-        setting = Setting(kind, task.epsilon, task.delta, known, task_seed(task))
         try:
+            setting = setting_of(task, method, kind, known, task_seed(task))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 planned = PlannedLedger(task, _fit(task, method, setting, X, y, rows))

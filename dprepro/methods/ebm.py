@@ -9,6 +9,7 @@ from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
+from dprepro.privacy.units import Division
 
 
 def _build_private(**settings: str | bool) -> Build:
@@ -54,6 +55,7 @@ def _private(
         build=_build_private(**settings),
         takes_epsilon=True,
         noise=Noise.EXACT,
+        divides=Division.GAUSSIAN,
         keeps_ledger=True,
         takes_tables=True,
         defaults=defaults_of(DPEBMClassifier, *excluded) | settings,

@@ -9,6 +9,7 @@ from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.standing import Noise
+from dprepro.privacy.units import Division
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
@@ -37,6 +38,7 @@ METHODS = [
         build=_build,
         takes_epsilon=True,
         noise=Noise.EXACT,
+        divides=Division.GAUSSIAN,
         keeps_ledger=True,
         takes_tables=True,
         defaults=defaults_of(DPEBMPlusClassifier, "epsilon", "delta", "domain", "random_state"),

@@ -10,6 +10,7 @@ from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
+from dprepro.privacy.units import Division
 
 
 def _build(composition: str) -> Build:
@@ -43,6 +44,7 @@ def _method(composition: str, title: str) -> Method:
         build=_build(composition),
         takes_epsilon=True,
         noise=Noise.EXACT,
+        divides=Division.GAUSSIAN,
         keeps_ledger=True,
         encoding="indicators",
         defaults=defaults | {"composition": composition},

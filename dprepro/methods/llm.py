@@ -15,6 +15,7 @@ from dprepro.llm import DPLLMClassifier, LLMClassifier
 from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
+from dprepro.privacy.units import Division
 
 _PAPER = "Harder, Bauer, Park 2020"
 _TASKS: frozenset[TaskKind] = frozenset({"binary", "multiclass"})
@@ -72,6 +73,7 @@ METHODS = [
         build=_build_private,
         takes_epsilon=True,
         noise=Noise.FLOATING_POINT,
+        divides=Division.NONE,
         repeats_within=REPEATS_EPOCHS,
         keeps_ledger=True,
         encoding="unit-interval",

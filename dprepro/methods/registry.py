@@ -21,8 +21,10 @@ from dprepro.compiled import kernel_modules
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import Estimator, check_parameters
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.standing import Noise
+from dprepro.privacy.units import Division, check_unit, row_budget
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
 
@@ -59,7 +61,7 @@ class Setting:
     """What a method's `build` gets for one task.
 
     ``epsilon`` is ``inf`` and ``delta`` 0 for non-private methods; ``seed`` None draws from the
-    operating system.
+    operating system. Epsilon and delta are those of one row, see `Method.row_budget`.
     """
 
     task: TaskKind
@@ -119,6 +121,9 @@ class Method:
     takes_tables
         Whether its estimator's `fit` reads a table in chunks (`dprepro fit --table`); see
         `dprepro.estimators.inputs.read_training_rows`.
+    divides
+        How its budget is divided where a unit of privacy owns several rows; see
+        `dprepro.privacy.units.Division`. Tests compare it with the ledgers of fits.
     repeats_within
         Largest difference of a metric, relative, that the same task may show when it is run again:
         `REPEATS`, or a larger one where linear algebra decides.
@@ -140,6 +145,7 @@ class Method:
     noise: Noise | None = None
     keeps_ledger: bool = False
     takes_tables: bool = False
+    divides: Division = Division.GROUP
     repeats_within: float = REPEATS
 
     def __post_init__(self) -> None:
@@ -155,6 +161,18 @@ class Method:
     def effective_epsilons(self, epsilons: Sequence[float]) -> list[float]:
         """Return the epsilons to run: the grid, or ``[inf]`` for a method without a budget."""
         return list(epsilons) if self.takes_epsilon else [math.inf]
+
+    def row_budget(self, budget: PrivacyBudget, unit: str, rows_per_unit: int) -> PrivacyBudget:
+        """Return the (epsilon, delta) of one row, given that of a unit that owns several.
+
+        Raises
+        ------
+        ValueError
+            If the method promises nothing for several rows, or nothing is left for one.
+        """
+        if self.adjacency is not None and budget.is_finite:
+            check_unit(unit, rows_per_unit, self.adjacency)
+        return row_budget(budget, rows_per_unit, self.divides)
 
     def check_values(self, task: TaskKind, epsilon: float, params: Mapping[str, Any]) -> None:
         """Raise ValueError or TypeError if the estimator refuses its parameters without any rows.

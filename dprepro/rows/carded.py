@@ -60,6 +60,13 @@ class CardTable(Table):
                 f"the card of {card.name} drops repeated rows (`distinct`), which cannot be done "
                 "chunk by chunk: leave it out"
             )
+        if card.unit is not None:
+            raise TableError(
+                f"the card of {card.name} names a `unit`, whose rows can lie in any chunk, so that "
+                "they cannot be bounded: load the table whole (as the card's `file`, without "
+                "--table), or take `unit` and `rows_per_unit` off the card: the guarantee is then "
+                "about rows"
+            )
         self.domain = domain
         self._card, self._source = card, card.sources[0]
         self._features = card.features

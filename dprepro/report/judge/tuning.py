@@ -57,6 +57,11 @@ def check_tunable(config: ExperimentConfig) -> None:
             f"{config.where('methods')}: no method has a `grid` to choose from; give one, such as "
             "`grid: {rounds: [5, 9, 19]}`"
         )
+    if any(len(entry.rows_per_unit or ()) > 1 for entry in config.methods):
+        raise DpreproError(
+            f"{config.where('rows_per_unit')}: several bounds on the rows of a unit, and parameters "
+            "are chosen for one: name one"
+        )
     if config.evaluation == "test-set":
         raise DpreproError(
             f"{config.where('evaluation')}: the donors' test rows would first choose the settings "
