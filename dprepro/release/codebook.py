@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
@@ -14,7 +14,7 @@ COLUMNS = (
     "name", "type", "lower", "upper", "categories", "missing", "measured_in", "description",
 )  # fmt: skip
 TYPES = ("numeric", "categorical", "target", "unit", "drop")
-_BETWEEN = "|"
+_BETWEEN, _AS = "|", " as "
 _ANSWERS = {"yes": True, "true": True, "no": False, "false": False, "": False}
 
 
@@ -30,6 +30,8 @@ class Entry:
         Bounds of numbers; of a unit `upper` is how many rows it has at most.
     categories
         All possible values; of a target its classes, the positive one last.
+    relabel
+        Of a target: to which class a text of the file belongs, if it is not its name.
     """
 
     kind: str
@@ -39,13 +41,15 @@ class Entry:
     missing: bool = False
     measured_in: str = ""
     description: str = ""
+    relabel: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_codebook(path: Path) -> dict[str, Entry]:
     """Return what a codebook says, by the names of columns.
 
     Its first line names the columns: `COLUMNS` in any order, of which name and type are needed.
-    Categories are separated by ``|``.
+    Categories are separated by ``|``. Of a target, ``no as later|>30 as later|<30`` makes one class
+    of two texts.
 
     Raises
     ------
@@ -92,16 +96,24 @@ def _entry(values: Mapping[str | None, object], where: str) -> Entry:
         )
     if missing not in _ANSWERS:
         raise DpreproError(f"{where}, missing: given {missing!r}. Allowed: yes, no, or nothing")
-    categories = tuple(c.strip() for c in text.get("categories", "").split(_BETWEEN) if c.strip())
+    given = [c.strip() for c in text.get("categories", "").split(_BETWEEN) if c.strip()]
+    pairs = [(c, c) if kind != "target" else _renamed(c) for c in given]
     return Entry(
         kind,
         _number(text.get("lower", ""), f"{where}, lower"),
         _number(text.get("upper", ""), f"{where}, upper"),
-        categories,
+        tuple(dict.fromkeys(label for _, label in pairs)),
         _ANSWERS[missing],
         text.get("measured_in", ""),
         text.get("description", ""),
+        {old: label for old, label in pairs if old != label},
     )
+
+
+def _renamed(category: str) -> tuple[str, str]:
+    """Return a text of the file, and the class that it belongs to."""
+    old, mark, label = category.partition(_AS)
+    return (old.strip(), label.strip()) if mark else (category, category)
 
 
 def _number(text: str, where: str) -> float | None:

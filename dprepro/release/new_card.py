@@ -134,6 +134,9 @@ def _target(found: Sequence[str], codebook: Mapping[str, Entry]) -> Iterable[str
     yield f"labels: [{', '.join(classes)}]"
     if task == "binary":
         yield f"positive: {classes[-1]}"
+    if entry.relabel:
+        pairs = (f"{scalar(old)}: {scalar(label)}" for old, label in entry.relabel.items())
+        yield f"relabel: {{{', '.join(pairs)}}}"
     yield ""
 
 

@@ -21,6 +21,7 @@ def test_a_codebook_is_read(tmp_path: Path) -> None:
         'age,numeric,0,120,,yes,years,"Age, at admission"',
         "ward,categorical,,,a | b|c,,,",
         "back,target,,,no|yes,,,",
+        "stay,target,,,NO as later|>30 as later|<30,,,",
         "patient,unit,,5,,,,",
         "id,drop,,,,,,",
     )
@@ -28,6 +29,9 @@ def test_a_codebook_is_read(tmp_path: Path) -> None:
         "age": Entry("numeric", 0, 120, (), True, "years", "Age, at admission"),
         "ward": Entry("categorical", categories=("a", "b", "c")),
         "back": Entry("target", categories=("no", "yes")),
+        "stay": Entry(
+            "target", categories=("later", "<30"), relabel={"NO": "later", ">30": "later"}
+        ),
         "patient": Entry("unit", upper=5),
         "id": Entry("drop"),
     }

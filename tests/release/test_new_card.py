@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.release.codebook import Entry
@@ -60,6 +61,15 @@ def test_a_codebook_fills_in_all_of_it(data: Path) -> None:
     assert card.drop == ["id"]
     assert not card.is_public
     assert card.format.separator == ";"
+
+
+def test_several_texts_can_be_one_class(data: Path) -> None:
+    data.write_text(ROWS.replace("no", "<30"))
+    target = Entry("target", categories=("late", "<30"), relabel={"yes": "late"})
+    drop = {name: Entry("drop") for name in ("ward", "id")}
+    path = card_of(data, {"back": target, "age": Entry("numeric", 0, 120), **drop})
+    assert load_card(path).labels == ["late", "<30"]
+    assert list(load(path).y) == [0, 1]
 
 
 def test_numbers_can_be_the_target(data: Path) -> None:
