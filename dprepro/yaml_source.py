@@ -44,7 +44,6 @@ class YamlSource:
         dotted = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys).lstrip(".")
         return f"{self.path}{line}" + (f", {dotted}" if dotted else "")
 
-
     @property
     def unfilled(self) -> list[str]:
         """The places that still hold `FILL_IN`, in order: line, keys, and the line's comment."""
@@ -136,10 +135,12 @@ def _paths_to(values: Any, wanted: str, keys: KeyPath = ()) -> Iterator[KeyPath]
     """Yield the key path of every text that equals `wanted`."""
     if values == wanted:
         yield keys
-    inner = values.items() if isinstance(values, dict) else ()
-    inner = enumerate(values) if isinstance(values, list) else inner
-    for key, value in inner:
-        yield from _paths_to(value, wanted, (*keys, key))
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from _paths_to(value, wanted, (*keys, key))
+    elif isinstance(values, list):
+        for position, value in enumerate(values):
+            yield from _paths_to(value, wanted, (*keys, position))
 
 
 def _note_lines(node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int], path: Path) -> None:

@@ -67,6 +67,7 @@ def _show(account: Sequence[Entry]) -> None:
     if total is not None:
         typer.echo(f"  in all: {total.budget}, {total.adjacency}, for each {total.unit}")
     if last.limit is not None:
-        typer.echo(f"  limit of {last.dataset}: epsilon {last.limit.epsilon:g}, delta "
-                   f"{last.limit.delta:g}")
+        typer.echo(
+            f"  limit of {last.dataset}: epsilon {last.limit.epsilon:g}, delta {last.limit.delta:g}"
+        )
     typer.echo("")

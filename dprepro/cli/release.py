@@ -198,8 +198,9 @@ def _question(
         "Public": "; ".join([*ledger.assumed_public, "names, bounds, categories of the card"]),
         "Before": f"{len(earlier)} release(s) of these rows in the budget book",
         "In all": f"{total.budget}, {total.adjacency}",
-        "Limit": "none on the card" if limit is None else f"epsilon {limit.epsilon:g}, delta "
-        f"{limit.delta:g}",
+        "Limit": "none on the card"
+        if limit is None
+        else f"epsilon {limit.epsilon:g}, delta {limit.delta:g}",
     }
     return "\n".join(f"{name + ':':<10}{text}" for name, text in lines.items())
 
@@ -229,9 +230,7 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _publisher(
-    card: Card, method: Method, audits: Sequence[AuditRecord], **how: bool
-) -> Publisher:
+def _publisher(card: Card, method: Method, audits: Sequence[AuditRecord], **how: bool) -> Publisher:
     """Return what the statement says beside the model; `how` are fields of `Publisher`."""
     from importlib import metadata
 

@@ -84,9 +84,9 @@ def planned_ledgers(
     tasks = [p.task for p in chosen if not p.skip]
     rows = round((card.expect.rows or _ROWS) * (1 - (0 if all_rows else config.held_out)))
     found = list(_fit_all(tasks, domain, card.task, rows))
-    for planned in found:
-        note_circumstances(planned.ledger, planned.task, all_rows)
-    if found and all(planned.ledger is None for planned in found):
+    for each in found:
+        note_circumstances(each.ledger, each.task, all_rows)
+    if found and all(each.ledger is None for each in found):
         reasons = dict.fromkeys(f"{p.task.method}: {p.why_missing}" for p in found)
         raise DpreproError("\n".join(reasons))
     return found

@@ -10,7 +10,6 @@ import json
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -137,7 +136,8 @@ def total_spent(entries: Sequence[Entry], unit: str) -> Total | None:
     """
     ledgers = [entry.spent for entry in entries if entry.counts]
     limit = entries[-1].limit if entries else None
-    return total_of(ledgers, unit, limit and limit.delta) if ledgers else None
+    delta = None if limit is None else limit.delta
+    return total_of(ledgers, unit, delta) if ledgers else None
 
 
 def look_ahead(entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:

@@ -38,9 +38,7 @@ class Total:
     by_accountant: bool
 
 
-def total_of(
-    ledgers: Sequence[Ledger], unit: str = ROW, delta: float | None = None
-) -> Total:
+def total_of(ledgers: Sequence[Ledger], unit: str = ROW, delta: float | None = None) -> Total:
     """Return what fits with these ledgers spend together, for a unit of privacy.
 
     It is the smaller of two bounds. The first composes the entries of all ledgers with
@@ -65,14 +63,10 @@ def total_of(
     if added <= delta * (1 + TOLERANCE):
         basic = sum(_alone(ledger, unit, adjacency) for ledger in ledgers)
     composed = _composed(ledgers, unit, adjacency, delta)
-    return Total(
-        PrivacyBudget(min(basic, composed), delta), adjacency, unit, composed <= basic
-    )
+    return Total(PrivacyBudget(min(basic, composed), delta), adjacency, unit, composed <= basic)
 
 
-def _composed(
-    ledgers: Sequence[Ledger], unit: str, adjacency: Adjacency, delta: float
-) -> float:
+def _composed(ledgers: Sequence[Ledger], unit: str, adjacency: Adjacency, delta: float) -> float:
     entries = tuple(e for ledger in ledgers for e in _entries(ledger, unit, adjacency))
     try:
         spent = spent_epsilon(entries, delta)

@@ -12,8 +12,8 @@ from dprepro.additive.file import load_model
 from dprepro.data.register import sync_folder
 from dprepro.errors import DpreproError
 from dprepro.release.rendering import as_html, as_json, as_markdown
-from dprepro.release.stating import state
 from dprepro.release.statement import Publisher, Statement
+from dprepro.release.stating import state
 
 MODEL, STATEMENT = "model.json", "statement.json"
 _NEEDED_BYTES = 4 * 2**20
@@ -138,9 +138,7 @@ def differences(folder: Path) -> list[str]:
     except OSError as error:
         raise DpreproError(f"cannot read {folder}: {error.strerror or error}") from error
     except ValueError as error:
-        raise DpreproError(
-            f"{folder / STATEMENT}: not a statement of `dprepro release`"
-        ) from error
+        raise DpreproError(f"{folder / STATEMENT}: not a statement of `dprepro release`") from error
     derived = state(model, path.read_bytes(), said.publisher)
     found = []
     if said.model != derived.model:

@@ -55,7 +55,13 @@ def _environment(is_html: bool) -> Environment:
         keep_trailing_newline=True,
         finalize=None if is_html else _escaped,
     )
-    environment.filters |= {"number": number, "factor": factor, "domain": _domain, "g": _short, "sentence": _sentence}
+    environment.filters |= {
+        "number": number,
+        "factor": factor,
+        "domain": _domain,
+        "g": _short,
+        "sentence": _sentence,
+    }
     return environment
 
 

@@ -91,7 +91,7 @@ def test_a_method_of_a_name_that_is_taken_is_refused(data: Path) -> None:
 
 
 def test_a_config_needs_a_card(data: Path) -> None:
-    with pytest.raises(DpreproError, match="no card at none.yaml"):
+    with pytest.raises(DpreproError, match=r"no card at none\.yaml"):
         dprepro("new", "config", "none.yaml")
-    with pytest.raises(DpreproError, match="no card at none.yaml"):
+    with pytest.raises(DpreproError, match=r"no card at none\.yaml"):
         dprepro("data", "check", "none.yaml")

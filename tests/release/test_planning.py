@@ -49,9 +49,7 @@ def test_without_a_public_number_of_rows_delta_must_be_given(card: Card) -> None
         ("dp-ebm-pluss", "did you mean 'dp-ebm-plus'"),
     ],
 )
-def test_a_method_that_cannot_make_a_release_is_refused(
-    card: Card, name: str, said: str
-) -> None:
+def test_a_method_that_cannot_make_a_release_is_refused(card: Card, name: str, said: str) -> None:
     with pytest.raises(DpreproError, match=said) as caught:
         check_method(card, name, allows_floating_point=False)
     assert "dp-ebm-plus" in str(caught.value)
@@ -109,7 +107,7 @@ def test_only_a_ledger_that_holds_is_released() -> None:
         require_sound(None, "it failed", False)
     with pytest.raises(DpreproError, match=r"does not hold: .*bounds of age"):
         require_sound(Ledger(1, 1e-6, "zero-out", ledger.entries, ["bounds of age"]), "", True)
-    with pytest.raises(DpreproError, match="it spends epsilon 1 of 0.5"):
+    with pytest.raises(DpreproError, match=r"it spends epsilon 1 of 0\.5"):
         require_sound(Ledger(0.5, 1e-6, "zero-out", ledger.entries), "", True)
     rounded = Ledger(1, 1e-6, "zero-out", ledger.entries, floating_point=["sums"])
     with pytest.raises(DpreproError, match="noise in floating point: sums"):

@@ -53,7 +53,9 @@ def test_the_tests_of_a_new_method_pass_as_written(folder: Path) -> None:
 
 def test_the_test_of_a_new_method_finds_a_sensitivity_that_is_too_small(folder: Path) -> None:
     curator = folder / "noisy_mean_2" / "curator.py"
-    wrong = curator.read_text().replace("np.clip(units, -LARGEST, LARGEST)", "np.clip(units, -LARGEST, 2 * LARGEST)")
+    wrong = curator.read_text().replace(
+        "np.clip(units, -LARGEST, LARGEST)", "np.clip(units, -LARGEST, 2 * LARGEST)"
+    )
     curator.write_text(wrong)
     tests = importlib.import_module("noisy_mean_2.test_noisy_mean_2")
     with pytest.raises(AssertionError):

@@ -15,7 +15,9 @@ def test_a_unit_is_named_with_its_rows() -> None:
 def test_bounded_is_where_the_number_of_rows_is_public(adjacency: Adjacency) -> None:
     said = neighbours_in_words(adjacency, "row", 1)
     assert ("number of rows is public" in said) == is_bounded(adjacency)
-    assert {ADD_REMOVE: "without", ZERO_OUT: "in its place", REPLACE_ONE: "differ"}[adjacency] in said
+    assert {ADD_REMOVE: "without", ZERO_OUT: "in its place", REPLACE_ONE: "differ"}[
+        adjacency
+    ] in said
 
 
 def test_factors_are_rounded_up() -> None:
