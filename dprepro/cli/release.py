@@ -184,7 +184,6 @@ def _question(
     """Return what is going to be spent, on whom, and what is then spent in all."""
     from dprepro.release.words import neighbours_in_words, unit_in_words
 
-    whom = (ledger.unit, ledger.rows_per_unit)
     rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
     noise = "floating-point" if ledger.floating_point else "exact"
     limit = card.budget_limit
@@ -193,8 +192,8 @@ def _question(
         "Method": f"{method.name}, {noise} noise, no seed",
         "Spends": f"epsilon {ledger.spent_epsilon():.4g} of {ledger.epsilon:g}",
         "Delta": f"{ledger.delta:g}{rule}",
-        "Protects": f"{unit_in_words(*whom)}: two tables, "
-        f"{neighbours_in_words(ledger.adjacency, *whom)}",
+        "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
+        "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
         "Public": "; ".join([*ledger.assumed_public, "names, bounds, categories of the card"]),
         "Before": f"{len(earlier)} release(s) of these rows in the budget book",
         "In all": f"{total.budget}, {total.adjacency}",

@@ -13,6 +13,9 @@ from dprepro.errors import DpreproError, nearest
 COLUMNS = (
     "name", "type", "lower", "upper", "categories", "missing", "measured_in", "description",
 )  # fmt: skip
+OTHERS = "*"
+"""The name of a line about all columns that the codebook does not name."""
+
 TYPES = ("numeric", "categorical", "target", "unit", "drop")
 _BETWEEN, _AS = "|", " as "
 _ANSWERS = {"yes": True, "true": True, "no": False, "false": False, "": False}
@@ -48,7 +51,7 @@ def read_codebook(path: Path) -> dict[str, Entry]:
     """Return what a codebook says, by the names of columns.
 
     Its first line names the columns: `COLUMNS` in any order, of which name and type are needed.
-    Categories are separated by ``|``. Of a target, ``no as later|>30 as later|<30`` makes one class
+    A line named ``*`` drops all columns without a line. Categories are separated by ``|``. Of a target, ``no as later|>30 as later|<30`` makes one class
     of two texts.
 
     Raises
@@ -67,6 +70,8 @@ def read_codebook(path: Path) -> dict[str, Entry]:
                 if not name or name in found:
                     raise DpreproError(f"{where}: a name is needed, and each only once: {name!r}")
                 found[name] = _entry(values, where)
+                if name == OTHERS and found[name].kind != "drop":
+                    raise DpreproError(f"{where}: all other columns can only be of type drop")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DpreproError(f"{path}: cannot be read: {error}") from error
     return found

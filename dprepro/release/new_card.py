@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.release.codebook import Entry
+from dprepro.release.codebook import OTHERS, Entry
 from dprepro.release.columns import Columns, Kind
 from dprepro.yaml_source import FILL_IN
 
@@ -57,6 +57,9 @@ def new_card(path: Path, columns: Columns, card: Path, codebook: Mapping[str, En
         If the codebook names a column that is not in the file, two targets or units, or says that a
         column of texts is numeric.
     """
+    if OTHERS in codebook:
+        rest = dict.fromkeys(columns.kinds, codebook[OTHERS])
+        codebook = {n: e for n, e in {**rest, **codebook}.items() if n != OTHERS}
     _check(columns, codebook)
     of = {kind: [n for n, e in codebook.items() if e.kind == kind] for kind in ("target", "unit")}
     hidden = {n for n, e in codebook.items() if e.kind in ("target", "unit", "drop")}
@@ -82,7 +85,7 @@ def scalar(text: str) -> str:
 
 
 def card_name(path: Path) -> str:
-    """Return the name of a card for a file."""
+    """Return the name that follows from the file of a card, or of its rows."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", path.stem).strip("-._") or "data"
 
 
@@ -108,7 +111,7 @@ def _check(columns: Columns, codebook: Mapping[str, Entry]) -> None:
 def _head(path: Path, columns: Columns, card: Path) -> str:
     here, there = card.resolve().parent, path.resolve()
     file = there.relative_to(here) if there.is_relative_to(here) else there
-    name = card_name(path)
+    name = card_name(card)
     separator = columns.separator
     settings = f"format: {{separator: {json.dumps(separator)}}}\n" if separator != "," else ""
     return _HEAD.format(

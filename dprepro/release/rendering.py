@@ -67,12 +67,12 @@ def _environment(is_html: bool) -> Environment:
 
 def _context(statement: Statement) -> dict[str, Any]:
     privacy = statement.privacy
-    unit = privacy.unit, privacy.rows_per_unit
     return {
         "s": statement,
         "p": privacy,
-        "unit": unit_in_words(*unit),
-        "neighbours": neighbours_in_words(Adjacency(privacy.relation), *unit),
+        "unit": unit_in_words(privacy.unit, privacy.rows_per_unit),
+        "certain": f"a certain {privacy.unit}",
+        "neighbours": neighbours_in_words(Adjacency(privacy.relation), privacy.unit),
         "of": statement.publisher,
         "registry": [
             (name.replace("_", " ").capitalize(), value) for name, value in statement.registry

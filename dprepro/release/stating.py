@@ -158,7 +158,7 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
         ),
         unit_of_privacy=unit_in_words(ledger.unit, ledger.rows_per_unit),
         neighbours="two tables, "
-        f"{neighbours_in_words(ledger.adjacency, ledger.unit, ledger.rows_per_unit)}: "
+        f"{neighbours_in_words(ledger.adjacency, ledger.unit)}: "
         f"{'bounded' if is_bounded(ledger.adjacency) else 'unbounded'} differential privacy",
         privacy_parameters=f"epsilon {ledger.epsilon:g}, delta {ledger.delta:g} for {rows}",
         trust_model="central: one curator reads the rows, and adds noise before anything leaves",

@@ -8,9 +8,9 @@ from dprepro.privacy.ledger import ROW
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
 
 _NEIGHBOURS = {
-    ADD_REMOVE: "one with and one without {unit}",
-    ZERO_OUT: "one with {unit} and one with nothing in its place (the number of rows is public)",
-    REPLACE_ONE: "which differ in {unit} (the number of rows is public)",
+    ADD_REMOVE: "one with and one without {rows}",
+    ZERO_OUT: "one with {rows} and one with nothing in their place (the number of rows is public)",
+    REPLACE_ONE: "which differ in {rows} (the number of rows is public)",
 }
 _LARGEST_AS_NUMBER = 10.0
 
@@ -24,15 +24,18 @@ def is_bounded(adjacency: Adjacency) -> bool:
 
 
 def unit_in_words(unit: str, rows_per_unit: int) -> str:
-    """Return whom the guarantee protects: "one row", or all rows of one unit."""
-    if unit == ROW:
-        return "one row"
-    return f"one {unit} with all its rows ({rows_per_unit} at most)"
+    """Return whom the guarantee protects: "one row", or one unit with the rows that are used."""
+    return "one row" if unit == ROW else f"one {unit}, of which up to {rows_per_unit} rows are used"
 
 
-def neighbours_in_words(adjacency: Adjacency, unit: str, rows_per_unit: int) -> str:
+def rows_in_words(unit: str) -> str:
+    """Return by what neighbours differ."""
+    return f"a certain {ROW}" if unit == ROW else f"all rows of a certain {unit}"
+
+
+def neighbours_in_words(adjacency: Adjacency, unit: str) -> str:
     """Return which two tables the guarantee compares."""
-    return _NEIGHBOURS[Adjacency(adjacency)].format(unit=unit_in_words(unit, rows_per_unit))
+    return _NEIGHBOURS[Adjacency(adjacency)].format(rows=rows_in_words(unit))
 
 
 def number(epsilon: float | None) -> str:

@@ -247,7 +247,7 @@ def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -
     owners = ["patient", *(str(k // 4) for k in range(len(rows)))]
     lines = [f"{line},{owner}" for line, owner in zip(text, owners, strict=True)]
     (tmp_path / "patients.csv").write_text("\n".join(lines) + "\n")
-    assert "one patient with all its rows (2 at most)" in release(card)
+    assert "one patient, of which up to 2 rows are used" in release(card)
     out = tmp_path / "out"
     privacy = Statement.model_validate_json((out / "statement.json").read_bytes()).privacy
     assert (privacy.unit, privacy.rows_per_unit, privacy.holds) == ("patient", 2, True)

@@ -115,7 +115,20 @@ RULES = {
             replace=(('--method "EBM in 25 bags" ', ""), ("--numeric", "--feature age")),
         ),
     ),
+    "docs/release.md": (
+        Rule(
+            "dprepro release hospital.yaml --epsilon 2 --clip --yes --output second",
+            "|| true",
+            shows=("beyond the budget",),
+        ),
+    ),
     "--help": (
+        Rule("dprepro new config card.yaml", replace=(("card.yaml", "shop-card.yaml"),)),
+        Rule(
+            "dprepro release card.yaml --epsilon 1 --yes",
+            "--delta 1e-5 --output release",
+            replace=(("card.yaml", "shop-card.yaml"),),
+        ),
         # So that `score` has a model with rows held out.
         Rule("dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json", "--split 0"),
         Rule("dprepro run adult telco --jobs 4 --splits 5", f"--results mine {FEW}"),
@@ -161,6 +174,13 @@ def write_short_configs(folder: Path) -> None:
     epoch = "params: {n_maps: 2, epochs: 1, batch_size: 5000}"
     (folder / "few-filters.yaml").write_text(
         f"dataset: fashion-mnist\nmetric: accuracy\n{filters}methods:\n- {{method: llm, {epoch}}}\n"
+    )
+    write_shop(folder)
+    (folder / "shop.csv").rename(folder / "data.csv")
+    (folder / "shop-card.yaml").write_text(
+        "name: shop\ntask: binary\nfile: data.csv\ntarget: returned\npositive: 'yes'\n"
+        "labels: ['no', 'yes']\nfeatures:\n  age: {numeric: [18, 100]}\n"
+        "  city: {categories: [Bonn, Lyon, Turin]}\n"
     )
     (folder / "few-own.yaml").write_text(
         "dataset: shop.yaml\nmetric: auc\nepsilons: [1]\nsplits: 2\nseed: 1\ndomain: public\n"

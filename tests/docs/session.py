@@ -41,6 +41,7 @@ class Session:
         self.state = folder / "environment.sh"
         kept = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}}
         kept |= {"DPREPRO_DATA": str(data), "COLUMNS": "80", "MPLBACKEND": "agg"}
+        kept["DPREPRO_STATE"] = str(folder / "private-state")  # a reader's, with nothing released
         self.environment = {k: v for k, v in kept.items() if not k.startswith("PYTEST_")}
         self.left_running: list[subprocess.Popen[bytes]] = []
 

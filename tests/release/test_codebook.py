@@ -48,6 +48,7 @@ def test_a_codebook_is_read(tmp_path: Path) -> None:
         (["name,type,upper", "a,numeric,inf"], "line 2, upper: a number is needed, given 'inf'"),
         (["name,type,missing", "a,drop,perhaps"], "line 2, missing: given 'perhaps'"),
         (["name,type", "a,drop,b"], "line 2: more fields"),
+        (["name,type", "*,numeric"], "line 2: all other columns can only be of type drop"),
     ],
 )
 def test_a_wrong_codebook_is_refused_with_its_line(

@@ -74,6 +74,13 @@ def test_several_texts_can_be_one_class(data: Path) -> None:
     assert list(load(path).y) == [0, 1]
 
 
+def test_all_other_columns_can_be_dropped(data: Path) -> None:
+    codebook = {"*": Entry("drop"), "back": Entry("target", categories=("no", "yes")),
+                "age": Entry("numeric", 0, 120)}  # fmt: skip
+    card = load_card(card_of(data, codebook))
+    assert (list(card.features or {}), card.drop) == (["age"], ["ward", "id"])
+
+
 def test_numbers_can_be_the_target(data: Path) -> None:
     codebook = {"age": Entry("target", 0, 120), "ward": Entry("drop"), "back": Entry("drop"),
                 "id": Entry("numeric", 0, 9999)}  # fmt: skip

@@ -8,14 +8,14 @@ from dprepro.release.words import factor, is_bounded, neighbours_in_words, numbe
 
 def test_a_unit_is_named_with_its_rows() -> None:
     assert unit_in_words("row", 1) == "one row"
-    assert unit_in_words("patient", 3) == "one patient with all its rows (3 at most)"
+    assert unit_in_words("patient", 3) == "one patient, of which up to 3 rows are used"
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_bounded_is_where_the_number_of_rows_is_public(adjacency: Adjacency) -> None:
-    said = neighbours_in_words(adjacency, "row", 1)
+    said = neighbours_in_words(adjacency, "row")
     assert ("number of rows is public" in said) == is_bounded(adjacency)
-    assert {ADD_REMOVE: "without", ZERO_OUT: "in its place", REPLACE_ONE: "differ"}[
+    assert {ADD_REMOVE: "without", ZERO_OUT: "in their place", REPLACE_ONE: "differ"}[
         adjacency
     ] in said
 
