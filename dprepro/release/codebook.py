@@ -50,9 +50,9 @@ class Entry:
 def read_codebook(path: Path) -> dict[str, Entry]:
     """Return what a codebook says, by the names of columns.
 
-    Its first line names the columns: `COLUMNS` in any order, of which name and type are needed.
-    A line named ``*`` drops all columns without a line. Categories are separated by ``|``. Of a target, ``no as later|>30 as later|<30`` makes one class
-    of two texts.
+    Its first line names the columns: `COLUMNS` in any order, of which name and type are needed. A
+    line named ``*`` drops all columns without a line. Categories are separated by ``|``. Of a
+    target, ``no as later|>30 as later|<30`` makes one class of two texts.
 
     Raises
     ------

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dprepro.additive.file import load_model
+from dprepro import __version__
+from dprepro.additive.file import MAX_BYTES, load_model
 from dprepro.data.register import sync_folder
 from dprepro.errors import DpreproError
 from dprepro.release.rendering import as_html, as_json, as_markdown
@@ -133,8 +134,8 @@ def differences(folder: Path) -> list[str]:
     path = folder / MODEL
     model = load_model(path)
     try:
-        said = Statement.model_validate_json((folder / STATEMENT).read_bytes())
-        texts = {name: (folder / name).read_text("utf-8") for name in _texts(said)}
+        said = Statement.model_validate_json(_content(folder / STATEMENT))
+        texts = {name: _content(folder / name).decode() for name in _texts(said)}
     except OSError as error:
         raise DpreproError(f"cannot read {folder}: {error.strerror or error}") from error
     except ValueError as error:
@@ -146,11 +147,17 @@ def differences(folder: Path) -> list[str]:
     unlike = [*_unlike(said.model_dump(), derived.model_dump())]
     found += [f"statement.json: {place}" for place in unlike if not place.startswith("model.")]
     found += [
-        f"{name}: not the text of statement.json"
+        f"{name}: not the text of statement.json, as dprepro {__version__} writes it"
         for name, text in _texts(said).items()
         if texts[name] != text
     ]
     return found
+
+
+def _content(path: Path) -> bytes:
+    if path.stat().st_size > MAX_BYTES:
+        raise DpreproError(f"{path}: larger than a statement can be ({MAX_BYTES // 2**20} MiB)")
+    return path.read_bytes()
 
 
 def _unlike(said: object, derived: object, place: str = "") -> Iterator[str]:

@@ -120,3 +120,10 @@ def test_a_folder_without_a_statement_is_refused(released: Path) -> None:
     (released / "statement.json").unlink()
     with pytest.raises(DpreproError, match="cannot read"):
         differences(released)
+
+
+def test_a_statement_that_is_too_large_to_be_one_is_not_read(released: Path) -> None:
+    with (released / "statement.md").open("r+b") as file:
+        file.truncate(2**30)
+    with pytest.raises(DpreproError, match="larger than a statement can be"):
+        differences(released)
