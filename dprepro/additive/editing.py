@@ -21,7 +21,7 @@ from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import ledger_of
 
-Action = Literal["set", "interpolate", "monotone"]
+Action = Literal["set", "interpolate", "level", "monotone"]
 DIRECTIONS = ("increasing", "decreasing")
 
 
@@ -85,12 +85,7 @@ def interpolate(model: AdditiveModel, feature: str, start: float, stop: float) -
     """
     k = position_of(model, feature)
     edges = _edges(model.bins_[k], "interpolated")
-    if not (start < stop and start < edges[-1] and stop > edges[0]):
-        raise DpreproError(
-            f"feature {feature!r}: interpolation needs start < stop within its bounds "
-            f"[{edges[0]:g}, {edges[-1]:g}], got {start:g} and {stop:g}"
-        )
-    touched = (edges[:-1] < stop) & (edges[1:] > start)
+    touched = _touched(feature, edges, start, stop)
     if touched.all():
         raise DpreproError(
             f"feature {feature!r}: every bin overlaps ({start:g}, {stop:g}), so nothing is left "
@@ -101,6 +96,21 @@ def interpolate(model: AdditiveModel, feature: str, start: float, stop: float) -
     line = after[: middles.size]
     line[touched] = np.interp(middles[touched], middles[~touched], line[~touched])
     return _apply(model, k, "interpolate", f"from {start:g} to {stop:g}", after)
+
+
+def level(model: AdditiveModel, feature: str, start: float, stop: float) -> Edit | None:
+    """Give the bins that overlap (start, stop) one value: their mean, weighted by the bin counts.
+
+    So the mean of the function over the rows stays. Returns and raises as `set_value`; only numeric
+    features have ranges.
+    """
+    k = position_of(model, feature)
+    edges = _edges(model.bins_[k], "levelled")
+    touched = _touched(feature, edges, start, stop)
+    after = model.shape_functions_[k].copy()
+    flat, counts = after[: touched.size], model.bin_counts_[k][: touched.size][touched]
+    flat[touched] = np.average(flat[touched], weights=counts if counts.sum() > 0 else None)
+    return _apply(model, k, "level", f"from {start:g} to {stop:g}", after)
 
 
 def make_monotone(model: AdditiveModel, feature: str, direction: str) -> Edit | None:
@@ -210,6 +220,22 @@ def _edges(bins: FeatureBins, done: str) -> np.ndarray:
             "set its bins one by one"
         )
     return np.concatenate([[feature.lower], bins.cuts, [feature.upper]])
+
+
+def _touched(feature: str, edges: np.ndarray, start: float, stop: float) -> np.ndarray:
+    """Return which bins between `edges` (C + 1,) overlap the range (start, stop), bool (C,).
+
+    Raises
+    ------
+    DpreproError
+        If it is empty or lies outside the bounds.
+    """
+    if not (start < stop and start < edges[-1] and stop > edges[0]):
+        raise DpreproError(
+            f"feature {feature!r}: a range needs start < stop within its bounds "
+            f"[{edges[0]:g}, {edges[-1]:g}], got {start:g} and {stop:g}"
+        )
+    return np.asarray((edges[:-1] < stop) & (edges[1:] > start))
 
 
 def _bin_at(bins: FeatureBins, at: float | str) -> int:

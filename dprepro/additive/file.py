@@ -91,12 +91,12 @@ def save_model(model: AdditiveModel, path: Path, origin: Mapping[str, Any] | Non
     """
     values = model_to_json(model, origin)
     checked_record(values, f"cannot save {path}")
-    text = json.dumps(values, allow_nan=False, indent=1, ensure_ascii=False)
+    text = file_text(values)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            unfinished.write_text(text + "\n", encoding="utf-8")
+            unfinished.write_text(text, encoding="utf-8")
             unfinished.replace(path)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -126,6 +126,11 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
     except UnicodeDecodeError as error:
         raise DpreproError(f"{path}: not a text file in UTF-8") from error
     return model_from_json(parse_strictly(text, path), str(path))
+
+
+def file_text(values: Any) -> str:
+    """Return JSON values as a model file spells them."""
+    return json.dumps(values, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
 
 
 def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -61,6 +61,15 @@ class Shape:
         return shares / np.where(widths > 0, widths, 1.0)
 
 
+def importance(shape: Shape) -> float:
+    """Return the mean absolute contribution of a feature under the counts of its bins.
+
+    Where no bin has a count, all bins weigh the same.
+    """
+    counts = shape.counts if shape.counts.sum() > 0 else np.ones(shape.counts.size)
+    return float(np.average(np.abs(shape.values), weights=counts / counts.max()))
+
+
 def shapes_of(model: AdditiveModel) -> list[Shape]:
     """Return the shape functions of a fitted model, in the order of its features."""
     released: dict[str, np.ndarray] = {}

@@ -154,6 +154,10 @@ def edit(
         tuple[float, float] | None,
         typer.Option(metavar="FROM TO", help="Draw a line through this range."),
     ] = None,
+    level: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="FROM TO", help="Give this range one value, its weighted mean."),
+    ] = None,
     at: Annotated[
         str | None, typer.Option(help="Bin to set: a number in it, a category, or its label.")
     ] = None,
@@ -176,14 +180,14 @@ def edit(
 
     loaded = load_model(model)
     setting = at is not None or value is not None
-    asked = sum([monotone is not None, interpolate is not None, setting, undo])
+    asked = sum([monotone is not None, interpolate is not None, level is not None, setting, undo])
     if not asked:
         _show(loaded, model, feature)
         return
     if asked > 1 or (feature is None and not undo) or (setting and (at is None or value is None)):
         raise DpreproError(
             "name one change: --undo, or --feature with --monotone DIRECTION, with "
-            "--interpolate FROM TO, or with both --at and --value"
+            "--interpolate FROM TO, with --level FROM TO, or with both --at and --value"
         )
     done: Edit | None
     if undo:
@@ -192,6 +196,8 @@ def edit(
         done = editing.make_monotone(loaded, str(feature), monotone)
     elif interpolate is not None:
         done = editing.interpolate(loaded, str(feature), *interpolate)
+    elif level is not None:
+        done = editing.level(loaded, str(feature), *level)
     else:
         done = editing.set_value(loaded, str(feature), str(at), float(value or 0.0))
     target = output or model

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from dprepro.additive.editing import interpolate, make_monotone, set_value, undo
+from dprepro.additive.editing import interpolate, level, make_monotone, set_value, undo
 from dprepro.additive.shapes import shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
@@ -62,6 +62,44 @@ def test_categories_and_missing_values_have_bins_to_set():
     assert parts[:, 1].tolist() == [-1.0, -1.0]
     assert parts[0, 0] == 0.25
     assert parts[1, 0] == fitted().contributions(rows)[1, 0]
+
+
+def test_a_level_range_keeps_its_mean_over_the_rows():
+    model, original = fitted(), fitted()
+    edit = level(model, "age", 30.0, 50.0)
+    edges = shapes_of(model)[0].edges
+    touched = np.append((edges[:-1] < 50) & (edges[1:] > 30), False)
+    values, counts = model.shape_functions_[0], model.bin_counts_[0]
+    before = original.shape_functions_[0]
+    assert touched.sum() > 2
+    assert np.ptp(values[touched]) == 0 < np.ptp(before[touched])
+    mean = (before * counts)[touched].sum() / counts[touched].sum()
+    assert abs(values[touched][0] - mean) <= 2.0**model.powers_.functions
+    np.testing.assert_array_equal(values[~touched], before[~touched])
+    assert str(edit) == "age: level from 30 to 50"
+    assert model.ledger_.post_processing == [str(edit)]
+    assert level(model, "age", 30.0, 50.0) is None
+
+
+def test_a_level_range_without_counts_has_its_plain_mean():
+    model = fitted()
+    model.bin_counts_[0][:] = 0
+    before, _ = ordered(fitted())
+    level(model, "age", 0.0, 80.0)
+    values, _ = ordered(model)
+    np.testing.assert_allclose(values, before.mean(), atol=2.0**model.powers_.functions)
+
+
+@pytest.mark.parametrize("changed", [interpolate, level])
+@pytest.mark.parametrize(("start", "stop"), [(50.0, 30.0), (90.0, 95.0), (-2.0, 0.0)])
+def test_a_range_outside_the_bounds_is_refused(changed, start, stop):
+    with pytest.raises(DpreproError, match="a range needs start < stop within its bounds"):
+        changed(fitted(), "age", start, stop)
+
+
+def test_categories_have_no_range_to_level():
+    with pytest.raises(DpreproError, match="cannot be levelled; set its bins one by one"):
+        level(fitted(), "c", 0.0, 1.0)
 
 
 def test_interpolation_draws_a_line_between_the_neighbours():

@@ -107,26 +107,36 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
         f"{of}: {ledger.budget}, {ledger.adjacency} neighbours",
         indented(_entries(ledger)),
     ]
-    for heading, lines in (
-        ("Taken as public", ledger.assumed_public),
-        ("Read, but not covered by epsilon", ledger.unpaid),
-        ("Gaps in the proof", ledger.gaps),
-        ("Floating point, where real arithmetic is taken as given", ledger.floating_point),
-        ("Edits after the fit, which cost no budget", ledger.post_processing),
-    ):
+    for heading, lines in said_beside(ledger):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
     if ledger.is_sampled_exactly:
         parts.append(f"  Samplers: {_sampling(ledger)}")
-    parts.append(
-        f"  Spent epsilon, by dp_accounting: {_number(ledger.spent_epsilon())} of the stated "
-        f"{ledger.epsilon:g}; under replace-one {_number(ledger.spent_epsilon(REPLACE_ONE))}"
-    )
+    parts.append(f"  {escape(spending(ledger))}")
     by_moments = _by_moments(ledger)
     if by_moments is not None:
         parts.append(f"  Spent epsilon, by the moments accountant: {_number(by_moments)}")
     holds = Standing.HOLDS if ledger.holds else f"{Standing.FAILS}: {escape(_why_not(ledger))}"
     parts.append(f"  The stated guarantee {holds}\n")
     return below(*parts)
+
+
+def said_beside(ledger: Ledger) -> list[tuple[str, list[str]]]:
+    """Return what a ledger says beside its releases: headings, each with its lines."""
+    return [
+        ("Taken as public", ledger.assumed_public),
+        ("Read, but not covered by epsilon", ledger.unpaid),
+        ("Gaps in the proof", ledger.gaps),
+        ("Floating point, where real arithmetic is taken as given", ledger.floating_point),
+        ("Edits after the fit, which cost no budget", ledger.post_processing),
+    ]
+
+
+def spending(ledger: Ledger) -> str:
+    """Return in a line what one ledger spends of what it states."""
+    return (
+        f"Spent epsilon, by dp_accounting: {_number(ledger.spent_epsilon())} of the stated "
+        f"{ledger.epsilon:g}; under replace-one {_number(ledger.spent_epsilon(REPLACE_ONE))}"
+    )
 
 
 def verdict(ledger: Ledger) -> str:
@@ -163,22 +173,38 @@ def _by_moments(ledger: Ledger) -> float | None:
 
 
 def _entries(ledger: Ledger) -> Renderable:
-    sampled = any(entry.sampling < 1 for entry in ledger.entries)
-    rate = ("sampled with",) if sampled else ()
-    figures = ("sensitivity", "scale", "uses", *rate, "keeps alone")
-    table = bare_table(["release", "noise"], figures, wraps=True, is_flush=True)
-    for entry in ledger.entries:
-        epsilon, delta = entry.budget
-        table.add_row(
-            escape(entry.releases),
+    heads = release_heads(ledger)
+    table = bare_table(heads[:2], heads[2:], wraps=True, is_flush=True)
+    for row in releases(ledger):
+        table.add_row(*map(escape, row))
+    return table
+
+
+def release_heads(ledger: Ledger) -> list[str]:
+    """Return the headings of `releases`."""
+    sampled = ["sampled with"] if _is_sampled(ledger) else []
+    return ["release", "noise", "sensitivity", "scale", "uses", *sampled, "keeps alone"]
+
+
+def releases(ledger: Ledger) -> list[list[str]]:
+    """Return a row for each release of a ledger."""
+    sampled = _is_sampled(ledger)
+    return [
+        [
+            entry.releases,
             entry.mechanism,
             f"{entry.sensitivity:.4g} ({entry.norm})",
             f"{entry.scale:.5g}" if entry.scale else "-",
             f"{entry.uses:,}",
             *([f"{entry.sampling:.4g}"] if sampled else []),
-            f"({epsilon:.4g}, {delta:.2g})",
-        )
-    return table
+            f"({entry.budget.epsilon:.4g}, {entry.budget.delta:.2g})",
+        ]
+        for entry in ledger.entries
+    ]
+
+
+def _is_sampled(ledger: Ledger) -> bool:
+    return any(entry.sampling < 1 for entry in ledger.entries)
 
 
 def _why_not(ledger: Ledger) -> str:

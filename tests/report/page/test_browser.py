@@ -1,49 +1,16 @@
-"""The page in a real browser: Debian's chromium, driven by its own chromedriver."""
+"""The page of the report in a real browser."""
 
 from __future__ import annotations
 
 import base64
-import os
-import shutil
 
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
+from tests.report.browsing import errors, show, visible
 from tests.report.page.pages import hostile_journals, journals, write_page
-
-OPTIONS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """A headless Chromium; without it tests skip, but fail in CI."""
-    programs = shutil.which("chromium"), shutil.which("chromedriver")
-    if None in programs:
-        message = "chromium and chromedriver are not installed (Debian: chromium-driver)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    options = webdriver.ChromeOptions()
-    options.binary_location = programs[0]
-    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(programs[1]))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +25,6 @@ def page(browser, address):
     show(browser)
     browser.get(address)
     return browser
-
-
-def show(browser, width=1280, height=900, scheme="light", media=""):
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
 
 def column(page, sheet, number):
@@ -88,14 +48,6 @@ def head(page, sheet, title):
 
 def choose(page, name, value):
     Select(page.find_element(By.NAME, name)).select_by_visible_text(value)
-
-
-def visible(page, selector):
-    return [e for e in page.find_elements(By.CSS_SELECTOR, selector) if e.is_displayed()]
-
-
-def errors(page):
-    return [entry["message"] for entry in page.get_log("browser")]
 
 
 def test_it_loads_nothing_says_nothing_and_does_not_jump(page):

@@ -1,0 +1,123 @@
+// Scales, ticks, numbers in words, and elements of pages and pictures.
+const SVG = "http://www.w3.org/2000/svg";
+const DEVIATIONS = 2; // of the noise, on either side: the band
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+const svg = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS(SVG, tag), attributes, children);
+const html = (tag, attributes = {}, ...children) =>
+  fill(document.createElement(tag), attributes, children);
+
+const span = (kind, ...children) => html("span", { class: kind }, ...children);
+
+const lineOf = (kind, x1, x2, y1, y2 = y1) => svg("line", { class: kind, x1, x2, y1, y2 });
+const boxOf = (kind, x, y, width, height) => svg("rect", { class: kind, x, y, width, height });
+const textOf = (x, y, anchor, text) => svg("text", { x, y, "text-anchor": anchor }, text);
+
+// Few digits, no trailing zeros: 0.1235, 12,350.
+const WORDS = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+const AS_TICK = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+const SIGNED = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, signDisplay: "exceptZero" });
+const isExtreme = (number) => number !== 0 && !(Math.abs(number) >= 1e-4 && Math.abs(number) < 1e7);
+
+const minus = (text) => text.replace("-", "\u2212");
+const tick = (number) => minus(isExtreme(number) ? number.toPrecision(3) : AS_TICK.format(number));
+const words = (number) => minus(isExtreme(number) ? number.toPrecision(4) : WORDS.format(number));
+const rough = (number) => words(Number(number.toPrecision(2)));
+const signed = (number) => minus(isExtreme(number) ? number.toPrecision(3) : SIGNED.format(number));
+// As Python's format :g, for the file.
+const plain = (number) => String(Number(number.toPrecision(6)));
+const percent = (share) => `${WORDS.format(Number((100 * share).toPrecision(3)))}\u00a0%`;
+
+// 1, 2 or 5 times a power of ten, at least as large as asked.
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return power * ([1, 2, 5].find((factor) => factor * power >= least * 0.999) ?? 10);
+}
+
+function ticks(lower, upper, most) {
+  const step = niceStep((upper - lower) / most);
+  if (!(step > 0) || !Number.isFinite(step)) return [];
+  const first = Math.ceil(lower / step - 1e-9), last = Math.floor(upper / step + 1e-9);
+  return range(first, last).map((i) => Number((i * step).toPrecision(12)));
+}
+
+// How wide a text is, and as much of it as fits, at the size of the texts in pictures.
+const pen = document.createElement("canvas").getContext("2d");
+function textWidth(text, size) {
+  pen.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
+}
+
+function fitted(text, size, room) {
+  let short = text;
+  while (short.length > 1 && textWidth(short, size) > room) short = `${short.slice(0, -2).trimEnd()}…`;
+  return short;
+}
+
+// A bin in words; the file calls it by its label.
+function binName(k, bin) {
+  if (bin === missingBin(k)) return "missing";
+  const { cuts, labels } = FEATURES[k];
+  if (!isNumeric(k)) return labels[bin];
+  if (!cuts.length) return "all values";
+  if (bin === 0) return `below ${tick(cuts[0])}`;
+  const from = tick(cuts[bin - 1]);
+  return bin === cuts.length ? `${from} and above` : `${from} to ${tick(cuts[bin])}`;
+}
+
+function nameOf(k) {
+  const { name, measured_in: unit } = FEATURES[k];
+  return unit ? `${name} (${unit})` : name;
+}
+
+const noiseOf = (k, bin) => (FEATURES[k].noise === null ? null : FEATURES[k].noise[bin] * UNIT);
+
+function shareOf(k, bin) {
+  const counts = FEATURES[k].counts, total = counts.reduce((a, b) => a + b, 0);
+  return total > 0 ? counts[bin] / total : 0;
+}
+
+// The lowest and highest value to make room for; a band that dwarfs its function is cut.
+function limitsOf(k) {
+  const released = releasedOf(k), low = [], high = [];
+  const all = [...functions[k], ...released].map((whole) => whole * UNIT);
+  const lowest = Math.min(...all), highest = Math.max(...all), room = 0.75 * (highest - lowest);
+  released.forEach((whole, bin) => {
+    const width = DEVIATIONS * (noiseOf(k, bin) ?? 0);
+    low.push(whole * UNIT - width);
+    high.push(whole * UNIT + width);
+  });
+  return [
+    Math.min(lowest, 0, Math.max(Math.min(...low), lowest - room)),
+    Math.max(highest, 0, Math.min(Math.max(...high), highest + room)),
+  ];
+}
+
+function widest(limits) {
+  const lower = Math.min(...limits.map(([low]) => low));
+  const upper = Math.max(...limits.map(([, high]) => high));
+  return upper > lower ? [lower, upper] : [lower - 1, upper + 1];
+}
+
+// The order in which bins stand: numbers as they are, categories from the highest to the lowest.
+function displayOrder(k) {
+  const bins = FEATURES[k].labels.map((_, bin) => bin);
+  if (isNumeric(k)) return bins;
+  const rank = (bin) => (bin === missingBin(k) ? 2 : FEATURES[k].labels[bin] === DATA.other ? 1 : 0);
+  const first = DATA.values[k];
+  return bins.sort((a, b) => rank(a) - rank(b) || first[b] - first[a] || a - b);
+}
+
+// Whether an axis can show the range of a number with its bins.
+function hasRoom(k) {
+  const { lower, upper } = FEATURES[k], span = upper - lower;
+  return Number.isFinite(span) && span > 1e-12 * Math.max(Math.abs(lower), Math.abs(upper));
+}

@@ -1,0 +1,99 @@
+"""`dprepro show`: what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dprepro.additive.editing import level
+from dprepro.additive.file import load_model, save_model
+from dprepro.cli.show import title_of
+from dprepro.errors import DpreproError
+from tests.commands import dprepro
+from tests.report.shown.models import model, values
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A model file."""
+    save_model(model(), tmp_path / "model.json")
+    return tmp_path / "model.json"
+
+
+def test_the_page_lies_beside_the_model_or_where_it_is_asked_for(path: Path) -> None:
+    assert "model.html: 3 functions" in dprepro("show", path)
+    other = path.parent / "deep" / "page.htm"
+    dprepro("show", path, "--output", other)
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert page == other.read_text(encoding="utf-8")
+    assert "<h1>dp-ebm-plus on people</h1>" in page
+    assert "model-edited.json" in page
+
+
+def test_open_starts_a_browser_or_says_that_it_cannot(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: asked.append(url) or True)
+    dprepro("show", path)
+    assert asked == []
+    dprepro("show", path, "--open")
+    assert asked == [path.with_suffix(".html").as_uri()]
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+    with pytest.raises(DpreproError, match=r"no browser could be started; open .*\.html in"):
+        dprepro("show", path, "--open")
+
+
+@pytest.mark.parametrize("output", ["page.txt", "page"])
+def test_another_ending_is_refused(path: Path, output: str) -> None:
+    with pytest.raises(DpreproError, match=r"allowed endings are \.html and \.htm"):
+        dprepro("show", path, "--output", path.parent / output)
+    assert sorted(p.name for p in path.parent.iterdir()) == ["model.json"]
+
+
+def test_the_model_is_never_overwritten(path: Path) -> None:
+    renamed = path.rename(path.with_suffix(".html"))
+    text = renamed.read_text(encoding="utf-8")
+    with pytest.raises(DpreproError, match="is the model itself; name the page with --output"):
+        dprepro("show", renamed)
+    assert renamed.read_text(encoding="utf-8") == text
+
+
+def test_a_damaged_model_leaves_no_page(path: Path) -> None:
+    broken = values()
+    broken["features"][0]["values"][0] = "1"
+    path.write_text(json.dumps(broken), encoding="utf-8")
+    with pytest.raises(DpreproError, match=r"features\.0\.categorical\.values\.0"):
+        dprepro("show", path)
+    assert not path.with_suffix(".html").exists()
+
+
+def test_a_page_that_cannot_be_written_is_said(path: Path) -> None:
+    (path.parent / "page.html").mkdir()
+    with pytest.raises(DpreproError, match="cannot be written"):
+        dprepro("show", path, "--output", path.parent / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("origin", "title"),
+    [
+        ({"method": "dp-ebm-gdp", "label": "coarse", "dataset": "shop"}, "coarse on shop"),
+        ({"config": "c", "task": {"method": "ebm", "dataset": "adult"}}, "ebm on adult"),
+        ({"dataset": "shop"}, "mine"),
+        ({}, "mine"),
+    ],
+)
+def test_the_title_comes_from_the_origin(origin: dict[str, object], title: str) -> None:
+    assert title_of(origin, "mine") == title
+
+
+def test_a_range_is_levelled_from_the_command_line_as_in_python(path: Path) -> None:
+    output = dprepro("edit", path, "--feature", "age", "--level", 30, 50)
+    assert "age: level from 30 to 50; " in output
+    made = model()
+    level(made, "age", 30.0, 50.0)
+    assert load_model(path).edits_ == made.edits_
+    with pytest.raises(DpreproError, match="with --level FROM TO, or with both"):
+        dprepro("edit", path, "--feature", "age", "--level", 30, 50, "--undo")
