@@ -325,6 +325,15 @@ def config_names() -> list[str]:
     return sorted(path.stem for path in builtin("configs").glob("*.yaml"))
 
 
+def config_titles() -> dict[str, str]:
+    """Return the titles of the built-in configs by name, sorted; else what they run on."""
+    found = {}
+    for name in config_names():
+        values = read_yaml(builtin("configs") / f"{name}.yaml").values
+        found[name] = str(values.get("title") or values.get("dataset") or "")
+    return found
+
+
 def _collect(
     name: str | Path, folder: Path, parents: tuple[Path, ...], found: dict[Path, ExperimentConfig]
 ) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.yaml_source import YamlSource, in_words, read_yaml
+from dprepro.yaml_source import FILL_IN, YamlSource, in_words, read_yaml
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -23,13 +23,18 @@ def read_model(path: Path, model: type[Model]) -> Model:
     Raises
     ------
     DpreproError
-        If the file cannot be read, is not YAML, or has a key that is not valid. The message has
+        If the file cannot be read, is not YAML, has a place that is still to be filled in (see
+        `dprepro.yaml_source.FILL_IN`), or has a key that is not valid. The message has
         file, line, key, what was given, what is allowed, and the nearest name.
     """
     source = read_yaml(path, text_only=True)
     if not isinstance(source.values, dict):
         allowed = ", ".join(model.model_fields)
         raise DpreproError(f"{path}: must be a mapping of keys to values. Keys: {allowed}")
+    if places := source.unfilled:
+        raise DpreproError(
+            "\n  ".join([f"{path}: still to be filled in, in the place of {FILL_IN}:", *places])
+        )
     try:
         return model.model_validate(source.values)
     except ValidationError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ import yaml
 from dprepro.errors import DpreproError
 
 KeyPath = tuple[str | int, ...]
+
+FILL_IN = "FILL_IN"
+"""What stands in a file of `dprepro new` where a person has to fill something in."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,17 @@ class YamlSource:
         line = f", line {self.lines[known]}" if known else ""
         dotted = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys).lstrip(".")
         return f"{self.path}{line}" + (f", {dotted}" if dotted else "")
+
+    @property
+    def unfilled(self) -> list[str]:
+        """The places that still hold `FILL_IN`, in order: line, keys, and the line's comment."""
+        found: dict[int, str] = {}
+        for keys in _paths_to(self.values, FILL_IN):
+            line = self.lines[keys]
+            named = ".".join(str(key) for key in keys if isinstance(key, str))
+            comment = self.text.splitlines()[line - 1].partition(" # ")[2].strip()
+            found.setdefault(line, f"line {line}, {named}" + (f": {comment}" if comment else ""))
+        return [found[line] for line in sorted(found)]
 
 
 class _Loader(yaml.SafeLoader):
@@ -115,6 +129,18 @@ _WORDS = {
     "model_type": _MAPPING,
     "model_attributes_type": _MAPPING,
 }
+
+
+def _paths_to(values: Any, wanted: str, keys: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield the key path of every text that equals `wanted`."""
+    if values == wanted:
+        yield keys
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from _paths_to(value, wanted, (*keys, key))
+    elif isinstance(values, list):
+        for position, value in enumerate(values):
+            yield from _paths_to(value, wanted, (*keys, position))
 
 
 def _note_lines(node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int], path: Path) -> None:

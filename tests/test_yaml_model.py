@@ -79,3 +79,10 @@ def test_broken_yaml_names_the_line(tmp_path: Path) -> None:
 
 def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
     assert "given twice" in problem(tmp_path, "name: a\nname: b")
+
+
+def test_a_place_to_fill_in_is_refused_before_anything_else(tmp_path: Path) -> None:
+    said = problem(tmp_path, "legs: [{length: FILL_IN}]  # in metres\nunknown: 1\n")
+    assert "animal.yaml: still to be filled in, in the place of FILL_IN:" in said
+    assert said.endswith("line 1, legs.length: in metres")
+    assert read(tmp_path, "name: FILL_IN later").name == "FILL_IN later"

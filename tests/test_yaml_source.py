@@ -61,3 +61,16 @@ def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
 
 def test_an_empty_file_has_no_values(tmp_path: Path) -> None:
     assert read_yaml(_write(tmp_path, "# nothing\n")).values is None
+
+
+def test_places_to_fill_in_are_listed_once_a_line_with_their_comment(tmp_path: Path) -> None:
+    path = tmp_path / "card.yaml"
+    path.write_text(
+        "name: a\ntask: FILL_IN  # which one\nfeatures:\n  x: {numeric: [FILL_IN, FILL_IN]}\n"
+        "  y:\n    - FILL_IN # all of them\nnote: FILL_IN later\n"
+    )
+    assert read_yaml(path, text_only=True).unfilled == [
+        "line 2, task: which one",
+        "line 4, features.x.numeric",
+        "line 6, features.y: all of them",
+    ]

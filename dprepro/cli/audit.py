@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+
+from dprepro import __version__
 
 if TYPE_CHECKING:
     from dprepro.audit import AuditResult, OneRunResult
@@ -92,7 +95,8 @@ def audit(
         results = [*many]
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps([r.to_json() for r in results], indent=1) + "\n")
+        when = {"date": datetime.now(timezone.utc).date().isoformat(), "dprepro": __version__}
+        output.write_text(json.dumps([r.to_json() | when for r in results], indent=1) + "\n")
     Console(highlight=False).print(render(results), soft_wrap=True)
     if any(result.unexplained for result in results):
         raise typer.Exit(1)

@@ -82,6 +82,28 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
 
 
 @data.command()
+def check(
+    card: Annotated[Path, typer.Argument(help="Path of a card.")],
+) -> None:
+    """Check a card by itself: what is still to be filled in, and what is wrong. No row is read.
+
+    Example: dprepro data check datasets/adult.yaml
+    """
+    from dprepro.data.card import load_card
+    from dprepro.errors import DpreproError
+
+    if not card.is_file():
+        raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
+    found = load_card(card)
+    said = f"{len(found.features)} features" if found.features else "no public domain"
+    typer.echo(f"{card}: complete: {found.task}, target {found.target}, {said}. No row was read")
+    if found.features and not found.domain_note:
+        typer.echo("It does not say why its domain is public: add `domain_note`")
+    if found.budget_limit is None:
+        typer.echo("It sets no limit for what `dprepro release` may spend in all (`budget_limit`)")
+
+
+@data.command()
 def verify(
     name: Annotated[
         str | None,

@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 from dprepro.data import identity
 from dprepro.data.card_parts import (
     MISSING_TEXTS,
+    BudgetLimit,
     Distinct,
     Expect,
     FeatureDomain,
@@ -59,6 +60,8 @@ class Card(Strict):
     ``labels``, the negative one is called "not" and the name of the positive one. ``relabel`` maps
     texts of the target to ``labels``, where several texts are one class.
 
+    ``budget_limit`` limits what `dprepro release` may release of the dataset in all.
+
     ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
     them.
 
@@ -86,6 +89,7 @@ class Card(Strict):
     expect: Expect = Expect()
     test: TestSet | None = None
     features: dict[str, FeatureDomain] | None = None
+    budget_limit: BudgetLimit | None = None
     unit: str | None = None
     rows_per_unit: RowsPerUnit | None = None
     domain_note: str = ""

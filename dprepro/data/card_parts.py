@@ -233,6 +233,16 @@ class TestSet(Strict):
         return self
 
 
+class BudgetLimit(Strict):
+    """What may be released of a dataset in all, over all its releases; see `dprepro.release.book`.
+
+    It holds for the unit of privacy of the releases: for a row, or for all rows of a unit.
+    """
+
+    epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+
 class Distinct(Strict):
     """Of rows that agree, the first alone is kept. Columns under ``but_for`` need not agree.
 

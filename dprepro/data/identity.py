@@ -40,7 +40,7 @@ def state_of(card: Card, data_dir: Path | None) -> dict[str, Any]:
 def values_of(card: Card, data_dir: Path | None) -> Any:
     """Return the checksum of the values, else those of all files and how each is read."""
     return card.expect.values_sha256 or [
-        [_file_digest(card, part, data_dir) or _place(part), *_reading(card, source, part)]
+        [file_digest(card, part, data_dir) or _place(part), *_reading(card, source, part)]
         for source, part in card.parts
     ]
 
@@ -48,7 +48,7 @@ def values_of(card: Card, data_dir: Path | None) -> Any:
 def has_all_files(card: Card, data_dir: Path | None) -> bool:
     """Whether every file has a checksum in the card or lies on this machine."""
     return all(
-        part.kind in SAME_EVERYWHERE or _file_digest(card, part, data_dir) is not None
+        part.kind in SAME_EVERYWHERE or file_digest(card, part, data_dir) is not None
         for _, part in card.parts
     )
 
@@ -100,12 +100,12 @@ def _reading(card: Card, source: Source, part: Source) -> list[Any]:
 
 def _content(card: Card, data_dir: Path | None) -> str:
     """Return what is known about the bytes of the files; empty if nothing is."""
-    files = [_file_digest(card, part, data_dir) for _, part in card.parts]
+    files = [file_digest(card, part, data_dir) for _, part in card.parts]
     digests = [card.expect.values_sha256, *files]
     return json.dumps(digests) if any(digests) else ""
 
 
-def _file_digest(card: Card, source: Source, data_dir: Path | None) -> str | None:
+def file_digest(card: Card, source: Source, data_dir: Path | None) -> str | None:
     """Return the checksum in the card, else that of the file put there or downloaded."""
     if source.sha256 is not None or source.kind in SAME_EVERYWHERE:
         return source.sha256

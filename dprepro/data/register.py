@@ -32,11 +32,15 @@ _LOCK_SECONDS = 30.0
 _HEX = re.compile(r"[0-9a-f]+")
 
 
-def register_path() -> Path:
-    """Return the path of the register: in ``$DPREPRO_STATE``, else in the user's state folder."""
+def state_folder() -> Path:
+    """Return the folder of private state: ``$DPREPRO_STATE``, else the user's state folder."""
     given = os.environ.get(STATE_VARIABLE)
-    folder = Path(given).expanduser() if given else platformdirs.user_state_path("dprepro")
-    return folder / _FILE
+    return Path(given).expanduser() if given else platformdirs.user_state_path("dprepro")
+
+
+def register_path() -> Path:
+    """Return the path of the register, in `state_folder`."""
+    return state_folder() / _FILE
 
 
 def token_of(content: str) -> str:
@@ -109,5 +113,17 @@ def write_own(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
+        sync_folder(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder outlive a crash of the machine. Raises OSError."""
+    if os.name != "posix":  # others have no file descriptor of a folder
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -56,6 +56,11 @@ class ExactSampler:
     def __init__(self, bits: Bits) -> None:
         self.state = bits.state
 
+    @property
+    def has_drawn(self) -> bool:
+        """Whether any bit has been drawn: words 12 and 13 count the blocks, from 0 on."""
+        return bool(self.state[12:14].any())
+
     def gaussian(self, scale: float, shape: tuple[int, ...]) -> np.ndarray:
         """Return N(0, scale^2) rounded to whole numbers, int64 of the given shape.
 

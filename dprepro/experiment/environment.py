@@ -33,7 +33,7 @@ def describe(config_text: str, jobs: int) -> dict[str, Any]:
         "kind": "environment",
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "dprepro": __version__,
-        "git": _git_state(),
+        "git": git_state(),
         "config_sha256": hashlib.sha256(config_text.encode()).hexdigest(),
         "jobs": jobs,
         "python": platform.python_version(),
@@ -80,7 +80,7 @@ def _blas_kernels() -> list[str]:
     return sorted({name for name in found if not name.startswith("openmp")})
 
 
-def _git_state() -> dict[str, Any] | None:
+def git_state() -> dict[str, Any] | None:
     """Return commit and whether tracked files differ from it; None outside a checkout."""
     folder = Path(__file__).resolve().parents[2]
     if not (folder / ".git").exists():

@@ -56,8 +56,11 @@ def planned_ledgers(
     methods: tuple[str, ...] = (),
     epsilons: tuple[float, ...] = (),
     data_dir: Path | None = None,
+    all_rows: bool = False,
 ) -> list[PlannedLedger]:
     """Return the ledger of every private method of a config at every epsilon.
+
+    It is that of a fit to the training rows of a split, or to `all_rows`.
 
     A method that keeps none is unverified: its ledger is None. So is that of one whose fit fails,
     with the error: the rows it saw are made up, so its text quotes no private one.
@@ -78,9 +81,11 @@ def planned_ledgers(
     planned = plan(config, data_dir, identify=False)
     chosen = narrow(planned, splits=1, methods=methods, epsilons=epsilons)
     tasks = [p.task for p in chosen if not p.skip]
-    rows = round((card.expect.rows or _ROWS) * (1 - config.held_out))
+    rows = round((card.expect.rows or _ROWS) * (1 - (0 if all_rows else config.held_out)))
     found = list(_fit_all(tasks, domain, card.task, rows))
-    if found and all(planned.ledger is None for planned in found):
+    for each in found:
+        note_circumstances(each.ledger, each.task, all_rows)
+    if found and all(each.ledger is None for each in found):
         reasons = dict.fromkeys(f"{p.task.method}: {p.why_missing}" for p in found)
         raise DpreproError("\n".join(reasons))
     return found
@@ -154,7 +159,6 @@ def _fit(
     else:
         model.fit(ENCODINGS[method.encoding](setting.domain).transform(X), y)
         ledger = ledger_of(model)
-    note_circumstances(ledger, task)
     return None if standing_of(task.epsilon, ledger) is Standing.UNVERIFIED else ledger
 
 

@@ -29,6 +29,7 @@ from dprepro.privacy.units import Division, check_unit, row_budget
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
 
 _PACKAGE_FILE = "__init__.py"
+_PLUGIN = "dprepro_plugin_"
 
 REPEATS = 1e-6
 """What the metrics of most methods may differ by, relative, when a task is run again.
@@ -235,6 +236,15 @@ def all_methods() -> dict[str, Method]:
     return dict(sorted(found.items()))
 
 
+def plugin_parts(name: str) -> list[ModuleType]:
+    """Return the modules called `name` in the packages of ``$DPREPRO_METHODS`` that have one."""
+    all_methods()  # loads the packages
+    folder = os.environ.get(PLUGIN_VARIABLE)
+    parts = sorted(Path(folder).glob(f"*/{name}.py")) if folder else []
+    packages = [f"{_PLUGIN}{part.parent.name}" for part in parts]
+    return [importlib.import_module(f"{p}.{name}") for p in packages if p in sys.modules]
+
+
 def _package_modules() -> list[ModuleType]:
     import dprepro.methods as package
 
@@ -258,7 +268,7 @@ def _plugin_modules() -> list[ModuleType]:
 def _load_file(path: Path) -> ModuleType:
     """Import a file, or the package whose ``__init__.py`` it is, with the modules beside it."""
     inside = [str(path.parent)] if path.name == _PACKAGE_FILE else None
-    name = f"dprepro_plugin_{path.parent.name if inside else path.stem}"
+    name = f"{_PLUGIN}{path.parent.name if inside else path.stem}"
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
     assert spec is not None
     assert spec.loader is not None

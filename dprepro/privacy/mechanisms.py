@@ -17,6 +17,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.entry import Choice, LedgerEntry
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import Sensitivity
+from dprepro.privacy.watching import watch
 
 _ROUNDED_UP = 1 + 2.0**-50
 """What a scale in units is multiplied by: a quotient of doubles is too small by less."""
@@ -54,6 +55,16 @@ class NoiseSource:
         self.public_generator = self.generator if seed is not None else np.random.default_rng()
         self._is_seeded = seed is not None
         ledger.note_seed(seed)
+        watch(self)
+
+    @property
+    def may_have_drawn(self) -> bool:
+        """Whether it has drawn exact noise, or lists noise that others draw or that is not exact.
+
+        A ledger gets its entry before the first draw, so of these only that one will come is known.
+        """
+        cited = any(entry.mechanism == "cited" for entry in self.ledger.entries)
+        return cited or bool(self.ledger.floating_point) or self.sampler.has_drawn
 
     def choose_publicly_by(self, entropy: int) -> None:
         """Draw public choices from a stream that can be repeated, unless a seed repeats all."""

@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from dprepro import __version__
 from dprepro.audit import subjects
 from dprepro.cli import app
 from dprepro.cli.audit import _chosen
@@ -39,6 +40,7 @@ def test_results_and_picture_are_written(tmp_path):
     run("gaussian", "laplace", "--epsilon", "4", "--trials", "200", "--seed", "1",
         "--output", str(output), "--picture", str(picture))  # fmt: skip
     results = json.loads(output.read_text())
+    assert all(r["dprepro"] == __version__ and len(r["date"]) == 10 for r in results)
     assert [result["subject"] for result in results] == ["gaussian", "laplace"]
     assert {result["verdict"] for result in results} == {"within"}
     assert picture.read_text().startswith("<?xml")

@@ -30,6 +30,8 @@ class Rule:
     """Left running; the words to wait for in its output."""
     shows: tuple[str, ...] = ()
     """What its comment promises, to be found in its output."""
+    status: int = 0
+    """What it ends with; other than 0 where the page says that it is refused."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,13 @@ RULES = {
             replace=(('--method "EBM in 25 bags" ', ""), ("--numeric", "--feature age")),
         ),
     ),
+    "docs/release.md": (
+        Rule(
+            "dprepro release hospital.yaml --epsilon 2 --clip --yes --output second",
+            status=2,
+            shows=("beyond the budget",),
+        ),
+    ),
     "--help": (
         Rule(
             "dprepro export model.json --to sql --output model.sql --table customers",
@@ -136,6 +145,12 @@ RULES = {
                 ("model.json", "results/models/adult-dp-ebm-gdp-1.json"),
                 ("new.csv", "few-rows.csv"),
             ),
+        ),
+        Rule("dprepro new config card.yaml", replace=(("card.yaml", "shop-card.yaml"),)),
+        Rule(
+            "dprepro release card.yaml --epsilon 1 --yes",
+            "--delta 1e-5 --output release",
+            replace=(("card.yaml", "shop-card.yaml"),),
         ),
         # So that `score` has a model with rows held out.
         Rule("dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json", "--split 0"),
@@ -186,6 +201,13 @@ def write_short_configs(folder: Path) -> None:
     names = load_card("adult").features or {}
     few_rows = pd.DataFrame({"id": [1, 2]} | dict.fromkeys(names, "") | {"age": [39, 50]})
     few_rows.to_csv(folder / "few-rows.csv", index=False)
+    write_shop(folder)
+    (folder / "shop.csv").rename(folder / "data.csv")
+    (folder / "shop-card.yaml").write_text(
+        "name: shop\ntask: binary\nfile: data.csv\ntarget: returned\npositive: 'yes'\n"
+        "labels: ['no', 'yes']\nfeatures:\n  age: {numeric: [18, 100]}\n"
+        "  city: {categories: [Bonn, Lyon, Turin]}\n"
+    )
     (folder / "few-own.yaml").write_text(
         "dataset: shop.yaml\nmetric: auc\nepsilons: [1]\nsplits: 2\nseed: 1\ndomain: public\n"
         "methods: [naive-bayes]\n"

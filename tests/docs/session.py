@@ -41,6 +41,7 @@ class Session:
         self.state = folder / "environment.sh"
         kept = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}}
         kept |= {"DPREPRO_DATA": str(data), "COLUMNS": "80", "MPLBACKEND": "agg"}
+        kept["DPREPRO_STATE"] = str(folder / "private-state")  # a reader's, with nothing released
         self.environment = {k: v for k, v in kept.items() if not k.startswith("PYTEST_")}
         self.left_running: list[subprocess.Popen[bytes]] = []
 
@@ -64,7 +65,7 @@ class Session:
     def run(self, command: str) -> str:
         """Run a command by its rule, if it has one, and return what it printed.
 
-        Raises AssertionError where it ends with other than 0 or lacks what the rule says it shows.
+        Raises AssertionError where it ends with other than the rule's status (0), or lacks what the rule says it shows.
         """
         rule = rule_of(self.page, command)
         line = command
@@ -85,7 +86,9 @@ class Session:
             text=True,
             timeout=LIMIT,
         )
-        assert done.returncode == 0, f"$ {line}\n{done.stdout}\nended with {done.returncode}"
+        assert done.returncode == rule.status, (
+            f"$ {line}\n{done.stdout}\nended with {done.returncode}"
+        )
         absent = [words for words in rule.shows if words not in done.stdout]
         assert not absent, f"$ {line}\n{done.stdout}\ndoes not show {absent}"
         return done.stdout

@@ -7,11 +7,12 @@ from dprepro.config import load_config
 from dprepro.data import load
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.errors import DpreproError
-from dprepro.experiment.circumstances import note_circumstances
+from dprepro.experiment.circumstances import SPLIT, note_circumstances
 from dprepro.inspect.ledgers import draw_rows, planned_ledgers
 from dprepro.methods import registry
 from dprepro.methods.registry import Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from tests.private_table import rows_of, write_table
 
 SPENT = {
     "dp-ebm-gdp": [0.437, 0.876, 1.757, 3.526, 7.080],
@@ -79,3 +80,13 @@ def test_drawn_rows_lie_in_the_domain_and_show_every_label():
         Domain(domain.features, (5.0, 7.0)), "regression", 30, np.random.default_rng(0)
     )
     assert (y.min(), y.max()) == (5.0, 7.0)
+
+
+def test_a_fit_to_all_rows_does_not_assume_which_rows_train(tmp_path):
+    config = load_config(write_table(tmp_path, "binary", rows_of("binary", 4)))
+    (of_split,) = planned_ledgers(config)
+    (of_all,) = planned_ledgers(config, all_rows=True)
+    assert SPLIT in of_split.ledger.assumed_public
+    assert of_all.ledger.assumed_public == [
+        text for text in of_split.ledger.assumed_public if text != SPLIT
+    ]

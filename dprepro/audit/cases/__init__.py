@@ -1,8 +1,8 @@
 """Which pair is audited: one file a family of methods, and a general pair for all others.
 
 A module here joins by having ``CASES``, builders by the name of what they audit ("METHOD/CASE" for
-those beyond a method's first), and where one run
-can hold many canaries ``ONE_RUN_CASES`` likewise.
+those beyond a method's first), and where one run can hold many canaries ``ONE_RUN_CASES`` likewise.
+So does the module ``audit_case`` in the package of a method of the user's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from dprepro.audit.cases.mechanisms import MECHANISMS, ONE_RUN_MECHANISMS
 from dprepro.data.domain import TaskKind
 from dprepro.errors import DpreproError, nearest
 from dprepro.methods import registry
+
+PLUGIN_MODULE = "audit_case"
+"""What a method of the user's calls the module of its cases, in its package."""
 
 
 def subjects() -> list[tuple[str, TaskKind | None]]:
@@ -111,3 +114,4 @@ def _builders(attribute: str) -> dict[str, Callable[[AuditSetting], Any]]:
 def _modules() -> Iterator[Any]:
     for info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
         yield importlib.import_module(f"{__name__}.{info.name}")
+    yield from registry.plugin_parts(PLUGIN_MODULE)

@@ -38,6 +38,8 @@ class Audit(BaseModel):
     guesses: int | None = None
     correct: int | None = None
     independent_bound: float | None = None
+    date: str | None = None
+    dprepro: str | None = None
 
     @property
     def is_exceeded(self) -> bool:

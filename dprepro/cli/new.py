@@ -1,0 +1,131 @@
+"""`dprepro new`: files to begin with: a card, a config, a private method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+
+new = typer.Typer(no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add `dprepro new` to the command line."""
+    app.add_typer(
+        new,
+        name="new",
+        help="Write a card, a config or a method to begin with.\n\nExample: dprepro new dataset "
+        "data.csv",
+    )
+
+
+@new.command()
+def dataset(
+    data: Annotated[Path, typer.Argument(help="A CSV file with a header, or a parquet file.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The card to write.", show_default="DATA.yaml"),
+    ] = None,
+    codebook: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV with the columns name, type, lower, upper, categories (between |), missing, "
+            "measured_in, description. Types: numeric, categorical, target, unit, drop."
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write the card of a dataset, to be filled in.
+
+    Names and types of the columns are read from the file. Bounds, categories and labels are not:
+    each is a place to fill in, FILL_IN, with a comment that says what goes there. A codebook fills
+    them. No command uses the card until all are filled in; `dprepro data check` says what is left.
+
+    Example: dprepro new dataset data.csv --output card.yaml
+    """
+    from dprepro.release.codebook import read_codebook
+    from dprepro.release.columns import read_columns
+    from dprepro.release.new_card import card_name, new_card
+    from dprepro.release.scaffold import write_new
+    from dprepro.yaml_source import read_yaml
+
+    card = output or data.with_name(f"{card_name(data)}.yaml")
+    known = {} if codebook is None else read_codebook(codebook)
+    columns = read_columns(data)
+    write_new({card: new_card(data, columns, card, known)}, force)
+    left = read_yaml(card, text_only=True).unfilled
+    typer.echo(
+        f"{card}: {len(columns.kinds)} columns. Their names and types were read from the file, and "
+        "count as public from now on; no bound, category or label was taken from it"
+    )
+    if left:
+        typer.echo(f"{len(left)} lines are to be filled in; then: dprepro data check {card}")
+    else:
+        typer.echo(f"The codebook filled in all of it. Check it: dprepro data check {card}")
+
+
+@new.command()
+def config(
+    card: Annotated[Path, typer.Argument(help="The card of the dataset, filled in.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The config to write.", show_default="CARD-study.yaml"),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a config that compares private methods on splits of a dataset. No row is read.
+
+    Example: dprepro new config card.yaml
+    """
+    import os
+
+    from dprepro.config import load_config
+    from dprepro.data.card import load_card
+    from dprepro.errors import DpreproError
+    from dprepro.release.scaffold import config_text, write_new
+
+    if not card.is_file():
+        raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
+    found = load_card(card)
+    target = output or card.with_name(f"{card.stem}-study.yaml")
+    place = os.path.relpath(card.resolve(), target.resolve().parent)
+    write_new({target: config_text(found, place)}, force)
+    methods = [entry.method for entry in load_config(target).methods]
+    typer.echo(f"{target}: {', '.join(methods)} on {found.name}. Run it: dprepro run {target}")
+
+
+@new.command()
+def method(
+    name: Annotated[str, typer.Argument(help="What to call it, such as noisy-mean.")],
+    folder: Annotated[Path, typer.Option(help="The folder of your methods.")] = Path("my_methods"),
+    force: Force = False,
+) -> None:
+    """Write a small private method with a curator, a ledger, an audit case and a test.
+
+    It predicts a noisy mean. Its test passes as it stands: change the method step by step, as the
+    comments in its curator say, and keep the test passing.
+
+    Example: dprepro new method noisy-mean
+    """
+    from dprepro.errors import DpreproError
+    from dprepro.methods import registry
+    from dprepro.release.scaffold import method_files, package_of, write_new
+
+    files = method_files(name)
+    place = folder / package_of(name)
+    if name in registry.all_methods() and not place.exists():
+        raise DpreproError(f"there is a method called {name!r} already; choose another name")
+    written: Mapping[Path, str] = {place / file: text for file, text in files.items()}
+    write_new(written, force)
+    typer.echo(
+        f"{place}: {', '.join(files)}\n"
+        f"Use it:  export {registry.PLUGIN_VARIABLE}={folder}; dprepro methods {name}\n"
+        f"Test it: pytest {place}\n"
+        f"Audit it, when {registry.PLUGIN_VARIABLE} is set: dprepro audit {name}"
+    )

@@ -1,0 +1,284 @@
+"""`dprepro release` and `verify`: a model of all rows, with a statement of what it guarantees."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dprepro.cli.run import INTERRUPTED
+
+if TYPE_CHECKING:
+    from dprepro.config import ExperimentConfig
+    from dprepro.data.card import Card
+    from dprepro.experiment.record import Task
+    from dprepro.methods.registry import Method
+    from dprepro.privacy.ledger import Ledger
+    from dprepro.release.book import Entry
+    from dprepro.release.composing import Total
+    from dprepro.release.statement import AuditRecord, Publisher
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `app`."""
+    app.command("release")(release)
+    app.command("verify")(verify)
+
+
+def release(
+    card: Annotated[str, typer.Argument(help="Path of the card of your dataset.")],
+    epsilon: Annotated[float, typer.Option(help="The epsilon of the release.")],
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="The delta of the release. By default it is the largest power of ten that is at "
+            "most 1 / (10 n), with the number of rows n that the card states (`expect`).",
+            show_default="from the card",
+        ),
+    ] = None,
+    method: Annotated[str, typer.Option(help="The method, by name.")] = "dp-ebm-plus",
+    config: Annotated[
+        str | None,
+        typer.Option(help="A config with the parameters of --method, a name or label there."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The folder to write.", show_default="NAME-release"),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask: spend the budget.")] = False,
+    clip: Annotated[
+        bool, typer.Option("--clip", help="Clip values beyond their bounds; else they are refused.")
+    ] = False,
+    allow_floating_point: Annotated[
+        bool,
+        typer.Option("--allow-floating-point", help="Accept noise that is not exact."),
+    ] = False,
+    audits: Annotated[
+        Path, typer.Option(help="Folder of results of `dprepro audit`, for the statement.")
+    ] = Path("results"),
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Threads that share the rows; they change no result.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
+    ] = None,
+) -> None:
+    """Fit a private model to all rows of a dataset, and write a folder that can be released.
+
+    The noise is exact and has no seed, and the domain is the card's. Before anything is spent, the
+    command shows what will be spent, and asks. The budget book of this machine then gets an entry,
+    composed with all earlier releases of these rows. If `budget_limit` of the card would be
+    exceeded, nothing is drawn. The folder holds the model and the statement of what it guarantees,
+    for people and for programs, and nothing else about the rows.
+
+    Example: dprepro release card.yaml --epsilon 1 --yes
+    """
+    from dprepro.config import load_config
+    from dprepro.data.card import load_card
+    from dprepro.experiment.plan import plan
+    from dprepro.inspect.ledgers import planned_ledgers
+    from dprepro.release import book, planning, rows
+    from dprepro.release.folder import refuse_existing
+
+    found = load_card(card)
+    place = output or Path(f"{found.name}-release")
+    refuse_existing(place)
+    _check_budget(epsilon, delta)
+    rule = delta is None
+    delta = planning.default_delta(found) if delta is None else delta
+    given = None if config is None else load_config(config)
+    experiment = planning.release_config(found, card, method, epsilon, delta, given)
+    chosen = planning.check_method(found, experiment.methods[0].method, allow_floating_point)
+    (planned,) = planned_ledgers(experiment, data_dir=data_dir, all_rows=True)
+    ledger = planning.require_sound(planned.ledger, planned.why_missing, allow_floating_point)
+    dataset = rows.checked_rows(card, found, data_dir, clip)
+    entry = book.Entry(
+        name=book.new_name(), date=_today(), dataset=found.name,
+        card=rows.place_of(found, card), rows=rows.identity_of(found, dataset, data_dir),
+        method=chosen.name, ledger={}, limit=found.budget_limit,
+    )  # fmt: skip
+    total, earlier = book.look_ahead(entry, ledger)
+    typer.echo(_question(found, chosen, ledger, total, earlier, place, rule))
+    _ask(yes)
+    (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
+    known = _audits(audits, chosen.name, found.task)
+    publisher = _publisher(found, chosen, known, clips=clip, delta_by_rule=rule)
+    try:
+        _make(entry, ledger, experiment, task, publisher, found, place, jobs or 1, data_dir)
+    except KeyboardInterrupt:
+        typer.echo("interrupted: nothing is written. `dprepro budget` says whether it counts")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _make(
+    entry: Entry,
+    ledger: Ledger,
+    experiment: ExperimentConfig,
+    task: Task,
+    publisher: Publisher,
+    card: Card,
+    place: Path,
+    jobs: int,
+    data_dir: Path | None,
+) -> None:
+    """Fit, write the folder, and say so."""
+    from dprepro.errors import DpreproError
+    from dprepro.inspect.fitting import fit_model
+    from dprepro.inspect.origin import save_fitted
+    from dprepro.inspect.showing import shown_progress
+    from dprepro.release import book
+    from dprepro.release.folder import MODEL, room_for, write_statement
+    from dprepro.release.making import COUNTS, fit_reserved
+    from dprepro.release.rows import files_of
+    from dprepro.threads import granted
+
+    with room_for(place) as room:
+        with granted(jobs), shown_progress():
+            model = fit_reserved(
+                entry, ledger, lambda: fit_model(experiment, task, data_dir, all_rows=True)
+            )
+        try:
+            if not set(files_of(card, data_dir)) <= set(entry.rows):
+                raise DpreproError("the files of the rows changed during the release")
+            save_fitted(model, experiment.name, task, room.folder / MODEL, all_rows=True)
+            statement = write_statement(room, publisher)
+            room.publish()
+        except DpreproError as error:
+            raise DpreproError(f"{error}. Nothing is written; {COUNTS}") from error
+    book.settle(
+        entry.name, "released", folder=str(place.resolve()), model_sha256=statement.model.sha256
+    )
+    typer.echo(f"{place}: {', '.join(sorted(p.name for p in place.iterdir()))}")
+    spent = statement.privacy.spent.of_unit
+    typer.echo(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds")
+
+
+def _check_budget(epsilon: float, delta: float | None) -> None:
+    from dprepro.errors import DpreproError
+
+    if not 0 < epsilon < float("inf"):
+        raise DpreproError(f"--epsilon must be a finite number above 0, given {epsilon:g}")
+    if delta is not None and not 0 <= delta < 1:
+        raise DpreproError(f"--delta must lie from 0 to below 1, given {delta:g}")
+
+
+def _today() -> str:
+    from datetime import datetime, timezone
+
+    return datetime.now(timezone.utc).date().isoformat()
+
+
+def _question(
+    card: Card,
+    method: Method,
+    ledger: Ledger,
+    total: Total,
+    earlier: Sequence[Entry],
+    place: Path,
+    by_rule: bool,
+) -> str:
+    """Return what is going to be spent, on whom, and what is then spent in all."""
+    from dprepro.release.words import neighbours_in_words, unit_in_words
+
+    rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
+    noise = "floating-point" if ledger.floating_point else "exact"
+    limit = card.budget_limit
+    lines = {
+        "Release": f"all rows of {card.title or card.name}, to {place}",
+        "Method": f"{method.name}, {noise} noise, no seed",
+        "Spends": f"epsilon {ledger.spent_epsilon():.4g} of {ledger.epsilon:g}",
+        "Delta": f"{ledger.delta:g}{rule}",
+        "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
+        "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
+        "Public": "; ".join([*ledger.assumed_public, "names, bounds, categories of the card"]),
+        "Before": f"{len(earlier)} release(s) of these rows in the budget book",
+        "In all": f"{total.budget}, {total.adjacency}",
+        "Limit": "none on the card"
+        if limit is None
+        else f"epsilon {limit.epsilon:g}, delta {limit.delta:g}",
+    }
+    return "\n".join(f"{name + ':':<10}{text}" for name, text in lines.items())
+
+
+def _ask(yes: bool) -> None:
+    """Return if the budget may be spent; else end. What is spent cannot be had back."""
+    from dprepro.errors import DpreproError
+
+    if yes:
+        return
+    if not _is_terminal():
+        raise DpreproError(
+            "nobody is there to ask, as this is no terminal: say --yes to spend the budget. "
+            "Nothing was spent and nothing was written"
+        )
+    try:
+        agreed = typer.confirm("Spend this? It cannot be taken back")
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("\ninterrupted: nothing was spent and nothing was written", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if not agreed:
+        typer.echo("nothing was spent and nothing was written")
+        raise typer.Exit(1)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _publisher(card: Card, method: Method, audits: Sequence[AuditRecord], **how: bool) -> Publisher:
+    """Return what the statement says beside the model; `how` are fields of `Publisher`."""
+    from importlib import metadata
+
+    from dprepro import __version__
+    from dprepro.experiment.environment import git_state
+    from dprepro.release.statement import Publisher
+
+    git = git_state() or {}
+    return Publisher(
+        date=_today(), dataset=card.name, title=card.title, licence=card.licence,
+        domain_note=" ".join(card.domain_note.split()), method=method.name,
+        method_version=method.version, reference=method.reference, dprepro=__version__,
+        commit=git.get("commit"), is_modified=git.get("dirty"),
+        accountant_version=metadata.version("dp-accounting"),
+        has_limit=card.budget_limit is not None, audits=list(audits), **how,
+    )  # fmt: skip
+
+
+def _audits(folder: Path, method: str, task: str) -> list[AuditRecord]:
+    """Return what is on record of the method's audits, on this kind of task."""
+    from dprepro.release.statement import AuditRecord
+    from dprepro.report.read.audits import read_audits
+
+    return [
+        AuditRecord(
+            subject=audit.subject, epsilon=audit.epsilon, delta=audit.delta,
+            lower_bound=audit.lower_bound, confidence=audit.confidence, trials=audit.trials,
+            verdict=audit.verdict, date=audit.date, dprepro=audit.dprepro,
+        )
+        for audit in read_audits(folder)
+        if audit.task == task and audit.subject.partition("/")[0] == method
+    ]  # fmt: skip
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="A folder that `dprepro release` wrote.")],
+) -> None:
+    """Check the statement of a release against its model file. The exit code is 1 if they differ.
+
+    The statement is derived anew from the ledger in the model file. That the ledger lists all
+    releases, and what the publisher says beside it, cannot be checked from the files.
+
+    Example: dprepro verify release
+    """
+    from dprepro.release.folder import differences
+
+    found = differences(folder)
+    for line in found:
+        typer.echo(line)
+    if found:
+        raise typer.Exit(1)
+    typer.echo(f"{folder}: the statement is that of the model, and all texts agree")

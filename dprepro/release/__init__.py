@@ -1,0 +1,1 @@
+"""From rows of the user's own to a release: scaffolds, budget book, statement, release folder."""

@@ -1,0 +1,110 @@
+"""Names and types of the columns of a file: all that a new card takes from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from dprepro.data.card_parts import MISSING_TEXTS
+from dprepro.data.formats import csv_header, parser_problem
+from dprepro.errors import DpreproError
+
+Kind = Literal["numeric", "text"]
+
+_PARQUET = (".parquet", ".pq")
+_TEXT = (".csv", ".data", ".txt", ".tsv")
+_SEPARATORS = (",", ";", "\t", "|")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a file says of itself.
+
+    Attributes
+    ----------
+    kinds
+        By name, in the order of the file.
+    separator
+        Of the fields of a CSV; a comma for other files.
+    """
+
+    kinds: Mapping[str, Kind]
+    separator: str = ","
+
+
+def read_columns(path: Path) -> Columns:
+    """Return the columns of a CSV file with a header, or of a parquet file.
+
+    Types of a CSV follow from its values: a column is numeric if every value that is not missing
+    reads as a number.
+
+    Raises
+    ------
+    DpreproError
+        If the file cannot be read, or its first line does not hold names. No value is quoted.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (*_PARQUET, *_TEXT):
+        raise DpreproError(
+            f"{path}: a file that ends in .csv or .parquet is needed (also {', '.join(_TEXT[1:])})"
+        )
+    try:
+        if suffix in _PARQUET:
+            found = Columns(_kinds(pa.parquet.read_schema(path)))
+        else:
+            found = _of_csv(path)
+    except OSError as error:
+        raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise DpreproError(f"{path}: {parser_problem(error)}") from None
+    _check_names(path, list(found.kinds))
+    return found
+
+
+def _of_csv(path: Path) -> Columns:
+    data = path.read_bytes()
+    first_line = data[: data.find(b"\n") + 1] or data
+    separator = max(_SEPARATORS, key=lambda mark: first_line.count(mark.encode()))
+    parse = pa.csv.ParseOptions(delimiter=separator)
+    names = csv_header(data, "utf8", parse)
+    _check_names(path, [name.strip() for name in names])
+    table = pa.csv.read_csv(
+        pa.BufferReader(data),
+        parse_options=parse,
+        convert_options=pa.csv.ConvertOptions(
+            null_values=[blank + text for text in MISSING_TEXTS for blank in ("", " ")]
+        ),
+    )
+    return Columns(_kinds(table.schema), separator)
+
+
+def _kinds(schema: pa.Schema) -> dict[str, Kind]:
+    kinds: dict[str, Kind] = {}
+    for field in schema:
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        is_number = is_number or pa.types.is_decimal(field.type)
+        kinds[field.name.strip()] = "numeric" if is_number else "text"
+    return kinds
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    if not names or len(set(names)) < len(names) or any(_is_value(name) for name in names):
+        raise DpreproError(
+            f"{path}: its first line does not hold a different name for each column. If it is a "
+            "row, put a line with the names before it"
+        )
+
+
+def _is_value(name: str) -> bool:
+    """Whether a name is more likely a value of a row."""
+    try:
+        float(name)
+    except ValueError:
+        return name in MISSING_TEXTS
+    return True

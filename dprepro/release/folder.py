@@ -1,0 +1,175 @@
+"""The folder of a release: written as a whole or not at all, and checked again by anybody."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dprepro import __version__
+from dprepro.additive.file import MAX_BYTES, load_model
+from dprepro.data.register import sync_folder
+from dprepro.errors import DpreproError
+from dprepro.release.rendering import as_html, as_json, as_markdown
+from dprepro.release.statement import Publisher, Statement
+from dprepro.release.stating import state
+
+MODEL, STATEMENT = "model.json", "statement.json"
+_NEEDED_BYTES = 4 * 2**20
+"""More than a release takes up, but for a model of many thousand bins."""
+_CLOSE = 1e-5
+"""By how much, relative, an epsilon may differ that another release of the accountant adds up."""
+
+
+class Room:
+    """A folder beside the place of a release, where it is made ready.
+
+    Attributes
+    ----------
+    folder
+        It goes away unless `publish` moves it to its place.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.folder = place.with_name(f".{place.name}.{os.getpid()}")
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the release. Raises DpreproError."""
+        with _said(self._place):
+            (self.folder / name).write_text(text, encoding="utf-8")
+
+    def publish(self) -> None:
+        """Move the folder to its place, with all files on the disk. Raises DpreproError."""
+        with _said(self._place):
+            self._ballast.unlink()
+            for path in self.folder.iterdir():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            sync_folder(self.folder)
+            refuse_existing(self._place)
+            self.folder.rename(self._place)
+            sync_folder(self._place.parent)
+
+    @property
+    def _ballast(self) -> Path:
+        return self.folder / ".room"
+
+    def _make(self) -> None:
+        with _said(self._place):
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir()
+            with self._ballast.open("wb") as file:
+                file.write(b"\0" * _NEEDED_BYTES)
+                file.flush()
+                os.fsync(file.fileno())
+
+
+@contextmanager
+def room_for(place: Path) -> Iterator[Room]:
+    """Yield a room for a release at `place`; it holds on to as much of the disk as that takes.
+
+    So a full disk, or a place where nothing can be written, is found before any budget is spent.
+
+    Raises
+    ------
+    DpreproError
+        If `place` exists, or nothing can be written beside it.
+    """
+    refuse_existing(place)
+    room = Room(place)
+    try:
+        room._make()
+        yield room
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(room.folder)
+
+
+def refuse_existing(place: Path) -> None:
+    """Raise DpreproError if there is anything at the place of a release."""
+    if place.exists() or place.is_symlink():
+        raise DpreproError(
+            f"{place} exists already, and a release replaces nothing: choose another --output"
+        )
+
+
+@contextmanager
+def _said(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DpreproError(f"cannot write {place}: {error.strerror or error}") from error
+
+
+def write_statement(room: Room, publisher: Publisher) -> Statement:
+    """Write the statement of the model that lies in a room, three times. Raises DpreproError."""
+    path = room.folder / MODEL
+    statement = state(load_model(path), path.read_bytes(), publisher)
+    for name, text in _texts(statement).items():
+        room.write(name, text)
+    return statement
+
+
+def _texts(statement: Statement) -> dict[str, str]:
+    return {
+        STATEMENT: as_json(statement),
+        "statement.md": as_markdown(statement),
+        "statement.html": as_html(statement),
+    }
+
+
+def differences(folder: Path) -> list[str]:
+    """Return in words where the statement in a folder is not that of the model beside it.
+
+    It is derived anew from the model's ledger, but for what the publisher says.
+
+    Raises
+    ------
+    DpreproError
+        If a file is missing or is not what it should be.
+    """
+    path = folder / MODEL
+    model = load_model(path)
+    try:
+        said = Statement.model_validate_json(_content(folder / STATEMENT))
+        texts = {name: _content(folder / name).decode() for name in _texts(said)}
+    except OSError as error:
+        raise DpreproError(f"cannot read {folder}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DpreproError(f"{folder / STATEMENT}: not a statement of `dprepro release`") from error
+    derived = state(model, path.read_bytes(), said.publisher)
+    found = []
+    if said.model != derived.model:
+        found.append("model.json: not the file that the statement names (its SHA-256 differs)")
+    unlike = [*_unlike(said.model_dump(), derived.model_dump())]
+    found += [f"statement.json: {place}" for place in unlike if not place.startswith("model.")]
+    found += [
+        f"{name}: not the text of statement.json, as dprepro {__version__} writes it"
+        for name, text in _texts(said).items()
+        if texts[name] != text
+    ]
+    return found
+
+
+def _content(path: Path) -> bytes:
+    if path.stat().st_size > MAX_BYTES:
+        raise DpreproError(f"{path}: larger than a statement can be ({MAX_BYTES // 2**20} MiB)")
+    return path.read_bytes()
+
+
+def _unlike(said: object, derived: object, place: str = "") -> Iterator[str]:
+    """Yield where two values differ, with what was said and what follows from the model."""
+    if isinstance(said, Mapping) and isinstance(derived, Mapping):
+        for key in said:
+            yield from _unlike(said[key], derived[key], f"{place}.{key}".lstrip("."))
+    elif isinstance(said, list) and isinstance(derived, list) and len(said) == len(derived):
+        for k, (one, other) in enumerate(zip(said, derived, strict=True)):
+            yield from _unlike(one, other, f"{place}[{k}]")
+    elif isinstance(said, float) and isinstance(derived, float):
+        if abs(said - derived) > _CLOSE * abs(derived):
+            yield f"{place} says {said:g}, and the model's ledger gives {derived:g}"
+    elif said != derived:
+        yield f"{place} does not agree with the model"

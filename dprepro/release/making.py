@@ -1,0 +1,47 @@
+"""The fit of a release: reserved in the budget book before, settled after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dprepro.additive.model import AdditiveModel
+from dprepro.additive.record import ledger_to_json
+from dprepro.errors import DpreproError
+from dprepro.estimators.contract import ledger_of
+from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.watching import watching_noise
+from dprepro.release.book import Entry, reserve, settle
+
+COUNTS = "its noise was drawn, so its budget counts as spent"
+
+
+def fit_reserved(entry: Entry, planned: Ledger, fit: Callable[[], AdditiveModel]) -> AdditiveModel:
+    """Return the model of `fit`, whose ledger is in the budget book before it draws noise.
+
+    A fit that fails before its first noise is cancelled there. Any other counts, also one that is
+    interrupted or killed.
+
+    Raises
+    ------
+    DpreproError
+        If the budget does not allow it, or if the fit spends more than was planned.
+    """
+    reserve(entry, planned)
+    with watching_noise() as may_have_drawn:
+        try:
+            model = fit()
+        except BaseException:
+            if not may_have_drawn():
+                settle(entry.name, "cancelled")
+            raise
+    ledger = ledger_of(model)
+    if ledger is None:
+        raise DpreproError(f"the fit left no ledger, so nothing is written; {COUNTS}")
+    settle(entry.name, "reserved", ledger=ledger_to_json(ledger))
+    spent = ledger.spent_epsilon()
+    if not ledger.holds or spent > planned.spent_epsilon() + TOLERANCE:
+        raise DpreproError(
+            f"the fit spends epsilon {spent:.6g}, and {planned.spent_epsilon():.6g} was planned, "
+            f"or its ledger does not hold: nothing is written; {COUNTS}"
+        )
+    return model

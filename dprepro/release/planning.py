@@ -1,0 +1,183 @@
+"""What a release is going to be: the one fit it makes, and by what rule its delta is chosen."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from dprepro.additive.model import AdditiveModel
+from dprepro.config import ExperimentConfig, MethodEntry
+from dprepro.data.card import Card
+from dprepro.data.domain import Domain, NumericFeature, TaskKind
+from dprepro.errors import DpreproError
+from dprepro.methods import registry
+from dprepro.methods.registry import Guarantee, Method, Setting
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.standing import Noise
+from dprepro.release.rows import no_domain
+from dprepro.yaml_source import YamlSource
+
+NAME = "release"
+"""What model files name as their config."""
+
+_METRICS = {"binary": "auc", "regression": "rmse", "multiclass": "accuracy"}
+
+
+def default_delta(card: Card) -> float:
+    """Return the delta of a release: the largest power of ten that is at most 1 / (10 n).
+
+    n is the number of rows that the card states (`expect: {rows: n}`) and so makes public.
+    A delta of 1 / n would allow to publish one whole row at random (Dwork, Roth 2014, section 2.3).
+
+    Raises
+    ------
+    DpreproError
+        If the card states none: the number of the rows themselves is private.
+    """
+    rows = card.expect.rows
+    if rows is None:
+        raise DpreproError(
+            f"the card of {card.name} does not state how many rows there are (`expect: {{rows: "
+            "N}}`), and their number is private: choose --delta, such as 1e-6, well below one "
+            "over the number of rows"
+        )
+    return float(f"1e{-math.ceil(math.log10(10 * rows))}")
+
+
+def check_method(card: Card, name: str, allows_floating_point: bool) -> Method:
+    """Return the method of this name, if it can make a model for release of such data.
+
+    Raises
+    ------
+    DpreproError
+        If not; the message names the methods that can.
+    """
+    method = registry.get(name)
+    if reason := _unfit(method, card.task, allows_floating_point):
+        others = [
+            other.name
+            for other in registry.all_methods().values()
+            if not _unfit(other, card.task, allows_floating_point)
+        ]
+        raise DpreproError(
+            f"{name} {reason}. Methods for a release of {card.task} data: "
+            f"{', '.join(others) or 'none'}"
+        )
+    return method
+
+
+def _unfit(method: Method, task: TaskKind, allows_floating_point: bool) -> str:
+    """Return why a method can make no release, in words; empty if it can."""
+    if method.guarantee is Guarantee.NONE:
+        return "has no privacy guarantee"
+    if method.is_unverified:
+        return "keeps no ledger, so nobody can say what it spends"
+    if task not in method.tasks:
+        return f"is for {', '.join(sorted(method.tasks))}, not for {task}"
+    if method.noise is not Noise.EXACT and not allows_floating_point:
+        return (
+            "draws noise in floating point, whose low bits can disclose what it hides "
+            "(--allow-floating-point takes that as given)"
+        )
+    if not isinstance(_example(method, task), AdditiveModel):
+        return "makes no additive model, and only these have a model file"
+    return ""
+
+
+def _example(method: Method, task: TaskKind) -> object:
+    target = (0.0, 1.0) if task == "regression" else ("0", "1")
+    domain = Domain((NumericFeature("x", 0.0, 1.0),), target)
+    return method.build(Setting(task, 1.0, 1e-6, domain, None))
+
+
+def release_config(
+    card: Card,
+    place: str,
+    method: str,
+    epsilon: float,
+    delta: float,
+    given: ExperimentConfig | None = None,
+) -> ExperimentConfig:
+    """Return the experiment whose only task is the release: public domain, no seed.
+
+    Parameters
+    ----------
+    place
+        The name of a built-in card, or the path of the card.
+    given
+        A config that has the parameters of the method, named by its name or label there.
+
+    Raises
+    ------
+    DpreproError
+        If the card has no public domain, or if the config cannot be what a release follows.
+    """
+    if card.features is None:
+        raise DpreproError(no_domain(card))
+    entry = MethodEntry(method=method) if given is None else _entry(given, method)
+    dataset = place if card.folder is None else str(Path(place).resolve())
+    values = {
+        "dataset": dataset,
+        "metric": _METRICS[card.task],
+        "methods": [entry.model_copy(update={"domain": None, "epsilons": None, "delta": None})],
+        "epsilons": [epsilon],
+        "delta": delta,
+        "domain": "public",
+        "splits": 1,
+        "seed": None,
+    }
+    config = ExperimentConfig.model_validate(values)
+    config._source = YamlSource(Path(f"{NAME}.yaml"), "", {})
+    return config
+
+
+def _entry(given: ExperimentConfig, method: str) -> MethodEntry:
+    """Return the entry of a config that is called `method`, if a release can follow it."""
+    if given.tuned_on is not None:
+        raise DpreproError(
+            f"{given.where('tuned_on')}: `dprepro tune` chose these parameters by results on rows, "
+            "which epsilon does not cover. Choose parameters without looking at the rows"
+        )
+    found = [e for e in given.methods if e.label == method]
+    found = found or [e for e in given.methods if e.method == method]
+    if len(found) != 1:
+        labels = ", ".join(e.label for e in given.methods)
+        several = "several entries" if found else "no entry"
+        raise DpreproError(
+            f"{given.name} has {several} called {method!r}: name one label. It has: {labels}"
+        )
+    entry = found[0]
+    if entry.grid:
+        raise DpreproError(f"{given.name}: {method} has a `grid`: a release has one value of each")
+    if (entry.domain or given.domain) == "observed":
+        raise DpreproError(
+            f"{given.where('domain')}: `domain: observed` reads bounds and categories from the "
+            "rows, which epsilon does not cover: say `domain: public`"
+        )
+    return entry
+
+
+def require_sound(ledger: Ledger | None, why_missing: str, allows_floating_point: bool) -> Ledger:
+    """Return a ledger that holds.
+
+    Raises
+    ------
+    DpreproError
+        If there is none, or it does not hold, with its reasons; or if it lists floating point and
+        that is not allowed.
+    """
+    if ledger is None:
+        raise DpreproError(f"nothing is released without a ledger: {why_missing}")
+    if not ledger.holds:
+        reasons = [*ledger.unpaid, *ledger.gaps]
+        spends = f"it spends epsilon {ledger.spent_epsilon():.4g} of {ledger.epsilon:g}"
+        raise DpreproError(
+            f"the stated guarantee, {ledger.budget}, does not hold: {'; '.join(reasons) or spends}"
+        )
+    if ledger.floating_point and not allows_floating_point:
+        raise DpreproError(
+            f"noise in floating point: {'; '.join(ledger.floating_point)}. Its low bits can "
+            "disclose what it hides. Choose a method with exact noise, or take that as given with "
+            "--allow-floating-point"
+        )
+    return ledger

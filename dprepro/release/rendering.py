@@ -1,0 +1,102 @@
+"""A statement as text: Markdown, HTML and JSON. The same statement gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from dprepro.privacy.sensitivity import Adjacency
+from dprepro.release.statement import Statement
+from dprepro.release.words import factor, neighbours_in_words, number, unit_in_words
+
+_PACKAGE = "dprepro.release"
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
+SCHEMA = "statement.schema.json"
+
+
+def as_json(statement: Statement) -> str:
+    """Return the statement as JSON; `schema` describes it."""
+    return json.dumps(statement.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+
+def as_markdown(statement: Statement) -> str:
+    """Return the statement as a page of Markdown. Names and notes of a card are escaped."""
+    return _environment(False).get_template("statement.md").render(_context(statement))
+
+
+def as_html(statement: Statement) -> str:
+    """Return the statement as one HTML file, with no script and no address of anything outside."""
+    return _environment(True).get_template("statement.html").render(_context(statement))
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of statements, as the package ships it."""
+    found: dict[str, Any] = json.loads((resources.files(_PACKAGE) / SCHEMA).read_text("utf-8"))
+    return found
+
+
+def schema_of_fields() -> dict[str, Any]:
+    """Return the JSON schema that follows from the fields of `Statement`."""
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return draft | Statement.model_json_schema(mode="serialization")
+
+
+def _environment(is_html: bool) -> Environment:
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE, "template"),
+        autoescape=is_html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=None if is_html else _escaped,
+    )
+    environment.filters |= {
+        "number": number,
+        "factor": factor,
+        "domain": _domain,
+        "g": _short,
+        "sentence": _sentence,
+    }
+    return environment
+
+
+def _context(statement: Statement) -> dict[str, Any]:
+    privacy = statement.privacy
+    return {
+        "s": statement,
+        "p": privacy,
+        "unit": unit_in_words(privacy.unit, privacy.rows_per_unit),
+        "certain": f"a certain {privacy.unit}",
+        "neighbours": neighbours_in_words(Adjacency(privacy.relation), privacy.unit),
+        "of": statement.publisher,
+        "registry": [
+            (name.replace("_", " ").capitalize(), value) for name, value in statement.registry
+        ],
+    }
+
+
+def _escaped(value: Any) -> Any:
+    """Return a value so that Markdown shows it as it is, in one line."""
+    if not isinstance(value, str):
+        return value
+    return _SPECIAL.sub(r"\\\1", " ".join(value.split()))
+
+
+def _domain(feature: Any) -> str:
+    if feature.bounds is not None:
+        lower, upper = feature.bounds
+        return f"{lower:g} to {upper:g} {feature.measured_in or ''}".strip()
+    return ", ".join(feature.categories or ())
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}"

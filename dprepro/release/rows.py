@@ -1,0 +1,109 @@
+"""The rows of a release: whether they keep to their card, and how the budget book knows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data import load
+from dprepro.data.card import Card
+from dprepro.data.dataset import Dataset
+from dprepro.data.domain import NumericFeature, numbers_of, refuse_missing
+from dprepro.data.identity import SAME_EVERYWHERE, file_digest, is_stood_in_for
+from dprepro.data.register import token_of
+from dprepro.data.verify import values_digest
+from dprepro.errors import DpreproError
+
+
+def checked_rows(name: str, card: Card, data_dir: Path | None, clips: bool) -> Dataset:
+    """Return the rows that a card describes, if every value is one that its domain allows.
+
+    Parameters
+    ----------
+    name
+        Of the card, or its path.
+    clips
+        Whether values beyond their bounds are let through: methods clip them.
+
+    Raises
+    ------
+    DpreproError
+        If the rows cannot be had, are those of a stand-in, or if one of them has a value that the
+        card rules out. The message quotes no value and counts no rows.
+    """
+    if is_stood_in_for(card, data_dir):
+        raise DpreproError(
+            f"the rows of {card.name} are not here, and a model of its synthetic stand-in says "
+            "nothing about them: put the files where the card says"
+        )
+    dataset = load(name, data_dir)
+    if dataset.domain is None:
+        raise DpreproError(no_domain(card))
+    try:
+        for feature in dataset.domain.features:
+            column = dataset.X[feature.name]
+            refuse_missing(feature, column.isna().to_numpy())
+            if isinstance(feature, NumericFeature) and not clips:
+                bounds = (feature.lower, feature.upper)
+                _refuse_outside(f"feature {feature.name!r}", numbers_of(column), bounds)
+    except ValueError as error:
+        raise DpreproError(str(error)) from error
+    if card.target_bounds is not None and not clips:
+        _refuse_outside(f"target {card.target!r}", dataset.y, card.target_bounds)
+    return dataset
+
+
+def no_domain(card: Card) -> str:
+    """Return what to say of a card without a public domain."""
+    return (
+        f"the card of {card.name} gives no public domain, and bounds or categories that are read "
+        "from the rows (`domain: observed`) are not covered by epsilon: add `features` to the "
+        "card; `dprepro new dataset` writes a card to fill in"
+    )
+
+
+def _refuse_outside(what: str, values: np.ndarray, bounds: tuple[float, float]) -> None:
+    lower, upper = bounds
+    with np.errstate(invalid="ignore"):
+        if np.any((values < lower) | (values > upper)):
+            raise DpreproError(
+                f"{what} has a value outside its public bounds [{lower:g}, {upper:g}]: correct the "
+                "rows, or the card if its bounds were wrong all along, or let the fit clip such "
+                "values to the bounds with --clip. Choose bounds by what can be known without "
+                "these rows"
+            )
+
+
+def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str]:
+    """Return tokens of the rows: of each file that holds them, and of the values that are in it.
+
+    The values know the rows again after they were written to a file of another format.
+    """
+    values = values_digest(_in_order(dataset.X), dataset.y)
+    return [*files_of(card, data_dir), token_of(f"release of values {values}")]
+
+
+def files_of(card: Card, data_dir: Path | None) -> list[str]:
+    """Return a token of each file of a card that is here, as it is now.
+
+    Tokens are random, and equal for equal contents on this machine; see `dprepro.data.register`.
+    """
+    contents = []
+    for _, part in card.parts:
+        if part.kind in SAME_EVERYWHERE:
+            contents.append(f"{part.kind} {part.label}")
+        elif digest := file_digest(card, part, data_dir):
+            contents.append(f"file {digest}")
+    return [token_of(f"release of {content}") for content in contents]
+
+
+def _in_order(X: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns in the order of their names: a card may list them in another one."""
+    return X[sorted(X.columns)]
+
+
+def place_of(card: Card, name: str) -> str:
+    """Return what the book calls a card: its path, or the name of a built-in card."""
+    return name if card.folder is None else str(Path(name).resolve())

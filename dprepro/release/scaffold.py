@@ -1,0 +1,117 @@
+"""New files of `dprepro new`: a config for a card, and a private method with ledger and test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from dprepro.data.card import Card
+from dprepro.errors import DpreproError
+from dprepro.release.new_card import scalar
+
+_CONFIG = """\
+# An experiment on {dataset}: trains these methods on splits of the rows, and scores them.
+# Scores are exact functions of the rows: not covered by epsilon, and not for release.
+title: {title}
+dataset: {dataset}
+metric: {metric}
+domain: public              # bounds and categories of the card; nothing is read from the rows
+splits: 10
+test_share: 0.2
+seed: 1                     # repeatable; `dprepro release` never uses one
+epsilons: [0.5, 1, 4]
+delta: {delta:g}
+methods:
+  - dp-ebm-plus             # private, and made for release
+  - dp-ebm-sound            # private: DP-EBM with a guarantee that is proved
+  - {private}
+  - {other}                     # not private: what privacy costs
+"""
+_DELTA = 1e-6
+_METHODS = {"binary": ("auc", "dp-logistic-fair"), "regression": ("rmse", "dp-linear-fair")}
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_TEMPLATES = resources.files("dprepro.release") / "template" / "method"
+
+
+def config_text(card: Card, place: str) -> str:
+    """Return a config for a card, which lies at `place` as seen from the config.
+
+    Raises
+    ------
+    DpreproError
+        If there are no methods for such data, or no public domain.
+    """
+    if card.task not in _METHODS:
+        raise DpreproError(
+            f"the card of {card.name} is for {card.task}; a new config is written for binary and "
+            "regression. README.md shows how to write one"
+        )
+    if card.features is None:
+        raise DpreproError(f"the card of {card.name} gives no public domain: add `features`")
+    metric, private = _METHODS[card.task]
+    return _CONFIG.format(
+        title=scalar(card.title or card.name), dataset=scalar(place), metric=metric, delta=_DELTA,
+        private=private, other="ebm",
+    )  # fmt: skip
+
+
+def method_files(name: str) -> Mapping[str, str]:
+    """Return the files of a new private method, by their names within its package.
+
+    It predicts the noisy mean of the target: a small method that keeps its guarantee, to be changed
+    step by step. It has a curator, a ledger, an audit case and a test.
+
+    Raises
+    ------
+    DpreproError
+        If the name is not one for a method.
+    """
+    if not _NAME.fullmatch(name):
+        raise DpreproError(
+            f"a method is called by small letters, digits and hyphens, such as noisy-mean; given "
+            f"{name!r}"
+        )
+    module = package_of(name)
+    words = {"@NAME@": name, "@MODULE@": module, "@CLASS@": name.title().replace("-", "")}
+    return {
+        "__init__.py": _filled("estimator.txt", words),
+        "curator.py": _filled("curator.txt", words),
+        "audit_case.py": _filled("audit_case.txt", words),
+        f"test_{module}.py": _filled("test.txt", words),
+    }
+
+
+def package_of(name: str) -> str:
+    """Return the name of the package of a method."""
+    return name.replace("-", "_")
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    text = (_TEMPLATES / template).read_text("utf-8")
+    for mark, word in words.items():
+        text = text.replace(mark, word)
+    return text
+
+
+def write_new(files: Mapping[Path, str], force: bool) -> None:
+    """Write files, none of them over another unless `force`.
+
+    Raises
+    ------
+    DpreproError
+        If one exists, or cannot be written; in the first case nothing is written.
+    """
+    existing = [path for path in files if path.exists() or path.is_symlink()]
+    if existing and not force:
+        raise DpreproError(
+            f"{', '.join(map(str, existing))}: exists already. Choose another place, or replace it "
+            "with --force"
+        )
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,50 @@
+"""Plain sentences about a guarantee, for statements and questions."""
+
+from __future__ import annotations
+
+import math
+
+from dprepro.privacy.ledger import ROW
+from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
+
+_NEIGHBOURS = {
+    ADD_REMOVE: "one with and one without {rows}",
+    ZERO_OUT: "one with {rows} and one with nothing in their place (the number of rows is public)",
+    REPLACE_ONE: "which differ in {rows} (the number of rows is public)",
+}
+_LARGEST_AS_NUMBER = 10.0
+
+
+def is_bounded(adjacency: Adjacency) -> bool:
+    """Whether neighbours have the same number of rows, which is then public.
+
+    NIST SP 800-226 calls this bounded differential privacy.
+    """
+    return adjacency is not ADD_REMOVE
+
+
+def unit_in_words(unit: str, rows_per_unit: int) -> str:
+    """Return whom the guarantee protects: "one row", or one unit with the rows that are used."""
+    return "one row" if unit == ROW else f"one {unit}, of which up to {rows_per_unit} rows are used"
+
+
+def rows_in_words(unit: str) -> str:
+    """Return by what neighbours differ."""
+    return f"a certain {ROW}" if unit == ROW else f"all rows of a certain {unit}"
+
+
+def neighbours_in_words(adjacency: Adjacency, unit: str) -> str:
+    """Return which two tables the guarantee compares."""
+    return _NEIGHBOURS[Adjacency(adjacency)].format(rows=rows_in_words(unit))
+
+
+def number(epsilon: float | None) -> str:
+    """Return an epsilon as text; None is an infinite one."""
+    return "unbounded" if epsilon is None else f"{epsilon:.4g}"
+
+
+def factor(epsilon: float) -> str:
+    """Return e^epsilon as text, rounded up to two decimals; as a power where it is large."""
+    if epsilon > _LARGEST_AS_NUMBER:
+        return f"e^{epsilon:g}"
+    return f"{math.ceil(math.exp(epsilon) * 100) / 100:,.2f}"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dprepro.data.card import load_card
+from dprepro.release.book import reserve, settle
+from dprepro.release.rows import files_of
+from tests.commands import dprepro
+from tests.private_table import rows_of, write_table
+from tests.release.ledgers import entry, gaussian_ledger
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
+
+
+def test_an_empty_book_is_said() -> None:
+    assert "nothing was released yet" in dprepro("budget")
+
+
+def test_all_releases_of_a_dataset_are_listed_with_what_they_spend_together() -> None:
+    names = []
+    for status in ("released", "cancelled", "reserved"):
+        made = entry()
+        reserve(made, gaussian_ledger(1.0))
+        names.append(made.name)
+        if status != "reserved":
+            settle(made.name, status)  # type: ignore[arg-type]
+    reserve(entry("/other", ("2",), dataset="clients"), gaussian_ledger(0.5))
+    said = dprepro("budget")
+    lines = said.splitlines()
+    assert lines[0] == "patients"
+    assert lines[1].endswith("for each row: released")
+    assert lines[2].endswith("does not count")
+    assert lines[3].endswith("counts, as its noise may have been drawn")
+    assert "in all: (epsilon 1.4" in lines[4]  # of two, not of three
+    assert "clients" in lines
+    assert "which is private" in lines[-1]
+
+
+def test_a_card_shows_the_releases_of_its_rows(tmp_path: Path) -> None:
+    card = write_table(tmp_path, "binary", rows_of("binary", 5)).with_name("patients.yaml")
+    assert "nothing was released" in dprepro("budget", card)
+    reserve(entry("/a", tuple(files_of(load_card(card), None))), gaussian_ledger())
+    reserve(entry("/b", ("unknown",), dataset="clients"), gaussian_ledger())
+    said = dprepro("budget", card)
+    assert "patients" in said
+    assert "clients" not in said

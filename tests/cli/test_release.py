@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from dprepro.additive.file import load_model
+from dprepro.cli import app
+from dprepro.cli import release as module
+from dprepro.errors import DpreproError
+from dprepro.release import folder
+from dprepro.release.book import read_book
+from dprepro.release.statement import Statement
+from tests.commands import dprepro
+from tests.private_table import ROWS, Row, rows_of, write_table
+from tests.test_releases import fix_noise, leaves, neighbours, without_releases
+
+FILES = {"model.json", "statement.json", "statement.md", "statement.html"}
+LIMIT = "budget_limit: {epsilon: 1.2, delta: 1e-5}\n"
+DELTA = ("--delta", "1e-5")
+
+
+@pytest.fixture
+def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("DPREPRO_STATE", str(place))
+    return place
+
+
+def card_of(tmp_path: Path, rows: list[Row] | None = None, text: str = "") -> Path:
+    rows = rows_of("binary", 60) if rows is None else rows
+    return write_table(tmp_path, "binary", rows, text).with_name("patients.yaml")
+
+
+def release(card: Path, *options: object, epsilon: float = 1) -> str:
+    given = options if "--delta" in options else (*DELTA, *options)
+    place = card.with_name("out")
+    return dprepro("release", card, "--epsilon", epsilon, "--yes", "-o", place, *given)
+
+
+def refused(card: Path, *options: object, match: str) -> str:
+    """Return the message of a release that writes nothing and spends nothing."""
+    before = [e.model_dump() for e in read_book().entries]
+    with pytest.raises(DpreproError, match=match) as caught:
+        release(card, *options)
+    assert not card.with_name("out").exists()
+    assert not list(card.parent.glob(".out*"))
+    assert [e.model_dump() for e in read_book().entries] == before
+    return str(caught.value)
+
+
+def test_a_release_is_a_model_and_its_statement(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path, text=LIMIT + "domain_note: known from the form\n")
+    said = release(card)
+    out = tmp_path / "out"
+    assert {path.name for path in out.iterdir()} == FILES
+    statement = Statement.model_validate_json((out / "statement.json").read_bytes())
+    assert statement.privacy.holds
+    assert statement.not_covered.floating_point == statement.not_covered.reads == []
+    assert statement.publisher.domain_note == "known from the form"
+    assert load_model(out / "model.json").labels_ == ("no", "yes")
+    (entry,) = read_book().entries
+    assert (entry.status, entry.model_sha256) == ("released", statement.model.sha256)
+    for words in (
+        "epsilon 1 of 1", "Delta:    1e-05\n", "one row", "exact noise, no seed",
+        "0 release(s) of these rows", "Limit:    epsilon 1.2, delta 1e-05", "Spent: epsilon 1",
+    ):  # fmt: skip
+        assert words in said
+    assert "agree" in dprepro("verify", out)
+    (out / "statement.md").write_text("It is safe.")
+    failed = CliRunner().invoke(app, ["verify", str(out)])
+    assert (failed.exit_code, "statement.md: not the text" in failed.output) == (1, True)
+
+
+def test_a_second_release_beyond_the_limit_is_refused(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path, text=LIMIT)
+    release(card, "-o", tmp_path / "first")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "rows.csv").write_bytes((tmp_path / "patients.csv").read_bytes())
+    other = copy / "clients.yaml"
+    other.write_text(card.read_text().replace(LIMIT, "").replace("patients", "rows"))
+    for again in (card, other):
+        assert "1.2" in refused(again, match="beyond the budget: the card of patients")
+
+
+def test_neighbours_differ_in_nothing_but_releases(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fix_noise(monkeypatch)
+    monkeypatch.setattr(module, "_today", lambda: "2026-11-22")
+    found = []
+    for rows in (rows_of("binary"), neighbours("binary")["one less"]):
+        card = card_of(tmp_path, rows)
+        release(card, "-o", tmp_path / f"out-{len(rows)}")
+        out = tmp_path / f"out-{len(rows)}"
+        texts = {path.name: path.read_text() for path in out.iterdir()}
+        model, statement = texts["model.json"], json.loads(texts["statement.json"])
+        sha256 = statement["model"]["sha256"]
+        numbers = {float(ROWS), float(ROWS - 1)}
+        assert not [leaf for leaf in leaves(statement) if leaf in numbers]
+        without = {n: t.replace(sha256, "") for n, t in texts.items() if n != "model.json"}
+        found.append((without_releases(model.encode()), without))
+        assert model not in (pair[0] for pair in found)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("-77.5", "1", "a", "yes"), r"'age' has a value outside its public bounds \[0, 120\]"),
+        (("7", "1", "secret-77.5", "yes"), "not among the card's categories"),
+        (("", "1", "a", "yes"), "'age' has missing values"),
+    ],
+)
+def test_rows_that_break_the_card_are_refused(
+    tmp_path: Path, state: Path, row: Row, said: str
+) -> None:
+    card = card_of(tmp_path, [*rows_of("binary", 60), row])
+    assert "77.5" not in refused(card, match=said)
+
+
+def test_values_beyond_their_bounds_can_be_clipped(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path, [*rows_of("binary", 60), ("500", "1", "a", "yes")])
+    release(card, "--clip")
+    text = (tmp_path / "out" / "statement.md").read_text()
+    assert "otherwise it would have been refused" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        (("target: y", "target: z"), (), "no target column 'z'"),
+        (("  ward: {categories: [a, b, c]}\n", ""), (), "'ward' is not in the card"),
+        (("task: binary", "task: FILL_IN"), (), "line 3, task"),
+        (("", ""), ("--method", "ebm"), "no privacy guarantee"),
+        (("", ""), ("--method", "dp-logistic-fair"), "floating point"),
+        (("", ""), ("--delta", "0"), "needs a delta above 0"),
+        (("", ""), ("--delta", "1"), "--delta must lie from 0 to below 1"),
+        (("", ""), ("--config", "none"), "no config 'none'"),
+    ],
+)
+def test_what_cannot_be_released_is_refused(
+    tmp_path: Path, state: Path, change: tuple[str, str], options: tuple[str, ...], said: str
+) -> None:
+    card = card_of(tmp_path)
+    card.write_text(card.read_text().replace(*change))
+    refused(card, *options, match=said)
+
+
+def test_a_card_without_a_domain_or_rows_is_refused(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path)
+    card.write_text(card.read_text().partition("features:")[0])
+    refused(card, match="domain: observed")
+    refused(card_of(tmp_path), "--delta", "1e-5", "--epsilon", "nan", match="finite number above 0")
+    (tmp_path / "patients.csv").unlink()
+    refused(card, match="no file at")
+    refused(card_of(tmp_path / "x").with_name("no.yaml"), match="no dataset card")
+
+
+def test_without_a_public_number_of_rows_delta_is_asked_for(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path)
+    with pytest.raises(DpreproError, match="choose --delta"):
+        dprepro("release", card, "--epsilon", 1, "--yes")
+
+
+def test_a_place_that_exists_is_refused(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path)
+    (tmp_path / "taken").mkdir()
+    refused(card, "-o", tmp_path / "taken", match="exists already")
+
+
+def test_a_full_disk_spends_nothing(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: folder.Room) -> None:
+        raise DpreproError("cannot write out: No space left on device")
+
+    monkeypatch.setattr(folder.Room, "_make", full)
+    refused(card_of(tmp_path), match="No space left on device")
+
+
+def test_a_disk_that_fails_after_the_fit_counts_what_was_spent(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def publish(self: folder.Room) -> None:
+        raise DpreproError("cannot write: disk full")
+
+    monkeypatch.setattr(folder.Room, "publish", publish)
+    card = card_of(tmp_path)
+    with pytest.raises(DpreproError, match="Nothing is written; its noise was drawn"):
+        release(card)
+    assert not (tmp_path / "out").exists()
+    assert [entry.counts for entry in read_book().entries] == [True]
+
+
+def test_nobody_to_ask_spends_nothing(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path)
+    with pytest.raises(DpreproError, match="no terminal: say --yes"):
+        dprepro("release", card, "--epsilon", 1, *DELTA)
+    assert read_book().entries == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [("n", 1, "nothing was spent"), (typer.Abort, 130, "interrupted: nothing was spent")],
+)
+def test_a_no_or_an_interrupt_at_the_question_spends_nothing(
+    tmp_path: Path,
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: object,
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.setattr(module, "_is_terminal", lambda: True)
+
+    def confirm(question: str) -> bool:
+        if answer == "n":
+            return False
+        raise answer  # type: ignore[misc]
+
+    monkeypatch.setattr(module.typer, "confirm", confirm)
+    card = card_of(tmp_path)
+    command = ["release", str(card), "--epsilon", "1", *DELTA, "-o", str(tmp_path / "out")]
+    found = CliRunner().invoke(app, command)
+    assert (found.exit_code, said in found.output) == (code, True)
+    assert read_book().entries == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_default_delta_is_said_and_stated(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path, text="expect: {rows: 60}\n")
+    said = dprepro("release", card, "--epsilon", 1, "--yes", "-o", tmp_path / "out")
+    assert "Delta:    0.001 (largest power of ten up to 1 / (10 n)" in said
+    assert "order of magnitude of n" in (tmp_path / "out" / "statement.md").read_text()
+
+
+def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -> None:
+    rows = rows_of("binary", 60)
+    card = card_of(tmp_path, text="unit: patient\nrows_per_unit: 2\n")
+    text = (tmp_path / "patients.csv").read_text().splitlines()
+    owners = ["patient", *(str(k // 4) for k in range(len(rows)))]
+    lines = [f"{line},{owner}" for line, owner in zip(text, owners, strict=True)]
+    (tmp_path / "patients.csv").write_text("\n".join(lines) + "\n")
+    assert "one patient, of which up to 2 rows are used" in release(card)
+    out = tmp_path / "out"
+    privacy = Statement.model_validate_json((out / "statement.json").read_bytes()).privacy
+    assert (privacy.unit, privacy.rows_per_unit, privacy.holds) == ("patient", 2, True)
+    assert (privacy.spent.of_row or 1) < (privacy.spent.of_unit or 0) <= 1 + 1e-6
+    assert "agree" in dprepro("verify", out)
+
+
+def test_the_audits_of_the_method_are_in_the_statement(tmp_path: Path, state: Path) -> None:
+    record = {
+        "subject": "dp-ebm-plus/answers", "task": "binary", "neighbours": "x", "adjacency": "x",
+        "epsilon": 1.0, "delta": 1e-6, "ledger_epsilon": 1.0, "lower_bound": 0.67,
+        "confidence": 0.95, "bound": "GDP", "verdict": "within", "trials": 24000,
+        "date": "2026-01-02", "dprepro": "9.9",
+    }  # fmt: skip
+    others = [record | {"task": "regression"}, record | {"subject": "dp-ebm-sound"}]
+    (tmp_path / "audit.json").write_text(json.dumps([record, *others]))
+    release(card_of(tmp_path), "--audits", tmp_path)
+    audits = json.loads((tmp_path / "out" / "statement.json").read_text())["publisher"]["audits"]
+    assert [(a["subject"], a["lower_bound"], a["date"], a["dprepro"]) for a in audits] == [
+        ("dp-ebm-plus/answers", 0.67, "2026-01-02", "9.9")
+    ]
+
+
+def test_two_releases_draw_noise_of_their_own(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path)
+    release(card, "-o", tmp_path / "one")
+    release(card, "-o", tmp_path / "two")
+    one, two = (load_model(tmp_path / name / "model.json") for name in ("one", "two"))
+    assert not np.array_equal(one.shape_functions_[0], two.shape_functions_[0])

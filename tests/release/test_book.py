@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dprepro.data.card_parts import BudgetLimit
+from dprepro.errors import DpreproError
+from dprepro.release import book
+from dprepro.release.book import book_path, look_ahead, read_book, reserve, settle, total_spent
+from tests.release.ledgers import entry, gaussian_ledger
+
+LIMIT = BudgetLimit(epsilon=1.6, delta=1e-6)
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
+
+
+def test_releases_of_the_same_rows_or_card_are_one_account() -> None:
+    for card, rows in [("/a", ["1"]), ("/b", ["1", "2"]), ("/c", ["2"]), ("/d", ["9"])]:
+        reserve(entry(card, tuple(rows)), gaussian_ledger())
+    found = read_book()
+    assert [e.card for e in found.of("/a", ["unknown"])] == ["/a", "/b", "/c"]
+    assert [e.card for e in found.of("/new", ["2"])] == ["/a", "/b", "/c"]
+    assert found.of("/new", ["unknown"]) == []
+    assert [len(account) for account in found.accounts()] == [3, 1]
+
+
+def test_a_limit_is_kept_over_all_releases_and_nothing_is_entered_beyond_it() -> None:
+    first = reserve(entry(limit=LIMIT), gaussian_ledger())
+    assert first.budget.epsilon == pytest.approx(1.0, abs=1e-3)
+    second = reserve(entry(limit=LIMIT), gaussian_ledger())
+    assert 1.3 < second.budget.epsilon < 1.6
+    before = book_path().read_bytes()
+    for ask in (look_ahead, reserve):
+        with pytest.raises(DpreproError, match=r"allows \(epsilon 1\.6, delta 1e-06\) in all"):
+            ask(entry(limit=LIMIT), gaussian_ledger())
+    assert book_path().read_bytes() == before
+
+
+def test_a_new_name_or_card_for_the_same_rows_gets_no_new_budget() -> None:
+    reserve(entry("/a", limit=LIMIT), gaussian_ledger(1.5))
+    for card, limit in [("/b", None), ("/b", BudgetLimit(epsilon=99, delta=1e-6))]:
+        with pytest.raises(DpreproError, match="beyond the budget: the card of patients allows"):
+            reserve(entry(card, limit=limit, dataset="other"), gaussian_ledger())
+    reserve(entry("/b", ("other rows",)), gaussian_ledger())
+
+
+def test_the_owner_can_raise_the_limit_on_the_card_itself() -> None:
+    reserve(entry("/a", limit=LIMIT), gaussian_ledger(1.5))
+    reserve(entry("/a", limit=BudgetLimit(epsilon=3, delta=1e-6)), gaussian_ledger())
+    assert len(read_book().entries) == 2
+
+
+def test_what_failed_before_its_noise_does_not_count_and_what_was_killed_does() -> None:
+    names = []
+    for _ in range(2):
+        made = entry(limit=LIMIT)
+        reserve(made, gaussian_ledger(1.5))
+        names.append(made.name)
+        settle(made.name, "cancelled")
+    assert total_spent(read_book().entries, "row") is None
+    reserve(entry(limit=LIMIT), gaussian_ledger(1.5))  # and then the power failed
+    with pytest.raises(DpreproError, match="beyond the budget"):
+        reserve(entry(limit=LIMIT), gaussian_ledger(1.5))
+
+
+def test_for_patients_nothing_bounds_what_a_release_for_rows_spent() -> None:
+    reserve(entry(limit=LIMIT), gaussian_ledger())
+    with pytest.raises(DpreproError, match=r"nothing bounds .* for each patient"):
+        reserve(entry(limit=LIMIT), gaussian_ledger(unit="patient", rows=2))
+
+
+def test_two_releases_at_once_cannot_both_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    look, together = book._read, threading.Barrier(2)
+
+    def slowly(path: Path) -> book.Book:
+        found = look(path)
+        time.sleep(0.1)  # without a lock the other one reads the same book meanwhile
+        return found
+
+    monkeypatch.setattr(book, "_read", slowly)
+    outcomes: list[str] = []
+
+    def release() -> None:
+        together.wait()
+        try:
+            reserve(entry(limit=LIMIT), gaussian_ledger(1.5))
+            outcomes.append("entered")
+        except DpreproError:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=release) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["entered", "refused"]
+    assert len(read_book().entries) == 1
+
+
+def test_a_reservation_is_on_the_disk_when_it_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def watched(number: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{number}").readlink()))
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    reserve(entry(), gaussian_ledger())
+    assert any("budget-book.json" in path for path in synced)
+    assert str(book_path().parent) in synced  # the name of the file, too
+    assert book_path().stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("text", ["{", '{"version": 2, "entries": []}'])
+def test_a_damaged_book_releases_nothing(text: str) -> None:
+    book_path().parent.mkdir()
+    book_path().write_text(text)
+    with pytest.raises(DpreproError, match="is damaged, so nobody can say what was spent"):
+        reserve(entry(), gaussian_ledger())
+    assert book_path().read_text() == text
+
+
+def test_an_entry_with_a_ledger_that_is_none_is_damage() -> None:
+    reserve(entry(), gaussian_ledger())
+    book_path().write_text(book_path().read_text().replace('"gaussian"', '"nothing"'))
+    with pytest.raises(DpreproError, match="is damaged"):
+        read_book()
+
+
+def test_without_a_place_for_the_book_nothing_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "file" / "state"))
+    with pytest.raises(DpreproError, match="cannot use the budget book"):
+        reserve(entry(), gaussian_ledger())

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from dprepro.additive.file import save_model
+from dprepro.errors import DpreproError
+from dprepro.release import folder as module
+from dprepro.release.folder import differences, room_for, write_statement
+from tests.release.models import model, publisher
+
+
+def release(place: Path) -> Path:
+    with room_for(place) as room:
+        save_model(model(), room.folder / "model.json")
+        write_statement(room, publisher())
+        room.publish()
+    return place
+
+
+def test_a_release_appears_as_a_whole(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "release"
+    with room_for(place) as room:
+        save_model(model(), room.folder / "model.json")
+        assert not place.exists()
+        write_statement(room, publisher())
+        room.publish()
+    names = {"model.json", "statement.json", "statement.md", "statement.html"}
+    assert {path.name for path in place.iterdir()} == names
+    assert [path.name for path in place.parent.iterdir()] == ["release"]
+
+
+def test_a_release_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), room_for(tmp_path / "release"):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "dangling link"])
+def test_nothing_is_replaced(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "release"
+    {"folder": place.mkdir, "file": place.touch, "dangling link": lambda: place.symlink_to("x")}[
+        kind
+    ]()
+    with pytest.raises(DpreproError, match="exists already"), room_for(place):
+        pytest.fail("no room is given")
+
+
+def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    place = tmp_path / "release"
+    with room_for(place) as room:
+        place.mkdir()
+        with pytest.raises(DpreproError, match="exists already"):
+            room.publish()
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_a_full_disk_is_found_before_anything_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module.os, "fsync", full)
+    with pytest.raises(DpreproError, match="No space left"), room_for(tmp_path / "release"):
+        pytest.fail("no room is given")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_found_first(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DpreproError, match="cannot write"), room_for(tmp_path / "file" / "release"):
+        pytest.fail("no room is given")
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Path:
+    return release(tmp_path / "release")
+
+
+def test_a_release_agrees_with_itself(released: Path) -> None:
+    assert differences(released) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("statement.md", "epsilon 1", "epsilon 0.1", "statement.md: not the text"),
+        ("statement.html", "holds", "HOLDS", "statement.html: not the text"),
+        ("statement.json", '"scale": ', '"scale": 9', "mechanisms[0].scale says"),
+        ("statement.json", "120.0", "99.0", "data.features[0].bounds does not agree"),
+        ("statement.json", '"reads": []', '"reads": ["x"]', "not_covered.reads does not agree"),
+        ("model.json", '"lower": 0', '"lower": -1', "its SHA-256 differs"),
+    ],
+)
+def test_any_change_is_found(released: Path, file: str, old: str, new: str, said: str) -> None:
+    path = released / file
+    text = path.read_text()
+    path.write_text(text.replace(old, new, 1))
+    assert text != path.read_text()
+    assert any(said in line for line in differences(released))
+
+
+def test_a_stated_epsilon_that_the_ledger_does_not_give_is_found(released: Path) -> None:
+    path = released / "statement.json"
+    values = json.loads(path.read_text())
+    values["privacy"]["spent"]["of_unit"] = 0.5
+    path.write_text(json.dumps(values))
+    assert any("privacy.spent.of_unit says 0.5" in line for line in differences(released))
+
+
+def test_a_folder_without_a_statement_is_refused(released: Path) -> None:
+    (released / "statement.json").write_text("{}")
+    with pytest.raises(DpreproError, match="not a statement"):
+        differences(released)
+    (released / "statement.json").unlink()
+    with pytest.raises(DpreproError, match="cannot read"):
+        differences(released)
+
+
+def test_a_statement_that_is_too_large_to_be_one_is_not_read(released: Path) -> None:
+    with (released / "statement.md").open("r+b") as file:
+        file.truncate(2**30)
+    with pytest.raises(DpreproError, match="larger than a statement can be"):
+        differences(released)

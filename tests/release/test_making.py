@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.release.book import read_book
+from dprepro.release.making import fit_reserved
+from tests.release.ledgers import entry, gaussian_ledger
+
+
+class Model:
+    def __init__(self, ledger: Ledger | None) -> None:
+        self.ledger_ = ledger
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
+
+
+def status() -> str:
+    (found,) = read_book().entries
+    return found.status
+
+
+def fit(model: Any = None, fails: BaseException | None = None, draws: bool = False) -> Any:
+    def run() -> Any:
+        assert status() == "reserved"  # on the disk before any noise
+        if draws:
+            NoiseSource(gaussian_ledger(), None).sampler.permutation(3)
+        else:
+            NoiseSource(gaussian_ledger(), None)
+        if fails is not None:
+            raise fails
+        return model
+
+    return run
+
+
+def test_a_fit_is_reserved_before_its_noise_and_leaves_its_own_ledger() -> None:
+    model = Model(gaussian_ledger(0.9))
+    assert fit_reserved(entry(), gaussian_ledger(1.0), fit(model, draws=True)) is model
+    assert status() == "reserved"
+    assert read_book().entries[0].spent.epsilon == 0.9
+
+
+@pytest.mark.parametrize("error", [DpreproError("no"), KeyboardInterrupt(), MemoryError()])
+def test_a_fit_that_fails_before_its_noise_is_cancelled(error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        fit_reserved(entry(), gaussian_ledger(), fit(fails=error))
+    assert status() == "cancelled"
+
+
+@pytest.mark.parametrize("error", [DpreproError("no"), KeyboardInterrupt(), MemoryError()])
+def test_a_fit_that_fails_after_its_noise_counts(error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        fit_reserved(entry(), gaussian_ledger(), fit(fails=error, draws=True))
+    assert status() == "reserved"
+
+
+def test_a_fit_that_spends_more_than_planned_counts_as_what_it_spent() -> None:
+    with pytest.raises(DpreproError, match="was planned"):
+        fit_reserved(entry(), gaussian_ledger(1.0), fit(Model(gaussian_ledger(2.0)), draws=True))
+    assert read_book().entries[0].spent.epsilon == 2.0
+    assert read_book().entries[0].counts
+
+
+def test_a_fit_without_a_ledger_is_not_released() -> None:
+    with pytest.raises(DpreproError, match="left no ledger"):
+        fit_reserved(entry(), gaussian_ledger(), fit(Model(None), draws=True))
+    assert status() == "reserved"

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from markdown_it import MarkdownIt
+
+from dprepro.release.rendering import as_html, as_json, as_markdown, schema, schema_of_fields
+from dprepro.release.statement import Statement
+from dprepro.release.stating import state
+from tests.release.models import NAME, model, publisher
+
+
+@pytest.fixture(scope="module")
+def statement() -> Statement:
+    return state(model(), b"the file", publisher(title=f"Title {NAME}"))
+
+
+def shown(html: str) -> str:
+    """Return the text that a browser shows, with single blanks."""
+
+    class Text(HTMLParser):
+        parts: list[str] = []  # noqa: RUF012 - one parser
+
+        def handle_data(self, data: str) -> None:
+            self.parts.append(data)
+
+    parser = Text()
+    parser.parts = []
+    parser.feed(html)
+    return " ".join(" ".join(parser.parts).split())
+
+
+def test_the_json_is_what_the_schema_of_the_package_describes(statement: Statement) -> None:
+    assert schema() == json.loads(json.dumps(schema_of_fields()))
+    values = json.loads(as_json(statement))
+    assert Statement.model_validate_json(as_json(statement)) == statement
+    assert set(values) == set(schema()["properties"]) == set(schema()["required"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "epsilon 1, delta 1e-05", "one row", "add/remove-one (unbounded differential privacy)",
+        "Trust model", "Algorithms and correctness", "Side channels", "NIST SP 800-226",
+        "dp_accounting 0.6.0", "dprepro 0.2.0, commit abc", "known from the form", NAME,
+        "0 to 120 years", "0.44", "date unknown, version unknown", "Unprotected quantities",
+        "Release frequency", "with the labels no and yes", "at most 2.72 times as likely",
+        "Noise from ChaCha20",
+    ],
+)  # fmt: skip
+def test_both_pages_show_it(statement: Statement, words: str) -> None:
+    assert words in shown(as_html(statement))
+    assert words in shown(MarkdownIt().enable("table").render(as_markdown(statement)))
+
+
+def test_both_pages_say_the_same(statement: Statement) -> None:
+    html = re.sub(r"<(title|style)>.*?</\1>", "", as_html(statement), flags=re.DOTALL)
+    page = shown(html).replace(" ", "")
+    text = shown(MarkdownIt().enable("table").render(as_markdown(statement))).replace(" ", "")
+    assert page == text
+
+
+def test_names_cannot_write_html_or_tables(statement: Statement) -> None:
+    html = as_html(statement)
+    assert "<i>" not in html
+    assert "<script" not in html
+    assert "http" not in html.replace("http-equiv", "")
+    rows = MarkdownIt().enable("table").render(as_markdown(statement))
+    assert "<i>" not in rows
+    assert "<em>" not in rows
+
+
+def test_a_guarantee_that_does_not_hold_is_said_first() -> None:
+    broken = state(model(seed=3), b"", publisher())
+    for text in (as_markdown(broken), as_html(broken)):
+        assert "does not hold" in text.partition("released, mechanism")[0]
+        assert "times as likely" not in text
+        assert "fixed seed" in text
+
+
+def test_no_audit_is_said() -> None:
+    alone = state(model(), b"", publisher(audits=[]))
+    assert "No audit of the method was at hand" in as_markdown(alone)
+    assert "No audit of the method was at hand" in as_html(alone)

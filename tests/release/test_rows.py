@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dprepro.data.card import load_card
+from dprepro.errors import DpreproError
+from dprepro.release.rows import checked_rows, files_of, identity_of, place_of
+from tests.private_table import Row, rows_of, write_table
+
+SECRET = "-77.125"
+
+
+def card_with(folder: Path, *more: Row, task: str = "binary", text: str = "") -> Path:
+    rows = [*rows_of(task, 30), *more]
+    return write_table(folder, task, rows, text).with_name("patients.yaml")
+
+
+def test_rows_that_keep_to_the_card_are_returned(tmp_path: Path) -> None:
+    path = card_with(tmp_path)
+    assert len(checked_rows(str(path), load_card(path), None, clips=False).X) == 30
+
+
+@pytest.mark.parametrize(
+    ("row", "task", "said"),
+    [
+        ((SECRET, "", "a", "yes"), "binary", r"'age' has a value outside .* \[0, 120\]"),
+        (("1", SECRET, "a", "yes"), "binary", r"'dose' has a value outside .* \[0, 10\]"),
+        (("1", "1", "a", SECRET), "regression", r"target 'y' has a value outside .* \[-2, 4\]"),
+    ],
+)
+def test_a_value_outside_its_bounds_is_refused_and_not_quoted(
+    tmp_path: Path, row: Row, task: str, said: str
+) -> None:
+    path = card_with(tmp_path, row, task=task)
+    with pytest.raises(DpreproError, match=said) as caught:
+        checked_rows(str(path), load_card(path), None, clips=False)
+    assert "77" not in str(caught.value)
+    checked_rows(str(path), load_card(path), None, clips=True)
+
+
+@pytest.mark.parametrize(
+    "row", [("", "1", "a", "yes"), ("1", "1", "secret", "yes"), ("1", "1", "a", "")]
+)
+def test_other_values_that_the_card_rules_out_are_refused_even_if_it_clips(
+    tmp_path: Path, row: Row
+) -> None:
+    path = card_with(tmp_path, row)
+    with pytest.raises(DpreproError) as caught:
+        checked_rows(str(path), load_card(path), None, clips=True)
+    assert "secret" not in str(caught.value)
+
+
+def test_the_rows_of_a_stand_in_are_refused() -> None:
+    with pytest.raises(DpreproError, match="synthetic stand-in"):
+        checked_rows("healthcare", load_card("healthcare"), None, clips=False)
+
+
+def identity(path: Path) -> set[str]:
+    card = load_card(path)
+    return set(identity_of(card, checked_rows(str(path), card, None, False), None))
+
+
+def test_the_same_file_is_known_under_another_name(tmp_path: Path) -> None:
+    one, other = card_with(tmp_path / "one"), card_with(tmp_path / "other")
+    other.write_text(other.read_text().replace("name: patients", "name: clients"))
+    assert identity(one) == identity(other)
+    assert place_of(load_card(one), str(one)) != place_of(load_card(other), str(other))
+
+
+def test_the_same_values_are_known_in_a_file_of_another_format(tmp_path: Path) -> None:
+    one, other = card_with(tmp_path / "one"), card_with(tmp_path / "other")
+    table = pd.read_csv(other.with_name("patients.csv"))
+    table[["y", "ward", "dose", "age"]].to_parquet(other.with_name("patients.parquet"))
+    other.write_text(other.read_text().replace("patients.csv", "patients.parquet"))
+    assert len(identity(one) & identity(other)) == 1
+    assert not set(files_of(load_card(one), None)) & set(files_of(load_card(other), None))
+
+
+def test_other_rows_are_not_taken_for_these(tmp_path: Path) -> None:
+    one = card_with(tmp_path / "one")
+    other = card_with(tmp_path / "other", ("1", "1", "a", "yes"))
+    assert not identity(one) & identity(other)
+
+
+def test_tokens_disclose_nothing(tmp_path: Path) -> None:
+    assert all(len(token) == 16 for token in identity(card_with(tmp_path)))
+    path = card_with(tmp_path)
+    digest = hashlib.sha256(path.with_name("patients.csv").read_bytes()).hexdigest()
+    assert not any(token in digest for token in identity(path))

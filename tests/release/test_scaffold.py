@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dprepro.config import load_config
+from dprepro.data.card import load_card
+from dprepro.errors import DpreproError
+from dprepro.experiment.plan import plan
+from dprepro.methods import registry
+from dprepro.release.scaffold import config_text, method_files, write_new
+from tests.private_table import rows_of, write_table
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_a_new_config_makes_a_plan_without_rows(tmp_path: Path, task: str) -> None:
+    card = write_table(tmp_path, task, rows_of(task, 4)).with_name("patients.yaml")
+    (tmp_path / "patients.csv").unlink()
+    path = tmp_path / "new.yaml"
+    path.write_text(config_text(load_card(card), "patients.yaml"))
+    config = load_config(path)
+    planned = plan(config, identify=False)
+    assert config.domain == "public"
+    assert {p.task.method for p in planned if not p.skip} == {m.method for m in config.methods}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a new method, as DPREPRO_METHODS names it."""
+    folder = tmp_path / "methods"
+    files = method_files("noisy-mean-2")
+    write_new({folder / "noisy_mean_2" / name: text for name, text in files.items()}, force=False)
+    monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(folder))
+    monkeypatch.syspath_prepend(str(folder))
+    registry.all_methods.cache_clear()
+    yield folder
+    registry.all_methods.cache_clear()
+    for name in [name for name in sys.modules if "noisy_mean_2" in name]:
+        del sys.modules[name]
+
+
+def test_the_tests_of_a_new_method_pass_as_written(folder: Path) -> None:
+    tests = importlib.import_module("noisy_mean_2.test_noisy_mean_2")
+    run = [name for name in vars(tests) if name.startswith("test_")]
+    assert len(run) == 4
+    for name in run:
+        getattr(tests, name)()
+
+
+def test_the_test_of_a_new_method_finds_a_sensitivity_that_is_too_small(folder: Path) -> None:
+    curator = folder / "noisy_mean_2" / "curator.py"
+    wrong = curator.read_text().replace(
+        "np.clip(units, -LARGEST, LARGEST)", "np.clip(units, -LARGEST, 2 * LARGEST)"
+    )
+    curator.write_text(wrong)
+    tests = importlib.import_module("noisy_mean_2.test_noisy_mean_2")
+    with pytest.raises(AssertionError):
+        tests.test_no_row_moves_the_answer_further_than_the_ledger_says()
+
+
+def test_only_names_of_methods_are_taken() -> None:
+    for name in ("Noisy", "a b", "-a", "../a", ""):
+        with pytest.raises(DpreproError, match="small letters"):
+            method_files(name)
+
+
+def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text("mine")
+    with pytest.raises(DpreproError, match=r"old\.yaml: exists already"):
+        write_new({new: "a", old: "b"}, force=False)
+    assert (old.read_text(), new.exists()) == ("mine", False)
+    write_new({new: "a", old: "b"}, force=True)
+    assert old.read_text() == "b"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DpreproError, match="cannot write"):
+        write_new({tmp_path / "file" / "card.yaml": "a"}, force=False)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.estimators.contract import ledger_of
+from dprepro.privacy.ledger import Ledger
+from dprepro.release.stating import state
+from tests.release.ledgers import gaussian_ledger
+from tests.release.models import NAME, model, publisher
+
+
+def test_a_statement_says_what_the_ledger_says() -> None:
+    made, ledger = model(), ledger_of(model())
+    assert ledger is not None
+    found = state(made, b"the file", publisher())
+    assert found.model.sha256 == hashlib.sha256(b"the file").hexdigest()
+    privacy = found.privacy
+    assert (privacy.epsilon, privacy.delta, privacy.relation) == (1.0, 1e-5, "add/remove-one")
+    assert (privacy.unit, privacy.rows_per_unit, privacy.bounded) == ("row", 1, "unbounded")
+    assert privacy.holds
+    assert privacy.spent.of_unit is not None
+    assert privacy.spent.of_unit >= ledger.spent_epsilon()  # rounded up, never down
+    assert privacy.spent.of_unit == pytest.approx(ledger.spent_epsilon(), abs=1e-5)
+    assert privacy.spent.of_row == privacy.spent.of_unit
+    assert (privacy.spent.under_replace_one or 0) > privacy.spent.of_unit
+    assert [m.releases for m in found.mechanisms] == [e.releases for e in ledger.entries]
+    assert [m.scale for m in found.mechanisms] == [e.scale for e in ledger.entries]
+    assert found.assumed_public == ledger.assumed_public
+
+
+def test_a_statement_says_what_is_public_of_the_data() -> None:
+    data = state(model(), b"", publisher()).data
+    age, ward = data.features
+    assert (data.target, data.labels) == ("y", ("no", "yes"))
+    assert (age.bounds, age.may_be_missing, age.measured_in) == ((0, 120), True, "years")
+    assert (ward.categories, ward.may_be_missing) == (["x", NAME], False)
+    assert state(model("regression"), b"", publisher()).data.target_bounds == (0.0, 4.0)
+
+
+def test_what_is_not_covered_is_named() -> None:
+    found = state(model(seed=3), b"", publisher()).not_covered
+    assert found.reads == ["fixed seed: repeatable, never for release"]
+    assert not state(model(seed=3), b"", publisher()).privacy.holds
+    refuses = state(model(), b"", publisher(clips=False)).not_covered.always
+    clips = state(model(), b"", publisher(clips=True)).not_covered.always
+    assert [a for a in refuses if a not in clips] == [
+        "That the release exists. It says that the rows have no value that the card rules out: "
+        "otherwise it would have been refused."
+    ]
+
+
+def test_a_unit_of_several_rows_has_an_epsilon_of_its_own() -> None:
+    made = model("regression")
+    kept = made.ledger_
+    try:
+        made.ledger_ = gaussian_ledger(1.0, 1e-5, unit="patient", rows=4)
+        privacy = state(made, b"", publisher()).privacy
+    finally:
+        made.ledger_ = kept
+    assert (privacy.unit, privacy.rows_per_unit) == ("patient", 4)
+    assert privacy.spent.of_unit == pytest.approx(1.0, abs=1e-3)
+    assert (privacy.spent.of_row or 1) < 0.3
+
+
+def test_infinite_spending_is_none() -> None:
+    made = model("regression")
+    kept = made.ledger_
+    try:
+        made.ledger_ = Ledger(1.0, 0.0, "zero-out", gaussian_ledger().entries)
+        privacy = state(made, b"", publisher()).privacy
+    finally:
+        made.ledger_ = kept
+    assert privacy.spent.of_unit is None
+    assert (privacy.definition, privacy.holds) == ("pure differential privacy", False)
+
+
+def test_a_model_without_a_ledger_has_no_statement() -> None:
+    made = model("regression")
+    kept = made.ledger_
+    try:
+        del made.ledger_
+        with pytest.raises(DpreproError, match="has no ledger"):
+            state(made, b"", publisher())
+    finally:
+        made.ledger_ = kept
