@@ -62,9 +62,9 @@ def predict(
     value goes into the bin that missing values had, or that of the card's `fill`. Where there is no
     such bin, the feature adds 0.
 
-    --explain adds `log odds` (regression: `sum`), `intercept`, and `contribution of FEATURE` for
+    --explain adds `log_odds` (regression: `sum`), `intercept`, and `contribution of FEATURE` for
     each feature. Intercept and contributions add up to it, but for rounding below 1e-12 of the
-    largest. The probability is 1 / (1 + exp(-log odds)); the prediction of a regression is the sum,
+    largest. The probability is 1 / (1 + exp(-log_odds)); the prediction of a regression is the sum,
     clipped to the range of the target where the model has one.
 
     Example: dprepro predict model.json new.csv --output predictions.csv --explain --keep id

@@ -151,7 +151,7 @@ def predictions(model: AdditiveModel, X: pd.DataFrame, explain: bool) -> dict[st
     """Return the columns that are written of rows X, (n, K), by their names, each (n,).
 
     "prediction": the likelier class, or the predicted target. "probability", float64: that of the
-    second class. With `explain` also "log odds" or "sum", "intercept", and "contribution of NAME"
+    second class. With `explain` also "log_odds" or "sum", "intercept", and "contribution of NAME"
     for each feature, float64: the sum of the intercept and of all contributions, before it is
     clipped to the range that a regression model may have.
     """
@@ -235,7 +235,7 @@ def _schema(rows: NewRows, model: AdditiveModel, wanted: Wanted) -> pa.Schema:
 
 def _explained(model: AdditiveModel) -> list[str]:
     """Return the names of the columns that explain a prediction."""
-    total = "log odds" if isinstance(model, AdditiveClassifier) else "sum"
+    total = "log_odds" if isinstance(model, AdditiveClassifier) else "sum"
     return [total, "intercept", *(f"contribution of {b.feature.name}" for b in model.bins_)]
 
 

@@ -59,10 +59,10 @@ def test_every_format_gives_the_models_own_predictions(tmp_path: Path, kind: str
     said = pd.read_parquet(tmp_path / "said.parquet")
     assert said["prediction"].tolist() == np.array(model.labels_)[model.predict(X)].tolist()
     np.testing.assert_array_equal(said["probability"], model.predict_proba(X)[:, 1])
-    np.testing.assert_array_equal(said["log odds"], model.decision_function(X))
+    np.testing.assert_array_equal(said["log_odds"], model.decision_function(X))
     np.testing.assert_array_equal(said.iloc[:, 4:], model.contributions(X))
-    parts = said.drop(columns=["prediction", "probability", "log odds"]).sum(axis=1)
-    np.testing.assert_allclose(parts, said["log odds"], rtol=0, atol=1e-12)
+    parts = said.drop(columns=["prediction", "probability", "log_odds"]).sum(axis=1)
+    np.testing.assert_allclose(parts, said["log_odds"], rtol=0, atol=1e-12)
 
 
 def test_a_csv_holds_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_card_says_how_the_table_is_written(tmp_path: Path) -> None:
     X = small.rows(60)[["town", "age", "hours", "none missing", "plain"]]
     X.to_csv(tmp_path / "new.csv", sep=";", header=False, index=False, na_rep="-")
     predict_table(model, tmp_path / "new.csv", tmp_path / "o.csv", ALL, card)
-    said = pd.read_csv(tmp_path / "o.csv")["log odds"]
+    said = pd.read_csv(tmp_path / "o.csv")["log_odds"]
     np.testing.assert_allclose(said, model.decision_function(small.rows(60)), rtol=0, atol=1e-12)
 
 

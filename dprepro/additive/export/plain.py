@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -19,13 +20,15 @@ from dprepro.errors import DpreproError
 class NumericTerm:
     """The function of a numeric feature: ``values[number of cuts <= x]``, C + 1 of them.
 
-    `missing` is its value where x is missing. All in log odds or in the unit of the target.
+    `missing` is its value where x is missing or, stored as text, one of `missing_texts`. All in log
+    odds or in the unit of the target.
     """
 
     name: str
     cuts: tuple[float, ...]
     values: tuple[float, ...]
     missing: float
+    missing_texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class PlainModel:
 
 
 def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> PlainModel:
-    """Return a fitted model as numbers; `missing` are texts that stand for a missing category."""
+    """Return a fitted model as numbers; `missing` are texts that stand for a missing value."""
     labels = model.class_names if isinstance(model, AdditiveClassifier) else None
     limits = model.range_ if isinstance(model, AdditiveRegressor) else None
     terms = tuple(
@@ -83,7 +86,8 @@ def _term(
     absent = with_none[bins.missing_bin]
     if not isinstance(feature, CategoricalFeature):
         cuts = bins.cuts.tolist()
-        return NumericTerm(name, tuple(cuts), tuple(with_none[: len(cuts) + 1]), absent)
+        values_of_bins = tuple(with_none[: len(cuts) + 1])
+        return NumericTerm(name, tuple(cuts), values_of_bins, absent, tuple(missing))
     return CategoricalTerm(
         name,
         {c: with_none[b] for c, b in zip(feature.categories, bins.groups, strict=True)},
@@ -102,10 +106,15 @@ def free_name(wanted: str, taken: Sequence[str]) -> str:
     return wanted
 
 
+def _steers(character: str) -> bool:
+    """Whether a character is a control, a line break or one that changes how others are shown."""
+    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
 def refuse_unwritable(texts: Collection[str], where: str, refused: str, why: str) -> None:
     """Raise `DpreproError` if a name, category or label holds one of the characters `refused`."""
     for text in texts:
-        if found := next((c for c in text if c in refused or not c.isprintable()), None):
+        if found := next((c for c in text if c in refused or _steers(c)), None):
             raise DpreproError(
                 f"{text[:40]!a} cannot be written as {where}: it holds {found!a}, {why}. Rename it "
                 "in the data, and fit again"

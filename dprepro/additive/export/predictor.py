@@ -45,7 +45,7 @@ def predict(model, row):  # type: ignore[no-untyped-def]
     return {
         "prediction": names[score > 0],
         "probability": (1 if score > 0 else odds) / (1 + odds),
-        "log odds": score,
+        "log_odds": score,
         **parts,
     }
 

@@ -23,6 +23,8 @@ _COMMENT = """\
 """
 # MySQL and BigQuery take a backslash for the beginning of an escape: a name could end a string.
 _REFUSED = "\\"
+_NAN = ("nan", "NaN")
+"""What a NaN in a column of doubles reads as text."""
 _SAID = "prediction"
 _LARGEST_INTEGER = 2**62
 _WHY = "which some databases take for something else than itself"
@@ -40,7 +42,7 @@ def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_
     table
         Its name; it is quoted, so that a dot is a part of it.
     missing
-        Texts that stand for a missing value, where they are no categories.
+        Texts that stand for a missing value, where they are no categories. NaN always does.
 
     Raises
     ------
@@ -80,11 +82,10 @@ def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_
 
 def _check(model: PlainModel, table: str) -> None:
     categories = chain.from_iterable(
-        [*term.values, *term.missing_texts]
-        for term in model.terms
-        if isinstance(term, CategoricalTerm)
+        term.values for term in model.terms if isinstance(term, CategoricalTerm)
     )
-    texts = [table, *model.names, *(model.labels or ()), *categories]
+    absent = chain.from_iterable(term.missing_texts for term in model.terms)
+    texts = [table, *model.names, *(model.labels or ()), *categories, *absent]
     refuse_unwritable(texts, "SQL", _REFUSED, _WHY)
 
 
@@ -93,14 +94,13 @@ def _term(term: NumericTerm | CategoricalTerm) -> str:
 
 
 def _numeric(term: NumericTerm) -> str:
-    column = _column(term.name)
+    column, texts = _column(term.name), dict.fromkeys((*term.missing_texts, *_NAN))
     number = f"CAST({column} AS DOUBLE PRECISION)"
     cases = [
         f"WHEN {number} < {_exact(cut)} THEN {_number(value)}"
         for cut, value in zip(term.cuts, term.values, strict=False)
     ]
-    # A NaN of a column of doubles reads "nan" or "NaN" as text.
-    absent = f"{column} IS NULL OR TRIM(CAST({column} AS VARCHAR)) IN ({_texts(MISSING_TEXTS)})"
+    absent = f"{column} IS NULL OR TRIM(CAST({column} AS VARCHAR)) IN ({_texts(texts)})"
     return _case([f"WHEN {absent} THEN {_number(term.missing)}", *cases], _number(term.values[-1]))
 
 

@@ -30,8 +30,10 @@ def test_names_of_features_are_not_used_again() -> None:
     assert free_name("sum", ["Sum", "sum_"]) == "sum__"
 
 
-@pytest.mark.parametrize("text", ["a\x00b", "a\nb", "a\x1b[2Jb", "back\\slash"])
+@pytest.mark.parametrize(
+    "text", ["a\x00b", "a\nb", "a\x1b[2Jb", "a\u202eb", "a\u2028b", "back\\slash"]
+)
 def test_what_cannot_be_written_is_named(text: str) -> None:
-    refuse_unwritable(["fine", "quo'te"], "SQL", "\\", "which is odd")
+    refuse_unwritable(["fine", "quo'te", "no\xa0break", "日本"], "SQL", "\\", "which is odd")
     with pytest.raises(DpreproError, match=r"cannot be written as SQL: it holds .*which is odd"):
         refuse_unwritable(["fine", text], "SQL", "\\", "which is odd")

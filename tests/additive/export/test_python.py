@@ -33,7 +33,7 @@ def run(folder: Path, text: str, X: pd.DataFrame) -> pd.DataFrame:
 def test_the_module_predicts_as_the_model(tmp_path: Path) -> None:
     model, X = small.model(), small.rows()
     said = run(tmp_path, to_python(model), X)
-    np.testing.assert_allclose(said["log odds"], model.decision_function(X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(said["log_odds"], model.decision_function(X), rtol=0, atol=1e-12)
     expected = model.predict_proba(X)[:, 1]
     np.testing.assert_allclose(said["probability"], expected, rtol=0, atol=1e-12)
     assert said["prediction"].tolist() == np.array(model.labels_)[model.predict(X)].tolist()
@@ -61,7 +61,7 @@ def test_names_stay_texts_in_the_module() -> None:
     exec(to_python(model), names)
     assert names["MODEL"]["labels"][1] == names["MODEL"]["features"][0]["name"] == NASTY
     said = names["predict"](names["MODEL"], {NASTY: 3.0})
-    assert said["log odds"] == model.decision_function(pd.DataFrame({NASTY: [3.0]}))[0]
+    assert said["log_odds"] == model.decision_function(pd.DataFrame({NASTY: [3.0]}))[0]
 
 
 def test_log_odds_can_be_far_from_zero() -> None:

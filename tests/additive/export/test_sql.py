@@ -68,6 +68,14 @@ def test_numbers_and_missing_values_can_be_text(answer: Answer) -> None:
     assert_same(model, answer(to_sql(model, "t"), texts, "t"), X)
 
 
+@DATABASES
+def test_other_texts_can_stand_for_missing_values(answer: Answer) -> None:
+    model, X = small.model(), small.rows()
+    texts = X.map(lambda value: value if isinstance(value, str) else repr(value))
+    texts = texts.mask(X.isna(), "-").astype(object)
+    assert_same(model, answer(to_sql(model, "t", missing=["-"]), texts, "t"), X)
+
+
 HOSTILE = '"; DROP TABLE t; --'
 QUOTED = "'); DELETE FROM t; --"
 
