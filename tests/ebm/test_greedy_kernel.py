@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from dprepro.ebm.greedy_kernel import BLOCK_ROWS, boost_greedily
 
@@ -101,3 +102,41 @@ def test_squared_error_has_the_bits_of_plain_sums(max_leaves, n, held):
         *parts, 0.0, n_bins, counts, RATE, False, max_leaves, MIN_LEAF, RIDGE, 4, 2, 0.0
     )
     np.testing.assert_array_equal(found, plain(*parts, n_bins, max_leaves, 4, 2))
+
+
+@pytest.mark.parametrize(("held", "tolerance"), [(0, 0.0), (100, 0.0), (100, 0.02)])
+def test_log_loss_takes_newton_steps_until_the_held_out_loss_is_least(held, tolerance):
+    """Two features of two bins, each a leaf; among held-out rows the labels depend less on them."""
+    rng = np.random.default_rng(3)
+    n, epochs = 201, 30
+    codes = rng.integers(0, 2, (2, n + held)).astype(np.uint8)
+    depends = np.where(np.arange(n + held) < n, 0.6, 0.3)
+    y = (rng.random(n + held) < 0.2 + depends * codes[0]).astype(np.float32)
+    parts = codes[:, :n].copy(), y[:n], codes[:, n:].copy(), y[n:]
+    counts = np.array([np.bincount(feature, minlength=2) for feature in parts[0]], float)
+    found = boost_greedily(
+        *parts, 0.4, np.array([2, 2]), counts, RATE, True, 2, 1, 0.0, epochs, 3, tolerance
+    )
+    shapes, path, losses = np.zeros((2, 2)), [np.zeros((2, 2))], []
+    for _ in range(epochs + 1):
+        scores = 0.4 + shapes[0][codes[0]] + shapes[1][codes[1]]
+        losses.append((np.logaddexp(0, scores) - scores * y)[n:].mean() if held else 0.0)
+        for k in (0, 1):
+            p = expit(0.4 + shapes[0][codes[0]] + shapes[1][codes[1]])[:n]
+            gradient = np.bincount(codes[k, :n], y[:n] - p)
+            shapes[k] += RATE * gradient / np.bincount(codes[k, :n], p * (1 - p))
+        path.append(shapes.copy())
+    best = epochs
+    if held:
+        best = 0
+        for epoch in range(1, epochs + 1):
+            if losses[epoch] < losses[best] * (1 - tolerance):
+                best = epoch
+            elif epoch - best >= 3:
+                break
+        assert (0 < best <= np.argmin(losses) < epochs, best < np.argmin(losses)) == (
+            True,
+            tolerance > 0,
+        )
+    assert found[1] == best
+    np.testing.assert_allclose(found[0], path[best], atol=1e-4)
