@@ -165,6 +165,8 @@ class Card(Strict):
                     f"`relabel` maps to {label!r}, which is not one of `labels`, "
                     f"{self.labels or 'not given'}"
                 )
+        if self.relabel and self.test is not None and self.test.labels is not None:
+            raise ValueError("`relabel` maps to `labels`, but `test` has `labels` of its own")
         if self.labels is not None and not 2 <= len(set(self.labels)) == len(self.labels):
             raise ValueError(f"`labels` must be two or more different labels, given {self.labels}")
         if self.features is not None and self.task == "multiclass" and self.labels is None:

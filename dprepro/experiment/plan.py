@@ -235,7 +235,7 @@ def _check_units(config: ExperimentConfig, position: int, method: Method, card: 
             f"{config.where(*keys)}: the card of {card.name} names no unit of privacy; add `unit`, "
             "the column that says whose row it is, and `rows_per_unit` to the card"
         )
-    for variant in entry.expanded:
+    for variant in [] if _reason_to_skip(method, card) else entry.expanded:
         unit, rows = _unit(variant, card)
         for epsilon in method.effective_epsilons(entry.epsilons or config.epsilons):
             budget = PrivacyBudget(epsilon, _used_delta(config, entry, method))

@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -156,9 +156,19 @@ def _run(task: Task, data: DataRef, metrics: tuple[str, ...]) -> Record:
         "ok",
         metrics=scores.values | figures_of(estimator),
         seconds={"encode": encode_seconds, "fit": fit_seconds, "predict": predict_seconds},
-        ledger=ledger_summary_of(estimator),
+        ledger=_summary_of_ledger(estimator, task),
         absent=scores.absent,
     )
+
+
+def _summary_of_ledger(estimator: Estimator, task: Task) -> Mapping[str, Any] | None:
+    """Return what the journal keeps of the ledger; None if it says nothing of the task's unit.
+
+    A ledger of a plug-in's own type says what one row spends, and cannot be stated for several.
+    """
+    if task.rows_per_unit > 1 and ledger_of(estimator) is None:
+        return None
+    return ledger_summary_of(estimator)
 
 
 def fit_task(task: Task, data: DataRef) -> Estimator:

@@ -113,6 +113,15 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
         ({"unit": "row", "rows_per_unit": 1}, (), "without it the unit is the row"),
         ({"unit": "who", "rows_per_unit": 1, "sources": [{"sklearn": "wine"}]}, (), "for files"),
         ({"relabel": {"maybe": "yes"}}, (), "`relabel` maps to 'yes', which is not one of"),
+        (
+            {
+                "labels": ["no", "yes"],
+                "relabel": {"maybe": "yes"},
+                "test": {"sources": [{"file": "a"}], "labels": ["n", "y"]},
+            },
+            (),
+            "`test` has `labels` of its own",
+        ),
         ({"format": {"header": False}}, (), "`columns` must name"),
         ({"format": {"columns": ["a"]}}, (), "only for files without a header"),
         ({"sources": [{"file": "a", "openml": 1}]}, (), "found file, openml"),

@@ -60,7 +60,9 @@ def test_ci_calls_every_suite_and_builds_the_site():
     makefile = (ROOT / "Makefile").read_text()
     suites = set(re.findall(r"^([\w-]*test):", makefile, re.MULTILINE))
     assert "test" in suites
-    halves = re.findall(r"docs-(?:readme|others)", makefile.split("\ndocs-test: ")[1].split("\n\n")[0])
+    halves = re.findall(
+        r"docs-(?:readme|others)", makefile.split("\ndocs-test: ")[1].split("\n\n")[0]
+    )
     assert len(halves) == 2
     calls = re.findall(r"^make (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     called = {word for call in calls for word in call.split()}

@@ -125,7 +125,8 @@ def test_a_pure_method_divides_epsilon(owned: Lab) -> None:
 
 
 def test_several_bounds_are_runs_of_their_own(owned: Lab) -> None:
-    experiment = config(owned, methods=[FITTED, "ebm"], rows_per_unit=["row", 1, 2], epsilons=[1])
+    quick = {"method": "ebm", "params": {"n_epochs": 5, "outer_bags": 1}}
+    experiment = config(owned, methods=[FITTED, quick], rows_per_unit=["row", 1, 2], epsilons=[1])
     tasks = {p.task.label: p.task for p in plan(experiment) if p.task.split == 0}
     assert {label: (t.unit, t.rows_per_unit) for label, t in tasks.items()} == {
         f"{method} {bound}": stated
@@ -189,3 +190,21 @@ def test_the_key_of_a_task_changes_with_the_bound_of_the_card(owned: Lab, tmp_pa
     after = plan(config(owned))[0].task
     assert after.key != before.key
     assert after.data_fingerprint == before.data_fingerprint
+
+
+def test_a_ledger_of_another_type_says_nothing_of_a_unit(owned: Lab) -> None:
+    """It holds what one row spends, which would look like less than the stated epsilon."""
+    records = {
+        bound: run_task(plan(experiment)[0].task, DataRef(experiment.card))
+        for bound in ("row", 2)
+        for experiment in [config(owned, methods=["noisy"], rows_per_unit=bound)]
+    }
+    assert records["row"].ledger == {"true_epsilon": 1.0, "noise": "laplace"}
+    assert records[2].ledger is None
+    assert records[2].is_unverified
+
+
+def test_a_method_for_another_kind_of_task_is_skipped_as_ever(owned: Lab) -> None:
+    experiment = config(owned, methods=[FITTED, "dp-linear-fair"])
+    skipped = {p.task.label for p in plan(experiment) if p.skip}
+    assert skipped == {"dp-linear-fair"}
