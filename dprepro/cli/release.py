@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from dprepro.privacy.ledger import Ledger
     from dprepro.release.book import Entry
     from dprepro.release.composing import Total
-    from dprepro.release.statement import AuditRecord, Publisher
+    from dprepro.release.statement import AuditRecord, Publisher, Statement
+
+
+PAGE = "model.html"
 
 
 def register(app: typer.Typer) -> None:
@@ -73,7 +76,7 @@ def release(
     command shows what will be spent, and asks. The budget book of this machine then gets an entry,
     composed with all earlier releases of these rows. If `budget_limit` of the card would be
     exceeded, nothing is drawn. The folder holds the model and the statement of what it guarantees,
-    for people and for programs, and nothing else about the rows.
+    for people and for programs, the page of the model, and nothing else about the rows.
 
     Example: dprepro release card.yaml --epsilon 1 --yes
     """
@@ -146,6 +149,7 @@ def _make(
                 raise DpreproError("the files of the rows changed during the release")
             save_fitted(model, experiment.name, task, room.folder / MODEL, all_rows=True)
             statement = write_statement(room, publisher)
+            room.write(PAGE, _page(room.folder, statement))
             room.publish()
         except DpreproError as error:
             raise DpreproError(f"{error}. Nothing is written; {COUNTS}") from error
@@ -155,6 +159,16 @@ def _make(
     typer.echo(f"{place}: {', '.join(sorted(p.name for p in place.iterdir()))}")
     spent = statement.privacy.spent.of_unit
     typer.echo(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds")
+
+
+def _page(folder: Path, statement: Statement) -> str:
+    """Return the page of the model in a folder; see `dprepro show`."""
+    from dprepro.additive.file import load_model
+    from dprepro.release.folder import MODEL
+    from dprepro.report.shown.content import model_page
+
+    said = statement.publisher
+    return model_page(load_model(folder / MODEL), said.title or said.dataset, MODEL)
 
 
 def _check_budget(epsilon: float, delta: float | None) -> None:
@@ -196,7 +210,8 @@ def _question(
         "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
         "Public": "; ".join([*ledger.assumed_public, "names, bounds, categories of the card"]),
         "Before": f"{len(earlier)} release(s) of these rows in the budget book",
-        "In all": f"{total.budget}, {total.adjacency}",
+        "In all": f"{total.budget}, {total.adjacency}, "
+        f"{'composed by dp_accounting' if total.by_accountant else 'added up'}",
         "Limit": "none on the card"
         if limit is None
         else f"epsilon {limit.epsilon:g}, delta {limit.delta:g}",
@@ -274,11 +289,14 @@ def verify(
 
     Example: dprepro verify release
     """
-    from dprepro.release.folder import differences
+    from dprepro import __version__
+    from dprepro.release.folder import differences, read_text
 
-    found = differences(folder)
+    statement, found = differences(folder)
+    if read_text(folder / PAGE) != _page(folder, statement):
+        found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")
     for line in found:
         typer.echo(line)
     if found:
         raise typer.Exit(1)
-    typer.echo(f"{folder}: the statement is that of the model, and all texts agree")
+    typer.echo(f"{folder}: statement and page are those of the model, and all texts agree")

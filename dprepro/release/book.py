@@ -231,7 +231,7 @@ def _require(
     if total.budget.epsilon <= limit.epsilon + TOLERANCE:
         return
     allowed = f"the card of {of} allows {PrivacyBudget(limit.epsilon, limit.delta)} in all"
-    if total.budget.epsilon == float("inf"):
+    if not total.budget.is_finite:
         reason = (
             f"at delta {limit.delta:g} nothing bounds what the releases spend together for each "
             f"{unit}"

@@ -121,8 +121,8 @@ def _texts(statement: Statement) -> dict[str, str]:
     }
 
 
-def differences(folder: Path) -> list[str]:
-    """Return in words where the statement in a folder is not that of the model beside it.
+def differences(folder: Path) -> tuple[Statement, list[str]]:
+    """Return the statement in a folder, and in words where it is not that of the model beside it.
 
     It is derived anew from the model's ledger, but for what the publisher says.
 
@@ -134,12 +134,10 @@ def differences(folder: Path) -> list[str]:
     path = folder / MODEL
     model = load_model(path)
     try:
-        said = Statement.model_validate_json(_content(folder / STATEMENT))
-        texts = {name: _content(folder / name).decode() for name in _texts(said)}
-    except OSError as error:
-        raise DpreproError(f"cannot read {folder}: {error.strerror or error}") from error
+        said = Statement.model_validate_json(read_text(folder / STATEMENT))
     except ValueError as error:
         raise DpreproError(f"{folder / STATEMENT}: not a statement of `dprepro release`") from error
+    texts = {name: read_text(folder / name) for name in _texts(said)}
     derived = state(model, path.read_bytes(), said.publisher)
     found = []
     if said.model != derived.model:
@@ -151,13 +149,19 @@ def differences(folder: Path) -> list[str]:
         for name, text in _texts(said).items()
         if texts[name] != text
     ]
-    return found
+    return said, found
 
 
-def _content(path: Path) -> bytes:
-    if path.stat().st_size > MAX_BYTES:
-        raise DpreproError(f"{path}: larger than a statement can be ({MAX_BYTES // 2**20} MiB)")
-    return path.read_bytes()
+def read_text(path: Path) -> str:
+    """Return the text of a file of a release. Raises DpreproError."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise DpreproError(f"{path}: larger than it can be ({MAX_BYTES // 2**20} MiB)")
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise DpreproError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise DpreproError(f"{path}: not a text file in UTF-8") from error
 
 
 def _unlike(said: object, derived: object, place: str = "") -> Iterator[str]:

@@ -15,11 +15,12 @@ from dprepro.errors import DpreproError
 from dprepro.release import folder
 from dprepro.release.book import read_book
 from dprepro.release.statement import Statement
+from dprepro.report.shown.content import model_page
 from tests.commands import dprepro
 from tests.private_table import ROWS, Row, rows_of, write_table
 from tests.test_releases import fix_noise, leaves, neighbours, without_releases
 
-FILES = {"model.json", "statement.json", "statement.md", "statement.html"}
+FILES = {"model.json", "model.html", "statement.json", "statement.md", "statement.html"}
 LIMIT = "budget_limit: {epsilon: 1.2, delta: 1e-5}\n"
 DELTA = ("--delta", "1e-5")
 
@@ -74,6 +75,9 @@ def test_a_release_is_a_model_and_its_statement(tmp_path: Path, state: Path) -> 
     (out / "statement.md").write_text("It is safe.")
     failed = CliRunner().invoke(app, ["verify", str(out)])
     assert (failed.exit_code, "statement.md: not the text" in failed.output) == (1, True)
+    (out / "model.html").write_text("<p>It is safe.")
+    failed = CliRunner().invoke(app, ["verify", str(out)])
+    assert (failed.exit_code, "model.html: not the page" in failed.output) == (1, True)
 
 
 def test_a_second_release_beyond_the_limit_is_refused(tmp_path: Path, state: Path) -> None:
@@ -103,7 +107,11 @@ def test_neighbours_differ_in_nothing_but_releases(
         sha256 = statement["model"]["sha256"]
         numbers = {float(ROWS), float(ROWS - 1)}
         assert not [leaf for leaf in leaves(statement) if leaf in numbers]
-        without = {n: t.replace(sha256, "") for n, t in texts.items() if n != "model.json"}
+        assert texts.pop("model.html") == model_page(
+            load_model(out / "model.json"), "patients", "model.json"
+        )  # of the model file, and of nothing else
+        del texts["model.json"]
+        without = {name: text.replace(sha256, "") for name, text in texts.items()}
         found.append((without_releases(model.encode()), without))
         assert model not in (pair[0] for pair in found)
     assert found[0] == found[1]

@@ -10,8 +10,12 @@ import pytest
 from dprepro.additive.file import save_model
 from dprepro.errors import DpreproError
 from dprepro.release import folder as module
-from dprepro.release.folder import differences, room_for, write_statement
+from dprepro.release.folder import room_for, write_statement
 from tests.release.models import model, publisher
+
+
+def differences(place: Path) -> list[str]:
+    return module.differences(place)[1]
 
 
 def release(place: Path) -> Path:
@@ -125,5 +129,5 @@ def test_a_folder_without_a_statement_is_refused(released: Path) -> None:
 def test_a_statement_that_is_too_large_to_be_one_is_not_read(released: Path) -> None:
     with (released / "statement.md").open("r+b") as file:
         file.truncate(2**30)
-    with pytest.raises(DpreproError, match="larger than a statement can be"):
+    with pytest.raises(DpreproError, match="larger than it can be"):
         differences(released)
