@@ -90,7 +90,7 @@ class MethodEntry(_Model):
     `label` is the heading of the method's column, by default the method's name. `by_epsilon` has
     parameters for single privacy levels; they replace those of `params`. `grid` maps parameters to
     lists of values. Each combination of values is an entry of its own, with the label
-    ``LABEL NAME=VALUE``.
+    ``LABEL NAME=VALUE``. `splits` runs the first so many of the experiment's splits.
     """
 
     method: Text
@@ -103,6 +103,7 @@ class MethodEntry(_Model):
     domain: DomainKind | None = None
     epsilons: Epsilons | None = None
     delta: Delta | None = None
+    splits: Annotated[int, Field(ge=1, strict=True)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -146,6 +147,9 @@ class ExperimentConfig(_Model):
         the methods.
     tuned_on
         The data that `dprepro tune` chose the parameters on; None if they were fixed beforehand.
+    hypotheses
+        Whether it tries what a document does not state. Its results are for `dprepro forensics`;
+        other tables and checks leave them out.
     time_limit
         Longest time of one task, in seconds.
     """
@@ -163,6 +167,7 @@ class ExperimentConfig(_Model):
     seed: Seed = 0
     tuned_on: TunedOn | None = None
     published: Published | None = None
+    hypotheses: Annotated[bool, Field(strict=True)] = False
     time_limit: Annotated[Number, Field(gt=0)] = 3600.0
 
     _source: YamlSource = PrivateAttr(default=YamlSource(Path("config.yaml"), "", {}))
@@ -185,6 +190,12 @@ class ExperimentConfig(_Model):
             raise ValueError(
                 "`evaluation: folds` needs `splits`, the number of folds, to be 2 or more"
             )
+        for entry in self.methods:
+            if (entry.splits or 0) > self.splits:
+                raise ValueError(
+                    f"{entry.label!r} asks for {entry.splits} `splits`; the experiment has "
+                    f"{self.splits}"
+                )
         return self
 
     @property

@@ -1,1 +1,1 @@
-"""Simpler models to compare with: linear, forests, bagging, and the toy of the tutorial."""
+"""Simpler models to compare with: linear, forests, bagging, a network, and the toy of the tutorial."""

@@ -32,33 +32,49 @@ Margins = Annotated[
     ),
 ]
 DEFAULT_FOLDER = Path("results")
-HYPOTHESES = "forensics-"
-"""How the names of configs that run hypotheses begin."""
 
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
-    """Read the journals of `folder`: of each, what its plan asks for.
+    """Read the journals of `folder` that `shown_journals` names: of each, what its plan asks for."""
+    from dprepro.report.read.results import read_results
 
-    Those of hypotheses are read only if their configs are named, or there are no others: see
-    `dprepro forensics`.
+    names = shown_journals(folder, configs)
+    return read_results(folder, names, assumed_plans(folder, names))
+
+
+def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[str]:
+    """Return the names of the journals to show: those of `configs`, or all but hypotheses.
+
+    Journals of hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`. They are
+    shown if their configs are named, or if there are no others.
     """
-    from dprepro.report.read.results import journal_paths, read_results
+    from dprepro.report.read.results import journal_paths
 
-    if not configs:
-        names = [path.stem for path in journal_paths(folder)]
-        configs = [name for name in names if not name.startswith(HYPOTHESES)]
-    return read_results(folder, configs or [], assumed_plans(folder, configs or []))
+    paths = journal_paths(folder, configs or ())
+    others = [path for path in paths if not _runs_hypotheses(path)]
+    return [path.stem for path in (paths if configs else others or paths)]
 
 
 def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan]:
     """Return, for each journal that states no plan, that of the built-in config of its name."""
     from dprepro.config import config_names
-    from dprepro.experiment.journal import states_plan
+    from dprepro.experiment.journal import last_plan
     from dprepro.report.read.results import journal_paths
 
     builtin = set(config_names())
     paths = [path for path in journal_paths(folder, configs) if path.stem in builtin]
-    return {path.stem: _assumed(path.stem) for path in paths if not states_plan(path)}
+    return {path.stem: _assumed(path.stem) for path in paths if last_plan(path) is None}
+
+
+def _runs_hypotheses(path: Path) -> bool:
+    """Return what a journal's plan says; of an older one, what the built-in config of its name."""
+    from dprepro.config import config_names, load_config
+    from dprepro.experiment.journal import last_plan
+
+    plan = last_plan(path)
+    if plan is not None and plan.hypotheses is not None:
+        return plan.hypotheses
+    return path.stem in config_names() and load_config(path.stem).hypotheses
 
 
 def _assumed(name: str) -> JournalPlan:

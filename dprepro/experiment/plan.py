@@ -70,6 +70,7 @@ def plan(
         )
         for split in range(config.splits)
         for entry, method in chosen
+        if split < (entry.splits or config.splits)
         for epsilon in method.effective_epsilons(entry.epsilons or config.epsilons)
     ]
 

@@ -1,0 +1,32 @@
+"""The convolutional network beside locally linear maps: an optional extra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dprepro.baselines.cnn import ConvolutionalNetwork
+from dprepro.estimators.contract import Estimator
+from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting, defaults_of
+
+
+def _build(setting: Setting, **params: Any) -> Estimator:
+    return ConvolutionalNetwork(random_state=setting.seed, **params)
+
+
+METHODS = [
+    Method(
+        name="cnn",
+        title="Convolutional network",
+        tasks=frozenset({"binary", "multiclass"}),
+        guarantee=Guarantee.NONE,
+        adjacency=None,
+        assumes=(),
+        reference="Harder, Bauer, Park 2020, section 4.1, and PyTorch's example for MNIST",
+        build=_build,
+        takes_epsilon=False,
+        repeats_within=REPEATS_EPOCHS,
+        encoding="unit-interval",
+        requires="torch",
+        defaults=defaults_of(ConvolutionalNetwork, "random_state"),
+    )
+]
