@@ -6,7 +6,7 @@ The choice reads the results of every setting, and is not covered by epsilon.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import yaml
 from pydantic import JsonValue
 
 from dprepro.config import ExperimentConfig, MethodEntry
-from dprepro.errors import DpreproError
+from dprepro.errors import DpreproError, nearest
 from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results
@@ -64,6 +64,44 @@ def check_tunable(config: ExperimentConfig) -> None:
         )
 
 
+def part_of(
+    config: ExperimentConfig, methods: Sequence[str] = (), epsilons: Sequence[float] = ()
+) -> ExperimentConfig:
+    """Return the config with these methods, by name or label, and these privacy levels alone.
+
+    Raises
+    ------
+    DpreproError
+        If the config has no such method or level.
+    """
+    names = [name for entry in config.methods for name in dict.fromkeys((entry.label, entry.method))]
+    for name in methods:
+        if name not in names:
+            raise DpreproError(
+                f"no method {name!r} in the config{nearest(name, names) or '.'} "
+                f"Allowed: {', '.join(dict.fromkeys(names))}"
+            )
+    entries = [e for e in config.methods if not methods or {e.label, e.method} & set(methods)]
+    levels = {level for entry in entries for level in entry.epsilons or config.epsilons}
+    for epsilon in epsilons:
+        if epsilon not in levels:
+            allowed = ", ".join(f"{level:g}" for level in sorted(levels))
+            raise DpreproError(f"no epsilon {epsilon:g} in the config. Allowed: {allowed}")
+    kept = set(epsilons) or levels
+    return config.model_copy(
+        update={
+            "epsilons": tuple(level for level in config.epsilons if level in kept),
+            "methods": tuple(_at_levels(entry, kept) for entry in entries),
+        }
+    )
+
+
+def _at_levels(entry: MethodEntry, kept: Collection[float]) -> MethodEntry:
+    own = None if entry.epsilons is None else tuple(e for e in entry.epsilons if e in kept)
+    by_epsilon = {e: params for e, params in entry.by_epsilon.items() if e in kept}
+    return entry.model_copy(update={"epsilons": own, "by_epsilon": by_epsilon})
+
+
 def choose_settings(config: ExperimentConfig, results: Results) -> list[Choice]:
     """Return the best setting of every entry with a grid at every epsilon, in the config's order.
 
@@ -111,21 +149,24 @@ def _best(config: ExperimentConfig, entry: MethodEntry, epsilon: float, results:
     metric = find_metric(config.metric)
     sign = 1 if metric.higher_is_better else -1
     settings = entry.expanded
-    cells = [_cell(config, setting.label, epsilon, results) for setting in settings]
+    cells = [_cell(config, setting, epsilon, results) for setting in settings]
     means = [cell.mean(metric.name) for cell in cells]
     place = max(range(len(means)), key=lambda i: sign * means[i])
     params = {name: settings[place].params[name] for name in entry.grid}
     return Choice(entry.label, epsilon, params, means[place], len(settings))
 
 
-def _cell(config: ExperimentConfig, label: str, epsilon: float, results: Results) -> ResultCell:
+def _cell(
+    config: ExperimentConfig, setting: MethodEntry, epsilon: float, results: Results
+) -> ResultCell:
+    label, splits = setting.label, setting.splits or config.splits
     for cell in results.cells:
         if (cell.task.label, cell.task.epsilon) == (label, epsilon):
-            if cell.is_complete(config.metric, config.splits):
+            if cell.is_complete(config.metric, splits):
                 return cell
             break
     raise DpreproError(
-        f"{label}, {level_in_words(epsilon)}, has not finished all {config.splits} splits: "
+        f"{label}, {level_in_words(epsilon)}, has not finished all {splits} splits: "
         f"`dprepro tune {config.name}` runs what is left, `dprepro run --retry-failed` what failed"
     )
 
