@@ -112,7 +112,7 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
             generator.seed()
         else:
             generator.manual_seed(int(self.random_state))
-        network = self._start(torch, generator)
+        network = self._start(torch, generator.initial_seed())
         optimiser = torch.optim.SGD(
             network.parameters(), lr=self.learning_rate, momentum=self.momentum
         )
@@ -125,25 +125,20 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
                 optimiser.step()
         self.network_ = network.eval()
 
-    def _start(self, torch: Any, generator: Any) -> Any:
-        """Return the network with starting values, as PyTorch draws them, from the generator.
-
-        Weights and offsets of a layer are uniform within 1 / sqrt(inputs of a unit).
-        """
+    def _start(self, torch: Any, seed: int) -> Any:
+        """Return the network with PyTorch's own starting values, drawn from the seed."""
         nn, (first, second) = torch.nn, CHANNELS
         left = ((self._side() - FILTER + 1) // 2 - FILTER + 1) // 2
-        network = nn.Sequential(
-            nn.Conv2d(1, first, FILTER), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(first, second, FILTER), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(second * left**2, HIDDEN_UNITS), nn.ReLU(),
-            nn.Linear(HIDDEN_UNITS, len(self.classes_)),
-        )  # fmt: skip
-        with torch.no_grad():
-            for layer in (network[0], network[3], network[7], network[9]):
-                bound = 1 / math.sqrt(layer.weight[0].numel())
-                layer.weight.uniform_(-bound, bound, generator=generator)
-                layer.bias.uniform_(-bound, bound, generator=generator)
-        return network
+        with torch.random.fork_rng(devices=[]):  # the generator of the process stays as it is
+            torch.manual_seed(seed)
+            network = nn.Sequential(
+                nn.Conv2d(1, first, FILTER), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Conv2d(first, second, FILTER), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Flatten(), nn.Linear(second * left**2, HIDDEN_UNITS), nn.ReLU(),
+                nn.Linear(HIDDEN_UNITS, len(self.classes_)),
+            )  # fmt: skip
+        # The layout of the images: convolutions are half as fast again in it.
+        return network.to(memory_format=torch.channels_last)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, float64 (n, K)."""
@@ -161,7 +156,8 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
     def _images(self, torch: Any, X: np.ndarray) -> Any:
         side = self._side()
         pixels = (X - np.float32(self.centre)) / np.float32(self.spread)
-        return torch.from_numpy(pixels).reshape(-1, 1, side, side)
+        images = torch.from_numpy(pixels).reshape(-1, 1, side, side)
+        return images.contiguous(memory_format=torch.channels_last)
 
     def _side(self) -> int:
         side = math.isqrt(self.n_features_in_)
