@@ -35,7 +35,7 @@ DEFAULT_FOLDER = Path("results")
 
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
-    """Read the journals of `folder` that `shown_journals` names: of each, what its plan asks for."""
+    """Read the journals that `shown_journals` names: of each, what its plan asks for."""
     from dprepro.report.read.results import read_results
 
     names = shown_journals(folder, configs)

@@ -28,7 +28,9 @@ def tune(
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method or label; repeatable.")
     ] = None,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon; repeatable.")] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Only this epsilon; repeatable.")
+    ] = None,
     results: Annotated[Path, typer.Option(help="Folder of the journal of trials.")] = _TRIALS,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")

@@ -35,7 +35,7 @@ def folder(tmp_path):
 
 
 def state(path, hypotheses):
-    """Let a journal state the plan of its records, as `hypotheses` or, with None, without a word."""
+    """Let a journal state the plan of its records; with None, without the key `hypotheses`."""
     lines = read_journal(path).records
     with Journal(path) as open_journal:
         open_journal.append(stated(*lines, hypotheses=hypotheses))
@@ -84,9 +84,7 @@ def test_names_that_no_hypothesis_is_about_are_refused(folder, arguments, messag
         run(folder, *arguments)
 
 
-@pytest.mark.parametrize(
-    ("name", "says"), [("any-name", True), ("forensics-splits-credit", None)]
-)
+@pytest.mark.parametrize(("name", "says"), [("any-name", True), ("forensics-splits-credit", None)])
 def test_journals_of_hypotheses_are_left_out_elsewhere_unless_they_are_named(folder, name, says):
     """By their plan, or by the built-in config where the plan is older than the key."""
     results = folder / "results"

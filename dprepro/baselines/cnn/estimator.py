@@ -28,7 +28,7 @@ FILTER = 5
 CHANNELS = (20, 50)
 HIDDEN_UNITS = 500
 LEAST_SIDE = 16
-"""Two filters of 5 and two poolings by 2 leave one pixel of 16: (16 - 4) / 2 = 6, (6 - 4) / 2 = 1."""
+"""Two filters of 5 and two poolings by 2 leave one pixel: (16 - 4) / 2 = 6, (6 - 4) / 2 = 1."""
 _ROWS = 1000
 
 

@@ -74,7 +74,9 @@ def part_of(
     DpreproError
         If the config has no such method or level.
     """
-    names = [name for entry in config.methods for name in dict.fromkeys((entry.label, entry.method))]
+    names = [
+        name for entry in config.methods for name in dict.fromkeys((entry.label, entry.method))
+    ]
     for name in methods:
         if name not in names:
             raise DpreproError(
