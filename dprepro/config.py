@@ -190,11 +190,15 @@ class ExperimentConfig(_Model):
             raise ValueError(
                 "`evaluation: folds` needs `splits`, the number of folds, to be 2 or more"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_the_splits(self) -> ExperimentConfig:
         for entry in self.methods:
-            if (entry.splits or 0) > self.splits:
+            if entry.splits is not None and entry.splits > self.splits:
                 raise ValueError(
-                    f"{entry.label!r} asks for {entry.splits} `splits`; the experiment has "
-                    f"{self.splits}"
+                    f"{entry.label!r} has {entry.splits} `splits`, more than the experiment, which "
+                    f"has {self.splits}"
                 )
         return self
 

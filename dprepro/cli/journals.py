@@ -51,8 +51,8 @@ def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[s
     from dprepro.report.read.results import journal_paths
 
     paths = journal_paths(folder, configs or ())
-    others = [path for path in paths if not _runs_hypotheses(path)]
-    return [path.stem for path in (paths if configs else others or paths)]
+    others = [] if configs else [path for path in paths if not _runs_hypotheses(path)]
+    return [path.stem for path in others or paths]
 
 
 def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan]:

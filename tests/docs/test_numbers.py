@@ -130,6 +130,17 @@ def test_the_table_of_locally_linear_maps_is_that_of_its_journals():
         assert rounds_to(found[key].sd("accuracy"), deviation), key
 
 
+def test_the_table_of_the_convolutional_network_is_that_of_its_journals():
+    table = rows("docs/llm.md", "## The convolutional network")
+    assert [row[0] for row in table] == ["MNIST", "Fashion-MNIST"]
+    for data, _, stated, seeds, _ in table:
+        found = cells("results", data.lower())["cnn", float("inf")]
+        mean, deviation = stated.split(" ± ")
+        assert found.splits("accuracy") == int(seeds)
+        assert rounds_to(found.mean("accuracy"), mean)
+        assert rounds_to(found.sd("accuracy"), deviation)
+
+
 @pytest.mark.parametrize(
     ("value", "stated", "fits"),
     [(0.8985, "0.898", True), (0.8986, "0.898", False), (76_549, "76,550", True),

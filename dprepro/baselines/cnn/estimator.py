@@ -182,7 +182,7 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
 
 @contextmanager
 def _one_thread() -> Iterator[Any]:
-    """Give PyTorch, which uses one thread meanwhile: sums then have the same order everywhere."""
+    """Give PyTorch, which uses one thread meanwhile: sums then have one order."""
     try:
         import torch
     except ImportError:
