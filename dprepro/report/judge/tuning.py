@@ -19,6 +19,9 @@ from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results
 
+_Cells = Mapping[tuple[str, float], ResultCell]
+"""By label and epsilon."""
+
 NOT_COVERED = (
     "Chosen by results on the rows themselves. This choice is not covered by epsilon: the "
     "guarantees hold for parameters that are fixed before the rows are read."
@@ -114,11 +117,12 @@ def choose_settings(config: ExperimentConfig, results: Results) -> list[Choice]:
     DpreproError
         If a setting has not finished all splits: few splits can win by luck.
     """
+    cells = {(c.task.label, c.task.epsilon): c for c in reversed(results.cells)}
     return [
-        _best(config, entry, epsilon, results)
+        _best(config, entry, epsilon, cells)
         for entry in config.methods
         if entry.grid
-        for epsilon in _epsilons(config, entry, results)
+        for epsilon in _epsilons(config, entry, cells)
     ]
 
 
@@ -140,33 +144,29 @@ def tuned_config(config: ExperimentConfig, choices: Sequence[Choice], dataset: s
     return f"# {NOT_COVERED}\n{text}"
 
 
-def _epsilons(config: ExperimentConfig, entry: MethodEntry, results: Results) -> list[float]:
-    first = entry.expanded[0].label
-    found = [c.task.epsilon for c in results.cells if c.task.label == first]
-    asked = entry.epsilons or config.epsilons
-    return [epsilon for epsilon in (*asked, math.inf) if epsilon in found]
+def _epsilons(config: ExperimentConfig, entry: MethodEntry, cells: _Cells) -> list[float]:
+    first, asked = entry.expanded[0].label, entry.epsilons or config.epsilons
+    return [epsilon for epsilon in (*asked, math.inf) if (first, epsilon) in cells]
 
 
-def _best(config: ExperimentConfig, entry: MethodEntry, epsilon: float, results: Results) -> Choice:
+def _best(config: ExperimentConfig, entry: MethodEntry, epsilon: float, cells: _Cells) -> Choice:
     metric = find_metric(config.metric)
     sign = 1 if metric.higher_is_better else -1
     settings = entry.expanded
-    cells = [_cell(config, setting, epsilon, results) for setting in settings]
-    means = [cell.mean(metric.name) for cell in cells]
+    tried = [_cell(config, setting, epsilon, cells) for setting in settings]
+    means = [cell.mean(metric.name) for cell in tried]
     place = max(range(len(means)), key=lambda i: sign * means[i])
     params = {name: settings[place].params[name] for name in entry.grid}
     return Choice(entry.label, epsilon, params, means[place], len(settings))
 
 
 def _cell(
-    config: ExperimentConfig, setting: MethodEntry, epsilon: float, results: Results
+    config: ExperimentConfig, setting: MethodEntry, epsilon: float, cells: _Cells
 ) -> ResultCell:
     label, splits = setting.label, setting.splits or config.splits
-    for cell in results.cells:
-        if (cell.task.label, cell.task.epsilon) == (label, epsilon):
-            if cell.is_complete(config.metric, splits):
-                return cell
-            break
+    cell = cells.get((label, epsilon))
+    if cell is not None and cell.is_complete(config.metric, splits):
+        return cell
     raise DpreproError(
         f"{label}, {level_in_words(epsilon)}, has not finished all {splits} splits: "
         f"`dprepro tune {config.name}` runs what is left, `dprepro run --retry-failed` what failed"
