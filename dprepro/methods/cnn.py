@@ -6,7 +6,11 @@ from typing import Any
 
 from dprepro.baselines.cnn import ConvolutionalNetwork
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+
+REPEATS_NETWORK = 1e-2
+"""Rounding of another processor can lead thousands of steps elsewhere. Accuracies of different seeds
+differ by 8e-3 on Fashion-MNIST, relative; rounding is taken to do no more."""
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
@@ -24,7 +28,7 @@ METHODS = [
         reference="Harder, Bauer, Park 2020, section 4.1, and PyTorch's example for MNIST",
         build=_build,
         takes_epsilon=False,
-        repeats_within=REPEATS_EPOCHS,
+        repeats_within=REPEATS_NETWORK,
         encoding="unit-interval",
         requires="torch",
         defaults=defaults_of(ConvolutionalNetwork, "random_state"),
