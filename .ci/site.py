@@ -20,6 +20,7 @@ PAGES = (
     "CHANGELOG.md",
     "benchmarks/README.md",
     "results/history/README.md",
+    "results/trials/README.md",
 )
 SOURCES = ("dprepro/ebm/algorithm2.py", "dprepro/ebm_plus/algorithm.py")
 """Sources that pages link to."""

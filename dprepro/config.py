@@ -109,6 +109,7 @@ class MethodEntry(_Model):
     parameters for single privacy levels; they replace those of `params`. `grid` maps parameters to
     lists of values. Each combination of values is an entry of its own, with the label
     ``LABEL NAME=VALUE``. So is each of several values of `rows_per_unit`; see `ExperimentConfig`.
+    `splits` runs the first so many of the experiment's splits.
     """
 
     method: Text
@@ -122,6 +123,7 @@ class MethodEntry(_Model):
     epsilons: Epsilons | None = None
     delta: Delta | None = None
     rows_per_unit: RowsPerUnit | None = None
+    splits: Annotated[int, Field(ge=1, strict=True)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -182,6 +184,9 @@ class ExperimentConfig(_Model):
         the methods.
     tuned_on
         The data that `dprepro tune` chose the parameters on; None if they were fixed beforehand.
+    hypotheses
+        Whether it tries what a document does not state. Its results are for `dprepro forensics`;
+        other tables and checks leave them out.
     time_limit
         Longest time of one task, in seconds.
     rows_per_unit
@@ -205,6 +210,7 @@ class ExperimentConfig(_Model):
     seed: Seed = 0
     tuned_on: TunedOn | None = None
     published: Published | None = None
+    hypotheses: Annotated[bool, Field(strict=True)] = False
     time_limit: Annotated[Number, Field(gt=0)] = 3600.0
 
     _source: YamlSource = PrivateAttr(default=YamlSource(Path("config.yaml"), "", {}))
@@ -240,6 +246,16 @@ class ExperimentConfig(_Model):
             raise ValueError(
                 "`evaluation: folds` needs `splits`, the number of folds, to be 2 or more"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_the_splits(self) -> ExperimentConfig:
+        for entry in self.methods:
+            if entry.splits is not None and entry.splits > self.splits:
+                raise ValueError(
+                    f"{entry.label!r} has {entry.splits} `splits`, more than the experiment, which "
+                    f"has {self.splits}"
+                )
         return self
 
     @property

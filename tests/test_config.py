@@ -57,6 +57,8 @@ def test_a_valid_config_is_typed_and_defaults_are_filled_in(tmp_path: Path) -> N
         ("title: a test", "title: t\nsplits: 2.5", "line 2, splits: "),
         ("title: a test", "title: t\nsplits: 0", "line 2, splits: "),
         ("title: a test", "title: t\ntest_share: 1", "line 2, test_share: "),
+        ("title: a test", "title: t\nhypotheses: 1", "line 2, hypotheses: "),
+        ("label: other", "splits: 0", "line 7, methods[1].splits: "),
         ("title: a test", "title: t\nseed: -1", "line 2, seed: "),
         ("title: a test", "title: t\ntime_limit: 0", "line 2, time_limit: "),
         ("title: a test", "title: t\npublished: {papr: x}", "published.papr: unknown key"),

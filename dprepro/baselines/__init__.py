@@ -1,1 +1,1 @@
-"""Simpler models to compare with: linear, forests, bagging, and the toy of the tutorial."""
+"""Other models to compare with: linear, forests, bagging, a network, the toy of the tutorial."""

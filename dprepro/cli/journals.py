@@ -35,27 +35,36 @@ DEFAULT_FOLDER = Path("results")
 
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
-    """Read the journals of `folder`: of each, what its plan asks for.
-
-    Those of hypotheses are read only if their configs are named, or there are no others: see
-    `dprepro forensics`.
-    """
-    from dprepro.report.read.mentions import usual_journals
+    """Read the journals that `shown_journals` names: of each, what its plan asks for."""
     from dprepro.report.read.results import read_results
 
-    names = configs or [path.stem for path in usual_journals(folder)]
+    names = shown_journals(folder, configs)
     return read_results(folder, names, assumed_plans(folder, names))
+
+
+def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[str]:
+    """Return the names of the journals to show: those of `configs`, or all but hypotheses.
+
+    Journals of hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`. They are
+    shown if their configs are named, or if there are no others.
+    """
+    from dprepro.report.read.mentions import usual_journals
+    from dprepro.report.read.results import journal_paths
+
+    return [
+        path.stem for path in (journal_paths(folder, configs) if configs else usual_journals(folder))
+    ]
 
 
 def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan]:
     """Return, for each journal that states no plan, that of the built-in config of its name."""
     from dprepro.config import config_names
-    from dprepro.experiment.journal import states_plan
+    from dprepro.experiment.journal import last_plan
     from dprepro.report.read.results import journal_paths
 
     builtin = set(config_names())
     paths = [path for path in journal_paths(folder, configs) if path.stem in builtin]
-    return {path.stem: _assumed(path.stem) for path in paths if not states_plan(path)}
+    return {path.stem: _assumed(path.stem) for path in paths if last_plan(path) is None}
 
 
 def _assumed(name: str) -> JournalPlan:

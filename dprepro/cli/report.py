@@ -15,6 +15,7 @@ from dprepro.cli.journals import (
     ResultsFolder,
     assumed_plans,
     method_titles,
+    shown_journals,
 )
 from dprepro.errors import DpreproError
 
@@ -59,8 +60,9 @@ def report(
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
     widths, documents = margins(margin), select_documents(paper)
-    plans = assumed_plans(results, config or [])
-    found = read_results(results, config or (), plans)
+    names = shown_journals(results, config)
+    plans = assumed_plans(results, names)
+    found = read_results(results, names, plans)
     tables = build_tables(
         found,
         documents,
@@ -71,7 +73,7 @@ def report(
     )
     explained, claims = load_deviations(), load_claim_deviations()
     judged = check_documents(documents, found, explained, widths, claim_deviations=claims)
-    runs, audits = read_runs(results, config or (), plans), read_audits(results)
+    runs, audits = read_runs(results, names, plans), read_audits(results)
     figures = figure_groups(tables, results, judged)
     page = build_page(Sources(documents, tables, judged, runs, audits, figures))
     # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.

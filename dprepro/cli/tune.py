@@ -25,6 +25,12 @@ def tune(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="one a core"),
     ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Only this epsilon; repeatable.")
+    ] = None,
     results: Annotated[Path, typer.Option(help="Folder of the journal of trials.")] = _TRIALS,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
@@ -33,7 +39,7 @@ def tune(
     """Try every setting of a config's `grid`; write a config with the best one at each epsilon.
 
     The choice reads the rows and is not covered by epsilon; the new config says so. Trials that
-    have finished before are not run again.
+    have finished before are not run again, whichever part of the grid they were run for.
 
     Example: dprepro tune lazybb-tune --output tuned.yaml
     """
@@ -47,17 +53,25 @@ def tune(
         NOT_COVERED,
         check_tunable,
         choose_settings,
+        part_of,
         tuned_config,
     )
     from dprepro.report.read.results import read_results
     from dprepro.terminal import console
 
     experiment = load_config(config)
-    check_tunable(experiment)
+    part = part_of(experiment, method or (), epsilon or ())
+    check_tunable(part)
     terminal = console()
-    options = Options(jobs=jobs, results=results, data_dir=data_dir)
+    options = Options(
+        jobs=jobs,
+        methods=tuple(setting.label for entry in part.methods for setting in entry.expanded),
+        epsilons=tuple(epsilon or ()),
+        results=results,
+        data_dir=data_dir,
+    )
     run_one(experiment, options, terminal, dry_run=False, profile=False)
-    choices = choose_settings(experiment, read_results(results, [experiment.name]))
+    choices = choose_settings(part, read_results(results, [experiment.name]))
     table = Table("method", "epsilon", "best", experiment.metric, "of settings")
     for choice in choices:
         best = ", ".join(f"{name} {value}" for name, value in choice.params.items())
@@ -66,5 +80,5 @@ def tune(
         )
     terminal.print(table)
     dataset = load_card(experiment.card).name
-    output.write_text(tuned_config(experiment, choices, dataset))
+    output.write_text(tuned_config(part, choices, dataset))
     typer.echo(f"{NOT_COVERED}\n{output}")

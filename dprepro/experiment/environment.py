@@ -24,6 +24,7 @@ LIBRARIES = (
     "lightgbm",
     "xgboost",
     "xgboost-cpu",
+    "torch",
 )
 
 

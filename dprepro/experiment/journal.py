@@ -86,13 +86,17 @@ def read_journal(path: Path) -> JournalContents:
     return JournalContents(environments, list(records.values()), computed_in, plan)
 
 
-def states_plan(path: Path) -> bool:
-    """Whether a line of the journal begins as plan lines do; False if it cannot be read."""
+def last_plan(path: Path) -> StatedPlan | None:
+    """Return the plan that a journal states last, without reading its records.
+
+    None where it states none, or none that can be read: `read_journal` says what is wrong.
+    """
     try:
         with path.open("rb") as lines:
-            return any(line.startswith(b'{"kind":"plan"') for line in lines)
-    except OSError:
-        return False
+            stated = [line for line in lines if line.startswith(b'{"kind":"plan"')]
+        return StatedPlan.from_json(json.loads(stated[-1])) if stated else None
+    except (OSError, *_MALFORMED):
+        return None
 
 
 class Journal:

@@ -74,6 +74,7 @@ def plan(
         )
         for split in range(config.splits)
         for entry, method in chosen
+        if split < (entry.splits or config.splits)
         for epsilon in method.effective_epsilons(entry.epsilons or config.epsilons)
     ]
 
@@ -105,11 +106,11 @@ def narrow(
     DpreproError
         If a method or an epsilon does not occur in the plan.
     """
-    names = list(dict.fromkeys(n for p in planned for n in (p.task.label, p.task.method)))
+    names = dict.fromkeys(n for p in planned for n in (p.task.label, p.task.method))
     for name in methods:
         if name not in names:
             raise DpreproError(
-                f"no method {name!r} in the config{nearest(name, names) or '.'} "
+                f"no method {name!r} in the config{nearest(name, list(names)) or '.'} "
                 f"Allowed: {', '.join(names)}"
             )
     grid = sorted({p.task.epsilon for p in planned})
@@ -117,11 +118,12 @@ def narrow(
         if epsilon not in grid:
             allowed = ", ".join(f"{value:g}" for value in grid)
             raise DpreproError(f"no epsilon {epsilon:g} in the config. Allowed: {allowed}")
+    wanted = set(methods)
     return [
         p
         for p in planned
         if (splits is None or p.task.split < splits)
-        and (not methods or p.task.label in methods or p.task.method in methods)
+        and (not wanted or p.task.label in wanted or p.task.method in wanted)
         and (not epsilons or p.task.epsilon in epsilons or math.isinf(p.task.epsilon))
     ]
 

@@ -240,12 +240,12 @@ def _outlook(
     again = 0
     for entry in asked:
         record = known.get(entry.task.key)
-        if entry.skip:
+        if entry.skip and (record is None or record.status == "skipped"):
             skip = Record(entry.task, "skipped", message=entry.skip)
             (done if record == skip else skips).append(skip)
         elif record is None or record.status == "skipped":
             todo.append(entry.task)  # what was in its way is gone
-        elif record.status == "failed" and retry_failed:
+        elif record.status == "failed" and retry_failed and not entry.skip:
             todo.append(entry.task)
         elif record.lacks(metrics):
             todo.append(entry.task)

@@ -36,6 +36,9 @@ class StatedPlan:
         The printed table that it answers to, or None.
     is_builtin, has_builtin_card
         Whether the config, and the card of its dataset, are those that ship with dprepro.
+    hypotheses
+        Whether the config tries what a document does not state; None in plans that are older than
+        this field.
     cells
         In the order of the config's methods, then by epsilon.
     """
@@ -49,6 +52,7 @@ class StatedPlan:
     is_builtin: bool
     has_builtin_card: bool
     cells: tuple[StatedCell, ...]
+    hypotheses: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return one journal line as a dict that strict JSON can hold."""
@@ -62,6 +66,7 @@ class StatedPlan:
             "published": published,
             "builtin": self.is_builtin,
             "builtin_card": self.has_builtin_card,
+            **({} if self.hypotheses is None else {"hypotheses": self.hypotheses}),
             "cells": [
                 {
                     "label": cell.label,
@@ -104,6 +109,7 @@ class StatedPlan:
             _of_type(line, "builtin", bool),
             _of_type(line, "builtin_card", bool),
             cells,
+            _of_type(line, "hypotheses", bool) if "hypotheses" in line else None,
         )
 
 
@@ -128,6 +134,7 @@ def state_plan(config: ExperimentConfig, tasks: Iterable[Task]) -> StatedPlan:
             StatedCell(label, epsilon, tuple(key for _, key in sorted(keys[label, epsilon])))
             for label, epsilon in sorted(keys, key=lambda cell: (order[cell[0]], cell[1]))
         ),
+        config.hypotheses,
     )
 
 

@@ -158,7 +158,7 @@ def test_without_arguments_one_screen_lists_what_there_is() -> None:
     lines = output("table", COLUMNS="80").splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines[1:])) <= 80  # the first has the folder's path
-    assert re.fullmatch(r".*results: \d+ cells, 6 of them in part, from \d+ configs", lines[0])
+    assert re.fullmatch(r".*results: \d+ cells(, \d+ of them in part)?, from \d+ configs", lines[0])
     for paper in PAPERS:
         assert any(line.startswith(f"{paper}: dprepro table TABLE --paper") for line in lines)
     assert not any("±" in line for line in lines)
@@ -166,7 +166,6 @@ def test_without_arguments_one_screen_lists_what_there_is() -> None:
 
 def test_the_index_counts_in_part_what_the_table_marks() -> None:
     counts = dict(re.findall(r"(?m)^  (\S+) .*\(\d+ cells(?:, (\d+) in part)?\)$", output("table")))
-    assert counts["fig5"] == "5"
     for name in ("fig5", "fig5-maps", "text-4.1"):
         rows = json.loads(output("table", name, "--paper", "dp-llm", "--format", "json"))
         assert sum(row["splits"] < row["planned"] for row in rows) == int(counts[name] or 0)

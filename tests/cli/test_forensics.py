@@ -5,9 +5,11 @@ import yaml
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.cli.journals import read
+from dprepro.cli.journals import read, shown_journals
 from dprepro.errors import DpreproError
+from dprepro.experiment.journal import Journal, read_journal
 from tests.report.judge.test_forensics import journal
+from tests.report.read.test_plans import stated
 
 QUESTION = {
     "paper": "dp-ebm-2021", "table": "2", "method": "dpboost-2021", "datasets": ["adult", "telco"],
@@ -30,6 +32,17 @@ def run(folder, *arguments):
 def folder(tmp_path):
     journal(tmp_path / "results", {"far": 0.05, "near": 0.002})
     return tmp_path
+
+
+def state(path, hypotheses):
+    """Let a journal state the plan of its records; with None, without the key `hypotheses`."""
+    lines = read_journal(path).records
+    with Journal(path) as open_journal:
+        open_journal.append(stated(*lines, hypotheses=hypotheses))
+
+
+def labels(results, names=None):
+    return {cell.task.label for cell in read(results, names).cells}
 
 
 def test_hypotheses_stand_below_their_question_the_nearest_first(folder):
@@ -71,12 +84,23 @@ def test_names_that_no_hypothesis_is_about_are_refused(folder, arguments, messag
         run(folder, *arguments)
 
 
-def test_journals_of_hypotheses_are_left_out_elsewhere_unless_they_are_named(folder):
-    journal(folder / "results", {"hidden": 0.01}, name="forensics-adult")
-    labels = {cell.task.label for cell in read(folder / "results").cells}
-    assert labels == {"far", "near"}
-    named = read(folder / "results", ["forensics-adult"]).cells
-    assert {cell.task.label for cell in named} == {"hidden"}
-    (folder / "results" / "mine.jsonl").unlink()
-    alone = read(folder / "results").cells
-    assert {cell.task.label for cell in alone} == {"hidden"}
+@pytest.mark.parametrize(("name", "says"), [("any-name", True), ("forensics-splits-credit", None)])
+def test_journals_of_hypotheses_are_left_out_elsewhere_unless_they_are_named(folder, name, says):
+    """By their plan, or by the built-in config where the plan is older than the key."""
+    results = folder / "results"
+    journal(results, {"hidden": 0.01}, name=name)
+    state(results / f"{name}.jsonl", says)
+    assert labels(results) == {"far", "near"}
+    assert labels(results, [name]) == {"hidden"}
+    assert shown_journals(results) == ["mine"]
+    (results / "mine.jsonl").unlink()
+    assert labels(results) == {"hidden"}
+
+
+def test_a_name_alone_makes_no_journal_of_hypotheses(folder):
+    results = folder / "results"
+    journal(results, {"other": 0.01}, name="forensics-of-mine")
+    assert labels(results) == {"far", "near", "other"}
+    journal(results, {"other": 0.01}, name="forensics-splits-credit")
+    state(results / "forensics-splits-credit.jsonl", False)
+    assert labels(results) == {"far", "near", "other"}

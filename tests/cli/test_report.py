@@ -7,6 +7,7 @@ from dprepro.cli import app
 from dprepro.errors import DpreproError
 from tests.in_process import in_process
 from tests.private_table import rows_of, write_table
+from tests.report.journals import records, write
 from tests.report.page.pages import hostile_journals, journals, write_page
 
 __all__ = ["in_process"]
@@ -14,7 +15,9 @@ __all__ = ["in_process"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return journals(tmp_path_factory.mktemp("results"))
+    folder = journals(tmp_path_factory.mktemp("results"))
+    write(folder, "forensics-splits-credit", records([0.5], label="a mere hypothesis"))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +39,12 @@ def test_every_link_leads_to_one_place_and_no_identifier_comes_twice(page):
     assert len(names) == len(set(names))
     targets = re.findall(r'href="#([^"]*)"|aria-labelledby="([^"]*)"|url\(#([^)]*)\)', page)
     assert {"".join(target) for target in targets} <= set(names)
+
+
+def test_hypotheses_are_left_out_unless_their_config_is_named(folder, page, tmp_path):
+    assert "a mere hypothesis" not in page
+    named = write_page(folder, tmp_path / "n.html", "--config", "forensics-splits-credit")
+    assert "a mere hypothesis" in named
 
 
 def test_the_same_journals_give_the_same_bytes(folder, page):

@@ -29,6 +29,27 @@ def test_a_tuned_config_can_be_run(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("in_process")
+def test_a_grid_is_tuned_in_parts_that_reuse_each_other(lab: Lab) -> None:
+    methods = [{"method": "lazybb-1r", "grid": {"rounds": [1, 3]}}, "plain"]
+    config = lab.config(methods=methods, epsilons=[1, 8], evaluation="folds", splits=2)
+    tuned, out = lab.folder / "tuned.yaml", lab.folder / "out"
+
+    def tune(*part: str) -> int:
+        options = ["--output", str(tuned), "--results", str(out), "--jobs", "1", *part]
+        outcome = CliRunner().invoke(app, ["tune", str(config), *options])
+        assert outcome.exit_code == 0, outcome.output
+        (journal,) = out.glob("*.jsonl")
+        return journal.read_text().count('"kind":"record"')
+
+    assert tune("--epsilon", "8", "--method", "lazybb-1r") == 4
+    found = load_config(tuned)
+    assert (found.epsilons, [m.method for m in found.methods]) == ((8.0,), ["lazybb-1r"])
+    assert tune("--method", "lazybb-1r") == 8
+    assert tune() == 10
+    assert set(load_config(tuned).methods[0].by_epsilon) == {1.0, 8.0}
+
+
+@pytest.mark.usefixtures("in_process")
 def test_the_splits_that_chose_score_nothing_unless_told(lab: Lab) -> None:
     tuned_on = {"dataset": "tiny", "evaluation": "folds", "seed": 7, "splits": 3}
     config = lab.config(methods=["plain"], tuned_on=tuned_on)

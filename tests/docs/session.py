@@ -65,13 +65,8 @@ class Session:
     def run(self, command: str) -> str:
         """Run a command by its rule, if it has one, and return what it printed.
 
-        <<<<<<< HEAD
-                Raises AssertionError where it ends with other than the status of its rule, by default 0, or
-                lacks what the rule says it shows.
-        =======
-                Raises AssertionError where it ends with another status than the rule's, usually 0, or lacks
-                what the rule says it shows.
-        >>>>>>> release
+        Raises AssertionError where it ends with another status than the rule's, usually 0, or lacks
+        what the rule says it shows.
         """
         rule = rule_of(self.page, command)
         line = command

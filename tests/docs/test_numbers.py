@@ -131,6 +131,37 @@ def test_the_table_of_locally_linear_maps_is_that_of_its_journals():
         assert rounds_to(found[key].sd("accuracy"), deviation), key
 
 
+def test_the_committed_part_of_a_grid_is_that_of_its_journal():
+    said = sentences("results/trials/README.md")
+    found = {k: v for k, v in cells("results/trials", "lazybb-grid").items() if k[1] == 1.0}
+    best = sorted(found, key=lambda key: -found[key].mean("accuracy"))
+    assert len(best) == 539
+    chosen, printed = (f"lazybb-1r rounds={n} learning_rate=0.45 density=0.35" for n in (25, 39))
+    assert (best[0][0], best[3][0]) == (chosen, printed)
+    numbers = re.search(r"an accuracy of (\S+) in .* has (\S+) and is .* folds is (\S+),", said)
+    for value, stated in zip(
+        (
+            found[chosen, 1.0].mean("accuracy"),
+            found[printed, 1.0].mean("accuracy"),
+            found[printed, 1.0].sd("accuracy"),
+        ),
+        numbers.groups(),
+        strict=True,
+    ):
+        assert rounds_to(value, stated)
+
+
+def test_the_table_of_the_convolutional_network_is_that_of_its_journals():
+    table = rows("docs/llm.md", "## The convolutional network")
+    assert [row[0] for row in table] == ["MNIST", "Fashion-MNIST"]
+    for data, _, stated, seeds, _ in table:
+        found = cells("results", data.lower())["cnn", float("inf")]
+        mean, deviation = stated.split(" ± ")
+        assert found.splits("accuracy") == int(seeds)
+        assert rounds_to(found.mean("accuracy"), mean)
+        assert rounds_to(found.sd("accuracy"), deviation)
+
+
 @pytest.mark.parametrize(
     ("value", "stated", "fits"),
     [(0.8985, "0.898", True), (0.8986, "0.898", False), (76_549, "76,550", True),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import Journal, JournalWarning, read_journal, states_plan
+from dprepro.experiment.journal import Journal, JournalWarning, last_plan, read_journal
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedCell, StatedPlan
 from tests.experiment.test_record import TASK
@@ -230,10 +230,10 @@ def test_the_plan_that_was_stated_last_counts(tmp_path: Path) -> None:
     found = read_journal(tmp_path / "x.jsonl")
     assert found.plan == plans[1]
     assert found.records == [_record(0)]
-    assert states_plan(tmp_path / "x.jsonl")
+    assert last_plan(tmp_path / "x.jsonl") == plans[1]
 
 
 def test_a_journal_may_state_no_plan(path: Path, tmp_path: Path) -> None:
-    assert not states_plan(path)
-    assert not states_plan(tmp_path / "nowhere.jsonl")
+    assert last_plan(path) is None
+    assert last_plan(tmp_path / "nowhere.jsonl") is None
     assert read_journal(path).plan is None

@@ -112,6 +112,16 @@ def test_mistakes_name_the_place_and_the_remedy(
         _plan(lab, **keys)
 
 
+def test_a_method_may_have_fewer_splits(lab: Lab) -> None:
+    entries = ["noisy", {"method": "noisy", "label": "few", "splits": 2}]
+    planned = _plan(lab, methods=entries, splits=3, epsilons=[1])
+    assert [(p.task.split, p.task.label) for p in planned] == [
+        (0, "noisy"), (0, "few"), (1, "noisy"), (1, "few"), (2, "noisy"),
+    ]  # fmt: skip
+    with pytest.raises(DpreproError, match="'few' has 4 `splits`, more than the experiment, which has 3"):
+        _plan(lab, methods=["noisy", {"method": "noisy", "label": "few", "splits": 4}], splits=3)
+
+
 def test_narrowing_keeps_what_is_asked_for(lab: Lab) -> None:
     entries = ["noisy", "plain", {"method": "noisy", "label": "again"}]
     planned = _plan(lab, methods=entries, splits=3)

@@ -84,6 +84,18 @@ class TestWhatIsRun:
         registry.all_methods.cache_clear()
         assert _run(lab, config)[0].tally.statuses == {"ok": 2}
 
+    def test_what_finished_elsewhere_stays_where_its_module_is_missing(self, lab: Lab) -> None:
+        plugin = lab.folder / "methods" / "misbehaviour.py"
+        plugin.write_text(plugin.read_text().replace("surely_not_installed", "json"))
+        registry.all_methods.cache_clear()
+        config = _load(lab, methods=["lacks-module"], splits=1)
+        _run(lab, config)
+        before = (lab.results / "lab.jsonl").read_bytes()
+        plugin.write_text(plugin.read_text().replace('"json"', '"surely_not_installed"'))
+        registry.all_methods.cache_clear()
+        assert _run(lab, config)[0].tally.statuses == {"ok": 2}
+        assert (lab.results / "lab.jsonl").read_bytes() == before
+
     def test_fresh_runs_everything_and_keeps_the_old(self, lab: Lab) -> None:
         config = _load(lab)
         _run(lab, config)

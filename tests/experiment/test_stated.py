@@ -53,6 +53,15 @@ def test_a_config_and_a_card_of_ones_own_are_known_as_such(lab: Lab) -> None:
     assert (found.is_builtin, found.has_builtin_card, found.paper) == (False, False, None)
 
 
+def test_it_says_whether_the_config_runs_hypotheses_and_older_plans_do_not() -> None:
+    assert stated().to_json()["hypotheses"] is False
+    assert stated("forensics-splits-credit").hypotheses is True
+    older = {k: v for k, v in stated().to_json().items() if k != "hypotheses"}
+    read = StatedPlan.from_json(older)
+    assert read.hypotheses is None
+    assert read.to_json() == older
+
+
 def _with(name: str, value: Any) -> dict[str, Any]:
     return {**stated().to_json(), name: value}
 
@@ -68,6 +77,8 @@ def _with(name: str, value: Any) -> dict[str, Any]:
         ("published", {"paper": "dp-ebm-2021"}),
         ("published", []),
         ("builtin", 1),
+        ("hypotheses", 1),
+        ("hypotheses", None),
         ("metric", "acu"),
         ("cells", {}),
         ("cells", []),

@@ -21,7 +21,10 @@ QUICK = {
     "aplr": {"m": 20},
     "dp-bag": {"teachers": 10, "partitions": 2},
     "dp-bag-sound": {"teachers": 10, "partitions": 2},
+    "cnn": {"epochs": 1},
 }
+# What reads square images, and no other rows.
+IMAGES = {"cnn"}
 
 pytestmark = pytest.mark.filterwarnings("ignore", category=ConvergenceWarning)
 
@@ -30,7 +33,9 @@ def ids(cases):
     return [f"{method.name}-{task}" for method, task in cases]
 
 
-def problem(task, rows=400):
+def problem(task, rows=400, images=False):
+    if images:
+        return pictures(task, rows)
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.random(rows), "c": rng.choice(["a", "b"], rows)})
     signal = X["x"].to_numpy() + (X["c"] == "b")
@@ -41,8 +46,19 @@ def problem(task, rows=400):
     return X, y, Domain(FEATURES, tuple(map(str, range(classes))))
 
 
+def pictures(task, rows):
+    """Images of 16 x 16 pixels, each class brighter in columns of its own."""
+    rng, classes = np.random.default_rng(0), 2 if task == "binary" else 3
+    y = rng.integers(0, classes, rows)
+    pixels = rng.random((rows, 16, 16)) / 2
+    pixels[np.arange(rows), :, 4 * y] += 0.5
+    features = tuple(NumericFeature(f"pixel{k}", 0, 1) for k in range(256))
+    X = pd.DataFrame(pixels.reshape(rows, -1), columns=[f.name for f in features])
+    return X, y, Domain(features, tuple(map(str, range(classes))))
+
+
 def fit(method, task, epsilon=2.0, seed=0):
-    X, y, domain = problem(task)
+    X, y, domain = problem(task, images=method.name in IMAGES)
     X = ENCODINGS[method.encoding](domain).transform(X)
     epsilon, delta = (epsilon, 1e-6) if method.takes_epsilon else (math.inf, 0.0)
     if method.requires:

@@ -69,6 +69,11 @@ def test_pictures_say_what_draws_them_and_which_need_private_data():
         assert "`dprepro plot shapes " in note
 
 
+def test_of_dp_llm_only_the_hospital_records_are_impossible():
+    paper = load_documents()["dp-llm-2020"]
+    assert {c.dataset for c in paper.cells() if paper.why_impossible(c)} == {"henan"}
+
+
 def test_only_the_private_healthcare_data_is_impossible():
     impossible = [cell for cell in PAPER.cells() if PAPER.why_impossible(cell)]
     assert {cell.dataset for cell in impossible} == {"healthcare"}

@@ -6,7 +6,7 @@ The choice reads the results of every setting, and is not covered by epsilon.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,13 @@ import yaml
 from pydantic import JsonValue
 
 from dprepro.config import ExperimentConfig, MethodEntry
-from dprepro.errors import DpreproError
+from dprepro.errors import DpreproError, nearest
 from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results
+
+_Cells = Mapping[tuple[str, float], ResultCell]
+"""By label and epsilon."""
 
 NOT_COVERED = (
     "Chosen by results on the rows themselves. This choice is not covered by epsilon: the "
@@ -69,6 +72,46 @@ def check_tunable(config: ExperimentConfig) -> None:
         )
 
 
+def part_of(
+    config: ExperimentConfig, methods: Sequence[str] = (), epsilons: Sequence[float] = ()
+) -> ExperimentConfig:
+    """Return the config with these methods, by name or label, and these privacy levels alone.
+
+    Raises
+    ------
+    DpreproError
+        If the config has no such method or level.
+    """
+    names = [
+        name for entry in config.methods for name in dict.fromkeys((entry.label, entry.method))
+    ]
+    for name in methods:
+        if name not in names:
+            raise DpreproError(
+                f"no method {name!r} in the config{nearest(name, names) or '.'} "
+                f"Allowed: {', '.join(dict.fromkeys(names))}"
+            )
+    entries = [e for e in config.methods if not methods or {e.label, e.method} & set(methods)]
+    levels = {level for entry in entries for level in entry.epsilons or config.epsilons}
+    for epsilon in epsilons:
+        if epsilon not in levels:
+            allowed = ", ".join(f"{level:g}" for level in sorted(levels))
+            raise DpreproError(f"no epsilon {epsilon:g} in the config. Allowed: {allowed}")
+    kept = set(epsilons) or levels
+    return config.model_copy(
+        update={
+            "epsilons": tuple(level for level in config.epsilons if level in kept),
+            "methods": tuple(_at_levels(entry, kept) for entry in entries),
+        }
+    )
+
+
+def _at_levels(entry: MethodEntry, kept: Collection[float]) -> MethodEntry:
+    own = None if entry.epsilons is None else tuple(e for e in entry.epsilons if e in kept)
+    by_epsilon = {e: params for e, params in entry.by_epsilon.items() if e in kept}
+    return entry.model_copy(update={"epsilons": own, "by_epsilon": by_epsilon})
+
+
 def choose_settings(config: ExperimentConfig, results: Results) -> list[Choice]:
     """Return the best setting of every entry with a grid at every epsilon, in the config's order.
 
@@ -79,11 +122,12 @@ def choose_settings(config: ExperimentConfig, results: Results) -> list[Choice]:
     DpreproError
         If a setting has not finished all splits: few splits can win by luck.
     """
+    cells = {(c.task.label, c.task.epsilon): c for c in reversed(results.cells)}
     return [
-        _best(config, entry, epsilon, results)
+        _best(config, entry, epsilon, cells)
         for entry in config.methods
         if entry.grid
-        for epsilon in _epsilons(config, entry, results)
+        for epsilon in _epsilons(config, entry, cells)
     ]
 
 
@@ -105,37 +149,36 @@ def tuned_config(config: ExperimentConfig, choices: Sequence[Choice], dataset: s
     return f"# {NOT_COVERED}\n{text}"
 
 
-def _epsilons(config: ExperimentConfig, entry: MethodEntry, results: Results) -> list[float]:
-    first = entry.expanded[0].label
-    found = [c.task.epsilon for c in results.cells if c.task.label == first]
-    asked = entry.epsilons or config.epsilons
-    return [epsilon for epsilon in (*asked, math.inf) if epsilon in found]
+def _epsilons(config: ExperimentConfig, entry: MethodEntry, cells: _Cells) -> list[float]:
+    first, asked = entry.expanded[0].label, entry.epsilons or config.epsilons
+    return [epsilon for epsilon in (*asked, math.inf) if (first, epsilon) in cells]
 
 
-def _best(config: ExperimentConfig, entry: MethodEntry, epsilon: float, results: Results) -> Choice:
+def _best(config: ExperimentConfig, entry: MethodEntry, epsilon: float, cells: _Cells) -> Choice:
     metric = find_metric(config.metric)
     sign = 1 if metric.higher_is_better else -1
     settings = entry.expanded
-    cells = [_cell(config, setting.label, epsilon, results) for setting in settings]
-    means = [cell.mean(metric.name) for cell in cells]
+    tried = [_cell(config, setting, epsilon, cells) for setting in settings]
+    means = [cell.mean(metric.name) for cell in tried]
     place = max(range(len(means)), key=lambda i: sign * means[i])
     params = {name: settings[place].params[name] for name in entry.grid}
     return Choice(entry.label, epsilon, params, means[place], len(settings))
 
 
-def _cell(config: ExperimentConfig, label: str, epsilon: float, results: Results) -> ResultCell:
-    for cell in results.cells:
-        if (cell.task.label, cell.task.epsilon) == (label, epsilon):
-            if cell.is_complete(config.metric, config.splits):
-                return cell
-            if config.metric in cell.absent:
-                raise DpreproError(
-                    f"{label} has no {find_metric(config.metric).title} to be chosen by: "
-                    f"{cell.absent[config.metric]}. Name another `metric` in {config.name}"
-                )
-            break
+def _cell(
+    config: ExperimentConfig, setting: MethodEntry, epsilon: float, cells: _Cells
+) -> ResultCell:
+    label, splits = setting.label, setting.splits or config.splits
+    cell = cells.get((label, epsilon))
+    if cell is not None and cell.is_complete(config.metric, splits):
+        return cell
+    if cell is not None and config.metric in cell.absent:
+        raise DpreproError(
+            f"{label} has no {find_metric(config.metric).title} to be chosen by: "
+            f"{cell.absent[config.metric]}. Name another `metric` in {config.name}"
+        )
     raise DpreproError(
-        f"{label}, {level_in_words(epsilon)}, has not finished all {config.splits} splits: "
+        f"{label}, {level_in_words(epsilon)}, has not finished all {splits} splits: "
         f"`dprepro tune {config.name}` runs what is left, `dprepro run --retry-failed` what failed"
     )
 

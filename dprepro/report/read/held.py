@@ -54,15 +54,18 @@ class HeldJournal:
         if self.plan is None or not self.entries:
             return []
         held = {entry.record.task.key for entry in self.entries}
+        # The first of each label; a grid has thousands of cells.
+        first = {entry.record.task.label: entry for entry in reversed(self.entries)}
         return [
-            self._planned(label, epsilon, len(keys), self.plan)
+            self._planned(label, epsilon, len(keys), self.plan, first.get(label))
             for (label, epsilon), keys in (self.plan.cells or {}).items()
             if not held.intersection(keys)
         ]
 
-    def _planned(self, label: str, epsilon: float, splits: int, plan: JournalPlan) -> ResultCell:
-        same = [entry for entry in self.entries if entry.record.task.label == label]
-        like = (same or self.entries)[0]
+    def _planned(
+        self, label: str, epsilon: float, splits: int, plan: JournalPlan, same: HeldRecord | None
+    ) -> ResultCell:
+        like = same or self.entries[0]
         task = replace(like.record.task, label=label, epsilon=epsilon, split=0)
         return ResultCell(
             task if same else replace(task, method="", params={}),

@@ -9,12 +9,10 @@ from pathlib import Path
 from dprepro.errors import DpreproError
 from dprepro.report.read.results import journal_paths
 
-HYPOTHESES = "forensics-"
-"""How the names of configs that run hypotheses begin."""
-
-
 def usual_journals(folder: Path) -> list[Path]:
     """Return the journals of `folder` without those of hypotheses, or those if there are no others.
+
+    Hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`.
 
     Raises
     ------
@@ -22,7 +20,18 @@ def usual_journals(folder: Path) -> list[Path]:
         If the folder has no journals.
     """
     paths = journal_paths(folder)
-    return [path for path in paths if not path.stem.startswith(HYPOTHESES)] or paths
+    return [path for path in paths if not _runs_hypotheses(path)] or paths
+
+
+def _runs_hypotheses(path: Path) -> bool:
+    """Return what a journal's plan says; of an older one, what the built-in config of its name."""
+    from dprepro.config import config_names, load_config
+    from dprepro.experiment.journal import last_plan
+
+    plan = last_plan(path)
+    if plan is not None and plan.hypotheses is not None:
+        return plan.hypotheses
+    return path.stem in config_names() and load_config(path.stem).hypotheses
 
 
 def holding_both(folder: Path, first: str, second: str) -> list[str]:

@@ -7,7 +7,7 @@ import yaml
 
 from dprepro.config import TunedOn, load_config
 from dprepro.errors import DpreproError
-from dprepro.report.judge.tuning import check_tunable, choose_settings, tuned_config
+from dprepro.report.judge.tuning import check_tunable, choose_settings, part_of, tuned_config
 from dprepro.report.read.results import JournalPlan, read_results
 from tests.report.journals import records, spread, write
 
@@ -86,6 +86,33 @@ def test_the_tuned_config_says_what_it_was_tuned_on(tmp_path, keys, test_share):
     assert load_config(path).tuned_on == TunedOn(
         dataset="adult", evaluation=evaluation, seed=seed, splits=2, test_share=test_share
     )
+
+
+def test_a_part_is_chosen_and_written_without_the_rest(config, tmp_path):
+    part = part_of(config, ["lazybb-1r"], [4.0])
+    found = choose_settings(part, results(tmp_path, {k: MEANS[k] for k in MEANS if k[2] == 4.0}))
+    assert [(c.label, c.epsilon, c.params) for c in found] == [("lazybb-1r", 4.0, {"rounds": 9})]
+    path = tmp_path / "tuned.yaml"
+    path.write_text(tuned_config(part, found, "adult"))
+    tuned = load_config(path)
+    assert tuned.epsilons == (4.0,)
+    (entry,) = tuned.methods
+    assert entry.by_epsilon == {4.0: {"learning_rate": 0.2, "rounds": 9}}
+    assert part_of(config) == config
+
+
+def test_a_part_that_is_not_there_is_refused(config):
+    with pytest.raises(DpreproError, match=r"'lazyb-1r' in the config; did you mean 'lazybb-1r'\?"):
+        part_of(config, ["lazyb-1r"])
+    with pytest.raises(DpreproError, match=r"no epsilon 2 in the config\. Allowed: 1, 4"):
+        part_of(config, epsilons=[2.0])
+
+
+def test_a_method_with_fewer_splits_is_finished_with_them(config, tmp_path):
+    config = config.model_copy(
+        update={"methods": tuple(e.model_copy(update={"splits": 1}) for e in config.methods)}
+    )
+    assert len(choose_settings(config, results(tmp_path, splits=1))) == 3
 
 
 def test_an_unfinished_setting_stops_the_choice(config, tmp_path):

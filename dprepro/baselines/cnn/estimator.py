@@ -1,0 +1,197 @@
+"""The convolutional network that Harder, Bauer, Park (AAAI 2020) compare with, in section 4.1.
+
+The paper states two convolutional layers with 5x5 filters, 20 and 50 channels, each followed by
+max-pooling, and a fully connected layer with 500 units. Its footnote 4 names the example for MNIST
+of PyTorch (github.com/pytorch/examples, mnist/main.py) as it was in 2019, and Figure 8 counts
+431,080 parameters, which are those of the network here. What the paper does not state is as in the
+example: rectified linear units, pooling by 2, stochastic gradient descent with momentum, and the
+defaults below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from dprepro.errors import DpreproError
+from dprepro.estimators.inputs import checked, forget_fit
+from dprepro.estimators.validation import check_integer, check_number
+
+FILTER = 5
+CHANNELS = (20, 50)
+HIDDEN_UNITS = 500
+LEAST_SIDE = 16
+"""Two filters of 5 and two poolings by 2 leave one pixel: (16 - 4) / 2 = 6, (6 - 4) / 2 = 1."""
+_ROWS = 1000
+
+
+class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
+    """Two convolutions, a hidden layer and a softmax, by stochastic gradient descent. Not private.
+
+    The defaults of `epochs`, `batch_size`, `learning_rate` and `momentum` are those of PyTorch's
+    example, as the paper states none. One seed gives the same bits with one release of PyTorch on
+    one kind of processor, since a fit uses one thread.
+
+    Parameters
+    ----------
+    epochs, batch_size : int
+        Passes over the rows, each in a new order, and rows a step.
+    learning_rate, momentum : float
+        Of stochastic gradient descent.
+    centre, spread : float
+        Public constants: pixels enter as (x - centre) / spread.
+    random_state : int or None
+        Seeds starting values and the order of the rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The labels, sorted.
+    network_ : torch.nn.Sequential
+        Takes float32 images (n, 1, side, side); gives scores (n, K) before the softmax.
+
+    Raises
+    ------
+    DpreproError
+        If PyTorch is not installed.
+    ValueError
+        On parameters out of range, rows that are no square images of 16 x 16 pixels or more,
+        missing or infinite values, or fewer than two classes.
+    """
+
+    classes_: np.ndarray
+    n_features_in_: int
+    network_: Any
+
+    def __init__(
+        self,
+        *,
+        epochs: int = 10,
+        batch_size: int = 64,
+        learning_rate: float = 0.01,
+        momentum: float = 0.5,
+        centre: float = 0.0,
+        spread: float = 1.0,
+        random_state: int | None = None,
+    ) -> None:
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.centre = centre
+        self.spread = spread
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> ConvolutionalNetwork:
+        """Fit to images X (n, side * side), row by row, and labels y (n,)."""
+        forget_fit(self)
+        X, y = checked(self, X, y, dtype=np.float32, ensure_min_samples=2)
+        self.check_parameters()
+        self._side()
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(
+                f"{type(self).__name__}: y must hold two classes or more, but it holds 1 class"
+            )
+        with _one_thread() as torch:
+            images, labels = self._images(torch, X), torch.from_numpy(codes.astype(np.int64))
+            self._train(torch, images, labels)
+        return self
+
+    def _train(self, torch: Any, images: Any, labels: Any) -> None:
+        generator = torch.Generator()
+        if self.random_state is None:
+            generator.seed()
+        else:
+            generator.manual_seed(int(self.random_state))
+        network = self._start(torch, generator.initial_seed())
+        optimiser = torch.optim.SGD(
+            network.parameters(), lr=self.learning_rate, momentum=self.momentum
+        )
+        for _ in range(self.epochs):
+            order = torch.randperm(len(labels), generator=generator)
+            for batch in order.split(self.batch_size):
+                optimiser.zero_grad()
+                scores = network(images[batch])
+                torch.nn.functional.cross_entropy(scores, labels[batch]).backward()
+                optimiser.step()
+        self.network_ = network.eval()
+
+    def _start(self, torch: Any, seed: int) -> Any:
+        """Return the network with PyTorch's own starting values, drawn from the seed."""
+        nn, (first, second) = torch.nn, CHANNELS
+        left = ((self._side() - FILTER + 1) // 2 - FILTER + 1) // 2
+        with torch.random.fork_rng(devices=[]):  # the generator of the process stays as it is
+            torch.manual_seed(seed)
+            network = nn.Sequential(
+                nn.Conv2d(1, first, FILTER), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Conv2d(first, second, FILTER), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Flatten(), nn.Linear(second * left**2, HIDDEN_UNITS), nn.ReLU(),
+                nn.Linear(HIDDEN_UNITS, len(self.classes_)),
+            )  # fmt: skip
+        # The layout of the images: convolutions are half as fast again in it.
+        return network.to(memory_format=torch.channels_last)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, float64 (n, K)."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float32, reset=False)
+        with _one_thread() as torch, torch.no_grad():
+            scores = [self.network_(part) for part in self._images(torch, X).split(_ROWS)]
+            probabilities: np.ndarray = torch.softmax(torch.cat(scores).double(), dim=1).numpy()
+        return probabilities
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest class of each row, (n,)."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _images(self, torch: Any, X: np.ndarray) -> Any:
+        side = self._side()
+        pixels = (X - np.float32(self.centre)) / np.float32(self.spread)
+        images = torch.from_numpy(pixels).reshape(-1, 1, side, side)
+        return images.contiguous(memory_format=torch.channels_last)
+
+    def _side(self) -> int:
+        side = math.isqrt(self.n_features_in_)
+        if side**2 != self.n_features_in_ or side < LEAST_SIDE:
+            raise ValueError(
+                f"{type(self).__name__} reads square images of {LEAST_SIDE} x {LEAST_SIDE} pixels "
+                f"or more, one column a pixel, got {self.n_features_in_} columns"
+            )
+        return side
+
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
+        check_integer("epochs", self.epochs, 1)
+        check_integer("batch_size", self.batch_size, 1)
+        for name in ("learning_rate", "momentum"):
+            check_number(name, getattr(self, name), 0)
+        check_number("centre", self.centre, -math.inf)
+        check_number("spread", self.spread, 0)
+        if self.spread == 0:
+            raise ValueError("spread must be above 0, got 0")
+
+
+@contextmanager
+def _one_thread() -> Iterator[Any]:
+    """Give PyTorch, which uses one thread meanwhile: sums then have one order."""
+    try:
+        import torch
+    except ImportError:
+        raise DpreproError(
+            "a convolutional network needs PyTorch: pip install 'dprepro[torch]'"
+        ) from None
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield torch
+    finally:
+        torch.set_num_threads(threads)
