@@ -52,7 +52,7 @@ def predict(model, row):  # type: ignore[no-untyped-def]
 
 def main(model):  # type: ignore[no-untyped-def]
     """Write predictions for the rows of a CSV, named on the command line, to standard output."""
-    sys.stdout.reconfigure(encoding="utf-8")
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     with open(sys.argv[1], newline="", encoding="utf-8-sig") as rows:  # noqa: PTH123
         writer = csv.writer(sys.stdout, lineterminator="\n")
         for number, row in enumerate(csv.DictReader(rows)):
