@@ -302,7 +302,8 @@ def test_results_without_the_printed_metric_are_named():
 def test_only_better_and_worse_need_an_explanation():
     deviations = {v for v in Verdict if CellVerdict(PRINTED, v).is_unexplained}
     assert deviations == {v for v in Verdict if v.is_deviation} == {Verdict.BETTER, Verdict.WORSE}
-    assert not CellVerdict(PRINTED, Verdict.WORSE, explanation="known").is_unexplained
+    known = CellVerdict(PRINTED, Verdict.WORSE, explanation="known")
+    assert (known.is_unexplained, known.published_splits) == (False, 1)
     open_ones = {Verdict.INCOMPLETE, Verdict.NOT_RUN, Verdict.IMPOSSIBLE}
     assert {v for v in Verdict if v.is_final} == set(Verdict) - open_ones
 
