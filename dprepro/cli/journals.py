@@ -51,9 +51,8 @@ def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[s
     from dprepro.report.read.mentions import usual_journals
     from dprepro.report.read.results import journal_paths
 
-    return [
-        path.stem for path in (journal_paths(folder, configs) if configs else usual_journals(folder))
-    ]
+    paths = journal_paths(folder, configs) if configs else usual_journals(folder)
+    return [path.stem for path in paths]
 
 
 def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from dprepro.errors import DpreproError
 from dprepro.report.read.results import journal_paths
 
+
 def usual_journals(folder: Path) -> list[Path]:
     """Return the journals of `folder` without those of hypotheses, or those if there are no others.
 
