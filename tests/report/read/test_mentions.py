@@ -31,8 +31,8 @@ def test_names_with_quotes_and_umlauts_are_found(tmp_path):
 
 
 def test_hypotheses_are_read_only_if_there_is_nothing_else(tmp_path):
-    write(tmp_path, "forensics-x", [*records([0.9], "mine"), *records([0.9], "ebm")])
-    assert holding_both(tmp_path, "mine", "ebm") == ["forensics-x"]
+    write(tmp_path, "forensics-ebm-adult", [*records([0.9], "mine"), *records([0.9], "ebm")])
+    assert holding_both(tmp_path, "mine", "ebm") == ["forensics-ebm-adult"]
     write(tmp_path, "adult", records([0.9], "mine"))
     assert [path.stem for path in usual_journals(tmp_path)] == ["adult"]
     assert holding_both(tmp_path, "mine", "ebm") == ["adult"]
