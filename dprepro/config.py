@@ -2,168 +2,44 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
-    FiniteFloat,
-    JsonValue,
     PrivateAttr,
-    StringConstraints,
     ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
+from dprepro.config_keys import (
+    DEFAULT_DELTA,
+    Delta,
+    DomainKind,
+    Epsilons,
+    Evaluation,
+    FrozenModel,
+    MethodEntry,
+    MetricName,
+    Number,
+    Published,
+    RowsPerUnit,
+    Seed,
+    Text,
+    TunedOn,
+    not_empty,
+)
 from dprepro.errors import DpreproError, nearest
 from dprepro.resources import builtin
 from dprepro.yaml_model import explain
 from dprepro.yaml_source import YamlSource, read_yaml
 
-DomainKind = Literal["public", "observed"]
-MetricName = Literal[
-    "auc", "rmse", "accuracy", "log_loss", "average_precision", "brier_score", "calibration_error",
-    "mae", "r2",
-]  # fmt: skip
-Evaluation = Literal["random", "folds", "test-set"]
-DEFAULT_DELTA = 1e-6
 
-
-def _not_bool(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("a number is needed, not true or false")
-    return value
-
-
-def _not_empty(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not values:
-        raise ValueError("at least one entry is needed")
-    return values
-
-
-def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    if len(set(values)) < len(values):
-        raise ValueError("a value is given twice")
-    return values
-
-
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Number = Annotated[FiniteFloat, BeforeValidator(_not_bool)]
-Epsilon = Annotated[Number, Field(gt=0)]
-Epsilons = Annotated[tuple[Epsilon, ...], AfterValidator(_not_empty), AfterValidator(_distinct)]
-Delta = Annotated[Number, Field(ge=0, lt=1)]
-Seed = Annotated[int, Field(ge=0, strict=True)] | None
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, int | str) else value
-
-
-RowsPerUnit = Annotated[
-    tuple[Literal["row"] | Annotated[int, Field(ge=1, le=1_000_000, strict=True)], ...],
-    BeforeValidator(_listed),
-    AfterValidator(_not_empty),
-    AfterValidator(_distinct),
-]
-"""How many rows of one unit may train, several values after one another; "row" for no units."""
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Published(_Model):
-    """The published table that an experiment reproduces."""
-
-    paper: Text
-    table: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)]
-
-
-class TunedOn(_Model):
-    """The data that `dprepro tune` chose the parameters of a config on. `tune` writes this key.
-
-    `dataset`, the name of the card, is only for the reader: a config with this key counts as tuned
-    for any dataset that it names. The other keys are those of the config that was tuned.
-    """
-
-    dataset: Text
-    evaluation: Evaluation = "random"
-    seed: Seed = 0
-    splits: Annotated[int, Field(ge=1, strict=True)] = 25
-    test_share: Annotated[Number, Field(gt=0, lt=1)] | None = None
-
-
-class MethodEntry(_Model):
-    """A method to run, with settings that replace those of the experiment.
-
-    `label` is the heading of the method's column, by default the method's name. `by_epsilon` has
-    parameters for single privacy levels; they replace those of `params`. `grid` maps parameters to
-    lists of values. Each combination of values is an entry of its own, with the label
-    ``LABEL NAME=VALUE``. So is each of several values of `rows_per_unit`; see `ExperimentConfig`.
-    `splits` runs the first so many of the experiment's splits.
-    """
-
-    method: Text
-    label: Text = ""
-    params: dict[str, JsonValue] = Field(default_factory=dict)
-    by_epsilon: dict[Epsilon, dict[str, JsonValue]] = Field(default_factory=dict)
-    grid: dict[str, Annotated[list[JsonValue], AfterValidator(_not_empty)]] = Field(
-        default_factory=dict
-    )
-    domain: DomainKind | None = None
-    epsilons: Epsilons | None = None
-    delta: Delta | None = None
-    rows_per_unit: RowsPerUnit | None = None
-    splits: Annotated[int, Field(ge=1, strict=True)] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = {"method": value}
-        if isinstance(value, Mapping) and "label" not in value:
-            return {**value, "label": value.get("method", "")}
-        return value
-
-    @property
-    def expanded(self) -> list[MethodEntry]:
-        """The entries of all combinations of `grid` and `rows_per_unit`, with one value of each."""
-        combinations = itertools.product(*self.grid.values())
-        found = [dict(zip(self.grid, values, strict=True)) for values in combinations]
-        bounds = [None] if self.rows_per_unit is None else [(k,) for k in self.rows_per_unit]
-        return [
-            self.model_copy(
-                update={
-                    "label": " ".join([self.label, *_named(params), *self._named_bound(bound)]),
-                    "params": {**self.params, **params},
-                    "grid": {},
-                    "rows_per_unit": bound,
-                }
-            )
-            for params in found
-            for bound in bounds
-        ]
-
-    def _named_bound(self, bound: tuple[Any, ...] | None) -> list[str]:
-        if bound is None or len(self.rows_per_unit or ()) < 2:
-            return []
-        return ["unit=row"] if bound == ("row",) else [f"rows_per_unit={bound[0]}"]
-
-
-def _named(params: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={value}" for name, value in params.items()]
-
-
-class ExperimentConfig(_Model):
+class ExperimentConfig(FrozenModel):
     """One experiment: methods on one dataset, over privacy levels and splits.
 
     Attributes
@@ -200,7 +76,7 @@ class ExperimentConfig(_Model):
     metric: MetricName
     metrics: tuple[Text, ...] = ()
     rows_per_unit: RowsPerUnit | None = None  # before `methods`, which get it
-    methods: Annotated[tuple[MethodEntry, ...], AfterValidator(_not_empty)]
+    methods: Annotated[tuple[MethodEntry, ...], AfterValidator(not_empty)]
     epsilons: Epsilons
     delta: Delta = DEFAULT_DELTA
     domain: DomainKind = "observed"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.config import TunedOn, config_names, load_config, load_experiments
+from dprepro.config import config_names, load_config, load_experiments
+from dprepro.config_keys import TunedOn
 from dprepro.errors import DpreproError
 from dprepro.published.published import FOLDER
 

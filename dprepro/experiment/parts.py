@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dprepro.config import Evaluation
+from dprepro.config_keys import Evaluation
 from dprepro.data.dataset import Dataset
 from dprepro.data.units import bounding_key, kept_rows
 from dprepro.experiment.record import Task

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from dprepro.config import ExperimentConfig, MethodEntry, MetricName
+from dprepro.config import ExperimentConfig
+from dprepro.config_keys import MethodEntry, MetricName
 from dprepro.data import load
 from dprepro.data.card import Card, load_card
 from dprepro.errors import DpreproError, nearest

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from dprepro.config import Evaluation
+from dprepro.config_keys import Evaluation
 from dprepro.data import SYNTHETIC_PREFIX, says_private
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.units import ROW

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from dprepro.config import ExperimentConfig, MetricName
+from dprepro.config import ExperimentConfig
+from dprepro.config_keys import MetricName
 from dprepro.experiment.record import Task
 
 _KEY = re.compile(r"[0-9a-f]{16}")

@@ -6,7 +6,8 @@ import math
 from pathlib import Path
 
 from dprepro.additive.model import AdditiveModel
-from dprepro.config import ExperimentConfig, MethodEntry
+from dprepro.config import ExperimentConfig
+from dprepro.config_keys import MethodEntry
 from dprepro.data.card import Card
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError

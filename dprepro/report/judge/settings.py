@@ -12,7 +12,8 @@ from dprepro.published.facts import SettingsOf
 from dprepro.resources import builtin
 
 if TYPE_CHECKING:
-    from dprepro.config import ExperimentConfig, MethodEntry
+    from dprepro.config import ExperimentConfig
+    from dprepro.config_keys import MethodEntry
 
 
 def found_values(stated: SettingsOf) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 from pydantic import JsonValue
 
-from dprepro.config import ExperimentConfig, MethodEntry
+from dprepro.config import ExperimentConfig
+from dprepro.config_keys import MethodEntry
 from dprepro.errors import DpreproError, nearest
 from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from dprepro.config import TunedOn, load_config
+from dprepro.config import load_config
+from dprepro.config_keys import TunedOn
 from dprepro.errors import DpreproError
 from dprepro.report.judge.tuning import check_tunable, choose_settings, part_of, tuned_config
 from dprepro.report.read.results import JournalPlan, read_results
