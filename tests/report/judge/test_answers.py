@@ -7,7 +7,14 @@ import pytest
 
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.published.document import load_documents
-from dprepro.report.judge.answers import answer, answer_or_other, choose, follows
+from dprepro.report.judge.answers import (
+    answer,
+    answer_or_other,
+    choose,
+    follows,
+    printed_places,
+    stands_in,
+)
 from dprepro.report.judge.clash import Clash
 from dprepro.report.judge.verdicts import Verdict, judge_cells
 from dprepro.report.layout.tables import build_tables
@@ -138,3 +145,27 @@ def test_without_a_config_that_is_known_the_protocol_decides():
     assert follows(OURS, PAPER.paper, protocol)
     assert follows(named("a", epsilon=math.inf, delta=0.0), PAPER.paper, protocol)
     assert not follows(replace(OURS, papers=frozenset()), PAPER.paper, protocol)
+
+
+TWICE = PAPER.model_copy(update={"tables": {**PAPER.tables, "2b": PAPER.tables["2"]}})
+
+
+@pytest.mark.parametrize(
+    ("papers", "tables", "expected"),
+    [
+        (None, set(), {"2", "2b"}),
+        ({"other"}, set(), set()),
+        ({PAPER.paper}, set(), {"2", "2b"}),
+        ({PAPER.paper}, {(PAPER.paper, "2b")}, {"2b"}),
+        ({PAPER.paper}, {(PAPER.paper, "3")}, {"2", "2b"}),  # which does not print Adult
+        ({PAPER.paper}, {("other", "2b")}, {"2", "2b"}),
+    ],
+)
+def test_a_result_stands_in_the_tables_that_its_config_names(papers, tables, expected):
+    papers = None if papers is None else frozenset(papers)
+    ours = replace(cell([0.8], label="mine"), papers=papers, tables=frozenset(tables))
+    places = printed_places(PAPER)
+    found = {name for name in TWICE.tables if stands_in(ours, TWICE, name, places)}
+    assert found == expected
+    printed = replace(ours, task=task(PRINTED.method, PRINTED.epsilon))
+    assert stands_in(printed, TWICE, "2", places) is (papers != {"other"})
