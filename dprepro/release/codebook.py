@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,8 +77,8 @@ def read_codebook(path: Path) -> dict[str, Entry]:
     return found
 
 
-def _check_header(path: Path, given: object) -> None:
-    names = [str(name).strip() for name in given]  # type: ignore[attr-defined]
+def _check_header(path: Path, given: Sequence[str]) -> None:
+    names = [name.strip() for name in given]
     for name in names:
         if name not in COLUMNS:
             raise DpreproError(

@@ -51,15 +51,24 @@ def test_the_tests_of_a_new_method_pass_as_written(folder: Path) -> None:
         getattr(tests, name)()
 
 
-def test_the_test_of_a_new_method_finds_a_sensitivity_that_is_too_small(folder: Path) -> None:
+CLIPPED = "np.clip(units, -LARGEST, LARGEST)"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "test"),
+    [
+        ("np.clip(units, -LARGEST, 2 * LARGEST)", "no_row"),
+        (f"3 * {CLIPPED}", "an_audit"),
+    ],
+)
+def test_the_tests_of_a_new_method_find_its_faults(folder: Path, wrong: str, test: str) -> None:
     curator = folder / "noisy_mean_2" / "curator.py"
-    wrong = curator.read_text().replace(
-        "np.clip(units, -LARGEST, LARGEST)", "np.clip(units, -LARGEST, 2 * LARGEST)"
-    )
-    curator.write_text(wrong)
+    assert CLIPPED in curator.read_text()
+    curator.write_text(curator.read_text().replace(CLIPPED, wrong))
     tests = importlib.import_module("noisy_mean_2.test_noisy_mean_2")
+    (name,) = [name for name in vars(tests) if name.startswith(f"test_{test}")]
     with pytest.raises(AssertionError):
-        tests.test_no_row_moves_the_answer_further_than_the_ledger_says()
+        getattr(tests, name)()
 
 
 def test_only_names_of_methods_are_taken() -> None:
