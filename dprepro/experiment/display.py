@@ -17,9 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dprepro.config import ExperimentConfig
+from dprepro.experiment.outlook import Outlook
 from dprepro.experiment.plan import asked_metrics
 from dprepro.experiment.record import Record
-from dprepro.experiment.run import Observer, Outlook
+from dprepro.experiment.run import Observer
 from dprepro.experiment.summary import CellKey, Summary, Tally
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.units import whose_epsilon

@@ -25,6 +25,7 @@ from dprepro.experiment.cluster import DaskExecutor
 from dprepro.experiment.executors import Executor, TimeLimitError, WorkerDiedError
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.local import LocalExecutor
+from dprepro.experiment.outlook import Outlook, outlook_of
 from dprepro.experiment.plan import PlannedTask, asked_metrics, narrow, plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.reuse import finished_elsewhere
@@ -87,37 +88,6 @@ class Options:
             )
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """What a run has before it.
-
-    Attributes
-    ----------
-    planned
-        The tasks asked for.
-    done
-        Records that stay as they are, of tasks asked for.
-    todo
-        Tasks to run.
-    skips
-        Records to write for tasks that cannot be run.
-    stale
-        Number of records in the journal that the config no longer asks for.
-    others
-        Records of the config's plan that are not asked for.
-    again
-        Number of tasks to run whose records lack a metric that the config asks for.
-    """
-
-    planned: tuple[PlannedTask, ...]
-    done: tuple[Record, ...]
-    todo: tuple[Task, ...]
-    skips: tuple[Record, ...]
-    stale: int
-    others: tuple[Record, ...] = ()
-    again: int = 0
-
-
 class Observer(Protocol):
     """Told how a run goes on; draws the progress bar."""
 
@@ -142,7 +112,7 @@ def look_ahead(config: ExperimentConfig, options: Options) -> Outlook:
     known = {} if options.fresh or not path.exists() else _known(path)
     metrics = asked_metrics(config)
     known |= _by_key(_taken_over(path, plans[1], known, options.fresh, metrics))
-    return _outlook(*plans, known, options.retry_failed, metrics)
+    return outlook_of(*plans, known, options.retry_failed, metrics)
 
 
 def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summary:
@@ -169,7 +139,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         taken = _taken_over(journal.path, plans[1], known, options.fresh, metrics)
         for entry in taken:
             journal.append(entry)
-        outlook = _outlook(*plans, known | _by_key(taken), options.retry_failed, metrics)
+        outlook = outlook_of(*plans, known | _by_key(taken), options.retry_failed, metrics)
         tally = Tally(config.metric)
         tally.extend((*outlook.done, *outlook.skips))
         data = _data_of(config, options, outlook.todo)
@@ -225,38 +195,6 @@ def _taken_over(
         if not p.skip and (p.task.key not in known or known[p.task.key].lacks(metrics))
     ]
     return [] if fresh else finished_elsewhere(path, missing, metrics)
-
-
-def _outlook(
-    planned: Sequence[PlannedTask],
-    asked: Sequence[PlannedTask],
-    known: dict[str, Record],
-    retry_failed: bool,
-    metrics: Sequence[str],
-) -> Outlook:
-    done: list[Record] = []
-    todo: list[Task] = []
-    skips: list[Record] = []
-    again = 0
-    for entry in asked:
-        record = known.get(entry.task.key)
-        if entry.skip and (record is None or record.status == "skipped"):
-            skip = Record(entry.task, "skipped", message=entry.skip)
-            (done if record == skip else skips).append(skip)
-        elif record is None or record.status == "skipped":
-            todo.append(entry.task)  # what was in its way is gone
-        elif record.status == "failed" and retry_failed and not entry.skip:
-            todo.append(entry.task)
-        elif record.lacks(metrics):
-            todo.append(entry.task)
-            again += 1
-        else:
-            done.append(record)
-    of_plan = {entry.task.key for entry in planned}
-    rest = of_plan - {entry.task.key for entry in asked}
-    others = tuple(record for key, record in known.items() if key in rest)
-    stale = len(known.keys() - of_plan)
-    return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale, others, again)
 
 
 def _data_of(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> DataRef:

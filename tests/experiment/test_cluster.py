@@ -21,8 +21,9 @@ from dprepro.experiment import cluster as cluster_module
 from dprepro.experiment import environment
 from dprepro.experiment.cluster import DaskExecutor
 from dprepro.experiment.executors import TimeLimitError, WorkerDiedError
+from dprepro.experiment.outlook import Outlook
 from dprepro.experiment.record import Record
-from dprepro.experiment.run import Options, Outlook, run
+from dprepro.experiment.run import Options, run
 from dprepro.experiment.summary import Summary
 from dprepro.methods import registry
 from tests.experiment import calls

@@ -22,9 +22,9 @@ from dprepro.experiment.display import (
     outlook_table,
     profile_table,
 )
+from dprepro.experiment.outlook import Outlook
 from dprepro.experiment.plan import PlannedTask
 from dprepro.experiment.record import Record
-from dprepro.experiment.run import Outlook
 from dprepro.experiment.summary import Summary, Tally
 from tests.experiment.test_record import TASK
 from tests.lab import Lab

@@ -14,8 +14,9 @@ from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment import run as run_module
 from dprepro.experiment.journal import read_journal
+from dprepro.experiment.outlook import Outlook
 from dprepro.experiment.record import Record
-from dprepro.experiment.run import Options, Outlook, look_ahead, run
+from dprepro.experiment.run import Options, look_ahead, run
 from dprepro.experiment.summary import Summary
 from dprepro.methods import registry
 from tests.in_process import InProcess, in_process
