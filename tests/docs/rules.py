@@ -116,7 +116,7 @@ RULES = {
     "docs/units.md": (
         Rule(
             "dprepro run unit-diabetes --results mine",
-            "--splits 1 --method ebm",
+            "--splits 1 --epsilon 1 --method dp-linear-fair --jobs 1",
             replace=(("unit-diabetes", "unit-parkinson"),),
         ),
     ),
