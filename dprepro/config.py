@@ -19,6 +19,8 @@ from pydantic import (
     PrivateAttr,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
 
@@ -183,6 +185,7 @@ class ExperimentConfig(_Model):
     title: str = ""
     dataset: Text
     metric: MetricName
+    rows_per_unit: RowsPerUnit | None = None  # before `methods`, which get it
     methods: Annotated[tuple[MethodEntry, ...], AfterValidator(_not_empty)]
     epsilons: Epsilons
     delta: Delta = DEFAULT_DELTA
@@ -194,19 +197,21 @@ class ExperimentConfig(_Model):
     tuned_on: TunedOn | None = None
     published: Published | None = None
     time_limit: Annotated[Number, Field(gt=0)] = 3600.0
-    rows_per_unit: RowsPerUnit | None = None
 
     _source: YamlSource = PrivateAttr(default=YamlSource(Path("config.yaml"), "", {}))
 
-    @model_validator(mode="after")
-    def _pass_bounds_down(self) -> ExperimentConfig:
-        if self.rows_per_unit is not None:
-            given = {"rows_per_unit": self.rows_per_unit}
-            self.__dict__["methods"] = tuple(
-                entry.model_copy(update=given) if entry.rows_per_unit is None else entry
-                for entry in self.methods
-            )
-        return self
+    @field_validator("methods", mode="after")
+    @classmethod
+    def _pass_bounds_down(
+        cls, methods: tuple[MethodEntry, ...], info: ValidationInfo
+    ) -> tuple[MethodEntry, ...]:
+        given = info.data.get("rows_per_unit")
+        return tuple(
+            entry.model_copy(update={"rows_per_unit": given})
+            if entry.rows_per_unit is None
+            else entry
+            for entry in methods
+        )
 
     @model_validator(mode="after")
     def _labels_differ(self) -> ExperimentConfig:

@@ -22,12 +22,12 @@ from dprepro.data.card_parts import (
     Source,
     Strict,
     TestSet,
+    check_unit,
     expand_names,
 )
 from dprepro.data.domain import TaskKind
 from dprepro.data.register import keyed_digest
 from dprepro.errors import DpreproError, nearest
-from dprepro.privacy.units import ROW
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
 
@@ -165,6 +165,8 @@ class Card(Strict):
                     f"`relabel` maps to {label!r}, which is not one of `labels`, "
                     f"{self.labels or 'not given'}"
                 )
+        if self.relabel and self.test is not None and self.test.labels is not None:
+            raise ValueError("`relabel` maps to `labels`, but `test` has `labels` of its own")
         if self.labels is not None and not 2 <= len(set(self.labels)) == len(self.labels):
             raise ValueError(f"`labels` must be two or more different labels, given {self.labels}")
         if self.features is not None and self.task == "multiclass" and self.labels is None:
@@ -189,26 +191,11 @@ class Card(Strict):
             )
 
     def _check_unit(self) -> None:
-        if (self.unit is None) != (self.rows_per_unit is None):
-            raise ValueError(
-                "give both `unit`, the column that says whose row it is, and `rows_per_unit`, how "
-                "many rows of one unit may train; or neither"
-            )
-        if self.unit is None:
-            return
-        if self.unit == ROW:
-            raise ValueError(f"`unit` is the name of a column; without it the unit is the {ROW}")
-        for role, names in (
-            ("target", [self.target]), ("features", self.features or {}),
-            ("drop", self.drop), ("fill", self.fill),
-        ):  # fmt: skip
-            if self.unit in names:
-                raise ValueError(
-                    f"{self.unit!r} is the `unit` and under `{role}`: a unit only says whose row "
-                    f"it is. Take it out of `{role}`"
-                )
-        if any(source.kind in ("sklearn", "synthetic") for source in self.sources):
-            raise ValueError("`unit` is for files: the rows of these sources have no owners")
+        roles = {
+            "target": [self.target], "features": self.features or {},
+            "drop": self.drop, "fill": self.fill,
+        }  # fmt: skip
+        check_unit(self.unit, self.rows_per_unit, roles, self.sources)
 
     @property
     def public_target(self) -> tuple[float, float] | tuple[str, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlparse
@@ -18,6 +19,7 @@ from pydantic import (
 )
 
 from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.privacy.units import ROW
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
@@ -151,6 +153,40 @@ class Source(Strict):
         """The name of the file that holds the data, without folders."""
         place = self.member or self.file or urlparse(self.http or "").path
         return f"{self.openml}.arff" if self.openml else Path(place).name
+
+
+def check_unit(
+    unit: str | None,
+    rows_per_unit: int | None,
+    roles: Mapping[str, Collection[str]],
+    sources: Sequence[Source],
+) -> None:
+    """Refuse a unit of privacy without a bound, or one that is no column of its own.
+
+    `roles` has the other columns that the card names, by the key that names them.
+
+    Raises
+    ------
+    ValueError
+        As said, with what to do.
+    """
+    if (unit is None) != (rows_per_unit is None):
+        raise ValueError(
+            "give both `unit`, the column that says whose row it is, and `rows_per_unit`, how many "
+            "rows of one unit may train; or neither"
+        )
+    if unit is None:
+        return
+    if unit == ROW:
+        raise ValueError(f"`unit` is the name of a column; without it the unit is the {ROW}")
+    for role, names in roles.items():
+        if unit in names:
+            raise ValueError(
+                f"{unit!r} is the `unit` and under `{role}`: a unit only says whose row it is. "
+                f"Take it out of `{role}`"
+            )
+    if any(source.kind in ("sklearn", "synthetic") for source in sources):
+        raise ValueError("`unit` is for files: the rows of these sources have no owners")
 
 
 MISSING_TEXTS = ("", "?", "NA", "NaN", "nan", "null")

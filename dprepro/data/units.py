@@ -46,7 +46,7 @@ def kept_rows(
     int64 (m,)
         Row numbers, ascending.
     """
-    owners, names = pd.factorize(units)
+    owners = pd.factorize(units)[0]
     is_crowded = np.bincount(owners, minlength=1)[owners] > most
     crowded = np.flatnonzero(is_crowded)
     digests = _digests(X.iloc[crowded], y[crowded], units[crowded], key)

@@ -1,12 +1,18 @@
-"""What a ledger has to say that its estimator cannot know: how parameters and rows were chosen."""
+"""What an estimator cannot know and its ledger has to say: whose rows they are, how it was chosen.
+
+An estimator knows rows. It is built with the budget of one row of a unit, and the ledger of its fit
+is then stated for the unit.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from dprepro.config import ExperimentConfig
+from dprepro.data.domain import Domain, TaskKind
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Task
+from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import ROW
 
@@ -22,6 +28,14 @@ OWNERS = (
     "which unit owns a row: the guarantee is about all rows under one name, so a person under two "
     "names gets less"
 )
+
+
+def setting_of(
+    task: Task, method: Method, kind: TaskKind, domain: Domain, seed: int | None
+) -> Setting:
+    """Return what a task's method is built with: the budget is that of one row of a unit."""
+    of_row = method.row_budget(task.budget, task.unit, task.rows_per_unit)
+    return Setting(kind, *of_row, domain, seed)
 
 
 def note_circumstances(ledger: Ledger | None, task: Task, all_rows: bool = False) -> None:

@@ -21,6 +21,7 @@ from dprepro.experiment.record import Record
 from dprepro.experiment.run import Observer, Outlook
 from dprepro.experiment.summary import CellKey, Summary, Tally
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import UNVERIFIED
 from dprepro.stacked import Stacked, StackedColumn
 from dprepro.terminal import progress_bar
@@ -154,8 +155,10 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
         heading = "none" if math.isinf(epsilon) else f"{epsilon:g}"
         columns.append(StackedColumn(heading, cells, justify="right"))
     looks = {"title_style": "bold", "min_width": len(title), **_LOOKS}
-    legend = [Text(_LEGEND, style="dim")] if min(counts, default=0) < most else []
-    return Group(Stacked(title, columns, looks=looks), *legend)
+    legend = [_LEGEND] if min(counts, default=0) < most else []
+    legend += [said] if (said := whose_epsilon(tally.units)) else []
+    dim = (Text(line, style="dim") for line in legend)
+    return Group(Stacked(title, columns, looks=looks), *dim)
 
 
 def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:

@@ -35,8 +35,8 @@ def plan(
 ) -> list[PlannedTask]:
     """Return every task of a config: by split, then method, then epsilon.
 
-    Within a split, methods that want the same encoding follow each other, so that a worker
-    encodes the rows once.
+    Within a split, methods that want the same encoding, and the same rows of each unit, follow each
+    other, so that a worker encodes the rows once.
 
     Tasks on private rows name the state of the rows, so that no other state is taken for it. A
     file without a checksum is fetched for that. `identify` false does without: such tasks are to
@@ -63,7 +63,8 @@ def plan(
         for method in [_method(config, position, card)]
         for entry in entries.expanded
     ]
-    chosen.sort(key=lambda pair: pair[1].encoding)  # stable: the config's order within each
+    # Stable: the config's order within each. The same rows train for equal bounds.
+    chosen.sort(key=lambda pair: (pair[1].encoding, str(pair[0].rows_per_unit)))
     fingerprint = _fingerprint(config, card, data_dir, identify)
     return [
         PlannedTask(
@@ -212,7 +213,7 @@ def _check_units(config: ExperimentConfig, position: int, method: Method, card: 
             f"{config.where(*keys)}: the card of {card.name} names no unit of privacy; add `unit`, "
             "the column that says whose row it is, and `rows_per_unit` to the card"
         )
-    for variant in entry.expanded:
+    for variant in [] if _reason_to_skip(method, card) else entry.expanded:
         unit, rows = _unit(variant, card)
         for epsilon in method.effective_epsilons(entry.epsilons or config.epsilons):
             budget = PrivacyBudget(epsilon, _used_delta(config, entry, method))

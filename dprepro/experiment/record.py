@@ -87,7 +87,7 @@ class Task:
             del fields["evaluation"]  # so that keys from before there was a choice stay valid
         if not self.tuned:
             del fields["tuned"]  # the same
-        if self.unit == ROW:
+        if (self.unit, self.rows_per_unit) == (ROW, 1):
             del fields["unit"], fields["rows_per_unit"]  # the same
         fields["epsilon"] = None if math.isinf(self.epsilon) else self.epsilon
         return fields

@@ -35,6 +35,8 @@ class Tally:
         Whether any record holds exact functions of private rows.
     unverified
         How many finished records nothing says the spent epsilon of, by label.
+    units
+        (unit of privacy, rows per unit) of the records.
     """
 
     metric: str
@@ -45,6 +47,7 @@ class Tally:
     is_synthetic: bool = False
     is_private: bool = False
     unverified: Counter[str] = field(default_factory=Counter)
+    units: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, record: Record) -> None:
         """Count one record."""
@@ -52,6 +55,7 @@ class Tally:
         self.statuses[record.status] += 1
         self.is_synthetic |= task.is_synthetic
         self.is_private |= bool(record.exact)
+        self.units.add((task.unit, task.rows_per_unit))
         if record.is_unverified:
             self.unverified[task.label] += 1
         if record.status == "ok":
@@ -72,8 +76,10 @@ class Tally:
         """Return a tally over these records as well; this one stays as it is."""
         values = {cell: list(found) for cell, found in self.values.items()}
         copied = Counter(self.statuses), Counter(self.problems), self.seconds.copy()
-        unverified = Counter(self.unverified)
-        joined = Tally(self.metric, values, *copied, self.is_synthetic, self.is_private, unverified)
+        unverified, units = Counter(self.unverified), set(self.units)
+        joined = Tally(
+            self.metric, values, *copied, self.is_synthetic, self.is_private, unverified, units
+        )
         joined.extend(records)
         return joined
 

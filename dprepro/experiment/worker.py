@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,13 +25,12 @@ from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DEBUG_VARIABLE, DpreproError, publishable
 from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger_summary_of
-from dprepro.experiment.circumstances import note_circumstances
+from dprepro.experiment.circumstances import note_circumstances, setting_of
 from dprepro.experiment.metrics import score
 from dprepro.experiment.parts import SplitKey, all_rows_of, parts_of
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.methods import registry
-from dprepro.methods.registry import Method, Setting
 from dprepro.rows.carded import CardTable
 
 MESSAGE_LENGTH = 600
@@ -155,8 +154,18 @@ def _run(task: Task, data: DataRef) -> Record:
         "ok",
         metrics=metrics | figures_of(estimator),
         seconds={"encode": encode_seconds, "fit": fit_seconds, "predict": predict_seconds},
-        ledger=ledger_summary_of(estimator),
+        ledger=_summary_of_ledger(estimator, task),
     )
+
+
+def _summary_of_ledger(estimator: Estimator, task: Task) -> Mapping[str, Any] | None:
+    """Return what the journal keeps of the ledger; None if it says nothing of the task's unit.
+
+    A ledger of a plug-in's own type says what one row spends, and cannot be stated for several.
+    """
+    if task.rows_per_unit > 1 and ledger_of(estimator) is None:
+        return None
+    return ledger_summary_of(estimator)
 
 
 def fit_task(task: Task, data: DataRef) -> Estimator:
@@ -236,14 +245,6 @@ def _fit(task: Task, kind: TaskKind, X: Any, y: Any, domain: Domain, seed: int |
     estimator = method.build(setting_of(task, method, kind, domain, seed), **task.params)
     estimator.fit(X, y)
     return estimator
-
-
-def setting_of(
-    task: Task, method: Method, kind: TaskKind, domain: Domain, seed: int | None
-) -> Setting:
-    """Return what a task's method is built with: the budget is that of one row of a unit."""
-    of_row = method.row_budget(task.budget, task.unit, task.rows_per_unit)
-    return Setting(kind, *of_row, domain, seed)
 
 
 def score_on_test_rows(

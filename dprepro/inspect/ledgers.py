@@ -20,11 +20,10 @@ from dprepro.data.encode import ENCODINGS
 from dprepro.data.places import file_candidates
 from dprepro.errors import DEBUG_VARIABLE, DpreproError
 from dprepro.estimators.contract import ledger_of, plans_ledger
-from dprepro.experiment.circumstances import note_circumstances
+from dprepro.experiment.circumstances import note_circumstances, setting_of
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
-from dprepro.experiment.worker import setting_of
 from dprepro.methods import registry
 from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.ledger import Ledger

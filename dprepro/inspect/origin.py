@@ -17,6 +17,7 @@ from dprepro.experiment.record import Task
 # What the person who asks for a fit decides, or the card or the method; nothing depends on rows.
 _DECIDED = (
     "dataset", "method", "label", "params", "epsilon", "delta", "domain", "method_version",
+    "unit", "rows_per_unit",
 )  # fmt: skip
 _OWN_TABLE = "of the user's own (--table); the dataset gives names, domain and labels"
 _FORMAT = "dprepro local notes"
@@ -75,7 +76,7 @@ def save_fitted(
     known = task.to_json()
     origin: dict[str, Any] = {"config": config}
     if all_rows or task.is_private:
-        origin |= {name: known[name] for name in _DECIDED}
+        origin |= {name: known[name] for name in _DECIDED if name in known}
         origin["rows"] = "all" if all_rows else "of one split"
     else:
         origin["task"] = known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 from dprepro.privacy.budget import PrivacyBudget
@@ -113,3 +114,34 @@ def unit_in_words(unit: str, rows_per_unit: int) -> str:
     if unit == ROW:
         return ROW
     return f"{unit} with at most {rows_per_unit} row{'' if rows_per_unit == 1 else 's'}"
+
+
+def whose_epsilon(units: Iterable[tuple[str, int]]) -> str:
+    """Return a sentence about whose epsilon tables show, empty where all is about rows.
+
+    Parameters
+    ----------
+    units
+        (unit, rows per unit) of each result.
+
+    Examples
+    --------
+    >>> whose_epsilon([("row", 1)])
+    ''
+    >>> whose_epsilon([("patient", 5), ("patient", 2), ("row", 1)])
+    'Epsilon is per patient with at most 2 or 5 rows, or per row: the label says which.'
+    """
+    bounds: dict[str, set[int]] = {}
+    for unit, rows in units:
+        bounds.setdefault(unit, set()).add(rows)
+    has_rows = bounds.pop(ROW, None) is not None
+    if not bounds:
+        return ""
+    said = []
+    for unit, found in bounds.items():
+        *first, last = map(str, sorted(found))
+        numbers = f"{', '.join(first)} or {last}" if first else last
+        said.append(f"per {unit} with at most {numbers} row{'' if max(found) == 1 else 's'}")
+    said += ["per row"] if has_rows else []
+    which = ": the label says which" if has_rows or any(len(b) > 1 for b in bounds.values()) else ""
+    return f"Epsilon is {', or '.join(said)}{which}."

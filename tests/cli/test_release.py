@@ -276,7 +276,7 @@ def test_rows_that_change_during_the_release_are_not_released(
         return model
 
     monkeypatch.setattr("dprepro.inspect.fitting.fit_model", fit)
-    with pytest.raises(DpreproError, match="rows changed during the release.*counts as spent"):
+    with pytest.raises(DpreproError, match=r"rows changed during the release.*counts as spent"):
         release(card_of(tmp_path))
     assert not (tmp_path / "out").exists()
     assert [entry.counts for entry in read_book().entries] == [True]

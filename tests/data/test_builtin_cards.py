@@ -26,6 +26,7 @@ SIZES = {
     "mushroom": (8124, 22, 3916),
     "breast-cancer": (569, 30, 212),
     "credit": (284807, 30, 492),
+    "diabetes": (101766, 25, 11357),
     "phishing": (11055, 30, 6157),
     "telco": (7043, 19, 1869),
     "telco-without-total": (7043, 18, 1869),
@@ -34,6 +35,7 @@ REGRESSION_SIZES = {
     "cal-housing": (20640, 8),
     "elevators": (16599, 18),
     "parkinson": (5875, 19),
+    "parkinson-patients": (5875, 19),
     "pol": (15000, 48),
     "wine": (6497, 11),
     "wine-5297": (5297, 11),
@@ -68,6 +70,23 @@ def test_rows_columns_and_targets(datasets: dict[str, Dataset], name: str) -> No
     assert lower <= dataset.y.min() < dataset.y.max() <= upper  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(("name", "units"), [("diabetes", 71518), ("parkinson-patients", 42)])
+def test_rows_belong_to_as_many_patients_as_the_donors_say(
+    datasets: dict[str, Dataset], name: str, units: int
+) -> None:
+    owners = datasets[name].units
+    assert owners is not None
+    assert len(set(owners)) == units
+    assert len(owners) == len(datasets[name].y)
+
+
+def test_patients_have_the_rows_of_the_card_without_them(datasets: dict[str, Dataset]) -> None:
+    by_row, by_patient = datasets["parkinson"], datasets["parkinson-patients"]
+    assert by_patient.X.equals(by_row.X)
+    assert by_patient.domain == by_row.domain
+    assert np.array_equal(by_patient.y, by_row.y)
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_columns_have_the_promised_types(datasets: dict[str, Dataset], name: str) -> None:
     X, features = datasets[name].X, load_card(name).features or {}
@@ -93,7 +112,7 @@ def test_fewer_than_one_value_in_a_hundred_lies_beyond_the_public_bounds(
 def test_bounds_were_not_read_off_the_file(datasets: dict[str, Dataset], name: str) -> None:
     # Fields whose documented range is simply used up; any other agreement would be suspicious.
     documented = {"age", "education-num", "capital-gain", "hours-per-week", "Time"}
-    documented |= {"housingMedianAge", "medianIncome", "energy"}
+    documented |= {"housingMedianAge", "medianIncome", "energy", "time_in_hospital"}
     documented |= set(load_card("phishing").features or {})  # coded -1, 0, 1 by rule
     X, domain = datasets[name].X, datasets[name].domain
     assert domain is not None

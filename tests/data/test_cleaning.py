@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.data.card import Card
+from dprepro.data import load
+from dprepro.data.card import Card, load_card
 from dprepro.data.cleaning import clean, column_kinds
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
 
 MakeCard = Callable[..., Card]
@@ -230,3 +235,68 @@ def test_a_column_that_need_not_agree_must_be_there(
 ) -> None:
     changes = {"expect": {"values_sha256": "0" * 64}, "distinct": {"but_for": ["agee"]}}
     assert "`distinct` names 'agee'" in problem(table, make_card(changes))
+
+
+OWNED = b"age,who,y\n20, 007 ,yes\n31,7,no\n44,007,perhaps\n"
+OWNED_CARD = {
+    "unit": "who", "rows_per_unit": 1, "labels": ["other", "yes"],
+    "relabel": {"no": "other", "perhaps": "other"}, "features": {"age": {"numeric": [0, 99]}},
+}  # fmt: skip
+
+
+def owned(write_card: Callable[..., Path], rows: bytes = OWNED, **changes: Any) -> Path:
+    path = write_card({**OWNED_CARD, **changes})
+    path.with_name("toy.csv").write_bytes(rows)
+    return path
+
+
+def test_the_unit_is_read_as_text_beside_the_features(write_card: Callable[..., Path]) -> None:
+    path = owned(write_card)
+    dataset = load(path)
+    assert dataset.units is not None
+    assert dataset.units.tolist() == ["007", "7", "007"]
+    assert list(dataset.X.columns) == ["age"]
+    assert load(owned(write_card, features=None, labels=["other", "yes"])).X.shape == (3, 1)
+    without = load(owned(write_card, features=None, unit=None, rows_per_unit=None))
+    assert without.units is None
+    assert without.X.shape == (3, 2)
+
+
+def test_texts_of_the_target_can_be_one_class(write_card: Callable[..., Path]) -> None:
+    assert load(owned(write_card)).y.tolist() == [1, 0, 0]
+    with pytest.raises(DpreproError, match="not among the card's categories"):
+        load(owned(write_card, OWNED.replace(b"perhaps", b"never")))
+
+
+def test_the_unit_takes_part_in_what_tells_data_apart(write_card: Callable[..., Path]) -> None:
+    sha = hashlib.sha256(OWNED).hexdigest()
+    public = {"sources": [{"file": "toy.csv", "sha256": sha}]}
+    by_who, by_age = (
+        load_card(owned(write_card, **public, **changes)).fingerprint()
+        for changes in ({}, {"unit": "y2"})
+    )
+    assert by_who != by_age
+    first, second = (
+        load(owned(write_card, OWNED.replace(b"31,7", b"31," + name))) for name in (b"7", b"8")
+    )
+    digests = [values_digest(d.X, d.y, d.units) for d in (first, second)]
+    assert digests[0] != digests[1]
+    assert values_digest(first.X, first.y) == values_digest(second.X, second.y)
+
+
+@pytest.mark.parametrize("blank", [b"", b"  ", b"NA", b"?"])
+def test_rows_without_an_owner_are_refused_without_a_value(
+    write_card: Callable[..., Path], blank: bytes
+) -> None:
+    with pytest.raises(DpreproError, match="unit column 'who' is missing in some rows") as caught:
+        load(owned(write_card, OWNED.replace(b"31,7", b"31," + blank)))
+    assert "007" not in str(caught.value)
+    assert not re.search(r"\b[123]\b", str(caught.value).partition(":")[2])
+
+
+def test_a_unit_that_is_no_column_is_named_with_those_there_are(
+    write_card: Callable[..., Path],
+) -> None:
+    with pytest.raises(DpreproError, match="`unit` names 'whose', which is not a column") as caught:
+        load(owned(write_card, unit="whose", drop=["who"]))
+    assert "did you mean 'who'" in str(caught.value)

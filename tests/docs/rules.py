@@ -110,6 +110,13 @@ RULES = {
             replace=(("run forensics", "run forensics-dpboost-wine"),),
         ),
     ),
+    "docs/units.md": (
+        Rule(
+            "dprepro run unit-diabetes --results mine",
+            "--splits 1 --epsilon 1 --method dp-linear-fair --jobs 1",
+            replace=(("unit-diabetes", "unit-parkinson"),),
+        ),
+    ),
     "docs/shapes.md": (
         Rule(
             'dprepro plot shapes adult-shapes --numeric --method "EBM in 25 bags" --method EBM '

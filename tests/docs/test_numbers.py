@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from functools import cache
@@ -137,3 +138,31 @@ def test_the_table_of_locally_linear_maps_is_that_of_its_journals():
 )  # fmt: skip
 def test_a_number_rounds_to_a_stated_one(value, stated, fits):
     assert rounds_to(value, stated) == fits
+
+
+UNIT_BOUNDS = ("unit=row", "rows_per_unit=1", "rows_per_unit=2", "rows_per_unit=5")
+
+
+@pytest.mark.parametrize(
+    ("config", "metric", "after"),
+    [
+        ("unit-diabetes", "auc", "Diabetes 130-US hospitals"),
+        ("unit-parkinson", "rmse", "Parkinson's telemonitoring"),
+    ],
+)
+def test_what_the_honest_unit_costs(config, metric, after):
+    found = cells("results", config)
+    stated = 0
+    for method, epsilon, *means in rows("docs/units.md", after):
+        for bound, mean in zip(UNIT_BOUNDS, means, strict=True):
+            cell = found.get((f"{method} {bound}", level(epsilon)))
+            assert (cell is None) == (not mean)
+            if cell is not None:
+                assert rounds_to(cell.mean(metric), mean), (method, epsilon, bound)
+                assert cell.splits(metric) == 5
+                stated += 1
+    assert stated == len(found)
+
+
+def level(stated: str) -> float:
+    return math.inf if stated == "none" else float(stated)

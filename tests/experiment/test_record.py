@@ -28,6 +28,8 @@ CHANGES: dict[str, Any] = {
     "data_fingerprint": "g",
     "evaluation": "folds",
     "tuned": True,
+    "unit": "patient",
+    "rows_per_unit": 2,
 }
 
 

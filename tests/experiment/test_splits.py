@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprepro.experiment.splits import fold_rows, split_rows
+from dprepro.experiment.splits import Units, fold_rows, split_rows
 
 
 @given(n=st.integers(2, 400), share=st.floats(0.01, 0.99), split=st.integers(0, 99))
@@ -61,3 +61,25 @@ def test_every_row_is_in_the_test_part_of_one_fold(n: int, folds: int) -> None:
 def test_a_fold_that_does_not_exist_is_an_error(folds: int, fold: int) -> None:
     with pytest.raises(ValueError, match=f"cannot take fold {fold} of {folds}: too few rows"):
         fold_rows(50, folds, 1, "d", fold)
+
+
+@given(owners=st.lists(st.sampled_from("pqrst"), min_size=1, max_size=40))
+def test_all_rows_of_a_unit_are_on_one_side(owners: list[str]) -> None:
+    names = np.array(owners, dtype=object)
+    units = Units.of(names, len(names))
+    assert units.number == len(set(owners))
+    if units.number < 2:
+        return
+    train, test = (units.rows(part) for part in split_rows(units.number, 0.4, 1, "d", 0))
+    assert sorted([*train, *test]) == list(range(len(names)))
+    assert not set(names[train]) & set(names[test])
+    order = np.random.default_rng(0).permutation(len(names))
+    again = Units.of(names[order], len(names))
+    assert set(names[order][again.rows(split_rows(again.number, 0.4, 1, "d", 0)[1])]) == set(
+        names[test]
+    )
+
+
+def test_without_names_each_row_is_a_unit() -> None:
+    units = Units.of(None, 4)
+    assert (units.number, units.rows(np.array([2, 0])).tolist()) == (4, [0, 2])

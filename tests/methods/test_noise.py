@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.methods.registry import all_methods
+from dprepro.methods.registry import Guarantee, all_methods
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.standing import Noise
+from dprepro.privacy.units import Division
 from tests.methods.test_methods import PRIVATE, fit, ids
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,13 @@ def test_the_ledger_of_a_fit_says_the_same(method, task):
     ledger = fit(method, task)[0].ledger_
     assert bool(ledger.floating_point) == (method.noise is Noise.FLOATING_POINT)
     assert ledger.summary()["floating_point"] == ledger.floating_point
+    # How the budget of a unit with several rows is divided follows from the releases, too.
+    is_sampled = any(entry.sampling < 1 for entry in ledger.entries)
+    is_gaussian = not is_sampled and all(e.mechanism == "gaussian" for e in ledger.entries)
+    assert not is_sampled or method.divides is Division.NONE
+    assert is_gaussian or method.divides is not Division.GAUSSIAN
+    if method.guarantee is Guarantee.APPROXIMATE and is_gaussian:
+        assert method.divides is not Division.GROUP
 
 
 class Trap:

@@ -13,7 +13,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
-from dprepro.privacy.units import Division, row_budget, unit_in_words
+from dprepro.privacy.units import Division, row_budget, unit_in_words, whose_epsilon
 from tests.privacy.entries import cited, dp_ebm_ledger, gaussian, laplace, ledger
 
 
@@ -49,7 +49,7 @@ def test_the_stated_epsilon_is_that_of_the_unit():
     units = per_unit(rows, 2)
     assert units.spent_epsilon() == units.spent_epsilon_of_unit() > 2.0
     assert units.spent_epsilon_of_row() == rows.spent_epsilon() <= 1 + 1e-6
-    assert not (units.holds or units.within_budget or units.is_calibrated)
+    assert [units.holds, units.within_budget, units.is_calibrated] == [False] * 3
 
 
 def test_a_unit_is_exchanged_by_exchanges_of_its_rows():
@@ -64,7 +64,7 @@ def test_what_the_samplers_take_off_delta_is_counted_at_the_epsilon_of_the_unit(
     assert made.holds
     made.state_per_unit("patient", 2, PrivacyBudget(280.0, 0.0))
     assert made.within_budget
-    assert not (made.samplers_suffice or made.holds)
+    assert [made.samplers_suffice, made.holds] == [False, False]
 
 
 def test_what_the_samplers_add_is_taken_off_the_delta_of_the_unit(monkeypatch):
@@ -111,8 +111,7 @@ def test_an_impossible_unit_is_refused(unit, rows, said):
         Ledger(1.0, 0.0, ZERO_OUT, unit=unit, rows_per_unit=rows)
 
 
-@pytest.mark.parametrize("rows", [2, 5, 100])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize(("epsilon", "rows"), [(0.1, 100), (1.0, 5), (8.0, 2)])
 def test_the_budget_of_a_row_leads_back_to_that_of_a_unit(epsilon, rows):
     """A ledger of exactly the row's budget spends the unit's, and next to nothing less."""
     stated = PrivacyBudget(epsilon, 1e-6)
@@ -154,3 +153,20 @@ def test_a_budget_that_cannot_be_divided_is_refused():
 def test_a_unit_in_words():
     assert unit_in_words("row", 1) == "row"
     assert unit_in_words("patient", 1) == "patient with at most 1 row"
+
+
+@pytest.mark.parametrize(
+    ("units", "said"),
+    [
+        ([], ""),
+        ([("row", 1)], ""),
+        ([("patient", 1)], "Epsilon is per patient with at most 1 row."),
+        ([("patient", 2), ("patient", 2)], "Epsilon is per patient with at most 2 rows."),
+        (
+            [("patient", 5), ("patient", 1), ("patient", 2), ("row", 1)],
+            "Epsilon is per patient with at most 1, 2 or 5 rows, or per row: the label says which.",
+        ),
+    ],
+)
+def test_a_sentence_says_whose_epsilon_it_is(units, said):
+    assert whose_epsilon(units) == said

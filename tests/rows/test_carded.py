@@ -164,3 +164,9 @@ def test_identity_is_that_of_table_and_card(tmp_path: Path) -> None:
     assert first == CardTable(path, card(tmp_path)).identity()
     other = card(tmp_path, CARD.replace("[0, 9]", "[0, 8]"))
     assert first != CardTable(path, other).identity()
+
+
+def test_a_card_with_a_unit_is_refused_as_its_rows_can_lie_in_any_chunk(tmp_path: Path) -> None:
+    owned = card(tmp_path, CARD.replace("drop: [comment]", "unit: comment\nrows_per_unit: 2"))
+    with pytest.raises(TableError, match=r"names a `unit`.*load the table whole"):
+        CardTable(csv(tmp_path / "rows.csv"), owned)

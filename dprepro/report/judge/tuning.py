@@ -59,8 +59,8 @@ def check_tunable(config: ExperimentConfig) -> None:
         )
     if any(len(entry.rows_per_unit or ()) > 1 for entry in config.methods):
         raise DpreproError(
-            f"{config.where('rows_per_unit')}: several bounds on the rows of a unit, and parameters "
-            "are chosen for one: name one"
+            f"{config.where('rows_per_unit')}: several bounds on the rows of a unit, and "
+            "parameters are chosen for one: name one"
         )
     if config.evaluation == "test-set":
         raise DpreproError(

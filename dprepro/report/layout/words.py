@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import FAR
@@ -164,6 +165,10 @@ def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[st
             f"[unverified]: the method {NO_LEDGER}, so nothing says what it spends. Such a result "
             "is never marked as the best of a row."
         )
+    units: dict[str, list[tuple[str, int]]] = {}
+    for result in results:
+        units.setdefault(result.dataset, []).append((result.task.unit, result.task.rows_per_unit))
+    yield from (f"{data}: {said}" for data, own in units.items() if (said := whose_epsilon(own)))
     if any(result.is_tuned for result in results):
         yield f"[tuned]: {TUNED_NOTE}."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
@@ -85,7 +86,9 @@ def _note(result: ResultCell | None) -> str:
     if result is None:
         return ""
     unverified = f"Unverified: {NO_LEDGER}. " if result.is_unverified else ""
-    return unverified + (f"Tuned: {TUNED_NOTE}. " if result.is_tuned else "")
+    said = whose_epsilon([(result.task.unit, result.task.rows_per_unit)])
+    tuned = f"Tuned: {TUNED_NOTE}. " if result.is_tuned else ""
+    return unverified + (f"{said} " if said else "") + tuned
 
 
 def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:

@@ -12,7 +12,9 @@ from dprepro.report.judge.answers import printed_places, stands_in
 from dprepro.report.layout.view import splits_needed
 from dprepro.report.read.results import ResultCell, Results
 
-# A folder of hundreds of configs still takes one screen: beyond so many only names are given.
+# A folder of hundreds of configs still takes one screen: beyond so many only names are given, and
+# of fewer where there are many printed tables.
+_SCREEN = 40
 _MOST_OWN = 8
 _MOST_NAMES = 40
 _LONGEST_NAME = 16
@@ -111,10 +113,14 @@ def _count_partial(
 
 def render_index(index: Index, folder: Path, width: int) -> str:
     """Return the index as lines of at most `width` characters."""
-    return "\n".join(_lines(index, folder, width))
+    for most in range(_MOST_OWN, -1, -1):
+        lines = list(_lines(index, folder, width, most))
+        if len(lines) <= _SCREEN:
+            break
+    return "\n".join(lines)
 
 
-def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
+def _lines(index: Index, folder: Path, width: int, most: int) -> Iterator[str]:
     in_part = f", {index.partial} of them in part" if index.partial else ""
     configs = _count(len(index.journals), "config")
     yield f"{folder}: {_count(index.cells, 'cell')}{in_part}, from {configs}"
@@ -128,7 +134,7 @@ def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
         return
     for part in index.parts:
         yield ""
-        yield from _part_lines(part, width)
+        yield from _part_lines(part, width, most)
     yield ""
     yield "Datasets: dprepro table NAME"
     yield from _wrapped(_names(index.datasets), width)
@@ -137,9 +143,9 @@ def _lines(index: Index, folder: Path, width: int) -> Iterator[str]:
     )
 
 
-def _part_lines(part: Part, width: int) -> Iterator[str]:
+def _part_lines(part: Part, width: int, most: int) -> Iterator[str]:
     yield f"{part.heading}: {part.command}"
-    shown = part.lines if part.command != "dprepro table NAME" else part.lines[:_MOST_OWN]
+    shown = part.lines if part.command != "dprepro table NAME" else part.lines[:most]
     for line in shown:
         count = _count(line.cells, "cell") + (f", {line.partial} in part" if line.partial else "")
         text = f"  {line.name:<{_LONGEST_NAME}} {line.title} ({count})"

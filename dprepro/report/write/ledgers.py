@@ -13,6 +13,7 @@ from dprepro.exact.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.standing import Standing
 from dprepro.privacy.subsampling import moments_epsilon
+from dprepro.privacy.units import ROW, unit_in_words
 from dprepro.report.levels import level as heading_of
 from dprepro.terminal import Renderable, bare_table, below, indented
 
@@ -69,14 +70,30 @@ def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
             continue
         some = next(iter(found.values()))
         spent = {level: ledger.spent_epsilon() for level, ledger in found.items()}
-        table.add_row(label, some.adjacency, *(_at(spent, level) for level in levels))
+        table.add_row(label, _neighbours(some), *(_at(spent, level) for level in levels))
+        if some.unit != ROW:
+            spent = {level: ledger.spent_epsilon_of_row() for level, ledger in found.items()}
+            of_row = f"{some.adjacency}, per {ROW}"
+            table.add_row("", of_row, *(_at(spent, level) for level in levels))
         if some.adjacency != REPLACE_ONE:
             spent = {level: ledger.spent_epsilon(REPLACE_ONE) for level, ledger in found.items()}
-            table.add_row("", REPLACE_ONE, *(_at(spent, level) for level in levels))
+            neighbours = _neighbours(some, REPLACE_ONE)
+            table.add_row("", neighbours, *(_at(spent, level) for level in levels))
         broken = next((ledger for ledger in found.values() if not ledger.holds), None)
         promise = f"{Standing.FAILS}: {_why_not(broken)}" if broken else str(Standing.HOLDS)
         reasons.append(f"{label}: the stated guarantee {escape(promise)}")
     return below(table, "", *reasons)
+
+
+def _neighbours(ledger: Ledger, adjacency: str | None = None) -> str:
+    asked = adjacency or ledger.adjacency.value
+    return escape(f"{asked},{_per_unit(ledger)}") if ledger.unit != ROW else asked
+
+
+def _per_unit(ledger: Ledger) -> str:
+    if ledger.unit == ROW:
+        return ""
+    return f" per {unit_in_words(ledger.unit, ledger.rows_per_unit)}"
 
 
 def _state(missing: PlannedLedger | None) -> str:
@@ -104,9 +121,11 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
     `of` says in rich markup whose ledger it is.
     """
     parts: list[Renderable] = [
-        f"{of}: {ledger.budget}, {ledger.adjacency} neighbours",
+        f"{of}: {ledger.budget}{escape(_per_unit(ledger))}, {ledger.adjacency} neighbours",
         indented(_entries(ledger)),
     ]
+    if ledger.unit != ROW:
+        parts.append("  Sensitivity, and what a release keeps alone: of one row")
     for heading, lines in said_beside(ledger):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
     if ledger.is_sampled_exactly:
@@ -135,13 +154,15 @@ def spending(ledger: Ledger) -> str:
     """Return in a line what one ledger spends of what it states."""
     return (
         f"Spent epsilon, by dp_accounting: {_number(ledger.spent_epsilon())} of the stated "
-        f"{ledger.epsilon:g}; under replace-one {_number(ledger.spent_epsilon(REPLACE_ONE))}"
+        f"{ledger.epsilon:g}{_per_unit(ledger)}{_of_row(ledger)}; under replace-one "
+        f"{_number(ledger.spent_epsilon(REPLACE_ONE))}"
     )
 
 
 def verdict(ledger: Ledger) -> str:
     """Return in a line what one ledger promises, and whether and why not that holds."""
-    promise = f"{ledger.budget}, {ledger.adjacency} neighbours"
+    whose = f"{_per_unit(ledger)}{_of_row(ledger)}"
+    promise = f"{ledger.budget}{whose}, {ledger.adjacency} neighbours"
     if ledger.holds:
         given = ", in real arithmetic (it lists floating point)" if ledger.floating_point else ""
         return f"{promise}: the ledger says that this guarantee {Standing.HOLDS}{given}"
@@ -153,6 +174,12 @@ def verdict(ledger: Ledger) -> str:
     if not ledger.within_budget:
         reasons.append(f"it spends epsilon {_number(ledger.spent_epsilon())}")
     return f"{promise}: the ledger says that this guarantee {Standing.FAILS}: {'; '.join(reasons)}"
+
+
+def _of_row(ledger: Ledger) -> str:
+    if ledger.unit == ROW:
+        return ""
+    return f" (per row: epsilon {_number(ledger.spent_epsilon_of_row())})"
 
 
 def _sampling(ledger: Ledger) -> str:

@@ -168,7 +168,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Fl
         return dict.fromkeys(
             (
                 "mean", "sd", "splits", "planned", "failed", "skipped", "delta", "true_epsilon",
-                "unverified", "tuned",
+                "unverified", "tuned", "unit", "rows_per_unit",
             )
         )  # fmt: skip
     has_values = result.splits(metric) > 0
@@ -183,6 +183,8 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Fl
         "true_epsilon": result.spent_epsilon,
         "unverified": result.is_unverified,
         "tuned": result.is_tuned,
+        "unit": result.task.unit,
+        "rows_per_unit": result.task.rows_per_unit,
     }
 
 

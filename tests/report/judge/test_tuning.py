@@ -103,3 +103,15 @@ def test_what_cannot_be_tuned_is_refused(config, tmp_path):
     path.write_text(re.sub(r"(, |\n    )grid: {.*?}", "", CONFIG))
     with pytest.raises(DpreproError, match="no method has a `grid`"):
         check_tunable(load_config(path))
+
+
+def test_parameters_are_chosen_for_one_bound_on_the_rows_of_a_unit(tmp_path):
+    path = tmp_path / "tried.yaml"
+    path.write_text(CONFIG + "rows_per_unit: [1, 2]\n")
+    with pytest.raises(DpreproError, match="several bounds on the rows of a unit"):
+        check_tunable(load_config(path))
+    path.write_text(CONFIG + "rows_per_unit: 2\n")
+    one = load_config(path)
+    check_tunable(one)
+    assert [entry.rows_per_unit for entry in one.methods] == [(2,)] * 3
+    assert one.methods[0].expanded[0].label == "lazybb-1r rounds=5"

@@ -13,11 +13,14 @@ from dprepro.report.draw.page_figures import figure_groups
 from dprepro.report.judge.check import check_documents
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
+from dprepro.report.page.cells import _note as note_of
 from dprepro.report.page.content import Sources, build_page, protocol_in_words
 from dprepro.report.read.audits import read_audits
+from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import read_results
 from dprepro.report.read.runs import Run, read_runs
+from tests.experiment.test_record import TASK
 from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
 
@@ -165,3 +168,11 @@ def test_a_protocol_is_put_into_words(given, words):
     text = protocol_in_words(Protocol(**given))
     assert text.startswith(words)
     assert f"δ = {given['delta']:g}" in text
+
+
+def test_a_cell_of_units_says_whose_epsilon_it_is():
+    of_row, of_unit = (
+        ResultCell(replace(TASK, unit=unit, rows_per_unit=rows), ("j",), {})
+        for unit, rows in (("row", 1), ("patient", 2))
+    )
+    assert note_of(of_unit) == "Epsilon is per patient with at most 2 rows. " + note_of(of_row)

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from dprepro.report.write.ledgers import ledger_in_full, verdict
-from tests.privacy.entries import cited, laplace, ledger
+from tests.privacy.entries import cited, gaussian, laplace, ledger
 
 TOO_LARGE = "epsilon too large for the samplers' distance"
 
@@ -39,3 +39,18 @@ def test_an_epsilon_that_is_too_large_for_the_samplers_is_a_reason():
     assert TOO_LARGE not in verdict(kept)
     assert f"The stated guarantee does not hold: {TOO_LARGE}" in printed(broken)
     assert verdict(broken).endswith(f"does not hold: {TOO_LARGE}")
+
+
+def test_a_ledger_of_units_says_whose_epsilon_it_is_and_what_one_row_spends():
+    made = ledger(gaussian(10.0), epsilon=1.0)
+    before = verdict(made)
+    assert "per" not in before
+    made.state_per_unit("patient[0]", 2, (1.0, 1e-6))
+    of_row = f"{made.spent_epsilon_of_row():.4g}"
+    whose = f"per patient[0] with at most 2 rows (per row: epsilon {of_row})"
+    assert f"(epsilon 1, delta 1e-06) {whose}, zero-out neighbours" in verdict(made)
+    output = printed(made)
+    assert "A ledger: (epsilon 1, delta 1e-06) per patient[0] with at most 2 rows, ze" in output
+    assert "what a release keeps alone: of one row" in output
+    spent = f"{made.spent_epsilon_of_unit():.4g}"
+    assert f"by dp_accounting: {spent} of the stated 1 {whose}; under replace-one" in output

@@ -1,0 +1,65 @@
+"""All noisy answers of DP-EBM+ about a patient with several rows keep to the patient's epsilon."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.audit import AuditVerdict, audit
+from dprepro.audit.case import AuditSetting, Case
+from dprepro.audit.cases import dp_ebm_plus as cases
+from dprepro.methods import registry
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.gdp import mu_of
+
+STATED = PrivacyBudget(8.0, 1e-6)
+ROWS = 3
+TASKS = pytest.mark.parametrize("task", ["binary", "regression"])
+
+
+def patient(task, budget, trials=2):
+    """Return the case of `all_answers`, whose canary is a patient with equal rows.
+
+    The fits are calibrated for a row with this budget, and state the guarantee of the patient.
+    """
+    setting = AuditSetting("dp-ebm-plus", task, *budget)
+    pair = cases._pair(setting, 100, (cases._CATEGORY, cases._NUMBER))
+    frame, y = pair.present
+    more = [*range(len(y)), *[len(y) - 1] * (ROWS - 1)]
+    present = (pd.DataFrame(frame.iloc[more].reset_index(drop=True)), y[more])
+    overheard = cases._Overheard(
+        **vars(replace(pair, present=present)) | {"params": {"n_epochs": 2}}
+    )
+
+    def fit(is_present, seed):
+        outcome = overheard.fit(is_present, seed)
+        outcome.ledger_.state_per_unit("patient", ROWS, STATED)
+        return outcome
+
+    return Case("dp-ebm-plus/patient", task, "a patient", fit, cases._evidence, trials)
+
+
+@TASKS
+def test_the_rows_of_a_patient_come_to_all_of_mu_and_no_more(task):
+    of_row = registry.get("dp-ebm-plus").row_budget(STATED, "patient", ROWS)
+    outcomes = [patient(task, of_row).fit(seed % 2 == 0, seed) for seed in range(6)]
+    found = np.sqrt([outcome.mu_squared for outcome in outcomes])
+    assert (found <= mu_of(*STATED) * (1 + 1e-5)).all()
+    assert found.mean() > 0.97 * mu_of(*STATED)
+    assert all(outcome.ledger_.within_budget for outcome in outcomes)
+
+
+@TASKS
+def test_noise_for_a_row_alone_would_show_a_patient_and_the_ledger_says_so(task):
+    outcome = patient(task, STATED).fit(True, 0)
+    assert np.sqrt(outcome.mu_squared) > 2.9 * mu_of(*STATED)
+    assert not outcome.ledger_.within_budget
+
+
+def test_an_audit_tells_a_patient_that_is_protected_from_one_that_is_not():
+    of_row = registry.get("dp-ebm-plus").row_budget(STATED, "patient", ROWS)
+    kept, broken = (audit(patient("binary", budget), 60, seed=1) for budget in (of_row, STATED))
+    assert kept.verdict is not AuditVerdict.EXCEEDED
+    assert kept.lower_bound <= STATED.epsilon
+    assert broken.verdict is AuditVerdict.EXCEEDED

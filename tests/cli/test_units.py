@@ -1,0 +1,86 @@
+"""Commands on a card with a unit of privacy: they bound its rows and say whose epsilon it is."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app
+from dprepro.errors import DpreproError
+from tests.experiment.test_parts import FITTED, config, owned
+from tests.in_process import in_process
+from tests.lab import lab
+
+__all__ = ["in_process", "lab", "owned"]
+
+
+def invoke(*arguments, width=200):
+    result = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(width)})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+def test_a_fitted_model_says_what_a_unit_and_what_a_row_spends(owned):
+    config(owned, seed=None, epsilons=[1])
+    model = owned.folder / "model.json"
+    command = ["fit", owned.folder / "lab.yaml", "--method", "dp-ebm-plus", "--output", model]
+    said = "(epsilon 1, delta 1e-06) per who with at most 2 rows (per row: epsilon 0.475"
+    output = invoke(*command)
+    assert said in output
+    assert "the ledger says that this guarantee holds" in output
+    saved = json.loads(model.read_text())
+    assert (saved["ledger"]["unit"], saved["ledger"]["rows_per_unit"]) == ("who", 2)
+    assert (saved["origin"]["unit"], saved["origin"]["rows_per_unit"]) == ("who", 2)
+    assert " per who with at most 2 rows" in invoke("edit", model)
+    invoke(*command, "--split", "0")
+    scored = invoke("score", model, owned.folder / "lab.yaml", "--json")
+    scores = json.loads(scored[scored.index("{") :])
+    assert 0 < scores["model"]["auc"] < 1
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_run_and_its_table_say_whose_epsilon_it_is(owned):
+    config(owned, rows_per_unit=["row", 2], epsilons=[1], splits=1)
+    command = ["run", owned.folder / "lab.yaml", "--results", owned.results, "--jobs", 1]
+    said = "Epsilon is per who with at most 2 rows, or per row: the label says which."
+    assert said in invoke(*command)
+    table = invoke("table", "--results", owned.results, "--config", "lab")
+    assert f"tiny: {said}" in table
+    rows = json.loads(
+        invoke("table", "--results", owned.results, "--config", "lab", "--format", "json")
+    )
+    found = {(row["unit"], row["rows_per_unit"]) for row in _rows(rows)}
+    assert found == {("row", 1), ("who", 2)}
+
+
+def _rows(values):
+    """Return every dict with a unit, wherever it stands."""
+    if isinstance(values, dict):
+        return ([values] if "unit" in values else []) + _rows(list(values.values()))
+    return [row for value in values for row in _rows(value)] if isinstance(values, list) else []
+
+
+def test_a_planned_ledger_has_a_line_for_a_row(owned):
+    config(owned, epsilons=[1], methods=[{**FITTED, "label": "plus"}])
+    overview = invoke("ledger", owned.folder / "lab.yaml")
+    lines = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in overview.splitlines()
+             if "per " in line}  # fmt: skip
+    spent = {name.partition("add/remove-one, ")[2]: float(at) for name, at in lines.items() if at}
+    assert spent["per who with at most 2 rows"] == pytest.approx(1, rel=1e-3)
+    assert 0.4 < spent["per row"] < 0.5
+
+
+def test_a_description_names_the_unit(owned):
+    card = owned.folder / "tiny.yaml"
+    assert "who with at most 2 rows (20 of them)" in invoke("data", "describe", card)
+    described = json.loads(invoke("data", "describe", card, "--json"))
+    assert (described["unit"], described["rows_per_unit"], described["units"]) == ("who", 2, 20)
+
+
+def test_a_table_in_chunks_is_refused(owned):
+    config(owned, seed=None, epsilons=[1])
+    with pytest.raises(DpreproError, match=r"names a `unit`.*load the table whole"):
+        invoke("fit", owned.folder / "lab.yaml", "--method", "dp-ebm-plus", "--table",
+               owned.folder / "tiny.csv", "--output", owned.folder / "m.json")  # fmt: skip
+    assert not (owned.folder / "m.json").exists()
