@@ -12,6 +12,7 @@ from dprepro.additive.file import load_model
 from dprepro.cli import app
 from dprepro.cli import release as module
 from dprepro.errors import DpreproError
+from dprepro.inspect.fitting import fit_model
 from dprepro.release import folder
 from dprepro.release.book import read_book
 from dprepro.release.statement import Statement
@@ -239,6 +240,46 @@ def test_a_no_or_an_interrupt_at_the_question_spends_nothing(
     assert (found.exit_code, said in found.output) == (code, True)
     assert read_book().entries == []
     assert not (tmp_path / "out").exists()
+
+
+def test_a_yes_at_the_question_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(module, "_is_terminal", lambda: True)
+    monkeypatch.setattr(module.typer, "confirm", lambda text: not asked.append(text))
+    module._ask(False)
+    module._ask(True)
+    assert asked == ["Spend this? It cannot be taken back"]
+
+
+def test_an_interrupt_before_the_first_noise_spends_nothing(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dprepro.inspect.fitting.fit_model", interrupted)
+    card = card_of(tmp_path)
+    command = ["release", str(card), "--epsilon", "1", "--yes", *DELTA]
+    found = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "out")])
+    assert (found.exit_code, "interrupted: nothing is written" in found.output) == (130, True)
+    assert [entry.status for entry in read_book().entries] == ["cancelled"]
+    assert not list(tmp_path.glob("*out*"))
+
+
+def test_rows_that_change_during_the_release_are_not_released(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*arguments: object, **options: object) -> object:
+        model = fit_model(*arguments, **options)  # type: ignore[arg-type]
+        with (tmp_path / "patients.csv").open("a") as file:
+            file.write("1,1,a,yes\n")
+        return model
+
+    monkeypatch.setattr("dprepro.inspect.fitting.fit_model", fit)
+    with pytest.raises(DpreproError, match=r"rows changed during the release.*counts as spent"):
+        release(card_of(tmp_path))
+    assert not (tmp_path / "out").exists()
+    assert [entry.counts for entry in read_book().entries] == [True]
 
 
 def test_the_default_delta_is_said_and_stated(tmp_path: Path, state: Path) -> None:

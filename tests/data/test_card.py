@@ -8,7 +8,7 @@ import pytest
 
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.data.card import Card, card_names, load_card
-from dprepro.data.card_parts import Source
+from dprepro.data.card_parts import BudgetLimit, Source
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError
 
@@ -468,3 +468,14 @@ def test_ranges_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(DpreproError, match=message):
         make_card({"features": features})
+
+
+@pytest.mark.parametrize("limit", ["{epsilon: 0}", "{epsilon: inf}", "{epsilon: 1, delta: 1}"])
+def test_a_budget_limit_that_limits_nothing_is_refused(tmp_path: Path, limit: str) -> None:
+    text = "name: a\ntask: regression\nfile: a.csv\ntarget: y\nbudget_limit: "
+    path = tmp_path / "card.yaml"
+    path.write_text(f"{text}{limit}\n")
+    with pytest.raises(DpreproError, match="budget_limit"):
+        load_card(path)
+    path.write_text(f"{text}{{epsilon: 2, delta: 1e-6}}\n")
+    assert load_card(path).budget_limit == BudgetLimit(epsilon=2, delta=1e-6)

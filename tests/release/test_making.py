@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,16 @@ def test_a_fit_without_a_ledger_is_not_released() -> None:
     with pytest.raises(DpreproError, match="left no ledger"):
         fit_reserved(entry(), gaussian_ledger(), fit(Model(None), draws=True))
     assert status() == "reserved"
+
+
+def test_a_process_that_dies_in_its_fit_counts() -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            fit_reserved(entry(), gaussian_ledger(), lambda: os._exit(9))
+        finally:
+            os._exit(1)
+    _, ended = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(ended) == 9  # in its fit, not before
+    assert status() == "reserved"
+    assert read_book().entries[0].counts
