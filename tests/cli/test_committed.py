@@ -193,6 +193,7 @@ def test_the_check_passes_with_the_counts_that_are_documented() -> None:
     assert counts["dp-ebm-2021"] == {
         "same": 153, "better": 3, "worse": 5, "impossible": 23,
     }  # fmt: skip
+    assert counts["dp-llm-2020"] == {"same": 6, "better": 1, "impossible": 4}
     assert counts["lazybb-2022"] == {"same": 82, "impossible": 3}
     assert counts["replication-report-2025"] == {"same": 37, "better": 2, "worse": 1}
     assert counts["replication-slides-2025"] == {"same": 33}
