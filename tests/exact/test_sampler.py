@@ -273,6 +273,19 @@ def test_multiples_of_ln_2_are_rounded_down_after_512_bits():
         assert 0 <= k * reference.LOG_2 - stored < Fraction(1, 2**512)
 
 
+@pytest.mark.parametrize("word", [0, 2**64 - 1])
+def test_multiples_of_ln_2_are_added_to_the_last_of_512_bits(word, monkeypatch):
+    monkeypatch.setattr(kernels, "word_of", lambda *_: None)
+    part = sum(Fraction(word, 2 ** (64 * i)) for i in range(1, 9))
+    for k in (1, 7, 32):
+        pool = np.full((5, 9), word, np.uint64)
+        with np.errstate(over="ignore"):
+            whole = kernels._plus_halvings.py_func(None, pool, k)
+        numbers = [int(whole), *pool[0, :8].tolist()], _HALVED[k].tolist()
+        found, added = (sum(Fraction(n, 2 ** (64 * i)) for i, n in enumerate(x)) for x in numbers)
+        assert found == part + added
+
+
 def test_multiples_of_ln_2_are_added_without_an_overflow_in_a_word():
     assert (_HALVED[:, 1:] < 2**64 - 1).all()
     assert float(_LOG_2) / 2**64 == pytest.approx(math.log(2), rel=1e-15)

@@ -86,10 +86,11 @@ class Mutation:
         if isinstance(known, str):
             raise pytest.UsageError(f"fails without a fault: {known}")
         for mutant in self.mutants:
-            chosen = choose(session.items, known, mutant)
+            at_import = place_of(mutant) in {*self.at_import, None}
+            chosen = choose(session.items, known, mutant, at_import)
             limit = 4 + 5 * sum(known[item.nodeid][0] for item in chosen)
             attempts = [in_function] if mutant.function else []
-            if place_of(mutant) in {*self.at_import, None}:
+            if at_import:
                 attempts.append(in_module)
             is_noticed = bool(chosen) and any(
                 in_fork(partial(attempt, session, mutant, chosen), limit) for attempt in attempts
@@ -136,14 +137,16 @@ def unharmed(
     return known
 
 
-def choose(items: Sequence[Any], known: dict[str, Any], mutant: Mutant) -> list[Any]:
+def choose(
+    items: Sequence[Any], known: dict[str, Any], mutant: Mutant, at_import: bool
+) -> list[Any]:
     """Return the tests to run: those of the mirrored file, and those that enter the function.
 
-    Outside of functions, all tests of files that enter any function of the module. The quickest
+    For what runs at import, all tests of files that enter any function of the module. The quickest
     that together take `SECONDS`, those of the mirrored file first.
     """
     path, own, place = str(mutant.path.resolve()), f"test_{mutant.path.name}", place_of(mutant)
-    if place:
+    if not at_import:
         chosen = [item for item in items if place in known[item.nodeid][1]]
     else:
         touches = {i.path for i in items if any(e[0] == path for e in known[i.nodeid][1])}
