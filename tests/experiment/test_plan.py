@@ -118,13 +118,9 @@ def test_a_method_may_have_fewer_splits(lab: Lab) -> None:
     assert [(p.task.split, p.task.label) for p in planned] == [
         (0, "noisy"), (0, "few"), (1, "noisy"), (1, "few"), (2, "noisy"),
     ]  # fmt: skip
-<<<<<<< HEAD
-    with pytest.raises(DpreproError, match="'few' has 4 `splits`, more than the experiment"):
-=======
     with pytest.raises(
         DpreproError, match="'few' has 4 `splits`, more than the experiment, which has 3"
     ):
->>>>>>> cnn
         _plan(lab, methods=["noisy", {"method": "noisy", "label": "few", "splits": 4}], splits=3)
 
 
