@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pkgutil
 import sys
@@ -50,6 +51,21 @@ def _add_commands() -> None:
 
 
 _add_commands()
+
+
+def _flow(commands: typer.Typer) -> None:
+    """Let the paragraphs of all help texts fill the terminal: their lines end at 100 columns."""
+    for command in commands.registered_commands:
+        text = inspect.cleandoc(
+            command.help or (command.callback and command.callback.__doc__) or ""
+        )
+        command.help = "\n\n".join(" ".join(part.split("\n")) for part in text.split("\n\n"))
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            _flow(group.typer_instance)
+
+
+_flow(app)
 
 
 def main() -> None:

@@ -70,6 +70,12 @@ def commands_with_help() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.parametrize(("path", "text"), commands_with_help())
+def test_paragraphs_of_help_fill_the_terminal(path: str, text: str) -> None:
+    assert "\n" not in text.replace("\n\n", "")
+    assert "  " not in text.replace("\n\n", "")
+
+
 def help_examples() -> list[str]:
     """Return the commands that stand after "Example:" in the help of each command, in order."""
     root = typer.main.get_command(app).help or ""
