@@ -44,7 +44,7 @@ def test_the_page_says_what_a_row_level_epsilon_is_for_a_patient(data_dir):
     assert f"0.5 for a row is {int(0.5 * rows.min())} to {0.5 * most:.0f} for a patient" in page
     assert f"is mu {mu:.3f}. A patient with {mean} rows then has mu {mean * mu:.1f}" in page
     assert f"which is epsilon {epsilon_of(mean * mu, 1e-5):.0f}. The patient with {most}" in page
-    assert f"has epsilon {epsilon_of(most * mu, 1e-5):.0f}. Nothing" in page
+    assert f"has epsilon {epsilon_of(most * mu, 1e-5):.0f}. If people have several rows" in page
 
 
 def cells(line):

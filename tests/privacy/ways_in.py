@@ -47,7 +47,7 @@ ALLOWED = {
         "kernels.building",
     },
     # What a template of the page may use.
-    "dprepro.report.page.html": {"globals"},
+    "dprepro.report.web.html": {"globals"},
     # It imports the public names when they are asked for, and keeps them.
     "dprepro": {"globals", "getattr(..., name)"},
     # It asks which code raised an error.

@@ -172,8 +172,8 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
         """Raise ValueError on parameters out of range."""
         check_integer("epochs", self.epochs, 1)
         check_integer("batch_size", self.batch_size, 1)
-        for name in ("learning_rate", "momentum"):
-            check_number(name, getattr(self, name), 0)
+        check_number("learning_rate", self.learning_rate, 0)
+        check_number("momentum", self.momentum, 0)
         check_number("centre", self.centre, -math.inf)
         check_number("spread", self.spread, 0)
         if self.spread == 0:

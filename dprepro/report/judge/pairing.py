@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.record import Task
@@ -13,8 +14,6 @@ from dprepro.report.read.metrics import Metric, find_metric, how_to_record
 from dprepro.report.read.results import ResultCell, Results
 
 _PREFERRED = ("auc", "rmse", "accuracy")
-# What tells splits apart. A null seed gives the splits of seed 0; a test set needs none.
-_SPLITS = ("seed", "test_share", "evaluation", "data_fingerprint")
 
 
 @dataclass(frozen=True)
@@ -187,15 +186,23 @@ def _differing(ours: Sequence[ResultCell], theirs: Sequence[ResultCell]) -> str:
 def _differences(one: Task, other: Task) -> list[str]:
     """Return in words what the splits of two tasks do not share."""
     found = []
-    for name in _SPLITS:
-        here, there = (getattr(task, name) for task in (one, other))
-        if name == "seed":
-            is_drawn = one.evaluation != "test-set"
-            here, there = ((seed or 0) if is_drawn else 0 for seed in (here, there))
+    of_one, of_other = _splits_of(one), _splits_of(other)
+    for name, here in of_one.items():
+        there = of_other[name]
         if here != there:
             is_data = name == "data_fingerprint"
             found.append("the rows differ" if is_data else f"{name} differs ({here} and {there})")
     return found
+
+
+def _splits_of(task: Task) -> dict[str, Any]:
+    """Return what tells splits apart. A null seed gives those of seed 0; a test set needs none."""
+    return {
+        "seed": 0 if task.evaluation == "test-set" else task.seed or 0,
+        "test_share": task.test_share,
+        "evaluation": task.evaluation,
+        "data_fingerprint": task.data_fingerprint,
+    }
 
 
 def _one_each(
