@@ -149,7 +149,7 @@ RULES = {
         Rule("dprepro new config card.yaml", replace=(("card.yaml", "shop-card.yaml"),)),
         Rule(
             "dprepro release card.yaml --epsilon 1 --yes",
-            "--delta 1e-5 --output release",
+            "--delta 1e-5 --output released",
             replace=(("card.yaml", "shop-card.yaml"),),
         ),
         # So that `score` has a model with rows held out.
