@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -32,7 +32,7 @@ from dprepro.release.limits import require_limits, total_for
 from dprepro.release.rows import of_rows, of_units
 
 _FILE = "budget-book.json"
-_VERSION = 2
+_VERSION: Final = 2
 _LOCK_SECONDS = 30.0
 _NOTE = (
     "What `dprepro release` has released of each dataset on this machine. It is private: never "
