@@ -54,23 +54,30 @@ def budget(
         count = accept_new_register()
         typer.echo(f"{count} release(s) now count against every dataset")
     book = read_book()
+    unknown = ""
     if card is None:
         accounts = book.accounts()
     else:
         found = load_card(card)
         tokens, unknown = known_tokens(card, found, data_dir)
         accounts = [book.of(place_of(found, card), tokens)]
-        if unknown:
-            typer.echo(
-                f"{card}: known by path and file only, as its rows cannot be used: {unknown}"
-            )
+    if unknown:
+        typer.echo(f"{card} is known by path and file only, as its rows cannot be used: {unknown}")
     shown = [account for account in accounts if account]
     if not shown:
-        typer.echo("nothing was released yet" if card is None else f"{card}: nothing was released")
+        typer.echo(_none_found(card, unknown))
     for account in shown:
         _show(account)
     if shown:
         typer.echo(f"from {book_path()}, which is private")
+
+
+def _none_found(card: str | None, unknown: str) -> str:
+    if card is None:
+        return "nothing was released yet"
+    if unknown:
+        return f"{card}: no release is known of this path or these files"
+    return f"{card}: nothing was released"
 
 
 def _show(account: Sequence[Entry]) -> None:

@@ -84,6 +84,8 @@ def _require(limited: Entry, entries: Sequence[Entry]) -> None:
     if not total.budget.is_finite:
         reason = f"at delta {limit.delta:g} nothing bounds what the releases spend together for it"
         advice = f"Release these rows only for each {unit}, with `unit` as on that card"
+        if all(entry.has_units_of(limited) for entry in entries):
+            advice = "Choose a method whose guarantee holds at this delta"
     else:
         has_earlier = len(entries) > 1
         whole = "with all earlier releases of these rows" if has_earlier else "this release alone"

@@ -57,7 +57,10 @@ def test_the_same_values_in_another_format_are_found(tmp_path: Path) -> None:
     table.to_parquet(copy.with_name("patients.parquet"))
     assert "for each row: not finished" in dprepro("budget", copy)
     table.drop(columns="y").to_parquet(copy.with_name("patients.parquet"))
-    assert "known by path and file only" in dprepro("budget", copy)
+    said = dprepro("budget", copy)
+    assert "known by path and file only" in said
+    assert "no release is known" in said
+    assert "nothing was released" not in said
 
 
 def test_there_is_a_total_for_every_unit() -> None:

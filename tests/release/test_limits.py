@@ -69,6 +69,11 @@ def test_units_of_a_corrected_file_are_the_same_if_they_are_of_the_same_column()
     assert 1 < total.budget.epsilon < 2
 
 
+def test_a_limit_whose_delta_is_too_small_says_so() -> None:
+    with pytest.raises(DpreproError, match=r"at delta 0 nothing bounds .* holds at this delta"):
+        reserve(of_patients(limit=BudgetLimit(epsilon=2)), PATIENTS)
+
+
 def test_there_is_a_total_for_each_unit() -> None:
     reserve(of_patients(limit=None), PATIENTS)
     reserve(entry("/a", ("1",), limit=BudgetLimit(epsilon=9, delta=1e-5)), gaussian_ledger())
