@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,6 +27,18 @@ def budget(
     card: Annotated[
         str | None, typer.Argument(help="Path or name of a card; default: all datasets.")
     ] = None,
+    register_lost: Annotated[
+        bool,
+        typer.Option(
+            "--register-lost",
+            help="Say, as the owner of the data, that the register of private data is lost for "
+            "good: all releases so far then count against every dataset.",
+        ),
+    ] = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
+    ] = None,
 ) -> None:
     """List the budget book: every release from this machine, and what the rows have spent in all.
 
@@ -34,28 +47,42 @@ def budget(
     Example: dprepro budget
     """
     from dprepro.data.card import load_card
-    from dprepro.release.book import book_path, read_book
-    from dprepro.release.rows import files_of, place_of
+    from dprepro.release.book import accept_new_register, book_path, read_book
+    from dprepro.release.rows import known_tokens, place_of
 
+    if register_lost:
+        count = accept_new_register()
+        typer.echo(f"{count} release(s) now count against every dataset")
     book = read_book()
+    unknown = ""
     if card is None:
         accounts = book.accounts()
     else:
         found = load_card(card)
-        accounts = [book.of(place_of(found, card), files_of(found, None))]
+        tokens, unknown = known_tokens(card, found, data_dir)
+        accounts = [book.of(place_of(found, card), tokens)]
+    if unknown:
+        typer.echo(f"{card} is known by path and file only, as its rows cannot be used: {unknown}")
     shown = [account for account in accounts if account]
     if not shown:
-        typer.echo("nothing was released yet" if card is None else f"{card}: nothing was released")
+        typer.echo(_none_found(card, unknown))
     for account in shown:
         _show(account)
     if shown:
         typer.echo(f"from {book_path()}, which is private")
 
 
-def _show(account: Sequence[Entry]) -> None:
-    from dprepro.release.book import total_spent
+def _none_found(card: str | None, unknown: str) -> str:
+    if card is None:
+        return "nothing was released yet"
+    if unknown:
+        return f"{card}: no release is known of this path or these files"
+    return f"{card}: nothing was released"
 
-    last = account[-1]
+
+def _show(account: Sequence[Entry]) -> None:
+    from dprepro.release.limits import limits_of, totals_spent
+
     typer.echo(", ".join(dict.fromkeys(entry.dataset for entry in account)))
     for entry in account:
         ledger = entry.spent
@@ -63,11 +90,14 @@ def _show(account: Sequence[Entry]) -> None:
             f"  {entry.date}  {entry.method}  {ledger.budget}, {ledger.adjacency}, for each "
             f"{ledger.unit}: {_STATES[entry.status]}"
         )
-    total = total_spent(account, last.spent.unit)
-    if total is not None:
-        typer.echo(f"  in all: {total.budget}, {total.adjacency}, for each {total.unit}")
-    if last.limit is not None:
-        typer.echo(
-            f"  limit of {last.dataset}: epsilon {last.limit.epsilon:g}, delta {last.limit.delta:g}"
-        )
+    for total in totals_spent(account):
+        spent = f"{total.budget}, {total.adjacency}"
+        spent = spent if total.budget.is_finite else "no bound is known"
+        typer.echo(f"  in all: {spent}, for each {total.unit}")
+    for entry in limits_of(account):
+        if limit := entry.limit:
+            typer.echo(
+                f"  limit of {entry.dataset}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
+                f"for each {entry.spent.unit}"
+            )
     typer.echo("")

@@ -272,7 +272,7 @@ class TestSet(Strict):
 class BudgetLimit(Strict):
     """What may be released of a dataset in all, over all its releases; see `dprepro.release.book`.
 
-    It holds for the unit of privacy of the releases: for a row, or for all rows of a unit.
+    It holds for the unit of privacy of its card: for a row, or for all rows of a unit.
     """
 
     epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]

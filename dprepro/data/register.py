@@ -13,6 +13,8 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +28,32 @@ _FILE = "private-data.json"
 _NOTE = (
     "Tells dprepro on this machine whether private data are those of an earlier run. Whoever has "
     "this file can check guesses about their rows: never release it. Without it dprepro cannot "
-    "continue journals of private data: their tasks run again."
+    "continue journals of private data, and the budget book beside it cannot tell which rows were "
+    "released: keep a copy of both."
 )
 _LOCK_SECONDS = 30.0
+_ID = "the register itself"
 _HEX = re.compile(r"[0-9a-f]+")
 
 
 def state_folder() -> Path:
-    """Return the folder of private state: ``$DPREPRO_STATE``, else the user's state folder."""
+    """Return the folder of private state: ``$DPREPRO_STATE``, else the user's state folder.
+
+    Raises
+    ------
+    DpreproError
+        If the variable has a relative path: each working folder would have a state of its own.
+    """
     given = os.environ.get(STATE_VARIABLE)
-    return Path(given).expanduser() if given else platformdirs.user_state_path("dprepro")
+    if not given:
+        return platformdirs.user_state_path("dprepro")
+    folder = Path(given).expanduser()
+    if not folder.is_absolute():
+        raise DpreproError(
+            f"{STATE_VARIABLE} is {given!r}, a relative path: in another working folder, dprepro "
+            "would not find what was spent. Set it to an absolute path"
+        )
+    return folder
 
 
 def register_path() -> Path:
@@ -55,22 +73,46 @@ def token_of(content: str) -> str:
         If the register cannot be read or written, or is damaged. The message says what to do.
     """
     path = register_path()
+    with _in_use(path):
+        state = _read(path)
+        name = keyed_digest(bytes.fromhex(state["key"]), content)
+        if name not in state["tokens"]:
+            state["tokens"][name] = secrets.token_hex(8)
+            _write(path, state)
+    return str(state["tokens"][name])
+
+
+def register_id() -> str:
+    """Return an id of the register on this machine, 64 hex digits: a new register has another.
+
+    It is a keyed digest of a constant, so it discloses neither the key nor any content.
+
+    Raises
+    ------
+    DpreproError
+        As `token_of`.
+    """
+    path = register_path()
+    with _in_use(path):
+        state = _read(path)
+        if not path.exists():
+            _write(path, state)
+    return keyed_digest(bytes.fromhex(state["key"]), _ID)
+
+
+@contextmanager
+def _in_use(path: Path) -> Iterator[None]:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
-            state = _read(path)
-            name = keyed_digest(bytes.fromhex(state["key"]), content)
-            if name not in state["tokens"]:
-                state["tokens"][name] = secrets.token_hex(8)
-                write_own(path, json.dumps(state, indent=1) + "\n")
+            yield
     except (OSError, Timeout) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DpreproError(
             f"cannot use the register of private data, {path}: {reason}. It is needed to go on "
-            f"with a journal of private data: make its folder writable, or set {STATE_VARIABLE} to "
-            "a folder of your own that nobody else can read"
+            "with a journal of private data and to release: make its folder writable, or set "
+            f"{STATE_VARIABLE} to a folder of your own that nobody else can read"
         ) from error
-    return str(state["tokens"][name])
 
 
 def keyed_digest(key: bytes, content: str) -> str:
@@ -93,10 +135,16 @@ def _read(path: Path) -> dict[str, Any]:
         sound = False
     if not sound:
         raise DpreproError(
-            f"the register of private data, {path}, is damaged. Put back a copy of it, or move it "
-            "away. Then a new register is begun, and all tasks on private data run again"
+            f"the register of private data, {path}, is damaged. Put back a copy of it. If there "
+            "is none, move it away. Then a new register is begun, and all tasks on private data "
+            "run again. The budget book beside it matters as much: leave it there. It then no "
+            "longer knows which rows were released; `dprepro release` says what to do"
         )
     return dict(state)
+
+
+def _write(path: Path, state: dict[str, Any]) -> None:
+    write_own(path, json.dumps(state, indent=1) + "\n")
 
 
 def _is_hex(text: object, length: int) -> bool:

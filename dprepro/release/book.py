@@ -11,24 +11,33 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from dprepro.additive.record import ledger_from_json, ledger_to_json
 from dprepro.data.card_parts import BudgetLimit
-from dprepro.data.register import STATE_VARIABLE, state_folder, write_own
+from dprepro.data.register import (
+    STATE_VARIABLE,
+    register_id,
+    register_path,
+    state_folder,
+    write_own,
+)
 from dprepro.errors import DpreproError
-from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import TOLERANCE, Ledger
-from dprepro.release.composing import Total, total_of
+from dprepro.privacy.ledger import ROW, Ledger
+from dprepro.release.composing import Total
+from dprepro.release.limits import require_limits, total_for
+from dprepro.release.rows import of_rows, of_units
 
 _FILE = "budget-book.json"
+_VERSION: Final = 2
 _LOCK_SECONDS = 30.0
 _NOTE = (
     "What `dprepro release` has released of each dataset on this machine. It is private: never "
-    "release it. Without it dprepro forgets what was spent: keep a copy."
+    "release it. Without it dprepro forgets what was spent: keep a copy of it and of the "
+    "register of private data beside it."
 )
 
 Status = Literal["reserved", "released", "cancelled"]
@@ -44,16 +53,18 @@ class Entry(BaseModel):
     dataset, card
         The name of the card, and its path; of a built-in card only the name.
     rows
-        Tokens of the rows' files and values; see `dprepro.release.rows`.
+        Tokens of the rows' files and values, and of the units; see `dprepro.release.rows`.
     ledger
         As `ledger_to_json` gives it: planned while it is reserved, then that of the fit.
     limit
-        What the card allowed then.
+        What the card allowed then, for each unit of the ledger: the card decides both.
     status
         "reserved" until the folder is written: it counts, since its noise may have been drawn.
         "cancelled" if it failed before any noise was drawn: it does not count.
     folder, model_sha256
         Of the release; empty until it is released.
+    counts_for_all
+        Whether it counts against every dataset, as nobody can say any longer which rows it had.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -69,6 +80,7 @@ class Entry(BaseModel):
     status: Status = "reserved"
     folder: str = ""
     model_sha256: str = ""
+    counts_for_all: bool = False
 
     @property
     def counts(self) -> bool:
@@ -80,22 +92,39 @@ class Entry(BaseModel):
         """Its ledger."""
         return ledger_from_json(dict(self.ledger))
 
+    def has_units_of(self, other: Entry) -> bool:
+        """Whether both protect the same units: rows, or units with the same values.
+
+        If the two have other rows, as a file that was corrected, the columns must be the same.
+        """
+        unit = self.spent.unit
+        if unit != other.spent.unit or unit == ROW:
+            return unit == other.spent.unit
+        same_rows = not of_rows(self.rows).isdisjoint(of_rows(other.rows))
+        kinds: tuple[Literal["values", "column"], ...] = ("values",)
+        kinds = kinds if same_rows else ("values", "column")
+        return any(
+            not of_units(self.rows, kind).isdisjoint(of_units(other.rows, kind)) for kind in kinds
+        )
+
 
 class Book(BaseModel):
-    """All releases, in order."""
+    """All releases, in order; `register_id` is of the register that made their tokens."""
 
     model_config = ConfigDict(extra="forbid")
 
     note: str = _NOTE
-    version: Literal[1] = 1
+    version: Literal[2] = _VERSION
+    register_id: str
     entries: Annotated[list[Entry], Field(default_factory=list)]
 
     def of(self, card: str, rows: Sequence[str]) -> list[Entry]:
         """Return the releases of the same dataset: of the same card, or of the same rows.
 
-        Releases that share a card or rows with one of them are of the same dataset, too.
+        Releases that share a card or rows with one of them are of the same dataset, too. So are
+        those that count for all.
         """
-        cards, tokens, found = {card}, set(rows), set[str]()
+        cards, tokens, found = {card}, of_rows(rows), set[str]()
         while True:
             more = [
                 e
@@ -103,18 +132,18 @@ class Book(BaseModel):
                 if e.name not in found and (e.card in cards or not tokens.isdisjoint(e.rows))
             ]
             if not more:
-                return [e for e in self.entries if e.name in found]
+                return [e for e in self.entries if e.name in found or e.counts_for_all]
             for entry in more:
                 found.add(entry.name)
                 cards.add(entry.card)
-                tokens.update(entry.rows)
+                tokens.update(of_rows(entry.rows))
 
     def accounts(self) -> list[list[Entry]]:
         """Return all releases, those of each dataset together."""
-        found: dict[str, list[Entry]] = {}
+        found: dict[tuple[str, ...], list[Entry]] = {}
         for entry in self.entries:
             same = self.of(entry.card, entry.rows)
-            found.setdefault(same[0].name, same)
+            found.setdefault(tuple(e.name for e in same), same)
         return list(found.values())
 
 
@@ -126,18 +155,31 @@ def book_path() -> Path:
 def read_book() -> Book:
     """Return the book as it is now; empty if nothing was released yet. Raises DpreproError."""
     with _in_use(book_path()):
-        return _read(book_path())
+        return _checked(book_path())
 
 
-def total_spent(entries: Sequence[Entry], unit: str) -> Total | None:
-    """Return what the releases of one dataset that count spend together; None without any.
+def accept_new_register() -> int:
+    """Let every release so far count against every dataset, and go on with a new register.
 
-    It is stated at the delta of the latest limit, if there is one; see `total_of`.
+    For an owner who has lost the register for good. Returns how many releases that are.
+
+    Raises
+    ------
+    DpreproError
+        If the book cannot be used, or if its register is not lost: then nothing is changed.
     """
-    ledgers = [entry.spent for entry in entries if entry.counts]
-    limit = entries[-1].limit if entries else None
-    delta = None if limit is None else limit.delta
-    return total_of(ledgers, unit, delta) if ledgers else None
+    path = book_path()
+    with _in_use(path):
+        book = _read(path)
+        if not book.entries or book.register_id == register_id():
+            raise DpreproError(
+                f"the register of the budget book is not lost: {register_path()} is the one that "
+                "it was made with, or nothing was released yet. Nothing is changed"
+            )
+        book.entries = [e.model_copy(update={"counts_for_all": True}) for e in book.entries]
+        book.register_id = register_id()
+        _write(path, book)
+    return sum(entry.counts for entry in book.entries)
 
 
 def look_ahead(entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:
@@ -148,7 +190,7 @@ def look_ahead(entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:
     DpreproError
         As `reserve`.
     """
-    return _allowed(read_book(), entry, ledger)
+    return _allowed(read_book(), _with_ledger(entry, ledger))
 
 
 def reserve(entry: Entry, ledger: Ledger) -> Total:
@@ -162,7 +204,7 @@ def reserve(entry: Entry, ledger: Ledger) -> Total:
     Parameters
     ----------
     entry
-        Without its ledger.
+        Without its ledger; its unit is that of the card.
     ledger
         What the release is going to spend.
 
@@ -172,10 +214,11 @@ def reserve(entry: Entry, ledger: Ledger) -> Total:
         If a limit would be exceeded, or if the book cannot be used. Then nothing is entered.
     """
     path = book_path()
-    entry = entry.model_copy(update={"ledger": ledger_to_json(ledger)})
+    entry = _with_ledger(entry, ledger)
     with _in_use(path):
-        book = _read(path)
-        total, _ = _allowed(book, entry, ledger)
+        book = _checked(path)
+        total, _ = _allowed(book, entry)
+        book.register_id = register_id()
         book.entries.append(entry)
         _write(path, book)
     return total
@@ -191,7 +234,7 @@ def settle(name: str, status: Status, **found: object) -> None:
     """
     path = book_path()
     with _in_use(path):
-        book = _read(path)
+        book = _read(path)  # with whatever register: the entry is there
         book.entries = [
             e.model_copy(update={"status": status, **found}) if e.name == name else e
             for e in book.entries
@@ -204,46 +247,21 @@ def new_name() -> str:
     return secrets.token_hex(8)
 
 
-def _allowed(book: Book, entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:
+def _with_ledger(entry: Entry, ledger: Ledger) -> Entry:
+    entry = entry.model_copy(update={"ledger": ledger_to_json(ledger)})
+    try:
+        entry.spent  # noqa: B018 - the book must be able to read it again
+    except ValueError as error:
+        raise DpreproError(f"the budget book cannot keep what is to be spent: {error}") from error
+    return entry
+
+
+def _allowed(book: Book, entry: Entry) -> tuple[Total, list[Entry]]:
     earlier = [e for e in book.of(entry.card, entry.rows) if e.counts]
-    ledgers = [*(e.spent for e in earlier), ledger]
-    for limit, of in _limits(entry, earlier):
-        _require(limit, of, ledgers, ledger.unit, bool(earlier))
+    entries = [*earlier, entry]
+    require_limits(entries)
     delta = None if entry.limit is None else entry.limit.delta
-    return total_of(ledgers, ledger.unit, delta), earlier
-
-
-def _limits(entry: Entry, earlier: Sequence[Entry]) -> Iterator[tuple[BudgetLimit, str]]:
-    """Yield each limit that holds, and whose it is: the latest of every card of the dataset.
-
-    A card may change its own limit, but another card of the same rows does not lift it.
-    """
-    limits = {e.card: (e.limit, e.dataset) for e in [*earlier, entry]}
-    for limit, dataset in limits.values():
-        if limit is not None:
-            yield limit, dataset
-
-
-def _require(
-    limit: BudgetLimit, of: str, ledgers: Sequence[Ledger], unit: str, has_earlier: bool
-) -> None:
-    total = total_of(ledgers, unit, limit.delta)
-    if total.budget.epsilon <= limit.epsilon + TOLERANCE:
-        return
-    allowed = f"the card of {of} allows {PrivacyBudget(limit.epsilon, limit.delta)} in all"
-    if not total.budget.is_finite:
-        reason = (
-            f"at delta {limit.delta:g} nothing bounds what the releases spend together for each "
-            f"{unit}"
-        )
-    else:
-        whole = "with all earlier releases of these rows" if has_earlier else "this release alone"
-        reason = f"{whole}, epsilon {total.budget.epsilon:.4g} would be spent ({total.adjacency})"
-    raise DpreproError(
-        f"beyond the budget: {allowed}, and {reason}. Nothing was drawn and nothing was written. "
-        "Choose a smaller --epsilon; `dprepro budget` lists what was released. Only the owner of "
-        "the data can raise `budget_limit` on the card"
-    )
+    return total_for(entry, entries, delta), earlier
 
 
 @contextmanager
@@ -260,10 +278,25 @@ def _in_use(path: Path) -> Iterator[None]:
         ) from error
 
 
+def _checked(path: Path) -> Book:
+    """Return the book, if the register can still tell which rows it is about."""
+    book = _read(path)
+    if book.entries and book.register_id != register_id():
+        raise DpreproError(
+            f"the register of private data, {register_path()}, is not the one that the budget book "
+            "was made with, so nobody can say which rows were released. Nothing is released until "
+            "a copy of that register is back at this place. If it is lost for good, the owner of "
+            "the data says `dprepro budget --register-lost`: then all releases so far count "
+            "against every dataset"
+        )
+    return book
+
+
 def _read(path: Path) -> Book:
     if not path.exists():
-        return Book(entries=[])
+        return Book(register_id="", entries=[])
     path.chmod(0o600)
+    _refuse_other_version(path)
     try:
         book = Book.model_validate_json(path.read_bytes())
         for entry in book.entries:
@@ -274,6 +307,18 @@ def _read(path: Path) -> Book:
             "copy of it. Nothing is released until then"
         ) from error
     return book
+
+
+def _refuse_other_version(path: Path) -> None:
+    try:
+        version = json.loads(path.read_bytes()).get("version")
+    except (ValueError, AttributeError):
+        return  # damaged, which reading it tells
+    if isinstance(version, int) and version != _VERSION:
+        raise DpreproError(
+            f"the budget book, {path}, has version {version}, and this dprepro reads version "
+            f"{_VERSION}. Use the dprepro that wrote it. Nothing is released until then"
+        )
 
 
 def _write(path: Path, book: Book) -> None:

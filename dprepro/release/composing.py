@@ -38,7 +38,13 @@ class Total:
     by_accountant: bool
 
 
-def total_of(ledgers: Sequence[Ledger], unit: str = ROW, delta: float | None = None) -> Total:
+def total_of(
+    ledgers: Sequence[Ledger],
+    unit: str = ROW,
+    delta: float | None = None,
+    *,
+    same_units: bool = True,
+) -> Total:
     """Return what fits with these ledgers spend together, for a unit of privacy.
 
     It is the smaller of two bounds. The first composes the entries of all ledgers with
@@ -52,12 +58,15 @@ def total_of(ledgers: Sequence[Ledger], unit: str = ROW, delta: float | None = N
     ----------
     delta
         At which epsilon is stated; by default the sum of all deltas.
+    same_units
+        Whether units of this name are the same ones in all ledgers. If not, the total is infinite,
+        too. It makes no difference to rows.
     """
     relations = {ledger.adjacency for ledger in ledgers}
     adjacency = relations.pop() if len(relations) == 1 else REPLACE_ONE
     added = sum(ledger.delta for ledger in ledgers)
     delta = min(added, 1.0) if delta is None else delta
-    if any(unit not in (ROW, ledger.unit) for ledger in ledgers):
+    if unit != ROW and not (same_units and all(ledger.unit == unit for ledger in ledgers)):
         return Total(PrivacyBudget(math.inf, delta), adjacency, unit, False)
     basic = math.inf
     if added <= delta * (1 + TOLERANCE):

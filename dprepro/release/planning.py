@@ -150,6 +150,11 @@ def _entry(given: ExperimentConfig, method: str) -> MethodEntry:
     entry = found[0]
     if entry.grid:
         raise DpreproError(f"{given.name}: {method} has a `grid`: a release has one value of each")
+    if entry.rows_per_unit is not None:
+        raise DpreproError(
+            f"{given.where('rows_per_unit')}: a release protects whom the card says: remove "
+            "`rows_per_unit` here. `unit` and `rows_per_unit` of the card hold"
+        )
     if (entry.domain or given.domain) == "observed":
         raise DpreproError(
             f"{given.where('domain')}: `domain: observed` reads bounds and categories from the "

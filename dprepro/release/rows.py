@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,8 +20,12 @@ from dprepro.data.register import token_of
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
 
+_UNIT = "unit "
 
-def checked_rows(name: str, card: Card, data_dir: Path | None, clips: bool) -> Dataset:
+
+def checked_rows(
+    name: str, card: Card, data_dir: Path | None, clips: bool, online: bool = True
+) -> Dataset:
     """Return the rows that a card describes, if every value is one that its domain allows.
 
     Parameters
@@ -26,6 +34,8 @@ def checked_rows(name: str, card: Card, data_dir: Path | None, clips: bool) -> D
         Of the card, or its path.
     clips
         Whether values beyond their bounds are let through: methods clip them.
+    online
+        Whether missing files may be downloaded.
 
     Raises
     ------
@@ -38,7 +48,7 @@ def checked_rows(name: str, card: Card, data_dir: Path | None, clips: bool) -> D
             f"the rows of {card.name} are not here, and a model of its synthetic stand-in says "
             "nothing about them: put the files where the card says"
         )
-    dataset = load(name, data_dir)
+    dataset = load(name, data_dir, online)
     if dataset.domain is None:
         raise DpreproError(no_domain(card))
     try:
@@ -79,10 +89,50 @@ def _refuse_outside(what: str, values: np.ndarray, bounds: tuple[float, float]) 
 def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str]:
     """Return tokens of the rows: of each file that holds them, and of the values that are in it.
 
-    The values know the rows again after they were written to a file of another format.
+    The values know the rows again after they were written to a file of another format. Then come
+    the tokens of units, if the card has any; see `of_units`.
     """
     values = values_digest(_in_order(dataset.X), dataset.y)
-    return [*files_of(card, data_dir), token_of(f"release of values {values}")]
+    return [
+        *files_of(card, data_dir),
+        token_of(f"release of values {values}"),
+        *_units(card, dataset.units),
+    ]
+
+
+def known_tokens(name: str, card: Card, data_dir: Path | None) -> tuple[list[str], str]:
+    """Return the tokens of `identity_of`, and why those of the values are missing; empty if not.
+
+    Nothing is downloaded. Where the rows are not here, or are none that the card allows, only the
+    files are known.
+    """
+    try:
+        dataset = checked_rows(name, card, data_dir, clips=True, online=False)
+    except DpreproError as error:
+        return files_of(card, data_dir), str(error)
+    return identity_of(card, dataset, data_dir), ""
+
+
+def of_rows(tokens: Iterable[str]) -> set[str]:
+    """Return the tokens of files and values: whoever shares one has the same rows."""
+    return {token for token in tokens if not token.startswith(_UNIT)}
+
+
+def of_units(tokens: Iterable[str], kind: Literal["values", "column"]) -> set[str]:
+    """Return the tokens of the unit's values, or of the columns that it has in the files."""
+    return {token for token in tokens if token.startswith(f"{_UNIT}{kind} ")}
+
+
+def _units(card: Card, units: np.ndarray | None) -> list[str]:
+    if units is None:
+        return []
+    digest = hashlib.sha256("\0".join(units).encode()).hexdigest()
+    raw_names = [{new: old for old, new in source.rename.items()} for source in card.sources]
+    columns = sorted({raw.get(str(card.unit), str(card.unit)) for raw in raw_names})
+    return [
+        f"{_UNIT}values {token_of(f'release of units {digest}')}",
+        f"{_UNIT}column {json.dumps(columns)}",
+    ]
 
 
 def files_of(card: Card, data_dir: Path | None) -> list[str]:

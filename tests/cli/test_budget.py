@@ -2,11 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dprepro.data.card import load_card
+from dprepro.data.card_parts import BudgetLimit
+from dprepro.data.register import register_path
+from dprepro.errors import DpreproError
 from dprepro.release.book import reserve, settle
-from dprepro.release.rows import files_of
+from dprepro.release.rows import files_of, known_tokens
 from tests.commands import dprepro
 from tests.private_table import rows_of, write_table
 from tests.release.ledgers import entry, gaussian_ledger
@@ -39,6 +43,43 @@ def test_all_releases_of_a_dataset_are_listed_with_what_they_spend_together() ->
     assert "in all: (epsilon 1.4" in lines[4]  # of two, not of three
     assert "clients" in lines
     assert "which is private" in lines[-1]
+
+
+def test_the_same_values_in_another_format_are_found(tmp_path: Path) -> None:
+    card = write_table(tmp_path, "binary", rows_of("binary", 5)).with_name("patients.yaml")
+    made, unknown = known_tokens(str(card), load_card(card), None)
+    assert unknown == ""
+    reserve(entry("/a", tuple(made)), gaussian_ledger())
+    copy = tmp_path / "copy" / "patients.yaml"
+    copy.parent.mkdir()
+    copy.write_text(card.read_text().replace("patients.csv", "patients.parquet"))
+    table = pd.read_csv(tmp_path / "patients.csv")
+    table.to_parquet(copy.with_name("patients.parquet"))
+    assert "for each row: not finished" in dprepro("budget", copy)
+    table.drop(columns="y").to_parquet(copy.with_name("patients.parquet"))
+    said = dprepro("budget", copy)
+    assert "known by path and file only" in said
+    assert "no release is known" in said
+    assert "nothing was released" not in said
+
+
+def test_there_is_a_total_for_every_unit() -> None:
+    limit = BudgetLimit(epsilon=2, delta=1e-6)
+    reserve(entry(limit=limit), gaussian_ledger(1.0))
+    reserve(entry("/b"), gaussian_ledger(0.5, unit="patient", rows=2))
+    said = dprepro("budget")
+    assert "add/remove-one, for each row\n" in said
+    assert "in all: no bound is known, for each patient\n" in said
+    assert "limit of patients: epsilon 2, delta 1e-06, for each row\n" in said
+
+
+def test_a_register_that_is_lost_is_stated_by_its_owner() -> None:
+    reserve(entry(), gaussian_ledger())
+    register_path().unlink()
+    with pytest.raises(DpreproError, match="budget --register-lost"):
+        dprepro("budget")
+    assert "1 release(s) now count against every dataset" in dprepro("budget", "--register-lost")
+    assert "patients" in dprepro("budget")
 
 
 def test_a_card_shows_the_releases_of_its_rows(tmp_path: Path) -> None:

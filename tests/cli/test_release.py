@@ -23,6 +23,7 @@ from tests.test_releases import fix_noise, leaves, neighbours, without_releases
 
 FILES = {"model.json", "model.html", "statement.json", "statement.md", "statement.html"}
 LIMIT = "budget_limit: {epsilon: 1.2, delta: 1e-5}\n"
+UNIT = "unit: patient\nrows_per_unit: 2\n"
 DELTA = ("--delta", "1e-5")
 
 
@@ -291,7 +292,7 @@ def test_the_default_delta_is_said_and_stated(tmp_path: Path, state: Path) -> No
 
 def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -> None:
     rows = rows_of("binary", 60)
-    card = card_of(tmp_path, text="unit: patient\nrows_per_unit: 2\n")
+    card = card_of(tmp_path, text=UNIT + LIMIT)
     text = (tmp_path / "patients.csv").read_text().splitlines()
     owners = ["patient", *(str(k // 4) for k in range(len(rows)))]
     lines = [f"{line},{owner}" for line, owner in zip(text, owners, strict=True)]
@@ -302,6 +303,10 @@ def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -
     assert (privacy.unit, privacy.rows_per_unit, privacy.holds) == ("patient", 2, True)
     assert (privacy.spent.of_row or 1) < (privacy.spent.of_unit or 0) <= 1 + 1e-6
     assert "agree" in dprepro("verify", out)
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(card.read_text().replace(UNIT, "drop: [patient]\n").replace(LIMIT, ""))
+    out.rename(tmp_path / "first")
+    refused(copy, match=r"for each patient, .* nothing bounds")
 
 
 def test_the_audits_of_the_method_are_in_the_statement(tmp_path: Path, state: Path) -> None:

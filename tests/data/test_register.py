@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.data.register import keyed_digest, register_path, token_of, write_own
+from dprepro.data.register import (
+    keyed_digest,
+    register_id,
+    register_path,
+    state_folder,
+    token_of,
+    write_own,
+)
 from dprepro.errors import DpreproError
 
 
@@ -56,6 +63,23 @@ def test_only_its_owner_can_read_it(state: Path) -> None:
     finally:
         os.umask(before)
     assert {path.name for path in state.iterdir()} <= {"private-data.json", "private-data.lock"}
+
+
+def test_a_register_keeps_its_id_and_a_new_one_has_another(state: Path) -> None:
+    first = register_id()
+    token_of("rows")
+    assert register_id() == first
+    assert first not in register_path().read_text()
+    register_path().unlink()
+    assert register_id() != first
+
+
+def test_a_relative_folder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREPRO_STATE", "state")
+    with pytest.raises(DpreproError, match=r"DPREPRO_STATE is 'state', a relative path.*absolute"):
+        token_of("rows")
+    monkeypatch.setenv("DPREPRO_STATE", "~/state")
+    assert state_folder() == Path.home() / "state"
 
 
 def test_many_at_once_lose_nothing(state: Path) -> None:

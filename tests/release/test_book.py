@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from dprepro.data.card_parts import BudgetLimit
+from dprepro.data.register import register_path
 from dprepro.errors import DpreproError
 from dprepro.release import book
-from dprepro.release.book import book_path, look_ahead, read_book, reserve, settle, total_spent
+from dprepro.release.book import (
+    accept_new_register,
+    book_path,
+    look_ahead,
+    read_book,
+    reserve,
+    settle,
+)
+from dprepro.release.limits import totals_spent
 from tests.release.ledgers import entry, gaussian_ledger
 
 LIMIT = BudgetLimit(epsilon=1.6, delta=1e-6)
@@ -64,7 +73,7 @@ def test_what_failed_before_its_noise_does_not_count_and_what_was_killed_does() 
         reserve(made, gaussian_ledger(1.5))
         names.append(made.name)
         settle(made.name, "cancelled")
-    assert total_spent(read_book().entries, "row") is None
+    assert totals_spent(read_book().entries) == []
     reserve(entry(limit=LIMIT), gaussian_ledger(1.5))  # and then the power failed
     with pytest.raises(DpreproError, match="beyond the budget"):
         reserve(entry(limit=LIMIT), gaussian_ledger(1.5))
@@ -72,7 +81,7 @@ def test_what_failed_before_its_noise_does_not_count_and_what_was_killed_does() 
 
 def test_for_patients_nothing_bounds_what_a_release_for_rows_spent() -> None:
     reserve(entry(limit=LIMIT), gaussian_ledger())
-    with pytest.raises(DpreproError, match=r"nothing bounds .* for each patient"):
+    with pytest.raises(DpreproError, match=r"for each patient, and .* nothing bounds"):
         reserve(entry(limit=LIMIT), gaussian_ledger(unit="patient", rows=2))
 
 
@@ -119,13 +128,56 @@ def test_a_reservation_is_on_the_disk_when_it_returns(monkeypatch: pytest.Monkey
     assert book_path().stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("text", ["{", '{"version": 2, "entries": []}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"version": 2, "entries": []}'])
 def test_a_damaged_book_releases_nothing(text: str) -> None:
     book_path().parent.mkdir()
     book_path().write_text(text)
     with pytest.raises(DpreproError, match="is damaged, so nobody can say what was spent"):
         reserve(entry(), gaussian_ledger())
     assert book_path().read_text() == text
+
+
+def test_a_book_of_another_version_releases_nothing() -> None:
+    book_path().parent.mkdir()
+    book_path().write_text('{"version": 1, "entries": []}')
+    with pytest.raises(DpreproError, match="has version 1, and this dprepro reads version 2"):
+        reserve(entry(), gaussian_ledger())
+
+
+def test_without_its_register_the_book_releases_nothing() -> None:
+    reserve(entry(limit=LIMIT), gaussian_ledger(1.5))
+    kept = register_path().read_bytes()
+    with pytest.raises(DpreproError, match="is not lost"):
+        accept_new_register()
+    register_path().unlink()
+    for ask in (look_ahead, reserve):
+        with pytest.raises(DpreproError, match="not the one that the budget book was made with"):
+            ask(entry("/b", ("new token",)), gaussian_ledger())
+    with pytest.raises(DpreproError, match="--register-lost"):
+        read_book()
+    register_path().write_bytes(kept)
+    assert len(read_book().entries) == 1
+
+
+def test_after_its_register_is_lost_all_releases_count_against_every_dataset() -> None:
+    reserve(entry(limit=LIMIT), gaussian_ledger(1.5))
+    reserve(entry("/b", ("2",), dataset="clients"), gaussian_ledger(0.1))
+    register_path().unlink()
+    assert accept_new_register() == 2
+    with pytest.raises(DpreproError, match="beyond the budget: the card of patients"):
+        reserve(entry("/c", ("new token",)), gaussian_ledger())
+    reserve(entry("/c", ("new token",)), gaussian_ledger(0.01))
+    reserve(entry("/d", ("another",)), gaussian_ledger(0.01))
+    found = read_book()
+    assert [e.card for e in found.of("/d", ["another"])] == ["/a/card.yaml", "/b", "/d"]
+
+
+def test_what_the_book_could_not_read_again_is_not_entered() -> None:
+    ledger = gaussian_ledger()
+    ledger.entries *= 65  # a model file has at most 64
+    with pytest.raises(DpreproError, match="cannot keep what is to be spent"):
+        reserve(entry(), ledger)
+    assert read_book().entries == []
 
 
 def test_an_entry_with_a_ledger_that_is_none_is_damage() -> None:

@@ -55,3 +55,9 @@ def test_releases_for_rows_say_nothing_of_patients() -> None:
     ledgers = [gaussian_ledger(), gaussian_ledger(unit="patient", rows=5)]
     assert total_of(ledgers, "patient").budget.epsilon == math.inf
     assert math.isfinite(total_of(ledgers, "row").budget.epsilon)
+
+
+def test_releases_for_other_units_of_the_same_name_say_nothing_of_these() -> None:
+    ledgers = [gaussian_ledger(unit="patient", rows=5)] * 2
+    assert total_of(ledgers, "patient", same_units=False).budget.epsilon == math.inf
+    assert total_of(ledgers, "row", same_units=False) == total_of(ledgers, "row")

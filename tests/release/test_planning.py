@@ -89,6 +89,11 @@ def test_parameters_come_from_a_config(card: Card, study: Path) -> None:
     [
         ({"tuned_on": {"dataset": "patients"}}, "dprepro tune"),
         ({"domain": "observed"}, "domain: observed"),
+        ({"rows_per_unit": ["row"]}, "rows_per_unit: a release protects whom the card says"),
+        (
+            {"methods": [{"method": "dp-ebm-plus", "rows_per_unit": [3]}]},
+            "a release protects whom the card says",
+        ),
         ({"methods": [{"method": "dp-ebm-plus", "grid": {"n_epochs": [1, 2]}}]}, "has a `grid`"),
     ],
 )

@@ -8,7 +8,15 @@ import pytest
 
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
-from dprepro.release.rows import checked_rows, files_of, identity_of, place_of
+from dprepro.release.rows import (
+    checked_rows,
+    files_of,
+    identity_of,
+    known_tokens,
+    of_rows,
+    of_units,
+    place_of,
+)
 from tests.private_table import Row, rows_of, write_table
 
 SECRET = "-77.125"
@@ -84,6 +92,41 @@ def test_other_rows_are_not_taken_for_these(tmp_path: Path) -> None:
     one = card_with(tmp_path / "one")
     other = card_with(tmp_path / "other", ("1", "1", "a", "yes"))
     assert not identity(one) & identity(other)
+
+
+def with_owners(folder: Path, source: str, text: str = "") -> set[str]:
+    """Return the tokens of rows with two columns of owners, of which `source` is the unit."""
+    path = card_with(folder, text="unit: who\nrows_per_unit: 2\n" + text)
+    other = "stay" if source == "patient" else "patient"
+    said = f"sources: [{{file: patients.csv, rename: {{{source}: who}}}}]\ndrop: [{other}]"
+    path.write_text(path.read_text().replace("file: patients.csv", said))
+    table = path.with_name("patients.csv")
+    head, *lines = table.read_text().split()
+    owners = [f"{line},{k // 3},{k}" for k, line in enumerate(lines)]
+    table.write_text("\n".join([f"{head},patient,stay", *owners, ""]))
+    return identity(path)
+
+
+def test_units_are_known_by_their_values(tmp_path: Path) -> None:
+    one, same = with_owners(tmp_path / "one", "patient"), with_owners(tmp_path / "two", "patient")
+    other = with_owners(tmp_path / "three", "stay")
+    assert one == same
+    assert of_rows(one) == of_rows(other)
+    for kind in ("values", "column"):
+        assert len(of_units(one, kind)) == 1
+        assert of_units(one, kind).isdisjoint(of_units(other, kind))
+    assert of_units(one, "column") == {'unit column ["patient"]'}
+
+
+def test_without_the_rows_only_files_are_known(tmp_path: Path) -> None:
+    path = card_with(tmp_path)
+    card = load_card(path)
+    found, unknown = known_tokens(str(path), card, None)
+    assert (set(found), unknown) == (identity(path), "")
+    path.with_name("patients.csv").write_text("age\n1\n")
+    found, unknown = known_tokens(str(path), card, None)
+    assert found == files_of(card, None)
+    assert "no target column" in unknown
 
 
 def test_tokens_disclose_nothing(tmp_path: Path) -> None:
