@@ -300,7 +300,9 @@ def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -
     out = tmp_path / "out"
     privacy = Statement.model_validate_json((out / "statement.json").read_bytes()).privacy
     assert (privacy.unit, privacy.rows_per_unit, privacy.holds) == ("patient", 2, True)
-    assert (privacy.spent.of_row or 1) < (privacy.spent.of_unit or 0) <= 1 + 1e-6
+    of_row, of_unit = privacy.spent.of_row or 0, privacy.spent.of_unit or 0
+    assert of_unit / 2 < of_row <= (privacy.spent.under_replace_one or 0)
+    assert of_unit <= 1 + 1e-6
     assert "agree" in dprepro("verify", out)
 
 
