@@ -48,3 +48,11 @@ def factor(epsilon: float) -> str:
     if epsilon > _LARGEST_AS_NUMBER:
         return f"e^{epsilon:g}"
     return f"{math.ceil(math.exp(epsilon) * 100) / 100:,.2f}"
+
+
+def releases_in_words(earlier: int) -> str:
+    """Return which release of its rows this is, by the budget book."""
+    if earlier == 0:
+        return "the first release of these rows in the budget book of the publisher's machine"
+    known = "1 earlier release" if earlier == 1 else f"{earlier} earlier releases"
+    return f"the budget book of the publisher's machine has {known} of these rows"
