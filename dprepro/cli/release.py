@@ -226,6 +226,8 @@ def _question(
     rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
     noise = "floating-point" if ledger.floating_point else "exact"
     limit = card.budget_limit
+    public = [*ledger.assumed_public, *compared_facts(card)]
+    public.append("names, bounds, categories of the card")
     lines = {
         "Release": f"all rows of {card.title or card.name}, to {place}",
         "Method": f"{method.name}, {noise} noise, no seed",

@@ -50,6 +50,7 @@ def publisher(**fields: object) -> Publisher:
         "is_modified": False, "accountant_version": "0.6.0", "clips": False, "delta_by_rule": True,
         "compared": ["the number of rows in the file"], "earlier_releases": 1,
         "together": {"epsilon": 1.4, "delta": 2e-5, "unit": "row", "relation": "add/remove-one"},
-        "limit": {"epsilon": 1.5, "delta": 3e-5}, "domain_note": "known from the form", "audits": [audit],
+        "limit": {"epsilon": 1.5, "delta": 3e-5}, "domain_note": "known from the form",
+        "audits": [audit],
     }  # fmt: skip
     return Publisher.model_validate({**values, **fields})
