@@ -160,14 +160,14 @@ def _make(
 
     with room:
         with granted(jobs), shown_progress():
-            model = fit_reserved(
+            model, total = fit_reserved(
                 entry, ledger, lambda: fit_model(experiment, task, data_dir, all_rows=True)
             )
         try:
             if not set(files_of(card, data_dir)) <= set(entry.rows):
                 raise DpreproError("the files of the rows changed during the release")
             save_fitted(model, experiment.name, task, room.folder / MODEL, all_rows=True)
-            statement = write_statement(room, publisher(**of_the_book(entry, ledger.unit)))
+            statement = write_statement(room, publisher(**of_the_book(entry, total)))
             room.write(PAGE, _page(room.folder, statement))
             room.publish()
         except DpreproError as error:

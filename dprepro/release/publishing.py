@@ -10,7 +10,8 @@ from dprepro.data.card import Card
 from dprepro.errors import DpreproError
 from dprepro.experiment.environment import git_state
 from dprepro.methods.registry import Method
-from dprepro.release.book import Entry, read_book, total_spent
+from dprepro.release.book import Entry, read_book
+from dprepro.release.composing import Total
 from dprepro.release.exact_facts import compared_facts
 from dprepro.release.statement import Limit, Publisher, Together
 from dprepro.release.stating import round_up
@@ -30,25 +31,26 @@ def publisher_of(card: Card, method: Method, **said: Any) -> Publisher:
     )  # fmt: skip
 
 
-def of_the_book(entry: Entry, unit: str) -> dict[str, object]:
-    """Return the fields of `Publisher` that the budget book has, of an entered release.
+def of_the_book(entry: Entry, total: Total) -> dict[str, object]:
+    """Return the fields of `Publisher` that the budget book has.
 
-    Releases that were entered later do not count.
+    Parameters
+    ----------
+    entry
+        The release, which was entered. Releases that were entered later do not count.
+    total
+        What it and all earlier ones spend together.
 
     Raises
     ------
     DpreproError
         If the book cannot be used, or does not have the release.
     """
-    known = [e for e in read_book().of(entry.card, entry.rows) if e.counts]
-    earlier = 0
-    while earlier < len(known) and known[earlier].name != entry.name:
-        earlier += 1
-    total = total_spent(known[: earlier + 1], unit)
-    if total is None or earlier == len(known):
+    known = [e.name for e in read_book().of(entry.card, entry.rows) if e.counts]
+    if entry.name not in known:
         raise DpreproError("the budget book does not have this release any more")
     epsilon, delta = total.budget
     together = Together(
-        epsilon=round_up(epsilon), delta=delta, unit=unit, relation=total.adjacency.value
+        epsilon=round_up(epsilon), delta=delta, unit=total.unit, relation=total.adjacency.value
     )
-    return {"earlier_releases": earlier, "together": together}
+    return {"earlier_releases": known.index(entry.name), "together": together}

@@ -120,7 +120,7 @@ def test_a_pure_method_divides_epsilon(owned: Lab) -> None:
     assert record.status == "ok"
     assert record.ledger is not None
     assert record.ledger["true_epsilon"] == pytest.approx(2.0)
-    assert record.ledger["row_epsilon"] >= 1.0
+    assert record.ledger["row_epsilon"] == pytest.approx(2.0, rel=0.01)
     assert record.ledger["unit"] == OWNERS_COLUMN
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.methods import registry
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.release.book import Entry, reserve, settle
+from dprepro.release.composing import Total
 from dprepro.release.publishing import of_the_book, publisher_of
 from dprepro.release.statement import Limit, Together
 from tests.private_table import rows_of, write_table
@@ -20,45 +23,39 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPREPRO_STATE", str(tmp_path))
 
 
-def reserved(epsilon: float = 1.0, **fields: object) -> Entry:
+def reserved(**fields: object) -> tuple[Entry, Total]:
     made = entry(**fields)  # type: ignore[arg-type]
-    reserve(made, gaussian_ledger(epsilon))
-    return made
+    return made, reserve(made, gaussian_ledger())
 
 
-def together(made: Entry) -> Together:
-    found = of_the_book(made, "row")["together"]
-    assert isinstance(found, Together)
-    return found
-
-
-def test_earlier_releases_of_the_rows_are_counted_and_composed() -> None:
+def test_earlier_releases_of_the_rows_are_counted() -> None:
     first = reserved()
     reserved(card="/other", rows=("2",))
-    settle(reserved().name, "cancelled")
+    settle(reserved()[0].name, "cancelled")
     second = reserved()
     reserved()  # meanwhile, by another process
-    assert of_the_book(first, "row")["earlier_releases"] == 0
-    assert of_the_book(second, "row")["earlier_releases"] == 1
-    assert together(first).epsilon == pytest.approx(1.0, abs=1e-3)
-    assert (together(second).delta, together(second).relation) == (2e-6, "add/remove-one")
-    assert 1.2 < (together(second).epsilon or 0) < 2
-    other = entry()
-    reserve(other, gaussian_ledger(adjacency=ZERO_OUT))
-    assert together(other).relation == "replace-one"
+    assert of_the_book(*first)["earlier_releases"] == 0
+    assert of_the_book(*second)["earlier_releases"] == 1
+    alone, both = (of_the_book(*made)["together"] for made in (first, second))
+    assert isinstance(alone, Together)
+    assert isinstance(both, Together)
+    assert alone.epsilon == pytest.approx(1.0, abs=1e-3)
+    assert (both.unit, both.delta, both.relation) == ("row", 2e-6, "add/remove-one")
+    assert 1.2 < (both.epsilon or 0) < 2
 
 
 def test_where_nothing_bounds_them_together_that_is_said() -> None:
-    reserved()
-    assert of_the_book(reserved(), "patient")["together"] == Together(
-        epsilon=None, delta=2e-6, unit="patient", relation="add/remove-one"
+    made, _ = reserved()
+    unbounded = Total(PrivacyBudget(math.inf, 1e-6), ZERO_OUT, "patient", False)
+    assert of_the_book(made, unbounded)["together"] == Together(
+        epsilon=None, delta=1e-6, unit="patient", relation="zero-out"
     )
 
 
 def test_a_release_that_the_book_lost_is_refused() -> None:
-    reserved()
+    _, total = reserved()
     with pytest.raises(DpreproError, match="does not have this release"):
-        of_the_book(entry(), "row")
+        of_the_book(entry(), total)
 
 
 def test_the_limit_of_the_card_and_its_facts_are_said(tmp_path: Path) -> None:
