@@ -62,8 +62,16 @@ def dataset(
     left = read_yaml(card, text_only=True).unfilled
     typer.echo(
         f"{card}: {len(columns.kinds)} columns. Their names and types were read from the file, and "
-        "count as public from now on; no bound, category or label was taken from it"
+        "count as public from now on; no bound, category or label was taken from it\n"
+        f"Check that these are names, and not the values of a row: {', '.join(columns.kinds)}"
     )
+    if columns.doubtful:
+        typer.echo(
+            f"Warning: a value of its own column, too: {', '.join(columns.doubtful)}. If the first "
+            f"line of {data} is a row, delete {card}, put a line with the names before it, and "
+            "write the card again",
+            err=True,
+        )
     if left:
         typer.echo(f"{len(left)} lines are to be filled in; then: dprepro data check {card}")
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dprepro.privacy.ledger import Ledger
     from dprepro.release.book import Entry
     from dprepro.release.composing import Total
+    from dprepro.release.folder import Room
     from dprepro.release.statement import AuditRecord, Publisher, Statement
 
 
@@ -80,14 +81,20 @@ def release(
 
     Example: dprepro release card.yaml --epsilon 1 --yes
     """
+    from functools import partial
+
     from dprepro.config import load_config
     from dprepro.data.card import load_card
+    from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
     from dprepro.inspect.ledgers import planned_ledgers
     from dprepro.release import book, planning, rows
-    from dprepro.release.folder import refuse_existing
+    from dprepro.release.exact_facts import refuse_exact_facts
+    from dprepro.release.folder import Room, refuse_existing
+    from dprepro.release.publishing import publisher_of
 
     found = load_card(card)
+    refuse_exact_facts(found)
     place = output or Path(f"{found.name}-release")
     refuse_existing(place)
     _check_budget(epsilon, delta)
@@ -109,12 +116,23 @@ def release(
     _ask(yes)
     (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
     known = _audits(audits, chosen.name, found.task)
-    publisher = _publisher(found, chosen, known, clips=clip, delta_by_rule=rule)
+    says = {"date": _today(), "audits": known, "clips": clip, "delta_by_rule": rule}
+    publisher = partial(publisher_of, found, chosen, **says)
+    room = Room(place)
     try:
-        _make(entry, ledger, experiment, task, publisher, found, place, jobs or 1, data_dir)
+        _make(entry, ledger, experiment, task, publisher, found, room, jobs or 1, data_dir)
     except KeyboardInterrupt:
-        typer.echo("interrupted: nothing is written. `dprepro budget` says whether it counts")
+        said = _written(room) if room.is_published else "nothing is written"
+        typer.echo(f"interrupted: {said}. `dprepro budget` says whether it counts")
         raise typer.Exit(INTERRUPTED) from None
+    except DpreproError as error:
+        if room.is_published:
+            raise DpreproError(f"{error}. {_written(room)}") from error
+        raise
+
+
+def _written(room: Room) -> str:
+    return f"{room.place} is written; the book counts it, and may list it as not finished"
 
 
 def _make(
@@ -122,9 +140,9 @@ def _make(
     ledger: Ledger,
     experiment: ExperimentConfig,
     task: Task,
-    publisher: Publisher,
+    publisher: Callable[..., Publisher],
     card: Card,
-    place: Path,
+    room: Room,
     jobs: int,
     data_dir: Path | None,
 ) -> None:
@@ -134,29 +152,35 @@ def _make(
     from dprepro.inspect.origin import save_fitted
     from dprepro.inspect.showing import shown_progress
     from dprepro.release import book
-    from dprepro.release.folder import MODEL, room_for, write_statement
+    from dprepro.release.folder import MODEL, write_statement
     from dprepro.release.making import COUNTS, fit_reserved
+    from dprepro.release.publishing import of_the_book
     from dprepro.release.rows import files_of
     from dprepro.threads import granted
 
-    with room_for(place) as room:
+    with room:
         with granted(jobs), shown_progress():
-            model = fit_reserved(
+            model, total = fit_reserved(
                 entry, ledger, lambda: fit_model(experiment, task, data_dir, all_rows=True)
             )
         try:
             if not set(files_of(card, data_dir)) <= set(entry.rows):
                 raise DpreproError("the files of the rows changed during the release")
             save_fitted(model, experiment.name, task, room.folder / MODEL, all_rows=True)
-            statement = write_statement(room, publisher)
+            statement = write_statement(room, publisher(**of_the_book(entry, total)))
             room.write(PAGE, _page(room.folder, statement))
             room.publish()
         except DpreproError as error:
+            if room.is_published:
+                raise
             raise DpreproError(f"{error}. Nothing is written; {COUNTS}") from error
-    book.settle(
-        entry.name, "released", folder=str(place.resolve()), model_sha256=statement.model.sha256
-    )
-    typer.echo(f"{place}: {', '.join(sorted(p.name for p in place.iterdir()))}")
+        book.settle(
+            entry.name,
+            "released",
+            folder=str(room.place.resolve()),
+            model_sha256=statement.model.sha256,
+        )
+    typer.echo(f"{room.place}: {', '.join(sorted(p.name for p in room.place.iterdir()))}")
     spent = statement.privacy.spent.of_unit
     typer.echo(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds")
 
@@ -196,11 +220,14 @@ def _question(
     by_rule: bool,
 ) -> str:
     """Return what is going to be spent, on whom, and what is then spent in all."""
+    from dprepro.release.exact_facts import compared_facts
     from dprepro.release.words import neighbours_in_words, unit_in_words
 
     rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
     noise = "floating-point" if ledger.floating_point else "exact"
     limit = card.budget_limit
+    public = [*ledger.assumed_public, *compared_facts(card)]
+    public.append("names, bounds, categories of the card")
     lines = {
         "Release": f"all rows of {card.title or card.name}, to {place}",
         "Method": f"{method.name}, {noise} noise, no seed",
@@ -208,7 +235,9 @@ def _question(
         "Delta": f"{ledger.delta:g}{rule}",
         "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
         "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
-        "Public": "; ".join([*ledger.assumed_public, "names, bounds, categories of the card"]),
+        "Public": "; ".join(
+            [*ledger.assumed_public, *compared_facts(card), "names, bounds, categories of the card"]
+        ),
         "Before": f"{len(earlier)} release(s) of these rows in the budget book",
         "In all": f"{total.budget}, {total.adjacency}, "
         f"{'composed by dp_accounting' if total.by_accountant else 'added up'}",
@@ -242,25 +271,6 @@ def _ask(yes: bool) -> None:
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty()
-
-
-def _publisher(card: Card, method: Method, audits: Sequence[AuditRecord], **how: bool) -> Publisher:
-    """Return what the statement says beside the model; `how` are fields of `Publisher`."""
-    from importlib import metadata
-
-    from dprepro import __version__
-    from dprepro.experiment.environment import git_state
-    from dprepro.release.statement import Publisher
-
-    git = git_state() or {}
-    return Publisher(
-        date=_today(), dataset=card.name, title=card.title, licence=card.licence,
-        domain_note=" ".join(card.domain_note.split()), method=method.name,
-        method_version=method.version, reference=method.reference, dprepro=__version__,
-        commit=git.get("commit"), is_modified=git.get("dirty"),
-        accountant_version=metadata.version("dp-accounting"),
-        has_limit=card.budget_limit is not None, audits=list(audits), **how,
-    )  # fmt: skip
 
 
 def _audits(folder: Path, method: str, task: str) -> list[AuditRecord]:

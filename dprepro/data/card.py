@@ -11,17 +11,18 @@ from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
 from dprepro.data import identity
 from dprepro.data.card_parts import (
+    KIND_OF_SUFFIX,
     MISSING_TEXTS,
     BudgetLimit,
     Distinct,
     Expect,
     FeatureDomain,
     Format,
-    FormatKind,
     RowsPerUnit,
     Source,
     Strict,
     TestSet,
+    check_stand_in,
     check_unit,
     expand_names,
 )
@@ -32,17 +33,6 @@ from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
 
 CardName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-
-_SUFFIXES: dict[str, FormatKind] = {
-    ".csv": "csv",
-    ".data": "csv",
-    ".test": "csv",
-    ".txt": "csv",
-    ".arff": "arff",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".svm": "svmlight",
-}
 
 
 class Card(Strict):
@@ -116,7 +106,7 @@ class Card(Strict):
             raise ValueError("give `file: path.csv` or a list of `sources`")
         if self.file and [source.file for source in self.sources] != [self.file]:
             raise ValueError("give either `file` or `sources`, not both")
-        self._check_stand_in()
+        check_stand_in(self.sources, self.task, self.labels)
         self._check_target()
         self._check_columns()
         self._check_unit()
@@ -125,19 +115,14 @@ class Card(Strict):
                 "`distinct` is for public rows: of private ones, one row would decide whether "
                 "another counts. Drop repeated rows from the file, or give its `sha256`"
             )
+        if self.distinct is not None and self.unit is not None:
+            raise ValueError(
+                "`distinct` and `unit` exclude each other: a row of one unit would decide whether "
+                "that of another counts. Drop repeated rows of each unit from the file"
+            )
         if self.test and self.test.labels and len(self.test.labels) != len(self.labels or []):
             raise ValueError("if `test` has `labels`, the card itself needs `labels`, too")
         return self
-
-    def _check_stand_in(self) -> None:
-        kinds = [source.kind for source in self.sources]
-        if "synthetic" in kinds and kinds != [*["file"] * (len(kinds) - 1), "synthetic"]:
-            raise ValueError(
-                "a `synthetic` source stands in for private files: only `file` sources can come "
-                "before it, and none after"
-            )
-        if "synthetic" in kinds and (self.task != "binary" or self.labels is None):
-            raise ValueError("a `synthetic` source needs `task: binary` and two `labels`")
 
     def _check_target(self) -> None:
         if self.task == "binary" and self.positive is None:
@@ -249,7 +234,7 @@ class Card(Strict):
         """
         settings = source.format or self.format
         suffix = Path(source.filename).suffix.lower()
-        kind = "arff" if source.openml else settings.kind or _SUFFIXES.get(suffix)
+        kind = "arff" if source.openml else settings.kind or KIND_OF_SUFFIX.get(suffix)
         if kind is None:
             raise DpreproError(
                 f"card {self.name!r}: cannot tell the format of {source.filename!r} by its suffix; "

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.data.domain import CategoricalFeature, NumericFeature, TaskKind
 from dprepro.privacy.units import ROW
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -31,6 +31,16 @@ RowsPerUnit = Annotated[int, Field(ge=1, le=1_000_000)]
 SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "join", "synthetic"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 FormatKind = Literal["csv", "arff", "parquet", "svmlight", "idx"]
+KIND_OF_SUFFIX: dict[str, FormatKind] = {
+    ".csv": "csv",
+    ".data": "csv",
+    ".test": "csv",
+    ".txt": "csv",
+    ".arff": "arff",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".svm": "svmlight",
+}
 
 
 class Strict(BaseModel):
@@ -153,6 +163,18 @@ class Source(Strict):
         """The name of the file that holds the data, without folders."""
         place = self.member or self.file or urlparse(self.http or "").path
         return f"{self.openml}.arff" if self.openml else Path(place).name
+
+
+def check_stand_in(sources: Sequence[Source], task: TaskKind, labels: list[str] | None) -> None:
+    """Refuse a stand-in beside sources that it cannot stand in for. Raises ValueError."""
+    kinds = [source.kind for source in sources]
+    if "synthetic" in kinds and kinds != [*["file"] * (len(kinds) - 1), "synthetic"]:
+        raise ValueError(
+            "a `synthetic` source stands in for private files: only `file` sources can come "
+            "before it, and none after"
+        )
+    if "synthetic" in kinds and (task != "binary" or labels is None):
+        raise ValueError("a `synthetic` source needs `task: binary` and two `labels`")
 
 
 def check_unit(

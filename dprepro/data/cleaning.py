@@ -59,6 +59,8 @@ def clean_with_units(table: pd.DataFrame, card: Card, source: Source) -> Cleaned
     table = table.rename(columns=source.rename)
     if card.target not in table.columns:
         raise DpreproError(_no_target(table, card))
+    if card.unit is not None:  # before features: a wrong name would make its column one
+        _require([card.unit], table.columns, "`unit` names")
     if card.distinct is not None:
         table = _distinct_rows(table, card.distinct)
     y = _target(table[card.target], card)
@@ -76,7 +78,6 @@ def _units(table: pd.DataFrame, card: Card) -> np.ndarray | None:
     """Return whose row each one is, object (n,) of texts; None if the card does not ask."""
     if card.unit is None:
         return None
-    _require([card.unit], table.columns, "`unit` names")
     codes, texts = _distinct(table[card.unit])
     if (codes < 0).any() or not set(card.missing).isdisjoint(texts):
         raise DpreproError(

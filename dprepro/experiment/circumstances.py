@@ -29,6 +29,9 @@ OWNERS = (
     "names gets less"
 )
 
+_ROWS = "number of rows"
+"""As methods list it among what they take as public."""
+
 
 def setting_of(
     task: Task, method: Method, kind: TaskKind, domain: Domain, seed: int | None
@@ -51,11 +54,20 @@ def note_circumstances(ledger: Ledger | None, task: Task, all_rows: bool = False
     if task.unit != ROW:
         ledger.state_per_unit(task.unit, task.rows_per_unit, task.budget)
         ledger.assumed_public.append(OWNERS)
+        if ledger.adjacency != ADD_REMOVE:
+            _note_used_rows(ledger)
     if task.tuned:
         ledger.unpaid.append(TUNED)
     drawn = not all_rows and task.evaluation != "test-set"
     if drawn and ledger.adjacency == ADD_REMOVE:
         ledger.assumed_public.append(SPLIT)
+
+
+def _note_used_rows(ledger: Ledger) -> None:
+    """Say which number of rows is public: a unit may have more rows in the file than are used."""
+    others = [text for text in ledger.assumed_public if text != _ROWS]
+    used = f"{_ROWS} that are used (at most {ledger.rows_per_unit} of each {ledger.unit})"
+    ledger.assumed_public[:] = [*others, used]
 
 
 def check_tuned_splits(config: ExperimentConfig) -> None:

@@ -91,6 +91,11 @@ class LedgerEntry:
             return replace(self, sensitivity=sensitivity)
         return replace(self, budget=group_budget(self.budget, 2))
 
+    def coming_or_exchanged(self) -> LedgerEntry:
+        """Return the entry for a row that comes, goes or is exchanged: whichever moves more."""
+        exchanged = self.under_replace_one()
+        return replace(exchanged, sensitivity=max(self.sensitivity, exchanged.sensitivity))
+
     def for_group(self, rows: int) -> LedgerEntry:
         """Return the entry for neighbours that differ in up to so many rows of one owner.
 

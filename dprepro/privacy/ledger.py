@@ -216,8 +216,21 @@ class Ledger:
         return self.spent_epsilon()
 
     def spent_epsilon_of_row(self) -> float:
-        """Return the spent epsilon of one row by itself, under the stated relation and delta."""
-        return self._spent(tuple(self.entries))
+        """Return the spent epsilon of one row by itself, under the stated relation and delta.
+
+        It is about one row of the table before rows of crowded units are left out. If a row that
+        trains is taken away there, another row of its unit trains in its place. So one row that
+        comes or goes can exchange one row that trains, and this counts whichever moves an answer
+        more. It can be more than a unit of few rows spends. Under replace-one, a row is exchanged
+        for another of the same unit.
+        """
+        return self._spent(self.entries_of_row())
+
+    def entries_of_row(self) -> tuple[LedgerEntry, ...]:
+        """Return the entries for what `spent_epsilon_of_row` counts."""
+        if self.unit == ROW or self.adjacency is Adjacency.REPLACE_ONE:
+            return tuple(self.entries)
+        return tuple(entry.coming_or_exchanged() for entry in self.entries)
 
     def _of_unit(self) -> tuple[LedgerEntry, ...]:
         """Return the entries for neighbours that differ in all rows of one unit."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -32,10 +33,13 @@ class Columns:
         By name, in the order of the file.
     separator
         Of the fields of a CSV; a comma for other files.
+    doubtful
+        Names that occur as a value of their own column, too: then the first line may be a row.
     """
 
     kinds: Mapping[str, Kind]
     separator: str = ","
+    doubtful: tuple[str, ...] = ()
 
 
 def read_columns(path: Path) -> Columns:
@@ -81,7 +85,14 @@ def _of_csv(path: Path) -> Columns:
             null_values=[blank + text for text in MISSING_TEXTS for blank in ("", " ")]
         ),
     )
-    return Columns(_kinds(table.schema), separator)
+    doubtful = tuple(name for name in table.column_names if _occurs(name, table[name]))
+    return Columns(_kinds(table.schema), separator, doubtful)
+
+
+def _occurs(name: str, column: pa.ChunkedArray) -> bool:
+    """Whether a name is a value of a column, whatever its case and the blanks around it."""
+    texts = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string())))
+    return name.strip().lower() in texts.unique().to_pylist()
 
 
 def _kinds(schema: pa.Schema) -> dict[str, Kind]:

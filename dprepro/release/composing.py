@@ -103,6 +103,8 @@ def _alone(ledger: Ledger, unit: str, adjacency: Adjacency) -> float:
 
 
 def _entries(ledger: Ledger, unit: str, adjacency: Adjacency) -> list[LedgerEntry]:
+    if unit == ROW != ledger.unit:
+        return list(ledger.entries_of_row())  # exchanges already
     rows = 1 if unit == ROW else ledger.rows_per_unit
     entries = [entry.for_group(rows) for entry in ledger.entries]
     if adjacency is ledger.adjacency:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 
 from dprepro import __version__
 from dprepro.additive.file import MAX_BYTES, load_model
@@ -24,68 +25,81 @@ _CLOSE = 1e-5
 
 
 class Room:
-    """A folder beside the place of a release, where it is made ready.
+    """A folder beside the place of a release, where it is made ready; a context manager.
+
+    It holds on to as much of the disk as a release takes. So a full disk, or a place where nothing
+    can be written, is found on entering, before any budget is spent. What is not published goes
+    away at the end.
 
     Attributes
     ----------
     folder
-        It goes away unless `publish` moves it to its place.
+        Of this process alone; `publish` moves it to its place. Known after entering.
+    is_published
+        Whether it was moved there.
+
+    Raises
+    ------
+    DpreproError
+        On entering, if `place` exists, or nothing can be written beside it.
     """
 
+    folder: Path
+    is_published = False
+
     def __init__(self, place: Path) -> None:
-        self._place = place
-        self.folder = place.with_name(f".{place.name}.{os.getpid()}")
+        self.place = place
+        self._own: Path | None = None
+
+    def __enter__(self) -> Room:
+        refuse_existing(self.place)
+        try:
+            self._make()
+        except BaseException:
+            self._clear()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the release. Raises DpreproError."""
-        with _said(self._place):
+        with _said(self.place):
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def publish(self) -> None:
         """Move the folder to its place, with all files on the disk. Raises DpreproError."""
-        with _said(self._place):
+        with _said(self.place):
             self._ballast.unlink()
             for path in self.folder.iterdir():
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
             sync_folder(self.folder)
-            refuse_existing(self._place)
-            self.folder.rename(self._place)
-            sync_folder(self._place.parent)
+            refuse_existing(self.place)
+            self.folder.rename(self.place)
+            self.is_published = True
+            sync_folder(self.place.parent)
 
     @property
     def _ballast(self) -> Path:
         return self.folder / ".room"
 
     def _make(self) -> None:
-        with _said(self._place):
-            self._place.parent.mkdir(parents=True, exist_ok=True)
+        with _said(self.place):
+            self.place.parent.mkdir(parents=True, exist_ok=True)
+            # Nobody else may read what mkdtemp makes, so the release is a folder in it.
+            self._own = Path(mkdtemp(prefix=f".{self.place.name}.", dir=self.place.parent))
+            self.folder = self._own / self.place.name
             self.folder.mkdir()
             with self._ballast.open("wb") as file:
                 file.write(b"\0" * _NEEDED_BYTES)
                 file.flush()
                 os.fsync(file.fileno())
 
-
-@contextmanager
-def room_for(place: Path) -> Iterator[Room]:
-    """Yield a room for a release at `place`; it holds on to as much of the disk as that takes.
-
-    So a full disk, or a place where nothing can be written, is found before any budget is spent.
-
-    Raises
-    ------
-    DpreproError
-        If `place` exists, or nothing can be written beside it.
-    """
-    refuse_existing(place)
-    room = Room(place)
-    try:
-        room._make()
-        yield room
-    finally:
-        with suppress(OSError):
-            shutil.rmtree(room.folder)
+    def _clear(self) -> None:
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
 
 
 def refuse_existing(place: Path) -> None:

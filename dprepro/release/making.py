@@ -11,14 +11,18 @@ from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.ledger import TOLERANCE, Ledger
 from dprepro.privacy.watching import watching_noise
 from dprepro.release.book import Entry, reserve, settle
+from dprepro.release.composing import Total
 
 COUNTS = "its noise was drawn, so its budget counts as spent"
 
 
-def fit_reserved(entry: Entry, planned: Ledger, fit: Callable[[], AdditiveModel]) -> AdditiveModel:
+def fit_reserved(
+    entry: Entry, planned: Ledger, fit: Callable[[], AdditiveModel]
+) -> tuple[AdditiveModel, Total]:
     """Return the model of `fit`, whose ledger is in the budget book before it draws noise.
 
-    A fit that fails before its first noise is cancelled there. Any other counts, also one that is
+    Beside it is what all releases of its rows then have spent, this one as planned. A fit that
+    fails before its first noise is cancelled in the book. Any other counts, also one that is
     interrupted or killed.
 
     Raises
@@ -26,7 +30,7 @@ def fit_reserved(entry: Entry, planned: Ledger, fit: Callable[[], AdditiveModel]
     DpreproError
         If the budget does not allow it, or if the fit spends more than was planned.
     """
-    reserve(entry, planned)
+    total = reserve(entry, planned)
     with watching_noise() as may_have_drawn:
         try:
             model = fit()
@@ -44,4 +48,4 @@ def fit_reserved(entry: Entry, planned: Ledger, fit: Callable[[], AdditiveModel]
             f"the fit spends epsilon {spent:.6g}, and {planned.spent_epsilon():.6g} was planned, "
             f"or its ledger does not hold: nothing is written; {COUNTS}"
         )
-    return model
+    return model, total

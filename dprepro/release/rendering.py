@@ -11,7 +11,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.release.statement import Statement
-from dprepro.release.words import factor, neighbours_in_words, number, unit_in_words
+from dprepro.release.words import (
+    factor,
+    neighbours_in_words,
+    number,
+    releases_in_words,
+    unit_in_words,
+)
 
 _PACKAGE = "dprepro.release"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
@@ -74,6 +80,8 @@ def _context(statement: Statement) -> dict[str, Any]:
         "certain": f"a certain {privacy.unit}",
         "neighbours": neighbours_in_words(Adjacency(privacy.relation), privacy.unit),
         "of": statement.publisher,
+        "t": statement.publisher.together,
+        "releases": releases_in_words(statement.publisher.earlier_releases),
         "registry": [
             (name.replace("_", " ").capitalize(), value) for name, value in statement.registry
         ],

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Relation = Literal["zero-out", "add/remove-one", "replace-one"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -39,6 +40,25 @@ class AuditRecord(_Part):
     dprepro: str | None = None
 
 
+class Together(_Part):
+    """What several releases of the same rows spend, at `delta`; `epsilon` is None if infinite.
+
+    `unit` is whose rows that protects, and `relation` says who are neighbours.
+    """
+
+    epsilon: float | None
+    delta: float
+    unit: str
+    relation: Relation
+
+
+class Limit(_Part):
+    """What all releases of a dataset may spend together."""
+
+    epsilon: float
+    delta: float
+
+
 class Publisher(_Part):
     """What the publisher says, beside the model file: nothing in that file proves it.
 
@@ -62,8 +82,15 @@ class Publisher(_Part):
     delta_by_rule
         Whether delta follows from the number of rows that the card states; see
         `dprepro.release.planning.default_delta`.
-    has_limit
-        Whether the card limits what all releases spend together.
+    compared
+        In words, the exact facts about the rows that the card states: a release exists only if
+        they are true.
+    earlier_releases
+        How many earlier releases of these rows the budget book of the publisher's machine has.
+    together
+        What they and this one spend.
+    limit
+        What the card allows all releases to spend together; None if it does not say.
     audits
         Of the method, from the results that come with the code.
     """
@@ -82,7 +109,10 @@ class Publisher(_Part):
     accountant_version: str
     clips: bool
     delta_by_rule: bool
-    has_limit: bool
+    compared: list[str]
+    earlier_releases: Annotated[int, Field(ge=0)]
+    together: Together
+    limit: Limit | None
     audits: list[AuditRecord] = Field(default_factory=list)
 
 
@@ -133,7 +163,7 @@ class Privacy(_Part):
     delta: float
     unit: str
     rows_per_unit: int
-    relation: Literal["zero-out", "add/remove-one", "replace-one"]
+    relation: Relation
     bounded: Literal["bounded", "unbounded"]
     trust_model: Literal["central"] = "central"
     holds: bool

@@ -23,7 +23,12 @@ from dprepro.release.statement import (
     Spent,
     Statement,
 )
-from dprepro.release.words import is_bounded, neighbours_in_words, unit_in_words
+from dprepro.release.words import (
+    is_bounded,
+    neighbours_in_words,
+    releases_in_words,
+    unit_in_words,
+)
 
 Loaded = LoadedClassifier | LoadedRegressor
 
@@ -31,8 +36,8 @@ _DIGITS = 6
 ACCOUNTANT = "dp_accounting"
 
 _ALWAYS = (
-    "Other releases of the same rows, by other tools or on other machines. Each adds to what is "
-    "spent.",
+    "Other releases of the same rows: later ones, and those by other tools or on other machines, "
+    "which the budget book does not have. Each adds to what is spent.",
     "What the model says of people in general. It can be used to guess the target of somebody who "
     "is not in the table.",
     "How bounds, categories and parameters were chosen. The publisher says that it was done "
@@ -121,9 +126,9 @@ def _privacy(ledger: Ledger) -> Privacy:
         bounded="bounded" if is_bounded(ledger.adjacency) else "unbounded",
         holds=ledger.holds,
         spent=Spent(
-            of_unit=_finite(ledger.spent_epsilon_of_unit()),
-            of_row=_finite(ledger.spent_epsilon_of_row()),
-            under_replace_one=_finite(ledger.spent_epsilon(REPLACE_ONE)),
+            of_unit=round_up(ledger.spent_epsilon_of_unit()),
+            of_row=round_up(ledger.spent_epsilon_of_row()),
+            under_replace_one=round_up(ledger.spent_epsilon(REPLACE_ONE)),
         ),
     )
 
@@ -154,7 +159,12 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
             f"{'numeric target' if data.task == 'regression' else 'two classes'}"
         ),
         unprotected_quantities="; ".join(
-            [*ledger.assumed_public, *ledger.unpaid, "names, bounds and categories in model.json"]
+            [
+                *ledger.assumed_public,
+                *publisher.compared,
+                *ledger.unpaid,
+                "names, bounds and categories in model.json",
+            ]
         ),
         unit_of_privacy=unit_in_words(ledger.unit, ledger.rows_per_unit),
         neighbours="two tables, "
@@ -169,10 +179,10 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
         security="noise from ChaCha20 with a key of the operating system, which was not kept"
         if ledger.is_sampled_exactly
         else "noise of a library, see what is not covered",
-        release_frequency="once",
+        release_frequency=f"once; {releases_in_words(publisher.earlier_releases)}",
     )
 
 
-def _finite(epsilon: float) -> float | None:
-    """Return an epsilon rounded up, None for infinity, which JSON lacks."""
+def round_up(epsilon: float) -> float | None:
+    """Return an epsilon as statements have it: rounded up, None for infinity, which JSON lacks."""
     return math.ceil(epsilon * 10**_DIGITS) / 10**_DIGITS if math.isfinite(epsilon) else None

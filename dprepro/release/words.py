@@ -9,8 +9,8 @@ from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjac
 
 _NEIGHBOURS = {
     ADD_REMOVE: "one with and one without {rows}",
-    ZERO_OUT: "one with {rows} and one with nothing in their place (the number of rows is public)",
-    REPLACE_ONE: "which differ in {rows} (the number of rows is public)",
+    ZERO_OUT: "one with {rows} and one with nothing in their place ({number} is public)",
+    REPLACE_ONE: "which differ in {rows} ({number} is public)",
 }
 _LARGEST_AS_NUMBER = 10.0
 
@@ -35,7 +35,8 @@ def rows_in_words(unit: str) -> str:
 
 def neighbours_in_words(adjacency: Adjacency, unit: str) -> str:
     """Return which two tables the guarantee compares."""
-    return _NEIGHBOURS[Adjacency(adjacency)].format(rows=rows_in_words(unit))
+    number = "the number of rows" if unit == ROW else "the number of rows that are used"
+    return _NEIGHBOURS[Adjacency(adjacency)].format(rows=rows_in_words(unit), number=number)
 
 
 def number(epsilon: float | None) -> str:
@@ -48,3 +49,11 @@ def factor(epsilon: float) -> str:
     if epsilon > _LARGEST_AS_NUMBER:
         return f"e^{epsilon:g}"
     return f"{math.ceil(math.exp(epsilon) * 100) / 100:,.2f}"
+
+
+def releases_in_words(earlier: int) -> str:
+    """Return which release of its rows this is, by the budget book."""
+    if earlier == 0:
+        return "the first release of these rows in the budget book of the publisher's machine"
+    known = "1 earlier release" if earlier == 1 else f"{earlier} earlier releases"
+    return f"the budget book of the publisher's machine has {known} of these rows"

@@ -4,7 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from dprepro.cli import app
 from dprepro.config import load_config
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
@@ -34,6 +36,16 @@ def test_a_new_card_says_what_became_public_and_is_refused_as_it_is(data: Path) 
     assert "7 lines are to be filled in" in said
     with pytest.raises(DpreproError, match="still to be filled in"):
         dprepro("data", "check", "data.yaml")
+
+
+def test_names_are_shown_and_a_file_without_them_is_warned_of(data: Path) -> None:
+    said = dprepro("new", "dataset", data)
+    assert "not the values of a row: age, dose, ward, y\n" in said
+    assert "Warning" not in said
+    data.write_text("secret,female\nother,male\nthird,female\n")
+    said = CliRunner().invoke(app, ["new", "dataset", str(data), "--force"]).output
+    assert "not the values of a row: secret, female\n" in said
+    assert "Warning: a value of its own column, too: female. If the first line of data.csv" in said
 
 
 def test_checking_a_card_reads_no_rows(data: Path) -> None:

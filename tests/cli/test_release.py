@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from dprepro.cli import app
 from dprepro.cli import release as module
 from dprepro.errors import DpreproError
 from dprepro.inspect.fitting import fit_model
-from dprepro.release import folder
+from dprepro.release import book, folder
 from dprepro.release.book import read_book
 from dprepro.release.statement import Statement
 from dprepro.report.shown.content import model_page
@@ -94,6 +95,72 @@ def test_a_second_release_beyond_the_limit_is_refused(tmp_path: Path, state: Pat
         assert "1.2" in refused(again, match="beyond the budget: the card of patients")
 
 
+def test_a_second_release_says_what_both_spend(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path, text="budget_limit: {epsilon: 3, delta: 2e-5}\n")
+    found = []
+    for name in ("first", "second"):
+        release(card, "-o", tmp_path / name)
+        text = (tmp_path / name / "statement.json").read_text()
+        found.append(Statement.model_validate_json(text))
+    first, second = (statement.publisher for statement in found)
+    assert (first.earlier_releases, second.earlier_releases) == (0, 1)
+    assert (first.together.epsilon or 9) <= 1 < 1.3 < (second.together.epsilon or 0) < 2
+    assert (second.together.delta, second.together.relation) == (2e-5, "add/remove-one")
+    assert second.limit is not None
+    assert (second.limit.epsilon, second.limit.delta) == (3, 2e-5)
+    assert "has 1 earlier release" in found[1].registry.release_frequency
+    page = (tmp_path / "second" / "statement.md").read_text()
+    assert "has 1 earlier release of these rows" in page
+    assert "With this one they spend, for each row: epsilon 1." in page
+    assert "epsilon 3, delta 2e-05" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("expect: {positives: 30}\n", "`expect: positives` of private rows"),
+        ("expect: {positive_share: [0.1, 0.9]}\n", "`expect: positive_share` of private"),
+        (f"private: true\nexpect: {{values_sha256: {'a' * 64}}}\n", "`expect: values_sha256`"),
+        (f"expect: {{values_sha256: {'a' * 64}}}\ndistinct: {{}}\n", "has `distinct`"),
+    ],
+)
+def test_a_card_whose_truth_a_release_would_disclose_is_refused(
+    tmp_path: Path, state: Path, text: str, said: str
+) -> None:
+    refused(card_of(tmp_path, text=text), match=said)
+
+
+def test_a_public_number_of_rows_is_in_the_statement(tmp_path: Path, state: Path) -> None:
+    said = release(card_of(tmp_path, text="expect: {rows: 60}\n"))
+    words = "the number of rows in the file, which the card states and which was compared"
+    assert words in said
+    assert f"- {words}\n" in (tmp_path / "out" / "statement.md").read_text()
+    assert f"<li>{words}</li>" in (tmp_path / "out" / "statement.html").read_text()
+
+
+@pytest.mark.parametrize("fails", [KeyboardInterrupt(), DpreproError("the book is full")])
+def test_what_fails_after_the_folder_is_written_says_so(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, fails: BaseException
+) -> None:
+    settle = book.settle
+
+    def broken(name: str, status: Any, **found: object) -> None:
+        if status == "released":
+            raise fails
+        settle(name, status, **found)
+
+    monkeypatch.setattr(book, "settle", broken)
+    card, out = card_of(tmp_path), tmp_path / "out"
+    command = ["release", str(card), "--epsilon", "1", *DELTA, "-o", str(out), "--yes"]
+    found = CliRunner().invoke(app, command)
+    said = f"{found.output}{found.exception}"
+    assert f"{out} is written; the book counts it" in said
+    assert "othing is written" not in said
+    assert (out / "statement.md").exists()
+    assert [entry.status for entry in read_book().entries] == ["reserved"]
+    assert not list(tmp_path.glob(".out*"))
+
+
 def test_neighbours_differ_in_nothing_but_releases(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +168,7 @@ def test_neighbours_differ_in_nothing_but_releases(
     monkeypatch.setattr(module, "_today", lambda: "2026-11-22")
     found = []
     for rows in (rows_of("binary"), neighbours("binary")["one less"]):
+        monkeypatch.setenv("DPREPRO_STATE", str(state / str(len(rows))))  # a book of its own
         card = card_of(tmp_path, rows)
         release(card, "-o", tmp_path / f"out-{len(rows)}")
         out = tmp_path / f"out-{len(rows)}"
@@ -301,7 +369,9 @@ def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -
     out = tmp_path / "out"
     privacy = Statement.model_validate_json((out / "statement.json").read_bytes()).privacy
     assert (privacy.unit, privacy.rows_per_unit, privacy.holds) == ("patient", 2, True)
-    assert (privacy.spent.of_row or 1) < (privacy.spent.of_unit or 0) <= 1 + 1e-6
+    of_row, of_unit = privacy.spent.of_row or 0, privacy.spent.of_unit or 0
+    assert of_unit / 2 < of_row <= (privacy.spent.under_replace_one or 0)
+    assert of_unit <= 1 + 1e-6
     assert "agree" in dprepro("verify", out)
     copy = tmp_path / "copy.yaml"
     copy.write_text(card.read_text().replace(UNIT, "drop: [patient]\n").replace(LIMIT, ""))

@@ -25,7 +25,7 @@ def test_a_fitted_model_says_what_a_unit_and_what_a_row_spends(owned):
     config(owned, seed=None, epsilons=[1])
     model = owned.folder / "model.json"
     command = ["fit", owned.folder / "lab.yaml", "--method", "dp-ebm-plus", "--output", model]
-    said = "(epsilon 1, delta 1e-06) per who with at most 2 rows (per row: epsilon 0.475"
+    said = "(epsilon 1, delta 1e-06) per who with at most 2 rows (per row: epsilon 0.963"
     output = invoke(*command)
     assert said in output
     assert "the ledger says that this guarantee holds" in output
@@ -68,7 +68,8 @@ def test_a_planned_ledger_has_a_line_for_a_row(owned):
              if "per " in line}  # fmt: skip
     spent = {name.partition("add/remove-one, ")[2]: float(at) for name, at in lines.items() if at}
     assert spent["per who with at most 2 rows"] == pytest.approx(1, rel=1e-3)
-    assert 0.4 < spent["per row"] < 0.5
+    # Another row of its unit trains in its place: next to two rows, the whole unit.
+    assert 0.9 < spent["per row"] < 1
 
 
 def test_a_description_names_the_unit(owned):

@@ -162,6 +162,16 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
         ),
         ({"name": "../toy"}, (), "given '../toy'"),
         ({"distinct": {}}, (), "`distinct` is for public rows"),
+        (
+            {
+                "distinct": {"but_for": ["who"]},
+                "unit": "who",
+                "rows_per_unit": 1,
+                "expect": {"values_sha256": "0" * 64},
+            },
+            (),
+            "`distinct` and `unit` exclude each other",
+        ),
     ],
 )
 def test_a_card_that_contradicts_itself_says_where(

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dprepro.config import ExperimentConfig, load_config
 from dprepro.errors import DpreproError
 from dprepro.experiment.circumstances import (
+    OWNERS,
     SPLIT,
     TUNED,
     check_tuned_splits,
@@ -51,6 +54,25 @@ def test_only_a_private_number_of_rows_is_given_away_by_the_split(
     ledger = Ledger(1.0, 0.0, adjacency)
     note_circumstances(ledger, task)
     assert (SPLIT in ledger.assumed_public) == named
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "rows", "public"),
+    [
+        ("zero-out", 2, ["number of rows that are used (at most 2 of each patient)"]),
+        ("replace-one", 1, ["number of rows that are used (at most 1 of each patient)"]),
+        ("add/remove-one", 2, []),
+    ],
+)
+def test_of_units_it_is_said_which_number_of_rows_is_public(
+    lab: Lab, adjacency: str, rows: int, public: list[str]
+) -> None:
+    task = replace(plan(config(lab))[0].task, unit="patient", rows_per_unit=rows)
+    named = ["number of rows"] if public else []
+    ledger = Ledger(1.0, 0.0, adjacency, assumed_public=[*named, "labels"])
+    note_circumstances(ledger, task, all_rows=True)
+    assert ledger.assumed_public == ["labels", OWNERS, *public]
+    assert ledger.unit == "patient"
 
 
 def test_the_donors_split_depends_on_no_number_of_rows(lab: Lab) -> None:

@@ -4,10 +4,13 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from dp_accounting import GaussianDpEvent, LaplaceDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
 
+from dprepro.data.units import bounding_key, kept_rows
 from dprepro.privacy import ledger as ledger_module
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import epsilon_of, mu_of
@@ -26,7 +29,27 @@ def test_gaussians_of_a_unit_are_those_of_a_row_with_so_many_times_its_mu(rows):
     made = per_unit(ledger(gaussian(141.69, 14), gaussian(312.1, 4200)), rows)
     mu = math.sqrt(14 / 141.69**2 + 4200 / 312.1**2)
     assert made.spent_epsilon_of_unit() == pytest.approx(epsilon_of(rows * mu, 1e-6), abs=1e-6)
-    assert made.spent_epsilon_of_row() == pytest.approx(epsilon_of(mu, 1e-6), abs=1e-6)
+    # One row that goes lets another of its unit in: two moves, as no better exchange is known.
+    assert made.spent_epsilon_of_row() == pytest.approx(epsilon_of(2 * mu, 1e-6), abs=1e-6)
+
+
+def test_a_row_that_goes_lets_another_one_train_in_its_place():
+    """So two tables that differ in one row lead to training rows that differ in an exchange."""
+    X, y = pd.DataFrame({"x": [1.0, 2.0, 3.0]}), np.array([0, 1, 0])
+    units, key = np.array(["a", "a", "b"], dtype=object), bounding_key(0)
+    kept = kept_rows(X, y, units, 1, key)
+    rest = np.setdiff1d(np.arange(3), kept[:1])
+    without = rest[kept_rows(X.iloc[rest], y[rest], units[rest], 1, key)]
+    assert len(set(kept) ^ set(without)) == 2
+
+    known = replace(laplace(10.0), replace_one=1.5)
+    counted = replace(laplace(10.0), replace_one=0.0)  # an exchange changes no number of rows
+    assert ledger(known, delta=0.0).spent_epsilon_of_row() == pytest.approx(0.1)
+    for rows in (1, 3):
+        made = per_unit(ledger(known, counted, delta=0.0), rows)
+        assert made.spent_epsilon_of_row() == pytest.approx(0.15 + 0.1)
+    exchanges = Ledger(1.0, 0.0, REPLACE_ONE, [laplace(10.0)], unit="patient")
+    assert exchanges.spent_epsilon_of_row() == pytest.approx(0.1)
 
 
 def test_mixed_releases_agree_with_googles_own_composition_of_larger_sensitivities():
@@ -39,7 +62,7 @@ def test_mixed_releases_agree_with_googles_own_composition_of_larger_sensitiviti
 
 def test_pure_releases_cost_a_unit_so_many_times_as_much():
     made = per_unit(ledger(laplace(10.0, 3), cited(0.1), delta=0.0), 4)
-    assert made.spent_epsilon_of_unit() == pytest.approx(4 * made.spent_epsilon_of_row())
+    assert made.spent_epsilon_of_unit() == pytest.approx(2 * made.spent_epsilon_of_row())
 
 
 def test_the_stated_epsilon_is_that_of_the_unit():
@@ -48,7 +71,8 @@ def test_the_stated_epsilon_is_that_of_the_unit():
     assert rows.holds
     units = per_unit(rows, 2)
     assert units.spent_epsilon() == units.spent_epsilon_of_unit() > 2.0
-    assert units.spent_epsilon_of_row() == rows.spent_epsilon() <= 1 + 1e-6
+    assert units.spent_epsilon_of_row() == rows.spent_epsilon(REPLACE_ONE)
+    assert rows.spent_epsilon() <= 1 + 1e-6
     assert [units.holds, units.within_budget, units.is_calibrated] == [False] * 3
 
 
@@ -85,7 +109,7 @@ def test_a_ledger_of_rows_is_restated_for_units_and_names_both():
     assert (made.epsilon, made.unit, made.rows_per_unit, made.holds) == (2.5, "patient", 2, True)
     summary = json.loads(json.dumps(made.summary(), allow_nan=False))
     assert (summary["unit"], summary["rows_per_unit"]) == ("patient", 2)
-    assert summary["row_epsilon"] == before["true_epsilon"]
+    assert summary["row_epsilon"] == before["replace_one_epsilon"]
     assert summary["true_epsilon"] == pytest.approx(made.spent_epsilon_of_unit(), abs=1e-6)
     assert not {"unit", "rows_per_unit", "row_epsilon"} & set(before)
 
@@ -121,7 +145,8 @@ def test_the_budget_of_a_row_leads_back_to_that_of_a_unit(epsilon, rows):
     made.state_per_unit("patient", rows, stated)
     assert made.holds
     assert made.spent_epsilon_of_unit() == pytest.approx(epsilon, rel=1e-5)
-    assert made.spent_epsilon_of_row() == pytest.approx(of_row.epsilon, rel=1e-5)
+    exchanged = epsilon_of(2 * mu_of(*of_row), 1e-6)
+    assert made.spent_epsilon_of_row() == pytest.approx(exchanged, rel=1e-5)
     assert of_row.epsilon < epsilon / rows  # epsilon falls faster than mu
 
     black_box = row_budget(stated, rows, Division.GROUP)

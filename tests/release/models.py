@@ -48,6 +48,9 @@ def publisher(**fields: object) -> Publisher:
         "date": "2026-11-22", "dataset": "patients", "title": "Patients", "method": "dp-ebm-plus",
         "method_version": 10, "reference": "ours", "dprepro": "0.2.0", "commit": "abc",
         "is_modified": False, "accountant_version": "0.6.0", "clips": False, "delta_by_rule": True,
-        "has_limit": True, "domain_note": "known from the form", "audits": [audit],
+        "compared": ["the number of rows in the file"], "earlier_releases": 1,
+        "together": {"epsilon": 1.4, "delta": 2e-5, "unit": "row", "relation": "add/remove-one"},
+        "limit": {"epsilon": 1.5, "delta": 3e-5}, "domain_note": "known from the form",
+        "audits": [audit],
     }  # fmt: skip
     return Publisher.model_validate({**values, **fields})

@@ -17,6 +17,17 @@ def test_names_and_types_of_a_csv_are_read(tmp_path: Path) -> None:
     assert found.separator == ","
 
 
+@pytest.mark.parametrize(("name", "value"), [("Bonn", " bonn"), ("True", "true")])
+def test_a_name_that_is_a_value_of_its_column_is_doubtful(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"age,{name}\n39,{value}\n40,{value}\n")
+    assert read_columns(path).doubtful == (name,)
+    path.write_text(f"{name},city\n39,{value}\n40,{value}\n")
+    assert read_columns(path).doubtful == ()
+
+
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
 def test_another_separator_is_found(tmp_path: Path, separator: str) -> None:
     path = tmp_path / "rows.csv"

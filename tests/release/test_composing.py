@@ -48,7 +48,11 @@ def test_units_add_up_among_themselves_and_for_rows() -> None:
     as_rows = [gaussian_ledger(1.0)] * 2
     of_patients = total_of(patients, "patient", 1e-6).budget.epsilon
     assert of_patients == pytest.approx(total_of(as_rows, delta=1e-6).budget.epsilon, rel=1e-3)
-    assert total_of(patients, "row", 1e-6).budget.epsilon < of_patients / 3
+    of_row = total_of(patients, "row", 1e-6).budget.epsilon
+    assert of_row < of_patients / 2
+    alone = [ledger.spent_epsilon_of_row() for ledger in patients]
+    assert alone[0] < of_row <= sum(alone) + 1e-6
+    assert total_of(patients[:1], "row").budget.epsilon == pytest.approx(alone[0], rel=1e-6)
 
 
 def test_releases_for_rows_say_nothing_of_patients() -> None:

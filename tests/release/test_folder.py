@@ -10,7 +10,7 @@ import pytest
 from dprepro.additive.file import save_model
 from dprepro.errors import DpreproError
 from dprepro.release import folder as module
-from dprepro.release.folder import room_for, write_statement
+from dprepro.release.folder import Room, write_statement
 from tests.release.models import model, publisher
 
 
@@ -19,7 +19,7 @@ def differences(place: Path) -> list[str]:
 
 
 def release(place: Path) -> Path:
-    with room_for(place) as room:
+    with Room(place) as room:
         save_model(model(), room.folder / "model.json")
         write_statement(room, publisher())
         room.publish()
@@ -28,7 +28,7 @@ def release(place: Path) -> Path:
 
 def test_a_release_appears_as_a_whole(tmp_path: Path) -> None:
     place = tmp_path / "new" / "release"
-    with room_for(place) as room:
+    with Room(place) as room:
         save_model(model(), room.folder / "model.json")
         assert not place.exists()
         write_statement(room, publisher())
@@ -39,9 +39,26 @@ def test_a_release_appears_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_release_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), room_for(tmp_path / "release"):
+    with pytest.raises(KeyboardInterrupt), Room(tmp_path / "release"):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_releases_of_one_process_number_do_not_meet(tmp_path: Path) -> None:
+    """As in two containers with the same place: both may have process 7."""
+    with Room(tmp_path / "release") as first:
+        with Room(tmp_path / "release") as second:
+            second.write("note", "second")
+        first.write("note", "first")
+        assert (first.folder / "note").read_text() == "first"
+        first.publish()
+    assert [path.name for path in tmp_path.iterdir()] == ["release"]
+    assert [path.name for path in (tmp_path / "release").iterdir()] == ["note"]
+
+
+def test_others_can_read_a_release_as_the_umask_says(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    assert release(tmp_path / "release").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "dangling link"])
@@ -50,13 +67,13 @@ def test_nothing_is_replaced(tmp_path: Path, kind: str) -> None:
     {"folder": place.mkdir, "file": place.touch, "dangling link": lambda: place.symlink_to("x")}[
         kind
     ]()
-    with pytest.raises(DpreproError, match="exists already"), room_for(place):
+    with pytest.raises(DpreproError, match="exists already"), Room(place):
         pytest.fail("no room is given")
 
 
 def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     place = tmp_path / "release"
-    with room_for(place) as room:
+    with Room(place) as room:
         place.mkdir()
         with pytest.raises(DpreproError, match="exists already"):
             room.publish()
@@ -70,14 +87,14 @@ def test_a_full_disk_is_found_before_anything_is_spent(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(module.os, "fsync", full)
-    with pytest.raises(DpreproError, match="No space left"), room_for(tmp_path / "release"):
+    with pytest.raises(DpreproError, match="No space left"), Room(tmp_path / "release"):
         pytest.fail("no room is given")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_is_found_first(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DpreproError, match="cannot write"), room_for(tmp_path / "file" / "release"):
+    with pytest.raises(DpreproError, match="cannot write"), Room(tmp_path / "file" / "release"):
         pytest.fail("no room is given")
 
 

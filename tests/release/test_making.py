@@ -45,7 +45,9 @@ def fit(model: Any = None, fails: BaseException | None = None, draws: bool = Fal
 
 def test_a_fit_is_reserved_before_its_noise_and_leaves_its_own_ledger() -> None:
     model = Model(gaussian_ledger(0.9))
-    assert fit_reserved(entry(), gaussian_ledger(1.0), fit(model, draws=True)) is model
+    found, total = fit_reserved(entry(), gaussian_ledger(1.0), fit(model, draws=True))
+    assert found is model
+    assert total.budget.epsilon == pytest.approx(1.0, abs=1e-3)  # as planned
     assert status() == "reserved"
     assert read_book().entries[0].spent.epsilon == 0.9
 

@@ -44,6 +44,9 @@ def test_the_json_is_what_the_schema_of_the_package_describes(statement: Stateme
     "words",
     [
         "epsilon 1, delta 1e-05", "one row", "add/remove-one (unbounded differential privacy)",
+        "machine has 1 earlier release of these rows.",
+        "With this one they spend, for each row: epsilon 1.4 at delta 2e-05 (add/remove-one).",
+        "limits what all releases spend together: epsilon 1.5, delta 3e-05.",
         "Trust model", "Algorithms and correctness", "Side channels", "NIST SP 800-226",
         "dp_accounting 0.6.0", "dprepro 0.2.0, commit abc", "known from the form", NAME,
         "0 to 120 years", "0.44", "date unknown, version unknown", "Unprotected quantities",

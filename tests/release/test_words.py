@@ -20,6 +20,12 @@ def test_bounded_is_where_the_number_of_rows_is_public(adjacency: Adjacency) -> 
     ] in said
 
 
+@pytest.mark.parametrize("adjacency", [ZERO_OUT, REPLACE_ONE])
+def test_of_units_the_number_of_rows_that_are_used_is_public(adjacency: Adjacency) -> None:
+    said = neighbours_in_words(adjacency, "patient")
+    assert said.endswith("(the number of rows that are used is public)")
+
+
 def test_factors_are_rounded_up() -> None:
     assert [factor(e) for e in (0.0, 1.0, 2.0, 50.0)] == ["1.00", "2.72", "7.39", "e^50"]
     assert float(factor(0.5)) >= 1.6487
