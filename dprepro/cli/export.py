@@ -39,7 +39,7 @@ def export(
     """Write a saved model for use without this package.
 
     onnx: a graph in double precision, with one input for each feature. It needs `pip install
-    'dprepro[onnx]'`. sql: one SELECT for SQLite, DuckDB and PostgreSQL. python: a module that needs
+    'dprepro\\[onnx]'`. sql: one SELECT for SQLite, DuckDB and PostgreSQL. python: a module that needs
     nothing but Python; `python FILE new.csv` writes predictions with contributions. interpret has
     no safe file for its models: in Python, `dprepro.load_model(path).to_interpret()` makes one.
 
