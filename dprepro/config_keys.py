@@ -18,6 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from dprepro.privacy.units import MOST_ROWS_PER_UNIT
+
 DomainKind = Literal["public", "observed"]
 MetricName = Literal[
     "auc", "rmse", "accuracy", "log_loss", "average_precision", "brier_score", "calibration_error",
@@ -58,8 +60,14 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, int | str) else value
 
 
+def _row_or_number(value: Any) -> Any:
+    if value == "row" or (type(value) is int and 1 <= value <= MOST_ROWS_PER_UNIT):
+        return value
+    raise ValueError(f"allowed are `row`, or a whole number from 1 to {MOST_ROWS_PER_UNIT}")
+
+
 RowsPerUnit = Annotated[
-    tuple[Literal["row"] | Annotated[int, Field(ge=1, le=1_000_000, strict=True)], ...],
+    tuple[Annotated[Literal["row"] | int, BeforeValidator(_row_or_number)], ...],
     BeforeValidator(_listed),
     AfterValidator(not_empty),
     AfterValidator(_distinct),

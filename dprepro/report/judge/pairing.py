@@ -115,7 +115,9 @@ def pair_results(
             problems.append(f"{dataset}: {_differing(*sides)}")
             met |= {(dataset, cell.task.epsilon) for side in sides for cell in side}
         levels = _by_level(together, epsilons)
-        met |= {(dataset, cell.task.epsilon) for held in levels.values() for p in held for cell in p}
+        met |= {
+            (dataset, cell.task.epsilon) for held in levels.values() for p in held for cell in p
+        }
         several = next(((e, held) for e, held in levels.items() if len(held) > 1), None)
         if several is not None:
             problems.append(_ambiguous(dataset, *several, first, second))
