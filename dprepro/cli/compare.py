@@ -48,7 +48,8 @@ def compare(
     """Compare two methods on the same splits: difference, interval, p-value and wins.
 
     The difference is FIRST minus SECOND. Results of one config are compared. On a dataset where no
-    config has both methods, results of two configs are, if they split the same rows in the same way.
+    config has both methods, results of two configs are, if these split the same rows in the same
+    way.
 
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
     """

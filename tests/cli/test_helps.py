@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import typer
@@ -13,9 +11,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-EXTRAS = PROJECT["project"]["optional-dependencies"]
-NAMED = re.compile(r"\\?\[(" + "|".join(EXTRAS) + r")\]")
+NAMED = re.compile(r"dprepro\\?\[(\w+)\]")
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
