@@ -18,8 +18,6 @@ from pydantic import (
     model_validator,
 )
 
-from dprepro.privacy.units import MOST_ROWS_PER_UNIT
-
 DomainKind = Literal["public", "observed"]
 MetricName = Literal[
     "auc", "rmse", "accuracy", "log_loss", "average_precision", "brier_score", "calibration_error",
@@ -27,6 +25,7 @@ MetricName = Literal[
 ]  # fmt: skip
 Evaluation = Literal["random", "folds", "test-set"]
 DEFAULT_DELTA = 1e-6
+_MOST_ROWS_PER_UNIT = 10**6
 
 
 def _not_bool(value: Any) -> Any:
@@ -61,9 +60,9 @@ def _listed(value: Any) -> Any:
 
 
 def _row_or_number(value: Any) -> Any:
-    if value == "row" or (type(value) is int and 1 <= value <= MOST_ROWS_PER_UNIT):
+    if value == "row" or (type(value) is int and 1 <= value <= _MOST_ROWS_PER_UNIT):
         return value
-    raise ValueError(f"allowed are `row`, or a whole number from 1 to {MOST_ROWS_PER_UNIT}")
+    raise ValueError(f"allowed are `row`, or a whole number from 1 to {_MOST_ROWS_PER_UNIT}")
 
 
 RowsPerUnit = Annotated[

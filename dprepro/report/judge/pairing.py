@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -97,8 +98,9 @@ def pair_results(
     Raises
     ------
     DpreproError
-        If a method has no results, or no dataset is left: nothing is in common, splits differ, there
-        is a single split in common, or several results are meant. The message says what to do.
+        If a method has no results, or no dataset is left: nothing is in common, splits differ,
+        there is a single split in common, or several results are meant. The message says what to
+        do.
     """
     if first == second:
         raise DpreproError(f"both methods are {first!r}: name two different ones")
@@ -115,9 +117,8 @@ def pair_results(
             problems.append(f"{dataset}: {_differing(*sides)}")
             met |= {(dataset, cell.task.epsilon) for side in sides for cell in side}
         levels = _by_level(together, epsilons)
-        met |= {
-            (dataset, cell.task.epsilon) for held in levels.values() for p in held for cell in p
-        }
+        both = itertools.chain.from_iterable(levels.values())
+        met |= {(dataset, cell.task.epsilon) for pair in both for cell in pair}
         several = next(((e, held) for e, held in levels.items() if len(held) > 1), None)
         if several is not None:
             problems.append(_ambiguous(dataset, *several, first, second))
