@@ -251,7 +251,7 @@ def _read(name: str | Path, folder: Path) -> YamlSource:
         return read_yaml(builtin("configs") / f"{name}.yaml")
     raise DpreproError(
         f"no config {str(name)!r}: neither a file nor a built-in config"
-        f"{nearest(given.stem, names) or '.'} Built-in: {', '.join(names)}"
+        f"{nearest(given.stem, names, 3) or '.'} `dprepro configs` lists all"
     )
 
 

@@ -25,6 +25,7 @@ MetricName = Literal[
 ]  # fmt: skip
 Evaluation = Literal["random", "folds", "test-set"]
 DEFAULT_DELTA = 1e-6
+_MOST_ROWS_PER_UNIT = 10**6
 
 
 def _not_bool(value: Any) -> Any:
@@ -58,8 +59,14 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, int | str) else value
 
 
+def _row_or_number(value: Any) -> Any:
+    if value == "row" or (type(value) is int and 1 <= value <= _MOST_ROWS_PER_UNIT):
+        return value
+    raise ValueError(f"allowed are `row`, or a whole number from 1 to {_MOST_ROWS_PER_UNIT}")
+
+
 RowsPerUnit = Annotated[
-    tuple[Literal["row"] | Annotated[int, Field(ge=1, le=1_000_000, strict=True)], ...],
+    tuple[Annotated[Literal["row"] | int, BeforeValidator(_row_or_number)], ...],
     BeforeValidator(_listed),
     AfterValidator(not_empty),
     AfterValidator(_distinct),

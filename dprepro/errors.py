@@ -22,12 +22,17 @@ class DpreproWarning(UserWarning):
     """A warning for the user. The command line prints each one once, as one line."""
 
 
-def nearest(given: str, allowed: "list[str] | tuple[str, ...]") -> str:
-    """Return ``"; did you mean 'x'?"`` for the closest allowed name, or an empty string."""
+def nearest(given: str, allowed: "list[str] | tuple[str, ...]", most: int = 1) -> str:
+    """Return ``"; did you mean 'x'?"`` for the closest allowed names, or an empty string.
+
+    At most `most` names are given, the closest first.
+    """
     from difflib import get_close_matches
 
-    match = get_close_matches(given, list(allowed), n=1, cutoff=0.6)
-    return f"; did you mean {match[0]!r}?" if match else ""
+    matches = get_close_matches(given, list(allowed), n=most, cutoff=0.6)
+    *first, last = map(repr, matches) if matches else [""]
+    names = f"{', '.join(first)} or {last}" if first else last
+    return f"; did you mean {names}?" if names else ""
 
 
 def publishable(error: BaseException) -> str:

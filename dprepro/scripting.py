@@ -146,7 +146,7 @@ def compare(
     from dprepro.report.write.comparing import comparison_rows, split_rows
 
     folder = Path(results)
-    names = configs or holding_both(folder, first, second)
+    names = configs or holding_both(folder, first, second, datasets)
     held = read_results(folder, names)
     held = held.of_datasets(datasets) if datasets else held
     found = compare_methods(held, first, second, metric, epsilons)

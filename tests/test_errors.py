@@ -8,7 +8,7 @@ import pytest
 from dprepro.cli import main
 from dprepro.data.domain import NumericFeature
 from dprepro.ebm import DPEBMRegressor
-from dprepro.errors import DpreproError, publishable
+from dprepro.errors import DpreproError, nearest, publishable
 from dprepro.experiment.record import Task
 
 
@@ -67,3 +67,9 @@ def test_an_internal_error_on_the_terminal_is_whole_for_who_asks(
     said = capsys.readouterr().err
     assert "internal error: ValueError" in said
     assert "secret" not in said
+
+
+def test_several_nearest_names_are_given_the_closest_first() -> None:
+    assert nearest("adlut", ["adult", "adults", "wine"], 3) == "; did you mean 'adult' or 'adults'?"
+    assert nearest("adlut", ["adult", "adults"]) == "; did you mean 'adult'?"
+    assert nearest("x", ["adult"], 3) == ""

@@ -55,7 +55,7 @@ def checked_record(values: Any, where: str) -> ModelRecord:
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise DpreproError(
             f'{where}: not a model file: "format" must be {FORMAT!r}; '
-            "`dprepro fit CONFIG --output FILE` writes one"
+            "`dprepro release CARD` and `dprepro fit CONFIG --output FILE` write one"
         )
     if _is_deeper(values, _MOST_LEVELS):
         raise DpreproError(f"{where}: nested more than {_MOST_LEVELS} levels deep")

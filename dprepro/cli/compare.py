@@ -47,8 +47,9 @@ def compare(
 ) -> None:
     """Compare two methods on the same splits: difference, interval, p-value and wins.
 
-    The difference is FIRST minus SECOND. Results of one config are compared; if no config has both
-    methods, results of two configs that split the same rows in the same way.
+    The difference is FIRST minus SECOND. Results of one config are compared. On a dataset where no
+    config has both methods, results of two configs are, if these split the same rows in the same
+    way.
 
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
     """
@@ -70,7 +71,7 @@ def compare(
     if metric is not None:
         find_metric(metric)
     if not config:
-        config = holding_both(results, first, second)
+        config = holding_both(results, first, second, dataset or ())
     held = read(results, config)
     found = compare_methods(
         held.of_datasets(dataset) if dataset else held, first, second, metric, epsilon or ()

@@ -85,16 +85,22 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
 def check(
     card: Annotated[Path, typer.Argument(help="Path of a card.")],
 ) -> None:
-    """Check a card by itself: what is still to be filled in, and what is wrong. No row is read.
+    """Check a card: what is still to be filled in, and what is wrong. No row is read.
+
+    Where the card's file is on this machine, the names of columns are compared with its header.
 
     Example: dprepro data check datasets/adult.yaml
     """
     from dprepro.data.card import load_card
+    from dprepro.data.header import check_names, header_names
     from dprepro.errors import DpreproError
 
     if not card.is_file():
         raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
     found = load_card(card)
+    names = header_names(found)
+    if names is not None:
+        check_names(found, names)
     said = f"{len(found.features)} features" if found.features else "no public domain"
     typer.echo(f"{card}: complete: {found.task}, target {found.target}, {said}. No row was read")
     if found.features and not found.domain_note:

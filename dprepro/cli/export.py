@@ -30,7 +30,12 @@ def export(
     to: Annotated[Form, typer.Option("--to", help="The form to write.")],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="Where to write; - is standard output, but for onnx."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write: a file, which is replaced if it exists, in a folder that is made "
+            "if there is none; - is standard output, but for onnx. For python it ends in .py.",
+        ),
     ],
     table: Annotated[
         str, typer.Option(help="For sql: the table of new rows, by one name, without a schema.")
@@ -39,9 +44,9 @@ def export(
     """Write a saved model for use without this package.
 
     onnx: a graph in double precision, with one input for each feature. It needs `pip install
-    'dprepro[onnx]'`. sql: one SELECT for SQLite, DuckDB and PostgreSQL. python: a module that needs
-    nothing but Python; `python FILE new.csv` writes predictions with contributions. interpret has
-    no safe file for its models: in Python, `dprepro.load_model(path).to_interpret()` makes one.
+    'dprepro\\[onnx]'`. sql: one SELECT for SQLite, DuckDB and PostgreSQL. python: a module that
+    needs nothing but Python; `python FILE new.csv` writes predictions with contributions. interpret
+    has no safe file for its models: in Python, `dprepro.load_model(path).to_interpret()` makes one.
 
     All say what `dprepro predict` says, for missing and unseen values, too. Texts that stand for a
     missing value are those that a card has by default.
@@ -61,6 +66,8 @@ def export(
     target = None if output == "-" else Path(output)
     if target is not None and target.resolve() == model.resolve():
         raise DpreproError(f"{output} is the model file: name another place for the export")
+    if to is Form.PYTHON and target is not None and target.suffix != ".py":
+        raise DpreproError(f"{output}: the name of a module ends in .py, such as {target.stem}.py")
     if to is Form.ONNX:
         from dprepro.additive.export.onnx import save_onnx
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
     from dprepro.experiment.record import Task
 
-ModelFile = Annotated[Path, typer.Argument(help="A file that `dprepro fit` wrote.")]
+ModelFile = Annotated[
+    Path, typer.Argument(help="A model file, from `dprepro release` or `dprepro fit`.")
+]
 ConfigName = Annotated[str, typer.Argument(help="Built-in name or path of a config.")]
 DataFolder = Annotated[
     Path | None,

@@ -29,7 +29,8 @@ def predict(
         typer.Option(
             "--output",
             "-o",
-            help="Where to write: a .csv or .parquet file; - is CSV on standard output.",
+            help="Where to write: a .csv or .parquet file, which is replaced if it exists, in a "
+            "folder that is made if there is none; - is CSV on standard output.",
         ),
     ],
     explain: Annotated[

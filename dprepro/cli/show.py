@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dprepro.cli.models import ModelFile
 from dprepro.errors import DpreproError
 
 _ENDINGS = (".html", ".htm")
@@ -20,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    model: Annotated[Path, typer.Argument(help="A file that `dprepro fit` wrote.")],
+    model: ModelFile,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -262,7 +262,10 @@ class FeatureDomain(Strict):
     def _check(self) -> FeatureDomain:
         if (self.numeric is None) == (self.categories is None):
             raise ValueError("give either `numeric: [lower, upper]` or `categories: [...]`")
-        self.named("the feature")  # bounds in order, categories distinct
+        try:
+            self.named("")  # bounds in order, categories distinct
+        except ValueError as error:
+            raise ValueError(str(error).partition(": ")[2]) from error  # the key says which feature
         return self
 
     def named(self, name: str) -> NumericFeature | CategoricalFeature:

@@ -273,8 +273,8 @@ def _as_categorical(
     if any(text not in position and text not in missing for text in texts):
         raise DpreproError(
             f"column {column.name!r} holds a value that is not among the card's categories. "
-            f"Allowed: {', '.join(categories)}. "
-            f"{_look(str(column.name), 'unique()')} shows what it holds"
+            f"Allowed: {', '.join(categories)}. Look in the codebook for what is missing from "
+            "this list, and add it to the card: a list made from the rows is not public"
         )
     of_text = np.array([position.get(text, -1) for text in texts] + [-1], dtype=np.int64)
     dtype: pd.CategoricalDtype = pd.CategoricalDtype(list(categories))

@@ -23,7 +23,10 @@ from dprepro.errors import DpreproError, nearest
 
 ColumnKind = Literal["numeric", "text"]
 
-_ENCODING_ADVICE = "save the file as UTF-8, or say on the card: `format: {encoding: latin-1}`"
+_ENCODING_ADVICE = (
+    "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf8 OLD.csv > NEW.csv), or say on its "
+    "card, once there is one: `format: {encoding: latin-1}`"
+)
 _GZIP = b"\x1f\x8b"
 _DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 # Arrow's message about a value that is not a number; what follows it quotes the value.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ CHUNK_ROWS = 2**16
 """Rows that are in memory at a time, of a model of up to `_CELLS / CHUNK_ROWS` = 32 features."""
 
 _CELLS = 2**21
+_SEPARATORS = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,14 @@ class NewRows:
         for given in (renamed.get(name, name), name):
             if given in self.table.names:
                 return given
+        if len(self.table.names) == 1:  # the whole header, if the separator is another one
+            for mark in _SEPARATORS:
+                if mark in self.table.names[0]:
+                    raise TableError(
+                        f"the table has no column {name!r}: its fields seem to be separated by "
+                        f"{mark!r}. Name a card that says so, with --card CARD: "
+                        f"`format: {{separator: {json.dumps(mark)}}}`"
+                    )
         raise TableError(
             f"the table has no column {name!r}, a feature of the model"
             f"{self.table.nearest(name, [*names, *renamed.values()])}"

@@ -40,9 +40,20 @@ def mu_of(epsilon: float, delta: float) -> float:
     Raises
     ------
     ValueError
-        Unless epsilon > 0 and 0 < delta < 1.
+        Unless epsilon > 0 and 0 < delta < 1, and mu lies between 1e-8 and 1e4.
     """
     check_epsilon_delta(epsilon, delta)
+    least, most = map(math.exp, _LOG_MU_RANGE)
+    if delta_of(epsilon, most) < delta:
+        raise ValueError(
+            f"epsilon {epsilon:g} is too large for a scale of noise to be found; choose at most "
+            f"{0.99 * epsilon_of(most, delta):.2g}"
+        )
+    if delta_of(epsilon, least) > delta:
+        raise ValueError(
+            f"epsilon {epsilon:g} and delta {delta:g} are too small for a scale of noise to be "
+            "found; choose larger ones"
+        )
     root = brentq(
         lambda log_mu: delta_of(epsilon, math.exp(log_mu)) - delta, *_LOG_MU_RANGE, xtol=1e-14
     )

@@ -31,7 +31,11 @@ _TARGET = """\
 """
 _UNIT = """\
 # unit: COLUMN                 # if several rows can be of one person: the column that says whose
-# rows_per_unit: 5             # and how many rows of each are used at most
+# rows_per_unit: 5             # and how many rows of each are used at most; the unit is no feature
+"""
+_DROP = """\
+# drop: [COLUMN]               # columns that are not used, such as the number of a case: each
+#                              # column is a feature, the target, the unit, or in this list
 """
 _LIMIT = """\
 # budget_limit: {epsilon: 1, delta: 1e-6}   # what all releases of these rows may spend together
@@ -70,7 +74,7 @@ def new_card(path: Path, columns: Columns, card: Path, codebook: Mapping[str, En
         _head(path, columns, card),
         *_target(of["target"], codebook),
         *_unit(of["unit"], codebook),
-        *([f"drop: [{', '.join(map(scalar, drop))}]"] if drop else []),
+        f"drop: [{', '.join(map(scalar, drop))}]" if drop else _DROP.rstrip("\n"),
         _LIMIT + f"domain_note: {_commented(note, 'why all below is known without the rows')}",
         "features:",
         *(_feature(name, columns.kinds[name], codebook.get(name)) for name in features),

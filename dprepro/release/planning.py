@@ -39,7 +39,7 @@ def default_delta(card: Card) -> float:
     if rows is None:
         raise DpreproError(
             f"the card of {card.name} does not state how many rows there are (`expect: {{rows: "
-            "N}}`), and their number is private: choose --delta, such as 1e-6, well below one "
+            "N}`), and their number is private: choose --delta, such as 1e-6, well below one "
             "over the number of rows"
         )
     return float(f"1e{-math.ceil(math.log10(10 * rows))}")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from dprepro.data.card import Card
 from dprepro.errors import DpreproError
+from dprepro.methods import registry
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.release.new_card import scalar
 
 _CONFIG = """\
@@ -21,15 +23,16 @@ domain: public              # bounds and categories of the card; nothing is read
 splits: 10
 test_share: 0.2
 seed: 1                     # repeatable; `dprepro release` never uses one
-epsilons: [0.5, 1, 4]
+epsilons: [{epsilons}]
 delta: {delta:g}
 methods:
   - dp-ebm-plus             # private, and made for release
   - dp-ebm-sound            # private: DP-EBM with a guarantee that is proved
-  - {private}
+  - {private}{only_one_row}
   - {other}                     # not private: what privacy costs
 """
 _DELTA = 1e-6
+_EPSILONS = (0.5, 1, 4)
 _METHODS = {"binary": ("auc", "dp-logistic-fair"), "regression": ("rmse", "dp-linear-fair")}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _TEMPLATES = resources.files("dprepro.release") / "template" / "method"
@@ -51,10 +54,26 @@ def config_text(card: Card, place: str) -> str:
     if card.features is None:
         raise DpreproError(f"the card of {card.name} gives no public domain: add `features`")
     metric, private = _METHODS[card.task]
+    is_able = _can_protect(private, card)
     return _CONFIG.format(
         title=scalar(card.title or card.name), dataset=scalar(place), metric=metric, delta=_DELTA,
-        private=private, other="ebm",
+        epsilons=", ".join(map(str, _EPSILONS)), other="ebm",
+        private=private if is_able else f"{{method: {private}, rows_per_unit: 1}}",
+        only_one_row="" if is_able else "  # cannot protect several rows: one of each unit trains",
     )  # fmt: skip
+
+
+def _can_protect(name: str, card: Card) -> bool:
+    """Whether a method can give its guarantee to the units of a card."""
+    if card.unit is None or card.rows_per_unit is None:
+        return True
+    method = registry.get(name)
+    try:
+        for epsilon in _EPSILONS:
+            method.row_budget(PrivacyBudget(epsilon, _DELTA), card.unit, card.rows_per_unit)
+    except ValueError:
+        return False
+    return True
 
 
 def method_files(name: str) -> Mapping[str, str]:

@@ -125,3 +125,17 @@ def test_the_committed_results_read_no_more_than_they_need(monkeypatch):
     assert row["p"] == pytest.approx(2 * stats.t(24).sf(abs(t)), rel=1e-9)
     assert row["better"] == "dp-ebm-plus"
     assert row["won"] == sum(a > b for a, b in zip(ours, theirs, strict=True))
+
+
+def test_a_config_with_both_methods_hides_no_other_dataset(folder):
+    labels = [*records(OURS, "a", method="twice"), *records(OURS, "b", method="twice")]
+    write(folder, "several", [*labels, *records(THEIRS, "ebm")])
+    write(folder, "one", records(OURS, "twice", dataset="bank"))
+    write(folder, "two", records(THEIRS, "ebm", dataset="bank"))
+    base = ("twice", "ebm", "--results", folder)
+    assert {row["dataset"] for row in rows(*base)} == {"bank"}
+    assert {row["dataset"] for row in rows(*base, "--dataset", "bank")} == {"bank"}
+    outcome = invoke(*base, width="200")
+    assert "'twice' is a method with several labels on adult: a, b. Name" in outcome.output
+    refused = invoke(*base, "--dataset", "adult")
+    assert "several labels on adult" in str(refused.exception)

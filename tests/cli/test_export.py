@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,28 @@ def test_a_broken_model_or_the_model_itself_is_refused(
     with pytest.raises(DpreproError, match="cut"):
         dprepro("export", model, "--to", form, "-o", tmp_path / "x")
     assert {path.name for path in tmp_path.iterdir()} == {"model.json"}
+
+
+def test_a_module_must_be_called_as_one(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match=r"ends in \.py, such as out\.py"):
+        dprepro("export", model, "--to", "python", "-o", tmp_path / "out.python")
+
+
+def test_a_file_is_replaced_as_the_help_says(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.py"
+    out.write_text("old")
+    dprepro("export", model, "--to", "python", "-o", out)
+    assert out.read_text() == to_python(small.model())
+    for command in ("export", "predict"):
+        assert "which is replaced if it exists" in " ".join(
+            (re.sub(r"[^\w ,.-]", " ", dprepro(command, "--help"))).split()
+        )
+
+
+def test_what_is_no_model_file_is_told_what_writes_one(tmp_path: Path) -> None:
+    (tmp_path / "no.json").write_text("{}")
+    with pytest.raises(DpreproError, match=r"`dprepro release CARD` and `dprepro fit"):
+        dprepro("export", tmp_path / "no.json", "--to", "sql", "-o", "-")
+    for command in ("export", "predict", "show", "edit"):
+        said = " ".join(re.sub(r"[^\w ,.-]", " ", dprepro(command, "--help")).split())
+        assert "A model file, from dprepro release or dprepro fit" in said

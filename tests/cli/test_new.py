@@ -48,7 +48,26 @@ def test_names_are_shown_and_a_file_without_them_is_warned_of(data: Path) -> Non
     assert "Warning: a value of its own column, too: female. If the first line of data.csv" in said
 
 
-def test_checking_a_card_reads_no_rows(data: Path) -> None:
+def test_checking_a_card_reads_no_rows(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dprepro("new", "dataset", data, "--codebook", "codebook.csv", "--output", "card.yaml")
+    whole = data.read_bytes()
+    header = whole[: whole.index(b"\n") + 1]
+    data.write_bytes(header + b"\xff" * 10)  # rows that no reader could read
+    asked: list[bytes] = []
+    monkeypatch.setattr(
+        "dprepro.data.header.csv_header", lambda line, *_: asked.append(line) or csv_names(line)
+    )
+    assert "card.yaml: complete: binary, target y, 3 features" in dprepro(
+        "data", "check", "card.yaml"
+    )
+    assert asked == [header]
+
+
+def csv_names(line: bytes) -> list[str]:
+    return line.decode().strip().split(",")
+
+
+def test_a_new_config_reads_no_file_of_rows(data: Path) -> None:
     dprepro("new", "dataset", data, "--codebook", "codebook.csv", "--output", "card.yaml")
     opened: list[str] = []
     watching = [True]
@@ -58,9 +77,6 @@ def test_checking_a_card_reads_no_rows(data: Path) -> None:
             opened.append(str(arguments[0]))
 
     sys.addaudithook(audit)
-    assert "card.yaml: complete: binary, target y, 3 features" in dprepro(
-        "data", "check", "card.yaml"
-    )
     dprepro("new", "config", "card.yaml")
     watching.clear()
     assert any("card.yaml" in path for path in opened)  # the hook sees what is opened

@@ -489,3 +489,9 @@ def test_a_budget_limit_that_limits_nothing_is_refused(tmp_path: Path, limit: st
         load_card(path)
     path.write_text(f"{text}{{epsilon: 2, delta: 1e-6}}\n")
     assert load_card(path).budget_limit == BudgetLimit(epsilon=2, delta=1e-6)
+
+
+def test_reversed_bounds_are_named_by_their_key_alone(write_card: Callable[..., Path]) -> None:
+    said = problem(write_card, {"features": {"age": {"numeric": [9, 1]}, "colour": {}}})
+    assert "features.age: bounds must be finite with lower <= upper, got [9" in said
+    assert "the feature" not in said

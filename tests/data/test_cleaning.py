@@ -300,3 +300,12 @@ def test_a_unit_that_is_no_column_is_named_with_those_there_are(
     with pytest.raises(DpreproError, match="`unit` names 'whose', which is not a column") as caught:
         load(owned(write_card, unit="whose"))  # so that "who" is under no name of the card
     assert "did you mean 'who'" in str(caught.value)
+
+
+def test_an_unknown_category_is_looked_up_in_the_codebook_not_in_the_rows(
+    table: pd.DataFrame, make_card: MakeCard
+) -> None:
+    features = {**FEATURES, "colour": {"categories": ["reed", "blue"]}}
+    said = problem(table, make_card({"features": features}))
+    assert "Look in the codebook" in said
+    assert "read_csv" not in said

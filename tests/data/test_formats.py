@@ -90,6 +90,7 @@ def test_text_in_another_encoding_is_refused_with_the_remedy(kinds: dict[str, An
     said = problem("age,city\n1,Köln\n".encode("latin-1"), kinds)
     assert "save the file as UTF-8" in said
     assert "`format: {encoding: latin-1}`" in said
+    assert "iconv -f latin1 -t utf8" in said
 
 
 def test_every_float_is_read_to_the_last_bit() -> None:

@@ -215,3 +215,10 @@ def test_memory_does_not_grow_with_the_table(
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0]
+
+
+def test_another_separator_is_refused_with_the_cure(tmp_path: Path) -> None:
+    path = tmp_path / "new.csv"
+    small.rows(3).to_csv(path, index=False, sep=";")
+    with pytest.raises(DpreproError, match=r'--card CARD: `format: \{separator: ";"\}`'):
+        predict_table(small.model(), path, tmp_path / "out.csv")

@@ -63,3 +63,11 @@ def test_epsilon_must_be_positive_and_finite(epsilon):
 def test_delta_must_be_a_probability(delta):
     with pytest.raises(ValueError, match="delta must lie strictly between 0 and 1"):
         mu_of(1.0, delta)
+
+
+def test_budgets_without_a_scale_of_noise_are_refused_with_what_is_allowed():
+    with pytest.raises(ValueError, match=r"epsilon 1e\+09 is too large .* at most 5e\+07"):
+        mu_of(1e9, 1e-6)
+    assert mu_of(5e7 * 0.99, 1e-6) < 1e4
+    with pytest.raises(ValueError, match="are too small for a scale of noise"):
+        mu_of(1e-30, 1e-300)

@@ -118,3 +118,12 @@ def test_texts_are_quoted_where_yaml_reads_something_else() -> None:
         "age", '"no"', '"3"', '"a: b"', '""',
     ]  # fmt: skip
     assert card_name(Path("my rows (2).csv")) == "my-rows-2"
+
+
+def test_a_new_card_says_how_a_column_is_left_out(data: Path) -> None:
+    text = card_of(data, {}).read_text()
+    assert "# drop: [COLUMN]               # columns that are not used" in text
+    assert "the unit is no feature" in text
+    dropped = card_of(data, {"id": Entry("drop")}).read_text()
+    assert "drop: [id]" in dropped
+    assert "[COLUMN]" not in dropped

@@ -35,7 +35,7 @@ def test_delta_is_the_largest_power_of_ten_below_a_tenth_of_one_over_n(
 
 
 def test_without_a_public_number_of_rows_delta_must_be_given(card: Card) -> None:
-    with pytest.raises(DpreproError, match="choose --delta"):
+    with pytest.raises(DpreproError, match=r"\(`expect: \{rows: N\}`\), .* choose --delta"):
         default_delta(card)
 
 

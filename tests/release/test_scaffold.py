@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from dprepro.cli import app
 from dprepro.config import load_config
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
@@ -26,6 +28,19 @@ def test_a_new_config_makes_a_plan_without_rows(tmp_path: Path, task: str) -> No
     planned = plan(config, identify=False)
     assert config.domain == "public"
     assert {p.task.method for p in planned if not p.skip} == {m.method for m in config.methods}
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_a_new_config_of_several_rows_per_unit_can_be_run(tmp_path: Path, task: str) -> None:
+    unit = "unit: person\nrows_per_unit: 3\n"
+    card = write_table(tmp_path, task, rows_of(task, 4), unit).with_name("patients.yaml")
+    path = tmp_path / "new.yaml"
+    outcome = CliRunner().invoke(app, ["new", "config", str(card), "--output", str(path)])
+    assert outcome.exit_code == 0, outcome.exception
+    planned = plan(load_config(path), identify=False)  # what `run --dry-run` does
+    rows = {p.task.method: p.task.rows_per_unit for p in planned if not p.skip}
+    fair = "dp-logistic-fair" if task == "binary" else "dp-linear-fair"
+    assert rows == {"dp-ebm-plus": 3, "dp-ebm-sound": 3, fair: 1, "ebm": 3}
 
 
 @pytest.fixture

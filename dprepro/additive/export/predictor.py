@@ -52,8 +52,15 @@ def predict(model, row):  # type: ignore[no-untyped-def]
 
 def main(model):  # type: ignore[no-untyped-def]
     """Write predictions for the rows of a CSV, named on the command line, to standard output."""
+    usage = "usage: python " + sys.argv[0] + " NEW.csv > PREDICTIONS.csv"
+    if len(sys.argv) != 2:
+        sys.exit(usage)
+    try:
+        opened = open(sys.argv[1], newline="", encoding="utf-8-sig")  # noqa: PTH123, SIM115
+    except OSError as error:
+        sys.exit(sys.argv[1] + ": cannot be read: " + str(error.strerror) + "; " + usage)
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    with open(sys.argv[1], newline="", encoding="utf-8-sig") as rows:  # noqa: PTH123
+    with opened as rows:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         for number, row in enumerate(csv.DictReader(rows)):
             said = predict(model, row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -79,8 +80,9 @@ def pair_results(
 ) -> Paired:
     """Return what two methods have in common: pairs of results on the same splits.
 
-    Results of one config go together. Where no config has both methods on a dataset, results of two
-    configs do, if they split the same rows in the same way.
+    Results of one config go together. On a dataset where no config has both methods, results of two
+    configs do, if they split the same rows in the same way. A dataset on which several results are
+    meant is left out, and named in `left_out`.
 
     Parameters
     ----------
@@ -95,8 +97,9 @@ def pair_results(
     Raises
     ------
     DpreproError
-        If a method has no results, nothing is in common, splits differ, there is a single split in
-        common, or several results are meant. The message says what to do.
+        If a method has no results, or no dataset is left: nothing is in common, splits differ,
+        there is a single split in common, or several results are meant. The message says what to
+        do.
     """
     if first == second:
         raise DpreproError(f"both methods are {first!r}: name two different ones")
@@ -112,11 +115,14 @@ def pair_results(
         if not together:
             problems.append(f"{dataset}: {_differing(*sides)}")
             met |= {(dataset, cell.task.epsilon) for side in sides for cell in side}
-        for one, other in _one_each(dataset, together, first, second):
-            met |= {(dataset, cell.task.epsilon) for cell in (one, other)}
-            epsilon = min(one.task.epsilon, other.task.epsilon)
-            if epsilons and epsilon not in epsilons:
-                continue
+        levels = _by_level(together, epsilons)
+        both = itertools.chain.from_iterable(levels.values())
+        met |= {(dataset, cell.task.epsilon) for pair in both for cell in pair}
+        several = next(((e, held) for e, held in levels.items() if len(held) > 1), None)
+        if several is not None:
+            problems.append(_ambiguous(dataset, *several, first, second))
+            continue
+        for epsilon, ((one, other),) in levels.items():
             found = _pair(one, other, metric)
             if isinstance(found, Pair):
                 pairs.append(found)
@@ -135,10 +141,14 @@ def pair_results(
 
 
 def _named(results: Results, name: str) -> list[ResultCell]:
-    """Return the finished results of a label, else of a method."""
+    """Return the finished results of a label; on datasets that lack it, those of the method."""
     cells = [cell for cell in results.cells if cell.values]
-    found = [cell for cell in cells if cell.task.label == name]
-    found = found or [cell for cell in cells if cell.task.method == name]
+    labelled = {cell.dataset for cell in cells if cell.task.label == name}
+    found = [
+        cell
+        for cell in cells
+        if name == (cell.task.label if cell.dataset in labelled else cell.task.method)
+    ]
     if not found:
         known = sorted({n for cell in cells for n in (cell.task.label, cell.task.method)})
         raise DpreproError(
@@ -205,28 +215,18 @@ def _splits_of(task: Task) -> dict[str, Any]:
     }
 
 
-def _one_each(
-    dataset: str,
-    together: Iterable[tuple[ResultCell, ResultCell]],
-    first: str,
-    second: str,
-) -> Iterator[tuple[ResultCell, ResultCell]]:
-    """Yield the one pair at each privacy level, in order.
-
-    Raises
-    ------
-    DpreproError
-        If there are several at one.
-    """
+def _by_level(
+    together: Iterable[tuple[ResultCell, ResultCell]], epsilons: Sequence[float]
+) -> dict[float, list[tuple[ResultCell, ResultCell]]]:
+    """Return the pairs at each privacy level, in order; only those of `epsilons`, if any."""
     levels: dict[float, list[tuple[ResultCell, ResultCell]]] = {}
     for a, b in together:
         levels_of = {cell.task.epsilon for cell in (a, b)}
-        if len(levels_of) == 1 or math.inf in levels_of:
-            levels.setdefault(min(levels_of), []).append((a, b))
-    for epsilon, found in sorted(levels.items()):
-        if len(found) > 1:
-            raise DpreproError(_ambiguous(dataset, epsilon, found, first, second))
-        yield found[0]
+        epsilon = min(levels_of)
+        is_wanted = not epsilons or epsilon in epsilons
+        if is_wanted and (len(levels_of) == 1 or math.inf in levels_of):
+            levels.setdefault(epsilon, []).append((a, b))
+    return dict(sorted(levels.items()))
 
 
 def _ambiguous(

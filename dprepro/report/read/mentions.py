@@ -1,13 +1,17 @@
-"""Which journals of a folder hold two methods, found without reading their lines."""
+"""Which journals of a folder hold two methods, found without parsing their lines."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from dprepro.errors import DpreproError
 from dprepro.report.read.results import journal_paths
+
+_DATASET = re.compile(rb'"dataset": ?("(?:[^"\\]|\\.)*")')
 
 
 def usual_journals(folder: Path) -> list[Path]:
@@ -35,8 +39,13 @@ def _runs_hypotheses(path: Path) -> bool:
     return path.stem in config_names() and load_config(path.stem).hypotheses
 
 
-def holding_both(folder: Path, first: str, second: str) -> list[str]:
-    """Return the journals of `folder` that hold both methods; if none does, those that hold one.
+def holding_both(
+    folder: Path, first: str, second: str, datasets: Collection[str] = ()
+) -> list[str]:
+    """Return the journals of `folder` that are needed to compare two methods, dataset by dataset.
+
+    On each dataset these are the journals that hold both methods. Where there are none, they are
+    those that hold one of the two, if each method is in one of them.
 
     Journals of hypotheses are left out; see `usual_journals`.
 
@@ -44,29 +53,51 @@ def holding_both(folder: Path, first: str, second: str) -> list[str]:
     ----------
     first, second
         Labels or names of methods.
+    datasets
+        Only these; default all. If one of them is in no journal, all are taken.
 
     Returns
     -------
     list of str
-        Names of journals; all of them if none holds either method.
+        Names of journals, sorted. If no dataset has both methods: those that hold either; all of
+        them if none does.
 
     Raises
     ------
     DpreproError
         If the folder has no journals, or one cannot be read.
     """
-    found = {path.stem: _mentioned(path, (first, second)) for path in usual_journals(folder)}
-    both = [name for name, methods in found.items() if len(methods) == 2]
-    return both or [name for name, methods in found.items() if methods] or list(found)
+    paths = usual_journals(folder)
+    holders: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for path in paths:
+        for dataset, methods in _mentioned(path, (first, second)).items():
+            holders[dataset][path.stem] = methods
+    wanted = holders.keys() & set(datasets) if holders.keys() >= set(datasets) else set()
+    found: set[str] = set()
+    for dataset in wanted or holders:
+        held = holders[dataset]
+        both = {name for name, methods in held.items() if len(methods) == 2}
+        if len(set().union(*held.values())) == 2:
+            found |= both or held.keys()
+    either = {name for held in holders.values() for name in held}
+    return sorted(found or either or {path.stem for path in paths})
 
 
-def _mentioned(path: Path, names: Sequence[str]) -> set[str]:
-    """Return those of `names` that stand in a journal as the label or the method of a task."""
+def _mentioned(path: Path, names: Sequence[str]) -> dict[str, set[str]]:
+    """Return, by dataset, those of `names` that are the label or the method of a task there."""
     try:
         text = path.read_bytes()
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error}") from error
-    return {name for name in names if any(pattern in text for pattern in _patterns(name))}
+    found: dict[str, set[str]] = defaultdict(set)
+    for name in names:
+        patterns = [pattern for pattern in _patterns(name) if pattern in text]
+        for line in text.splitlines() if patterns else ():
+            if any(pattern in line for pattern in patterns):
+                dataset = _DATASET.search(line)  # a plan has labels as well, and no dataset
+                if dataset:
+                    found[json.loads(dataset[1])].add(name)
+    return found
 
 
 def _patterns(name: str) -> list[bytes]:

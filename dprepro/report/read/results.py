@@ -153,7 +153,7 @@ def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
     for name in configs:
         if name not in paths:
             raise DpreproError(
-                f"no journal of config {name!r} in {folder}{nearest(name, list(paths)) or '.'} "
-                f"There are: {', '.join(paths)}. `dprepro run {name}` writes it."
+                f"no journal of config {name!r} in {folder}{nearest(name, list(paths), 3) or '.'} "
+                f"`dprepro run {name}` writes it; `dprepro configs` lists all configs"
             )
     return [paths[name] for name in dict.fromkeys(configs)] if configs else list(paths.values())

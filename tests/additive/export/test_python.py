@@ -68,3 +68,15 @@ def test_log_odds_can_be_far_from_zero() -> None:
     for score, probability in ((-(2**35), 0.0), (2**35, 1.0)):
         said = predictor.predict(small.file(intercept=score, features=[]), {})
         assert said["probability"] == probability
+
+
+@pytest.mark.parametrize("arguments", [[], ["nowhere.csv"]])
+def test_a_missing_file_is_one_line_with_the_usage(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "model.py").write_text(to_python(small.model()), encoding="utf-8")
+    outcome = subprocess.run(
+        [sys.executable, "-I", "-S", "model.py", *arguments],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert outcome.returncode == 1
+    (line,) = outcome.stderr.splitlines()
+    assert "usage: python model.py NEW.csv" in line

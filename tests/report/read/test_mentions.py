@@ -36,3 +36,14 @@ def test_hypotheses_are_read_only_if_there_is_nothing_else(tmp_path):
     write(tmp_path, "adult", records([0.9], "mine"))
     assert [path.stem for path in usual_journals(tmp_path)] == ["adult"]
     assert holding_both(tmp_path, "mine", "ebm") == ["adult"]
+
+
+def test_journals_are_chosen_dataset_by_dataset(tmp_path):
+    write(tmp_path, "both", [*records([0.9], "mine"), *records([0.9], "ebm")])
+    write(tmp_path, "mine", records([0.9], "mine", dataset="shop"))
+    write(tmp_path, "ebm", records([0.9], "ebm", dataset="shop"))
+    write(tmp_path, "alone", records([0.9], "ebm", dataset="bank"))
+    assert holding_both(tmp_path, "mine", "ebm") == ["both", "ebm", "mine"]
+    assert holding_both(tmp_path, "mine", "ebm", ["shop"]) == ["ebm", "mine"]
+    assert holding_both(tmp_path, "mine", "ebm", ["adult"]) == ["both"]
+    assert holding_both(tmp_path, "mine", "ebm", ["nothing"]) == ["both", "ebm", "mine"]
