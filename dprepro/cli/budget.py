@@ -81,7 +81,8 @@ def _none_found(card: str | None, unknown: str) -> str:
 
 
 def _show(account: Sequence[Entry]) -> None:
-    from dprepro.release.limits import limits_of, totals_spent
+    from dprepro.release.book import total_spent
+    from dprepro.release.limits import limits_of
 
     typer.echo(", ".join(dict.fromkeys(entry.dataset for entry in account)))
     for entry in account:
@@ -90,7 +91,8 @@ def _show(account: Sequence[Entry]) -> None:
             f"  {entry.date}  {entry.method}  {ledger.budget}, {ledger.adjacency}, for each "
             f"{ledger.unit}: {_STATES[entry.status]}"
         )
-    for total in totals_spent(account):
+    units = dict.fromkeys(entry.spent.unit for entry in account if entry.counts)
+    for total in filter(None, (total_spent(account, unit) for unit in units)):
         spent = f"{total.budget}, {total.adjacency}"
         spent = spent if total.budget.is_finite else "no bound is known"
         typer.echo(f"  in all: {spent}, for each {total.unit}")

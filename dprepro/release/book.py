@@ -27,8 +27,8 @@ from dprepro.data.register import (
 )
 from dprepro.errors import DpreproError
 from dprepro.privacy.ledger import ROW, Ledger
-from dprepro.release.composing import Total
-from dprepro.release.limits import require_limits, total_for
+from dprepro.release.composing import Total, total_of
+from dprepro.release.limits import limits_of, require_limits, total_for
 from dprepro.release.rows import of_rows, of_units
 
 _FILE = "budget-book.json"
@@ -156,6 +156,22 @@ def read_book() -> Book:
     """Return the book as it is now; empty if nothing was released yet. Raises DpreproError."""
     with _in_use(book_path()):
         return _checked(book_path())
+
+
+def total_spent(entries: Sequence[Entry], unit: str) -> Total | None:
+    """Return what the releases of one dataset that count spend together, for units of this name.
+
+    None without any. It is stated at the delta of the latest limit for such units, if there is
+    one. It is infinite if units of this name are not the same in all releases; see `total_of`.
+    """
+    counted = [entry for entry in entries if entry.counts]
+    if not counted:
+        return None
+    deltas = [e.limit.delta for e in limits_of(entries) if e.limit and e.spent.unit == unit]
+    own = [entry for entry in counted if entry.spent.unit == unit]
+    same = all(entry.has_units_of(own[-1]) for entry in own)
+    ledgers = [entry.spent for entry in counted]
+    return total_of(ledgers, unit, deltas[-1] if deltas else None, same_units=same)
 
 
 def accept_new_register() -> int:

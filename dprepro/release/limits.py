@@ -23,25 +23,6 @@ def require_limits(entries: Sequence[Entry]) -> None:
         _require(limited, entries)
 
 
-def totals_spent(entries: Sequence[Entry]) -> list[Total]:
-    """Return what the releases of one dataset that count spend together, for each of their units.
-
-    A total is stated at the delta of the latest limit for its unit, if there is one; see
-    `total_of`.
-    """
-    counted = [entry for entry in entries if entry.counts]
-    units: list[Entry] = []
-    for entry in counted:
-        if not any(entry.has_units_of(other) for other in units):
-            units.append(entry)
-    limits = limits_of(entries)
-    found = []
-    for unit in units:
-        deltas = [e.limit.delta for e in limits if e.limit and e.has_units_of(unit)]
-        found.append(total_for(unit, counted, deltas[-1] if deltas else None))
-    return found
-
-
 def limits_of(entries: Sequence[Entry]) -> list[Entry]:
     """Return the entries of one dataset whose limits hold: each for the units of its own ledger.
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -18,8 +19,8 @@ from dprepro.release.book import (
     read_book,
     reserve,
     settle,
+    total_spent,
 )
-from dprepro.release.limits import totals_spent
 from tests.release.ledgers import entry, gaussian_ledger
 
 LIMIT = BudgetLimit(epsilon=1.6, delta=1e-6)
@@ -73,7 +74,7 @@ def test_what_failed_before_its_noise_does_not_count_and_what_was_killed_does() 
         reserve(made, gaussian_ledger(1.5))
         names.append(made.name)
         settle(made.name, "cancelled")
-    assert totals_spent(read_book().entries) == []
+    assert total_spent(read_book().entries, "row") is None
     reserve(entry(limit=LIMIT), gaussian_ledger(1.5))  # and then the power failed
     with pytest.raises(DpreproError, match="beyond the budget"):
         reserve(entry(limit=LIMIT), gaussian_ledger(1.5))
@@ -83,6 +84,23 @@ def test_for_patients_nothing_bounds_what_a_release_for_rows_spent() -> None:
     reserve(entry(limit=LIMIT), gaussian_ledger())
     with pytest.raises(DpreproError, match=r"for each patient, and .* nothing bounds"):
         reserve(entry(limit=LIMIT), gaussian_ledger(unit="patient", rows=2))
+
+
+def test_a_total_is_for_one_unit_at_the_delta_of_its_limit() -> None:
+    patients = gaussian_ledger(unit="patient", rows=2)
+    reserve(entry("/a", ("1", "unit values v")), patients)
+    reserve(entry("/b", limit=BudgetLimit(epsilon=9, delta=1e-5)), gaussian_ledger())
+    rows = total_spent(read_book().entries, "row")
+    of_patients = total_spent(read_book().entries, "patient")
+    assert rows is not None
+    assert of_patients is not None
+    assert (rows.budget.delta, rows.budget.is_finite) == (1e-5, True)
+    assert of_patients.budget == (math.inf, 2e-6)
+    reserve(entry("/d", ("2", "unit values v")), patients)
+    reserve(entry("/d", ("2", "unit values w")), patients)
+    total = total_spent(read_book().of("/d", []), "patient")
+    assert total is not None
+    assert not total.budget.is_finite  # patients of other values
 
 
 def test_two_releases_at_once_cannot_both_pass(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.errors import DpreproError
 from dprepro.release.book import Entry, read_book, reserve
-from dprepro.release.limits import limits_of, totals_spent
+from dprepro.release.limits import limits_of
 from tests.release.ledgers import entry, gaussian_ledger
 
 LIMIT = BudgetLimit(epsilon=2, delta=1e-6)
@@ -72,11 +71,3 @@ def test_units_of_a_corrected_file_are_the_same_if_they_are_of_the_same_column()
 def test_a_limit_whose_delta_is_too_small_says_so() -> None:
     with pytest.raises(DpreproError, match=r"at delta 0 nothing bounds .* holds at this delta"):
         reserve(of_patients(limit=BudgetLimit(epsilon=2)), PATIENTS)
-
-
-def test_there_is_a_total_for_each_unit() -> None:
-    reserve(of_patients(limit=None), PATIENTS)
-    reserve(entry("/a", ("1",), limit=BudgetLimit(epsilon=9, delta=1e-5)), gaussian_ledger())
-    patients, rows = totals_spent(read_book().entries)
-    assert (patients.unit, patients.budget.epsilon) == ("patient", math.inf)
-    assert (rows.unit, rows.budget.delta, rows.budget.is_finite) == ("row", 1e-5, True)
