@@ -235,9 +235,7 @@ def _question(
         "Delta": f"{ledger.delta:g}{rule}",
         "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
         "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
-        "Public": "; ".join(
-            [*ledger.assumed_public, *compared_facts(card), "names, bounds, categories of the card"]
-        ),
+        "Public": "; ".join(public),
         "Before": f"{len(earlier)} release(s) of these rows in the budget book",
         "In all": f"{total.budget}, {total.adjacency}, "
         f"{'composed by dp_accounting' if total.by_accountant else 'added up'}",
