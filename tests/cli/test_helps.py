@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-import click
 import typer
 from typer.testing import CliRunner
 
@@ -14,7 +14,7 @@ from dprepro.cli import app
 NAMED = re.compile(r"dprepro\\?\[(\w+)\]")
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     for name, found in getattr(command, "commands", {}).items():
         yield from commands(found, (*path, name))
     yield path
@@ -23,7 +23,7 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
 def test_help_texts_that_name_an_extra_keep_it() -> None:
     """Rich takes [onnx] for markup, unless it is escaped."""
     named = 0
-    group = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
     for path in commands(group):
         command = group
         for name in path:

@@ -74,8 +74,8 @@ class Results:
         for name in names:
             if name not in self.datasets:
                 raise DpreproError(
-                    f"no results of dataset {name!r}{nearest(name, measured) or '.'} "
-                    f"There are: {', '.join(measured)}"
+                    f"no results of dataset {name!r} in the journals that were read"
+                    f"{nearest(name, measured) or '.'} They have: {', '.join(measured)}"
                 )
         cells, planned = (
             tuple(cell for cell in found if {cell.dataset, cell.task.dataset} & set(names))
