@@ -18,7 +18,8 @@ _OF_THE_TABLE = ("rows", "columns")
 
 def compared_facts(card: Card) -> list[str]:
     """Return in words what the card states of its rows, and every load compares with them."""
-    stated = [words for name, words in _IN_WORDS.items() if getattr(card.expect, name) is not None]
+    facts = card.expect.model_dump(exclude_none=True)
+    stated = [words for name, words in _IN_WORDS.items() if name in facts]
     if any(part.sha256 is not None for _, part in card.parts):
         stated.append("a checksum of a file")
     return [f"{words}, which the card states and which was compared" for words in stated]
@@ -41,10 +42,9 @@ def refuse_exact_facts(card: Card) -> None:
         )
     if card.is_public:
         return
+    facts = card.expect.model_dump(exclude_none=True)
     named = [
-        f"`expect: {name}`"
-        for name in _IN_WORDS
-        if name not in _OF_THE_TABLE and getattr(card.expect, name) is not None
+        f"`expect: {name}`" for name in _IN_WORDS if name in facts and name not in _OF_THE_TABLE
     ]
     if any(part.sha256 is not None for _, part in card.parts):
         named.append("`sha256`")
