@@ -45,10 +45,10 @@ def test_an_owner_who_takes_back_all_limits_of_a_card_may_release_for_rows() -> 
 
 
 def test_a_limit_for_rows_bounds_releases_for_patients() -> None:
-    reserve(entry("/a", ("1",), limit=LIMIT), gaussian_ledger(1.5))
+    reserve(entry("/a", ("1",), limit=LIMIT), gaussian_ledger(1.0))
     reserve(of_patients("/b", limit=None), PATIENTS)
     with pytest.raises(DpreproError, match=r"for each row, .*would be spent"):
-        reserve(of_patients("/b", limit=None), gaussian_ledger(3.0, unit="patient", rows=2))
+        reserve(of_patients("/b", limit=None), gaussian_ledger(6.0, unit="patient", rows=2))
 
 
 def test_units_of_one_name_with_other_values_are_other_units() -> None:
