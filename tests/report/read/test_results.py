@@ -235,5 +235,5 @@ def test_datasets_are_chosen_by_the_name_of_the_card_or_as_told_apart(tmp_path):
         ([mine, "telco"], {mine, "telco"}),
     ):
         assert {cell.dataset for cell in results.of_datasets(names).cells} == expected
-    with pytest.raises(DpreproError, match="'telko' in the journals .* did you mean 'telco'"):
+    with pytest.raises(DpreproError, match=r"'telko' in the journals .* did you mean 'telco'"):
         results.of_datasets(["telco", "telko"])
