@@ -99,7 +99,7 @@ def _domain(feature: Any) -> str:
     if feature.bounds is not None:
         lower, upper = feature.bounds
         return f"{lower:g} to {upper:g} {feature.measured_in or ''}".strip()
-    return ", ".join(feature.categories or ())
+    return ", ".join(f'"{category}"' for category in feature.categories or ())
 
 
 def _sentence(text: str) -> str:

@@ -40,8 +40,8 @@ _ALWAYS = (
     "which the budget book does not have. Each adds to what is spent.",
     "What the model says of people in general. It can be used to guess the target of somebody who "
     "is not in the table.",
-    "How bounds, categories and parameters were chosen. The publisher says that it was done "
-    "without looking at the rows.",
+    "How bounds, categories and parameters were chosen. Nobody has checked it. If rows were looked "
+    "at for it, no epsilon covers that.",
     "How long the fit took, what it left in memory, and who could read the rows on that machine.",
 )
 _CLIPS = "That the release exists. It says that the rows have no category that the card rules out."

@@ -50,7 +50,7 @@ def test_the_json_is_what_the_schema_of_the_package_describes(statement: Stateme
         "Trust model", "Algorithms and correctness", "Side channels", "NIST SP 800-226",
         "dp_accounting 0.6.0", "dprepro 0.2.0, commit abc", "known from the form", NAME,
         "0 to 120 years", "0.44", "date unknown, version unknown", "Unprotected quantities",
-        "Release frequency", "with the labels no and yes", "at most 2.72 times as likely",
+        "Release frequency", "with the labels no and yes", "at most 2.72 times (e^epsilon) as often",
         "Noise from ChaCha20",
     ],
 )  # fmt: skip
@@ -86,5 +86,5 @@ def test_a_guarantee_that_does_not_hold_is_said_first() -> None:
 
 def test_no_audit_is_said() -> None:
     alone = state(model(), b"", publisher(audits=[]))
-    assert "No audit of the method was at hand" in as_markdown(alone)
-    assert "No audit of the method was at hand" in as_html(alone)
+    assert "No record of an audit of the method" in as_markdown(alone)
+    assert "No record of an audit of the method" in as_html(alone)
