@@ -50,7 +50,8 @@ def test_the_json_is_what_the_schema_of_the_package_describes(statement: Stateme
         "Trust model", "Algorithms and correctness", "Side channels", "NIST SP 800-226",
         "dp_accounting 0.6.0", "dprepro 0.2.0, commit abc", "known from the form", NAME,
         "0 to 120 years", "0.44", "date unknown, version unknown", "Unprotected quantities",
-        "Release frequency", "with the labels no and yes", "at most 2.72 times (e^epsilon) as often",
+        "Release frequency", "with the labels no and yes",
+        "at most 2.72 times (e^epsilon) as often",
         "Noise from ChaCha20",
     ],
 )  # fmt: skip
