@@ -45,7 +45,7 @@ golden: install-dev ## Write the bits that small fits of every private method mu
 	$(BIN)/python -m tests.golden --write
 
 kernels-test: install-dev ## Test how kernels are compiled and kept, and that other processors give the same bits
-	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled tests/golden
+	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled tests/golden tests/baselines/linear_regression
 
 audit-test: install-dev ## Test that audits pass what is sound, and that attacks fail: thousands of fits
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m audits tests/audit tests/attacks

@@ -39,6 +39,7 @@ def test_without_a_seed_the_case_gets_none():
     assert (run_trials(echo(), 50).outputs[:, 1] == -1).all()
 
 
+@pytest.mark.audits
 def test_workers_change_nothing():
     case = find_case("dpboost-sound", "binary")
     here, there = (run_trials(case, 60, jobs=jobs, seed=5) for jobs in (1, 2))

@@ -52,6 +52,7 @@ def test_a_kernel_keeps_name_and_text_and_can_be_pickled():
     assert pickle.loads(pickle.dumps(largest_label_part)) is largest_label_part
 
 
+@pytest.mark.compiling
 def test_no_process_that_computes_ever_compiles():
     code = """
 import sys

@@ -66,7 +66,10 @@ ELSEWHERE = {
     "experiment/executors.py": {"signal": "Windows has no pthread_sigmask"},
     "experiment/safe_path.py": {"module": "a function by name", "start": "of a function"},
     "methods/registry.py": {"module": "a module need not have METHODS"},
-    "release/book.py": {"error": "OSError has a reason, others have not"},
+    "release/book.py": {
+        "error": "OSError has a reason, others have not",
+        "except AttributeError": "a damaged book, read as JSON",
+    },
     "published/schema.py": {"cell": "fields of a published cell, by name"},
     "yaml_source.py": {"error": "errors of PyYAML with and without a place"},
     "rows/folder.py": {"os": "not every system can reserve room on a disk"},

@@ -147,7 +147,7 @@ def test_several_bounds_are_runs_of_their_own(owned: Lab) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"rows_per_unit": 0}, "greater than or equal to 1"),
+        ({"rows_per_unit": 0}, "a whole number from 1 to 1000000; given 0"),
         ({"rows_per_unit": []}, "at least one entry"),
         ({"rows_per_unit": [2, 2]}, "a value is given twice"),
         ({"rows_per_unit": "patient"}, "rows_per_unit"),

@@ -42,7 +42,7 @@ def test_one_rules_have_the_eta_of_theorem_7_or_twice_it(calibration: str, facto
 
 @BASES
 @pytest.mark.parametrize("composition", ["pure", "advanced", "zcdp"])
-@pytest.mark.parametrize("epsilon", [200.0, 1000.0, 5000.0])
+@pytest.mark.parametrize("epsilon", [200.0, 5000.0])
 def test_very_large_epsilons_are_fitted(base: str, composition: str, epsilon: float) -> None:
     delta = 0.0 if composition == "pure" else 1e-5
     ledger = fit(base, composition=composition, epsilon=epsilon, delta=delta, rounds=5).ledger_

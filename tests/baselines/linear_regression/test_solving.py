@@ -73,6 +73,7 @@ print(found.tobytes().hex(), np.linalg.eigh(matrix + matrix.T)[1].tobytes().hex(
 """
 
 
+@pytest.mark.compiling
 def test_another_processor_gives_the_same_bits_which_lapack_does_not():
     def solved(**circumstances):
         environment = {**os.environ, **circumstances}
