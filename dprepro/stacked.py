@@ -1,4 +1,7 @@
-"""Tables for terminals that never cut a cell: what is too wide is split into stacked parts."""
+"""Tables for terminals that never cut a cell.
+
+What is too wide is split into stacked parts, or shown in a form that needs less room.
+"""
 
 from __future__ import annotations
 
@@ -75,6 +78,11 @@ class Stacked:
     ends: Collection[int] = ()
     looks: Mapping[str, Any] = field(default_factory=dict)
 
+    def fits(self, console: Console, options: ConsoleOptions) -> bool:
+        """Whether the console has room for all columns side by side."""
+        columns = [(column, column.narrowest) for column in self.columns]
+        return self._spare(columns, console, options) >= 0
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield one table if it fits the console, else its parts."""
         whole = [(column, column.widest) for column in self.columns]
@@ -139,6 +147,22 @@ class Stacked:
             cells = (_fit(column.cells[row], width) for column, width in part)
             table.add_row(*cells, end_section=row in self.ends)
         return table
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """The same tables in several forms, the first of which the console has room for is shown.
+
+    There is room for a form if none of its tables has to be split. The last form is shown where
+    there is room for none.
+    """
+
+    forms: Sequence[Sequence[Stacked]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the tables of one form."""
+        roomy = (form for form in self.forms if all(table.fits(console, options) for table in form))
+        yield from next(roomy, self.forms[-1])
 
 
 def _width(console: Console, options: ConsoleOptions, table: Table) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -56,7 +56,14 @@ class YamlSource:
         return [found[line] for line in sorted(found)]
 
 
-class _Loader(yaml.SafeLoader):
+_Base: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+"""libyaml's parser where PyYAML was built with it, as commands read dozens of configs."""
+
+_DEEPEST = 50
+"""Lists and mappings in one another; deeper ones would end the C parser, not raise an error."""
+
+
+class _Loader(_Base):
     """Safe YAML in which ``1e-6`` is a number, as in YAML 1.2 (PyYAML reads it as a string)."""
 
 
@@ -67,7 +74,7 @@ _Loader.add_implicit_resolver(
 )
 
 
-class _TextLoader(yaml.SafeLoader):
+class _TextLoader(_Base):
     """Reads every scalar except null as text.
 
     In YAML 1.1 ``No`` is false, and a checksum such as ``1234e567`` is a number.
@@ -92,8 +99,10 @@ def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DpreproError(f"{path}: cannot be read: {error}") from error
-    loader = _TextLoader(text) if text_only else _Loader(text)
+    loader = None
     try:
+        _refuse_deep(text)
+        loader = _TextLoader(text) if text_only else _Loader(text)
         node = loader.get_single_node()
         lines: dict[KeyPath, int] = {}
         if node is not None:
@@ -101,12 +110,15 @@ def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
         values = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
+        # Of what is never closed libyaml names the line after the last.
+        last = text.rstrip().count("\n") + 1
+        line = f", line {min(mark.line + 1, last)}" if mark else ""
         raise DpreproError(
             f"{path}{line}: not valid YAML: {getattr(error, 'problem', None) or error}"
         ) from error
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
     return YamlSource(path, text, values, lines)
 
 
@@ -141,6 +153,20 @@ def _paths_to(values: Any, wanted: str, keys: KeyPath = ()) -> Iterator[KeyPath]
     elif isinstance(values, list):
         for position, value in enumerate(values):
             yield from _paths_to(value, wanted, (*keys, position))
+
+
+def _refuse_deep(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_Base):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                raise yaml.MarkedYAMLError(
+                    problem=f"lists and mappings are nested deeper than {_DEEPEST} levels",
+                    problem_mark=cast(yaml.Mark, event.start_mark),
+                )
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _note_lines(node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int], path: Path) -> None:

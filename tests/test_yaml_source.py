@@ -50,6 +50,25 @@ def test_broken_yaml_names_the_line(tmp_path: Path) -> None:
         read_yaml(_write(tmp_path, "a: 1\nb: ]\n"))
 
 
+def test_what_is_never_closed_names_a_line_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match=r"some\.yaml, line 2: not valid YAML"):
+        read_yaml(_write(tmp_path, "a: 1\nb: [1,\n\n"))
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- "])
+@pytest.mark.parametrize("depth", [51, 500, 100_000])
+def test_what_is_nested_too_deeply_is_refused(tmp_path: Path, opening: str, depth: int) -> None:
+    with pytest.raises(DpreproError, match=r"some\.yaml, line 1: not valid YAML"):
+        read_yaml(_write(tmp_path, opening * depth + "1"))
+
+
+def test_fifty_levels_are_read(tmp_path: Path) -> None:
+    values = read_yaml(_write(tmp_path, "[" * 50 + "1" + "]" * 50)).values
+    for _ in range(50):
+        (values,) = values
+    assert values == 1
+
+
 def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(DpreproError, match=r"nowhere\.yaml: cannot be read"):
         read_yaml(tmp_path / "nowhere.yaml")

@@ -22,7 +22,14 @@ class Literals:
 
     def __init__(self, X: np.ndarray) -> None:
         self.rows, self.columns = X.shape
-        self._by_column = sparse.csc_array(X, dtype=np.int64)
+        # By hand: SciPy's way from a dense table takes four times as long.
+        is_true = np.not_equal(X.T, 0, order="C")
+        counts = is_true.sum(axis=1)
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        places = np.flatnonzero(is_true) - np.repeat(np.arange(self.columns) * self.rows, counts)
+        self._by_column = sparse.csc_array(
+            (np.ones(len(places), np.int64), places, bounds), shape=X.shape
+        )
         self._transposed = self._by_column.T
 
     def sums(self, values: np.ndarray) -> np.ndarray:
@@ -55,7 +62,7 @@ def read_literals(model: Any, X: Any, *, reset: bool) -> Literals:
         On entries other than 0 and 1, too few rows, or other columns than those of the fit.
     """
     array = checked(model, X, reset=reset, ensure_min_samples=2 if reset else 1)
-    if not np.isin(array, (0, 1)).all():
+    if not ((array == 0) | (array == 1)).all():  # isin takes six times as long
         raise ValueError(
             f"{type(model).__name__} takes Boolean columns, 0 or 1, but X has other values; "
             "encode it with dprepro.data.boolean.BooleanEncoder"

@@ -39,7 +39,7 @@ def errors(literals: Literals, signed_weights: np.ndarray) -> np.ndarray:
 
     `signed_weights` are weights times labels, int64 (n,); the result is int64 (2 d + 2,), exact.
     """
-    against = -signed_weights[signed_weights < 0].sum()
-    in_favour = signed_weights[signed_weights > 0].sum()
+    in_favour = np.maximum(signed_weights, 0).sum()
+    against = in_favour - signed_weights.sum()
     where_true = literals.sums(signed_weights)
     return np.concatenate([in_favour - where_true, against + where_true, [against, in_favour]])

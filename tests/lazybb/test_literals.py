@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dprepro.lazybb.literals import Literals
+from dprepro.lazybb import LazyBBClassifier
+from dprepro.lazybb.literals import Literals, column_names, read_literals
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (30, 7))
@@ -28,3 +30,23 @@ def test_sums_and_rows(dtype: type) -> None:
 def test_sums_that_depend_on_the_order_of_rows_are_refused() -> None:
     with pytest.raises(TypeError, match="whole numbers"):
         Literals(X).sums(np.full(30, 0.1))
+
+
+@pytest.mark.parametrize("other", [2, -1, 0.5])
+def test_only_0_and_1_are_taken(other: float) -> None:
+    model = LazyBBClassifier()
+    assert read_literals(model, X.astype(float), reset=True).rows == 30
+    assert read_literals(model, X[:1], reset=False).rows == 1
+    changed = X.astype(float)
+    changed[3, 4] = other
+    with pytest.raises(ValueError, match="takes Boolean columns, 0 or 1, but X has other values"):
+        read_literals(model, changed, reset=True)
+    with pytest.raises(ValueError, match="minimum of 2"):
+        read_literals(model, X[:1], reset=True)
+
+
+def test_columns_are_called_by_feature_and_value_or_by_their_name() -> None:
+    assert column_names(X, 2) == [("x0", "1"), ("x1", "1")]
+    pairs = pd.DataFrame([[0, 1]], columns=pd.MultiIndex.from_tuples([("age", "a"), ("age", "b")]))
+    assert column_names(pairs, 2) == [("age", "a"), ("age", "b")]
+    assert column_names(pd.DataFrame({"old": [1]}), 1) == [("old", "1")]
