@@ -1,8 +1,16 @@
 """Empirical audits: what the outputs of a method prove about the epsilon it spends."""
 
-from dprepro.audit.cases import find_case, find_one_run_case, one_run_names, subjects
+from dprepro.audit.auditing import audit
+from dprepro.audit.cases import (
+    find_case,
+    find_one_run_case,
+    one_run_names,
+    one_run_subjects,
+    stands_for,
+    subjects,
+)
 from dprepro.audit.one_run import OneRunResult, audit_in_one_run
-from dprepro.audit.result import AuditResult, AuditVerdict, audit
+from dprepro.audit.result import AuditResult, AuditVerdict
 
 __all__ = [
     "AuditResult",
@@ -13,5 +21,7 @@ __all__ = [
     "find_case",
     "find_one_run_case",
     "one_run_names",
+    "one_run_subjects",
+    "stands_for",
     "subjects",
 ]

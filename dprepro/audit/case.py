@@ -10,13 +10,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dprepro.audit.distinguisher import Rule
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
+from dprepro.privacy.audit import CONFIDENCE
 from dprepro.privacy.ledger import Ledger
 
 Table = tuple[pd.DataFrame, np.ndarray]
 """X and y."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The largest epsilon that a distinguisher could show, at the ledger's delta.
+
+    Attributes
+    ----------
+    epsilon
+        The figure.
+    basis
+        In words, what it follows from, and so of which distinguishers it holds.
+    """
+
+    epsilon: float
+    basis: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,15 @@ class Case:
     trials
         How many runs make a fair audit where nobody asks for another number: many where worlds
         differ little, few where they cannot be mistaken or runs are slow.
+    confidence
+        With which the bound holds: more where there are many cases of a kind, of which one in
+        twenty would else be refuted by chance.
+    rule
+        The distinguisher, where what is observed says by itself how to guess. None lets the audit
+        learn one.
+    ceiling
+        One run's outcome -> the most that any distinguisher could show on this pair. None lets the
+        audit estimate it where all releases are Gaussian.
     """
 
     subject: str
@@ -46,6 +73,9 @@ class Case:
     fit: Callable[[bool, int | None], Any]
     observe: Callable[[Any], np.ndarray]
     trials: int = 4000
+    confidence: float = CONFIDENCE
+    rule: Rule | None = None
+    ceiling: Callable[[Any], Ceiling] | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,53 @@ _THRESHOLDS = 400
 # runs in which a solver diverges, must not drown the rest.
 _LINEAR_RANGES = 3.0
 _RIDGE = 1e-6
+
+
+class Rule(Protocol):
+    """Tells two worlds apart; whatever is learnt of it is learnt before it judges.
+
+    Attributes
+    ----------
+    threshold
+        A larger score means that the canary is guessed present.
+    form
+        The form of the bound that its guesses are put to, see `FORMS`.
+    """
+
+    @property
+    def threshold(self) -> float:
+        """See the class."""
+        ...
+
+    @property
+    def form(self) -> Form:
+        """See the class."""
+        ...
+
+    def scores(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the score of each output, float64 (N,), given float64 (N, d)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The rule of a case that observes a single number, which says by itself how to guess.
+
+    Such as a log likelihood ratio, with the threshold 0: the best rule there is where noise is as
+    stated. Nothing is learnt, so that every run judges.
+    """
+
+    threshold: float = 0.0
+    form: Form = "accuracy"
+
+    def scores(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the first number of each output, float64 (N,)."""
+        return outputs[:, 0]
+
+
+def judge(rule: Rule, outputs: np.ndarray, present: np.ndarray) -> Guesses:
+    """Guess for each output, float64 (N, d), and compare with the truth, bool (N,)."""
+    return _compare(rule.scores(outputs), present, np.array(rule.threshold))
 
 
 @dataclass(frozen=True)
@@ -43,10 +91,6 @@ class Distinguisher:
         """Return the score of each output, float64 (N,)."""
         return np.arcsinh((outputs - self.centre) / self.scale) @ self.weights
 
-    def judge(self, outputs: np.ndarray, present: np.ndarray) -> Guesses:
-        """Guess for each output and compare with the truth, bool (N,)."""
-        return _compare(self.scores(outputs), present, np.array(self.threshold))
-
 
 def learn(outputs: np.ndarray, present: np.ndarray, bound: Bound) -> Distinguisher:
     """Learn a linear rule, its threshold and the form of the bound from runs in either world.
@@ -71,6 +115,19 @@ def learn(outputs: np.ndarray, present: np.ndarray, bound: Bound) -> Distinguish
     bounds = np.array([bound(_compare(scores, present, thresholds), form) for form in FORMS])
     form, best = np.unravel_index(int(bounds.argmax()), bounds.shape)
     return Distinguisher(centre, scale, weights, float(thresholds[best]), FORMS[int(form)])
+
+
+def shown_by_pairs(rule: Rule, outputs: np.ndarray, present: np.ndarray) -> float:
+    """Return by how many standard deviations a rule's scores differ between worlds.
+
+    Runs come in pairs with the same noise, first those without the canary: the mean difference then
+    has next to no noise of its own. Where scores are about Gaussian, mu-GDP shows no more to them.
+    """
+    scores = rule.scores(outputs)
+    shift = scores[present] - scores[~present]
+    within = np.concatenate([scores[world] - scores[world].mean() for world in (present, ~present)])
+    deviation = within.std()
+    return float(abs(shift.mean()) / deviation) if deviation > 0 else 0.0
 
 
 def _spread(outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,7 @@
-"""Audit by one run: many canaries, a coin for each (Steinke, Nasr, Jagielski 2023)."""
+"""Audit by one run: many canaries, a coin for each.
+
+By Steinke, Nasr and Jagielski (2023), and by Mahloujifar, Melis and Chaudhuri (2025) for a curve.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from dprepro.privacy.audit import (
     one_run_lower_bound,
 )
 from dprepro.privacy.gdp import epsilon_of
+from dprepro.privacy.one_run_curve import CURVE, one_run_mu_bound
 
 GUESSED_SHARE = 0.25
 """Of the canaries, those with the largest absolute scores are guessed at. Fixed beforehand."""
@@ -31,6 +35,10 @@ class OneRunResult(Audited):
         m, r and v of `one_run_p_value`.
     lower_bound
         By `one_run_lower_bound`, which assumes nothing of the mechanism.
+    curve_bound
+        By `one_run_mu_bound`, which takes the mechanism's trade-off curve to be Gaussian, as its
+        ledger says. None for other noise. It refutes curves, and so the guarantee of a ledger whose
+        releases are all Gaussian, but not every mechanism that keeps (epsilon, delta).
     independent_bound
         By Gaussian DP from one guess about each canary, given that the noise of different canaries
         is independent, which holds by construction of the case; None for other noise. Much sharper.
@@ -42,23 +50,27 @@ class OneRunResult(Audited):
     guesses: int
     correct: int
     lower_bound: float
+    curve_bound: float | None
     independent_bound: float | None
     confidence: float
 
     @property
     def verdict(self) -> AuditVerdict:
-        """The verdict on the higher of the two bounds."""
-        return self.judged(max(self.lower_bound, self.independent_bound or 0.0))
+        """The verdict on the highest of the bounds."""
+        sharper = (self.curve_bound or 0.0, self.independent_bound or 0.0)
+        return self.judged(max(self.lower_bound, *sharper))
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, JSON-able."""
-        independent = self.independent_bound
+        curve, independent = self.curve_bound, self.independent_bound
         return self.stated() | {
             "bound": "one run",
             "canaries": self.canaries,
             "guesses": self.guesses,
             "correct": self.correct,
             "lower_bound": rounded(self.lower_bound),
+            "curve_bound": None if curve is None else rounded(curve),
+            "curve": None if curve is None else CURVE,
             "independent_bound": None if independent is None else rounded(independent),
             "confidence": self.confidence,
             "verdict": self.verdict.value,
@@ -68,7 +80,7 @@ class OneRunResult(Audited):
 def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResult:
     """Flip the coins, run once, guess and bound epsilon.
 
-    `seed` as in `run_trials`.
+    `seed` as in `TrialRunner`.
     """
     generator = np.random.default_rng(seed)
     coins = generator.random(case.canaries) < 0.5
@@ -78,13 +90,16 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
     guesses = max(1, round(GUESSED_SHARE * case.canaries))
     guessed = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     correct = int(right[guessed].sum())
+    counts, delta = (case.canaries, guesses, correct), ledger.delta
+    gaussian = is_gaussian(ledger)
     return OneRunResult(
         **audited_by(case, ledger),
         canaries=case.canaries,
         guesses=guesses,
         correct=correct,
-        lower_bound=one_run_lower_bound(case.canaries, guesses, correct, ledger.delta),
-        independent_bound=_independent(right, coins, ledger.delta) if is_gaussian(ledger) else None,
+        lower_bound=one_run_lower_bound(*counts, delta),
+        curve_bound=epsilon_of(one_run_mu_bound(*counts), delta) if gaussian else None,
+        independent_bound=_independent(right, coins, delta) if gaussian else None,
         confidence=CONFIDENCE,
     )
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from dprepro.audit.one_run import OneRunResult
 from dprepro.audit.result import AuditResult, AuditVerdict
+from dprepro.privacy.one_run_curve import CURVE
 
 Result = AuditResult | OneRunResult
 
@@ -30,8 +31,10 @@ def render(results: Sequence[Result]) -> Group:
 def _basis(result: Result) -> str:
     """Return what the bound rests on."""
     if isinstance(result, AuditResult):
-        return f"{result.neighbours}. {result.trials:,} runs, bound by {result.bound}"
-    return f"{result.neighbours}. {result.correct} of {result.guesses} guesses right"
+        ceiling = "" if result.ceiling is None else f"; ceiling {result.ceiling.basis}"
+        return f"{result.neighbours}. {result.trials:,} runs, bound by {result.bound}{ceiling}"
+    under = "" if result.curve_bound is None else f"; the bound by curve is under a {CURVE}"
+    return f"{result.neighbours}. {result.correct} of {result.guesses} guesses right{under}"
 
 
 def _table(results: Sequence[Result]) -> Table:
@@ -49,8 +52,12 @@ def _table(results: Sequence[Result]) -> Table:
 def _cells(result: Result) -> dict[str, str]:
     bounds = {"epsilon >=": f"{result.lower_bound:.3f}"}
     if isinstance(result, OneRunResult):
-        sharper = result.independent_bound
-        bounds["if indep."] = "" if sharper is None else f"{sharper:.3f}"
+        sharper = {"by curve": result.curve_bound, "if indep.": result.independent_bound}
+        bounds |= {name: "" if found is None else f"{found:.3f}" for name, found in sharper.items()}
+    else:
+        share = result.share_of_ceiling
+        bounds["ceiling"] = "" if result.ceiling is None else f"{result.ceiling.epsilon:.3f}"
+        bounds["reached"] = "" if share is None else f"{share:.0%}"
     return {
         "audited": _name(result),
         **bounds,

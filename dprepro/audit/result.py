@@ -1,8 +1,7 @@
-"""Audit a case: learn to tell its two worlds apart, then count how well that works."""
+"""What audits find: bounds, verdicts, and what they rest on."""
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,26 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, OneRunCase
-from dprepro.audit.distinguisher import Bound, learn
-from dprepro.audit.trials import run_trials
+from dprepro.audit.case import Case, Ceiling, OneRunCase
+from dprepro.audit.distinguisher import Bound
 from dprepro.errors import DpreproError
-from dprepro.estimators.contract import ledger_of
-from dprepro.privacy.audit import (
-    CONFIDENCE,
-    Form,
-    Guesses,
-    epsilon_lower_bound,
-    mu_lower_bound,
-)
-from dprepro.privacy.gdp import epsilon_of
+from dprepro.privacy.audit import Form, Guesses, epsilon_lower_bound, mu_lower_bound
 from dprepro.privacy.ledger import TOLERANCE, Ledger
 from dprepro.privacy.sensitivity import Adjacency
-from dprepro.privacy.unverified import UNVERIFIED
-
-# Among hundreds of thresholds the best one was lucky too. Asking for more confidence than in the
-# end favours thresholds that many runs speak for.
-_TRAINING_CONFIDENCE = 0.999
 
 
 class UnverifiedError(DpreproError):
@@ -47,7 +32,7 @@ class AuditVerdict(str, Enum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """The second half of the runs: scores, float64 (N,), worlds, bool (N,), and the threshold."""
+    """The runs that were judged: scores, float64 (N,), worlds, bool (N,), and the threshold."""
 
     scores: np.ndarray
     present: np.ndarray
@@ -123,7 +108,9 @@ class AuditResult(Audited):
     lower_bound
         On epsilon, holding with probability `confidence`; 0 if the runs prove nothing.
     trials
-        Runs in all; the first half trained the distinguisher.
+        Runs in all, those that trained the distinguisher included.
+    ceiling
+        The most that a distinguisher could show on this pair; None where it is not known.
     """
 
     bound: str
@@ -131,7 +118,15 @@ class AuditResult(Audited):
     confidence: float
     trials: int
     seconds: float
+    ceiling: Ceiling | None
     evidence: Evidence = field(repr=False, compare=False)
+
+    @property
+    def share_of_ceiling(self) -> float | None:
+        """The bound in units of the ceiling; None where there is none, or nothing can be shown."""
+        if self.ceiling is None or self.ceiling.epsilon == 0:
+            return None
+        return self.lower_bound / self.ceiling.epsilon
 
     @property
     def verdict(self) -> AuditVerdict:
@@ -146,39 +141,10 @@ class AuditResult(Audited):
             "confidence": self.confidence,
             "trials": self.trials,
             "seconds": round(self.seconds, 1),
+            "ceiling": None if self.ceiling is None else rounded(self.ceiling.epsilon),
+            "ceiling_basis": None if self.ceiling is None else self.ceiling.basis,
             "verdict": self.verdict.value,
         }
-
-
-def audit(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> AuditResult:
-    """Run a case, learn from the first half of the runs and bound epsilon from the second.
-
-    Parameters and errors are those of `run_trials`; `UnverifiedError` if the method keeps no
-    ledger.
-    """
-    started = time.perf_counter()
-    ledger = ledger_of(case.fit(True, seed))
-    if ledger is None or ledger.is_empty:
-        raise UnverifiedError(
-            f"{case.subject}: {UNVERIFIED}. Until then there is no guarantee to hold its outputs "
-            "against"
-        )
-    runs = run_trials(case, trials, jobs=jobs, seed=seed)
-    training, held_out = runs.halves()
-    gaussian = is_gaussian(ledger)
-    cautious = bound_for(gaussian, ledger.delta, _TRAINING_CONFIDENCE)
-    rule = learn(training.outputs, training.present, cautious)
-    guesses = rule.judge(held_out.outputs, held_out.present)
-    found = float(bound_for(gaussian, ledger.delta, CONFIDENCE)(guesses, rule.form))
-    return AuditResult(
-        **audited_by(case, ledger),
-        bound="GDP" if gaussian else "(epsilon, delta)",
-        lower_bound=epsilon_of(found, ledger.delta) if gaussian else max(0.0, found),
-        confidence=CONFIDENCE,
-        trials=trials,
-        seconds=time.perf_counter() - started,
-        evidence=Evidence(rule.scores(held_out.outputs), held_out.present, rule.threshold),
-    )
 
 
 def is_gaussian(ledger: Ledger) -> bool:

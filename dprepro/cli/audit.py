@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import MofNCompleteColumn
 
 from dprepro import __version__
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.terminal import error_console, progress_bar
 
 if TYPE_CHECKING:
     from dprepro.audit import AuditResult, OneRunResult
     from dprepro.data.domain import TaskKind
+
+
+RECORD, RECORD_SEED = Path("results/audit.json"), 2021
+"""What `--all` writes, and with which seed."""
 
 
 class Task(str, Enum):
@@ -35,8 +43,8 @@ def audit(
     method: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Private methods, cases of one (METHOD/CASE), or mechanisms such as gaussian. "
-            "Default: all."
+            help="Private methods, cases of one (METHOD/CASE, METHOD/canaries), or mechanisms such "
+            "as gaussian. Default: all."
         ),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The stated epsilon.")] = 1.0,
@@ -54,8 +62,19 @@ def audit(
     one_run: Annotated[
         bool, typer.Option("--one-run", help="Use one run with many canaries (DP-EBM, gaussian).")
     ] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help=f"Audit everything private and write {RECORD}, with the seed {RECORD_SEED}.",
+        ),
+    ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="Write results as .json; .png and .svg as --picture.")
+        Path | None,
+        typer.Option(
+            help="Write results as .json; .png and .svg as --picture. Results in the file that are "
+            "of other subjects stay."
+        ),
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw both distributions of outputs: .png or .svg.")
@@ -65,7 +84,11 @@ def audit(
 
     The tables are the worst pair known for the method. The audit tells them apart by the outputs
     alone, and its bound holds with 95 % confidence. EXCEEDED means that the stated guarantee is
-    refuted. The exit code is then 1, unless the ledger gives a reason for it.
+    refuted. The exit code is then 1, unless the ledger gives a reason for it. "ceiling" is the most
+    that could be shown on these tables.
+
+    With --output an audit keeps finished runs beside that file, in FILE.runs, until it ends. If it
+    is stopped, the same command continues it.
 
     Example: dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png
     """
@@ -77,6 +100,12 @@ def audit(
         check_epsilon_delta(epsilon, delta)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    if everything and (method or one_run or task):
+        raise typer.BadParameter(
+            "--all leaves nothing to choose: leave out METHOD, --task, --one-run"
+        )
+    if everything:
+        output, seed = output or RECORD, RECORD_SEED if seed is None else seed
     if output is not None and output.suffix in FORMATS:
         output, picture = None, output
     _check_files(output, picture, one_run)
@@ -87,40 +116,53 @@ def audit(
     if one_run:
         results = [_run_once(name, kind, epsilon, delta, seed) for name, kind in chosen]
     else:
-        many = _audited(
-            chosen, lambda n, kind: _run_many(n, kind, epsilon, delta, trials, jobs, seed)
-        )
+        budget = PrivacyBudget(epsilon, delta)
+        many = _run_many(chosen, budget, trials, jobs, seed, output)
         if picture is not None:
             write_picture(many, picture)
         results = [*many]
-    if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        when = {"date": datetime.now(timezone.utc).date().isoformat(), "dprepro": __version__}
-        output.write_text(json.dumps([r.to_json() | when for r in results], indent=1) + "\n")
+    if output is not None and one_run:
+        _record(output, results)
     Console(highlight=False).print(render(results), soft_wrap=True)
     if any(result.unexplained for result in results):
         raise typer.Exit(1)
 
 
-def _audited(
-    chosen: Sequence[tuple[str, TaskKind | None]],
-    run: Callable[[str, TaskKind | None], AuditResult],
-) -> list[AuditResult]:
-    """Return the results; name methods without a ledger, an error if there are no others."""
-    from dprepro.audit.result import UnverifiedError
+def _record(output: Path, results: Sequence[AuditResult | OneRunResult]) -> None:
+    """Write results; those of other subjects that the file holds stay, in their places."""
+    when = {"date": datetime.now(timezone.utc).date().isoformat(), "dprepro": __version__}
+    records = [*_recorded(output)]
+    places = {_key(record): place for place, record in enumerate(records)}
+    for result in results:
+        record = result.to_json() | when
+        place = places.setdefault(_key(record), len(records))
+        records[place : place + 1] = [record]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    # A kill leaves the old file or the new one.
+    new = output.with_name(f"{output.name}.new")
+    new.write_text(json.dumps(records, indent=1) + "\n")
+    new.replace(output)
 
-    results: list[AuditResult] = []
-    errors: list[UnverifiedError] = []
-    for name, kind in chosen:
-        try:
-            results.append(run(name, kind))
-        except UnverifiedError as error:
-            errors.append(error)
-    if not results and errors:
-        raise errors[0]
-    for text in dict.fromkeys(map(str, errors)):
-        Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
-    return results
+
+def _recorded(output: Path) -> list[dict[str, Any]]:
+    from dprepro.errors import DpreproError
+
+    if not output.exists():
+        return []
+    try:
+        records = json.loads(output.read_text())
+        _ = [_key(record) for record in records]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DpreproError(
+            f"--output {output}: the file holds no results of audits: choose another, or delete it"
+        ) from error
+    return list(records)
+
+
+def _key(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what makes two results those of one audit."""
+    once = "canaries" in record
+    return record["subject"], record["task"], record["epsilon"], record["delta"], once
 
 
 def _check_files(output: Path | None, picture: Path | None, one_run: bool) -> None:
@@ -128,6 +170,8 @@ def _check_files(output: Path | None, picture: Path | None, one_run: bool) -> No
 
     if output is not None and output.suffix != ".json":
         raise DpreproError(f"--output {output}: allowed are .json for results, .png and .svg")
+    if output is not None:
+        _recorded(output)
     if one_run and picture is not None:
         raise DpreproError("one run has no distributions to draw: leave out --one-run or --picture")
 
@@ -136,42 +180,78 @@ def _chosen(
     names: Sequence[str] | None, task: TaskKind | None, one_run: bool
 ) -> list[tuple[str, TaskKind | None]]:
     """Return the subjects to audit, each task of a method by itself."""
-    from dprepro.audit import find_case, find_one_run_case, one_run_names, subjects
+    from dprepro.audit import find_case, find_one_run_case, one_run_subjects, stands_for, subjects
 
-    allowed = [(n, kind) for n, kind in subjects() if not (one_run and n not in one_run_names())]
+    allowed = one_run_subjects() if one_run else subjects()
     if not names:
         return [(n, kind) for n, kind in allowed if task in (None, kind)]
     chosen: list[tuple[str, TaskKind | None]] = []
     for name in names:
-        # An unknown name or task is refused with what is allowed.
-        if one_run:
-            find_one_run_case(name, task)
-        else:
-            find_case(name, task)
-        chosen.extend(
-            (n, kind)
-            for n, kind in allowed
-            if (n == name or n.startswith(f"{name}/")) and (task in (None, kind) or not kind)
-        )
-    # METHOD stands for all its METHOD/CASE, too: if both are given, each runs once.
+        meant = [(n, k) for n, k in allowed if stands_for(name, n) and (task in (None, k) or not k)]
+        if not meant:
+            # An unknown name or task is refused with what is allowed.
+            (find_one_run_case if one_run else find_case)(name, task)
+        chosen.extend(meant)
+    # METHOD stands for METHOD/CASE, too: if both are given, each runs once.
     return list(dict.fromkeys(chosen))
 
 
 def _run_many(
-    name: str,
-    task: TaskKind | None,
-    epsilon: float,
-    delta: float,
+    chosen: Sequence[tuple[str, TaskKind | None]],
+    budget: PrivacyBudget,
     trials: int | None,
     jobs: int,
     seed: int | None,
-) -> AuditResult:
+    output: Path | None,
+) -> list[AuditResult]:
+    """Return the results, each written to `output` as soon as it is there.
+
+    The files of runs stay to the end: of what has finished before a kill, nothing is run again.
+    Names methods without a ledger; an error if there are no others.
+    """
     from dprepro.audit import audit as run
     from dprepro.audit import find_case
+    from dprepro.audit.result import UnverifiedError
 
-    case = find_case(name, task, epsilon=epsilon, delta=delta)
-    with Console(stderr=True).status(f"{name} {task or ''}"):
-        return run(case, trials or case.trials, jobs=jobs, seed=seed)
+    results: list[AuditResult] = []
+    errors: list[UnverifiedError] = []
+    cases = [find_case(n, k, epsilon=budget.epsilon, delta=budget.delta) for n, k in chosen]
+    runs = [trials or case.trials for case in cases]
+    stderr = error_console()
+    with progress_bar(stderr, MofNCompleteColumn(), is_transient=True) as bar:
+        line = bar.add_task("", total=sum(runs))
+        for (name, kind), case, most in zip(chosen, cases, runs, strict=True):
+            bar.update(line, description=f"{name} {kind or ''}".strip())
+            before = bar.tasks[0].completed
+            keep_in = None if output is None else _runs_file(output, name, kind)
+            try:
+                results.append(
+                    run(
+                        case, most, jobs=jobs, seed=seed, keep_in=keep_in,
+                        advance=lambda made: bar.advance(line, made),
+                    )
+                )  # fmt: skip
+                if output is not None:
+                    _record(output, results[-1:])
+            except UnverifiedError as error:
+                errors.append(error)
+            # What an audit that ended early did not need is done, too.
+            bar.update(line, completed=before + most)
+    if output is not None:
+        shutil.rmtree(_runs_folder(output), ignore_errors=True)
+    if not results and errors:
+        raise errors[0]
+    for text in dict.fromkeys(map(str, errors)):
+        stderr.print(text, markup=False, soft_wrap=True, highlight=False)
+    return results
+
+
+def _runs_folder(output: Path) -> Path:
+    return output.with_name(f"{output.name}.runs")
+
+
+def _runs_file(output: Path, name: str, kind: TaskKind | None) -> Path:
+    return _runs_folder(output) / f"{name.replace('/', '--')}-{kind or 'mechanism'}.jsonl"
 
 
 def _run_once(

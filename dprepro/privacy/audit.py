@@ -21,10 +21,15 @@ CONFIDENCE = 0.95
 
 _LARGEST_EPSILON = 60.0
 
-Form = Literal["accuracy", "rates"]
-FORMS: tuple[Form, ...] = ("accuracy", "rates")
-"""What a bound is made of: the share of wrong guesses, which needs one confidence bound, or the
-rates of false positives and false negatives, which need two and pay off where one rate is tiny."""
+Form = Literal["accuracy", "rates", "present", "absent"]
+FORMS: tuple[Form, ...] = ("accuracy", "rates", "present", "absent")
+"""What a bound is made of: the share of wrong guesses, which needs one confidence bound; the rates
+of false positives and false negatives, which need two and pay off where one rate is tiny; or how
+many of the guesses "present" are right, or of the guesses "absent", which needs one and pays off
+there more, but holds for (epsilon, delta) alone."""
+
+_RISK_OF_DELTA = 0.1
+"""The share of the risk that more runs than are taken off fail with the probability delta."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ def mu_lower_bound(
     """
     if form == "accuracy":
         return -2 * ndtri(guesses.upper_error(confidence))
+    if form != "rates":
+        return np.full(np.shape(guesses.false_positives), -np.inf)
     false_positive, false_negative = guesses.upper_rates(confidence)
     # A rate that may be 1 says nothing; the sum of two infinities would say less.
     unknown = (false_positive >= 1) | (false_negative >= 1)
@@ -91,15 +98,38 @@ def epsilon_lower_bound(
     For every distinguisher 1 - FNR <= e^epsilon FPR + delta and 1 - FPR <= e^epsilon FNR + delta
     (Kairouz, Oh, Viswanath 2015). Their sum bounds the error (FPR + FNR) / 2 from below by
     (1 - delta) / (1 + e^epsilon).
+
+    Of the runs in which one of the two guesses is made, a share of at most e^epsilon / (1 +
+    e^epsilon) is guessed right, as the coins are fair, up to delta: the runs in which a right guess
+    comes from the part of the probability that delta covers are Binomial(runs, delta / 2) at most.
+    So many as are likely are taken off the right guesses.
     """
     if form == "accuracy":
         error = guesses.upper_error(confidence)
         return _log_ratio(1 - delta - error, error)
+    if form != "rates":
+        return _of_one_guess(guesses, delta, form, confidence)
     false_positive, false_negative = guesses.upper_rates(confidence)
     return np.maximum(
         _log_ratio(1 - delta - false_negative, false_positive),
         _log_ratio(1 - delta - false_positive, false_negative),
     )
+
+
+def _of_one_guess(guesses: Guesses, delta: float, guess: Form, confidence: float) -> np.ndarray:
+    """Return the bound by the right ones among all guesses "present", or all guesses "absent"."""
+    if guess == "present":
+        right = np.subtract(guesses.present, guesses.false_negatives)
+        wrong = np.asarray(guesses.false_positives)
+    else:
+        right = np.subtract(guesses.absent, guesses.false_positives)
+        wrong = np.asarray(guesses.false_negatives)
+    risk_of_delta = _RISK_OF_DELTA * (1 - confidence) if delta else 0.0
+    runs = np.add(guesses.absent, guesses.present)
+    covered = binom.isf(risk_of_delta, runs, delta / 2) if delta else 0
+    right = np.maximum(right - covered, 0)
+    error = upper_rate(wrong, right + wrong, confidence + risk_of_delta)
+    return _log_ratio(1 - error, error)
 
 
 def _log_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
@@ -131,11 +161,7 @@ def one_run_p_value(
     ValueError
         Unless 0 <= correct <= guesses <= canaries, epsilon >= 0 and 0 <= delta <= 1.
     """
-    if not 0 <= correct <= guesses <= canaries:
-        raise ValueError(
-            "correct <= guesses <= canaries must be counts, "
-            f"got {correct!r}, {guesses!r} and {canaries!r}"
-        )
+    check_counts(canaries, guesses, correct)
     if not (epsilon >= 0 and 0 <= delta <= 1):
         raise ValueError(
             f"epsilon must be at least 0 and delta in [0, 1], got {epsilon!r} and {delta!r}"
@@ -147,6 +173,15 @@ def one_run_p_value(
         return min(1.0, tail)
     both_sides = binom.logcdf(*at) + binom.logsf(*at) - binom.logpmf(*at)
     return min(1.0, tail + canaries * delta / correct * math.exp(both_sides))
+
+
+def check_counts(canaries: int, guesses: int, correct: int) -> None:
+    """Raise ValueError unless 0 <= correct <= guesses <= canaries."""
+    if not 0 <= correct <= guesses <= canaries:
+        raise ValueError(
+            "correct <= guesses <= canaries must be counts, "
+            f"got {correct!r}, {guesses!r} and {canaries!r}"
+        )
 
 
 def one_run_lower_bound(

@@ -1,55 +1,16 @@
-"""Attacks on low bits: doubles that noise in floating point cannot make.
-
-NumPy's noise is a double times the scale, rounded. The products are sparse among the doubles. So a
-released value tells whether it can be a given exact value plus such noise.
-"""
+"""The audit's attacks on low bits, on the values of `releases`."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
+from dprepro.audit.adversary.low_bits import can_be_laplace, can_be_normal
 from tests.attacks.releases import LEARNING_RATE, Release
-
-STEPS = 3
-"""How many doubles on either side of a quotient are tried; rounding moves it by one or two."""
-
-_DRAWS = 16
-"""The same for the whole numbers m of NumPy's uniform draws m 2^-53."""
-
-
-def around(value: float, steps: int = STEPS) -> Iterator[float]:
-    """Yield a double and its neighbours."""
-    yield value
-    for end in (-math.inf, math.inf):
-        near = value
-        for _ in range(steps):
-            near = math.nextafter(near, end)
-            yield near
 
 
 def can_be_count(release: Release, exact: float) -> bool:
-    """Say whether a value can be `exact` plus normal noise: fl(exact + fl(scale z)) for a z."""
-    value, scale = release.value, release.scale
-    return any(
-        exact + scale * z == value for noise in around(value - exact) for z in around(noise / scale)
-    )
+    """Say whether a value can be `exact` plus normal noise."""
+    return can_be_normal(release.value, exact, release.scale)
 
 
 def can_be_leaf(release: Release, exact: float) -> bool:
     """Say whether a value can be the learning rate times `exact` plus Laplace noise."""
-    noise = release.value / LEARNING_RATE - exact
-    tail = math.exp(-abs(noise) / release.scale) / 2
-    middle = round((tail if noise < 0 else 1 - tail) * 2**53)
-    draws = range(max(1, middle - _DRAWS), min(2**53, middle + _DRAWS + 1))
-    return any(
-        LEARNING_RATE * (exact + _laplace(release.scale, m * 2.0**-53)) == release.value
-        for m in draws
-    )
-
-
-def _laplace(scale: float, uniform: float) -> float:
-    """Return what NumPy makes of a uniform draw above 0."""
-    if uniform >= 0.5:
-        return 0.0 - scale * math.log(2.0 - uniform - uniform)
-    return 0.0 + scale * math.log(uniform + uniform)
+    return can_be_laplace(release.value, exact, release.scale, LEARNING_RATE)

@@ -23,8 +23,7 @@ SCALE = gdp_sigma(FEATURES, *BINNING)
 HONEST_ADVANTAGE = 2 * stats.norm.cdf(mu_of(*BINNING) / 2) - 1
 
 
-# One process makes the models that the tests share.
-pytestmark = [pytest.mark.xdist_group("counts"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

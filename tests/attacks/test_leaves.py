@@ -19,8 +19,7 @@ SENSITIVITY = leaf_mean(True)
 SCALE = SENSITIVITY / (EPSILON / 2)
 
 
-# One process makes the models that the tests share.
-pytestmark = [pytest.mark.xdist_group("leaves"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

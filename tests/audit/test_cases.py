@@ -1,5 +1,7 @@
 """Every pair is what its method calls neighbours; names lead to cases."""
 
+from types import MethodType
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,17 +14,25 @@ from dprepro.errors import DpreproError
 from dprepro.methods.registry import all_methods
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
+PARTS = {"histograms", "steps", "totals", "epochs"}
+"""Cases of one entry of a ledger, which state what that entry spends."""
 METHODS = [(name, task) for name, task in subjects() if task is not None]
 
 
 def rows(table):
     X, y = table
-    return pd.concat([X.astype(str), pd.Series(y, name="y").astype(float)], axis=1)
+    said = X.astype(object).where(X.notna(), "missing").astype(str)
+    return pd.concat([said, pd.Series(y, name="y").astype(float)], axis=1)
 
 
-def pairs():
+def pairs(beyond=True):
+    """All pairs; those whose canary lies beyond the bounds only if asked."""
     for name, task in METHODS:
-        yield pytest.param(find_case(name, task).fit.__self__, id=f"{name}-{task}")
+        fit = find_case(name, task).fit
+        if not beyond and name.endswith("/clipped"):
+            continue
+        if isinstance(fit, MethodType):  # `test_transcripts` has the pairs of others
+            yield pytest.param(fit.__self__, id=f"{name}-{task}")
     for method in all_methods().values():
         if method.takes_epsilon:
             for task in sorted(method.tasks):
@@ -43,14 +53,16 @@ def test_the_two_tables_differ_in_one_row(pair):
         pd.testing.assert_frame_equal(present.iloc[:-1], absent)
 
 
-@pytest.mark.parametrize("pair", [*pairs()])
+@pytest.mark.parametrize("pair", [*pairs(beyond=False)])
 def test_both_tables_lie_in_the_domain(pair):
     for X, y in (pair.present, pair.absent):
         for feature in pair.domain.features:
+            values = X[feature.name]
+            assert feature.missing or not values.isna().any()
             if isinstance(feature, CategoricalFeature):
-                assert set(X[feature.name]) <= set(feature.categories)
+                assert set(values.dropna()) <= set(feature.categories)
             else:
-                assert X[feature.name].between(feature.lower, feature.upper).all()
+                assert values.dropna().between(feature.lower, feature.upper).all()
         if pair.setting.task != "regression":
             assert set(np.unique(y)) == set(range(len(pair.domain.target)))
         else:
@@ -65,7 +77,8 @@ def test_an_outcome_states_the_guarantee_and_gives_finite_numbers(name, task):
     observed = case.observe(outcome)
     assert observed.ndim == 1
     assert np.isfinite(observed).all()
-    assert outcome.ledger_.epsilon == 2.0
+    is_part = name.partition("/")[2] in PARTS
+    assert 0 < outcome.ledger_.epsilon < 2.0 if is_part else outcome.ledger_.epsilon == 2.0
     assert outcome.ledger_.delta in (0.0, 1e-5)
     assert outcome.ledger_.entries
 

@@ -1,6 +1,7 @@
 """One run, many canaries."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from dprepro.audit import AuditVerdict, audit_in_one_run, find_one_run_case, one_run_names
 from dprepro.audit.one_run import GUESSED_SHARE
 from dprepro.exact import ExactSampler
+from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.mechanisms import NoiseSource
 
 
@@ -34,6 +36,28 @@ def test_without_noise_the_scores_are_the_coins(task, monkeypatch):
     np.testing.assert_allclose(scores, np.where(coins, 0.25, -0.25), atol=1e-3)
 
 
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_two_thousand_canaries_in_one_fit_say_nearly_all_by_the_curve(task):
+    """One in every bin of every feature; each has its bin in one of 16, so 1/4 of mu at most."""
+    result = result_of("dp-ebm-sound/everywhere", task)
+    most = epsilon_of(mu_of(8.0, 1e-6) / 4, 1e-6)
+    assert result.canaries == 2048
+    assert result.lower_bound < 0.6 * result.curve_bound
+    assert 0.4 * most < result.curve_bound < most
+    assert result.verdict is AuditVerdict.WITHIN
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_every_bin_of_every_feature_has_a_canary(task, monkeypatch):
+    """Without noise each score is the coin: of missing values, numbers and categories."""
+    case = find_one_run_case("dp-ebm-sound/everywhere", task, epsilon=8.0)
+    monkeypatch.setattr(ExactSampler, "gaussian", lambda _, scale, shape: np.zeros(shape, int))
+    monkeypatch.setattr(ExactSampler, "normals", lambda _, shape: np.zeros((*shape, 10), np.uint64))
+    coins = np.random.default_rng(0).random(case.canaries) < 0.5
+    scores, _ = case.run(coins, 0)
+    np.testing.assert_allclose(scores, np.where(coins, 0.25, -0.25), atol=0.01)
+
+
 def test_one_fit_convicts_the_published_regression():
     result = result_of("dp-ebm-gdp", "regression", epsilon=1.0)
     assert result.verdict is AuditVerdict.EXCEEDED
@@ -49,7 +73,8 @@ def test_one_run_catches_half_the_noise(monkeypatch):
     result = result_of("gaussian")
     assert result.verdict is AuditVerdict.EXCEEDED
     assert result.unexplained
-    assert result.lower_bound < result.independent_bound
+    assert result.lower_bound < result.curve_bound < result.independent_bound
+    assert replace(result, independent_bound=None).verdict is AuditVerdict.EXCEEDED
 
 
 def test_the_general_bound_alone_catches_it_at_a_small_epsilon(monkeypatch):
@@ -60,7 +85,7 @@ def test_the_general_bound_alone_catches_it_at_a_small_epsilon(monkeypatch):
 
 @pytest.mark.parametrize("name", one_run_names())
 def test_the_number_of_guesses_is_fixed_beforehand(name):
-    case = find_one_run_case(name)
+    case = find_one_run_case(name, epsilon=8.0)
     result = audit_in_one_run(case, seed=1)
     assert result.canaries == case.canaries
     assert result.guesses == round(GUESSED_SHARE * case.canaries)

@@ -16,8 +16,11 @@ def text(results):
 def test_a_row_gives_the_bound_and_the_verdict_and_a_line_the_pair():
     result = audit(find_case("gaussian", epsilon=4.0), 400, seed=0)
     heading, row, *_ = text([result]).splitlines()
-    assert heading.split() == ["audited", "epsilon", ">=", "ledger", "stated", "verdict"]
-    assert row.split() == ["gaussian", f"{result.lower_bound:.3f}", "4.000", "4", "within"]
+    headings = ["audited", "epsilon", ">=", "ceiling", "reached", "ledger", "stated", "verdict"]
+    assert heading.split() == headings
+    bound, share = f"{result.lower_bound:.3f}", f"{result.lower_bound / 4:.0%}"
+    assert row.split() == ["gaussian", bound, "4.000", share, "4.000", "4", "within"]
+    assert "ceiling all that is spent" in text([result])
     assert "gaussian (zero-out): a sum, and one more by its sensitivity. 400 runs" in text([result])
 
 
@@ -29,9 +32,11 @@ def test_an_excess_comes_with_the_reasons_that_the_ledger_names():
     assert "names no reason" not in text([result])
 
 
-def test_one_run_shows_both_of_its_bounds():
+def test_one_run_shows_all_of_its_bounds_and_the_curve_of_one():
     result = audit_in_one_run(find_one_run_case("gaussian", epsilon=8.0), seed=0)
     heading, row, *_ = text([result]).splitlines()
-    assert "if indep." in heading
-    assert row.split()[1:3] == [f"{result.lower_bound:.3f}", f"{result.independent_bound:.3f}"]
+    assert heading.index("by curve") < heading.index("if indep.")
+    bounds = (result.lower_bound, result.curve_bound, result.independent_bound)
+    assert row.split()[1:4] == [f"{bound:.3f}" for bound in bounds]
+    assert "under a Gaussian trade-off curve" in text([result])
     assert f"{result.correct} of 2500 guesses right" in text([result])

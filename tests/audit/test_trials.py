@@ -1,4 +1,4 @@
-"""Runs in worlds drawn by coins."""
+"""Runs in pairs, and in worlds drawn by coins."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,8 @@ import pytest
 
 from dprepro.audit import find_case
 from dprepro.audit.case import Case
-from dprepro.audit.trials import run_trials
+from dprepro.audit.kept import KeptRuns
+from dprepro.audit.trials import TrialRunner, batches, run_trials
 from dprepro.errors import DpreproError
 
 
@@ -25,6 +26,15 @@ def test_worlds_are_fair_and_each_run_has_a_seed_of_its_own():
     np.testing.assert_array_equal(runs.outputs[:, 0], runs.present)
     assert 900 < runs.present.sum() < 1100
     assert len(np.unique(runs.outputs[:, 1])) == 2000
+
+
+@pytest.mark.parametrize("seed", [0, None])
+def test_training_runs_are_pairs_that_share_a_seed(seed):
+    with TrialRunner(echo(), seed=seed) as runner:
+        runs = runner.run(batches("training", 60, 60))
+    np.testing.assert_array_equal(runs.present, np.tile([False, True], 30))
+    np.testing.assert_array_equal(runs.outputs[::2, 1], runs.outputs[1::2, 1])
+    assert len(np.unique(runs.outputs[:, 1])) == 30
 
 
 def test_the_same_seed_repeats_the_audit_and_none_does_not():
@@ -47,15 +57,34 @@ def test_workers_change_nothing():
     np.testing.assert_array_equal(here.present, there.present)
 
 
-def test_the_halves_are_disjoint_and_all_there_is():
-    runs = run_trials(echo(), 101, seed=0)
-    first, second = runs.halves()
-    assert len(first.present) == 50
-    np.testing.assert_array_equal(np.vstack([first.outputs, second.outputs]), runs.outputs)
+@pytest.mark.parametrize("planned", [40, 1001, 250_000])
+def test_batches_are_all_runs_once(planned):
+    made = batches("held-out", planned, planned)
+    assert sum(batch.size for batch in made) == planned
+    assert [batch.number for batch in made] == list(range(len(made)))
+    assert max(batch.size for batch in made) <= 1000
 
 
-def test_too_few_trials_and_infinite_observations_are_refused():
-    with pytest.raises(DpreproError, match="at least 40 trials, got 39"):
-        run_trials(echo(), 39)
+def test_runs_that_are_kept_are_not_made_again(tmp_path):
+    """Killed after two batches: the same call makes the others, and all come out as in one go."""
+    fits = []
+
+    def counted(present, seed):
+        fits.append(seed)
+        return SimpleNamespace(released=(present, seed))
+
+    case = Case("counted", None, "none", counted, lambda outcome: np.array(outcome.released, float))
+    plan, told = batches("held-out", 50, 50), []
+    with TrialRunner(case, seed=4, kept=KeptRuns(tmp_path / "a.jsonl", {})) as runner:
+        runner.run(plan[:2])
+    made = len(fits)
+    kept = KeptRuns(tmp_path / "a.jsonl", {})
+    with TrialRunner(case, seed=4, kept=kept, advance=told.append) as runner:
+        whole = runner.run(plan)
+    assert (made, len(fits), sum(told)) == (20, 50, 50)
+    np.testing.assert_array_equal(whole.outputs, run_trials(case, 50, seed=4).outputs)
+
+
+def test_infinite_observations_are_refused():
     with pytest.raises(DpreproError, match="echo: some observations are not finite"):
         run_trials(echo(np.nan), 40)

@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 
 from dprepro import __version__
 from dprepro.audit import subjects
+from dprepro.audit.cases.canaries import KINDS
+from dprepro.audit.trials import TrialRunner
 from dprepro.cli import app
 from dprepro.cli.audit import _chosen
 from dprepro.errors import DpreproError
@@ -29,10 +31,10 @@ def test_a_method_is_audited_on_each_of_its_tasks():
 
 def test_a_case_that_is_named_twice_is_audited_once(tmp_path):
     file = tmp_path / "results.json"
-    twice = ["dp-ebm-plus", "dp-ebm-plus/answers", "--task", "binary", "--output", str(file)]
-    run(*twice, "--trials", "40")
+    twice = ["lazybb-1r-approx", "lazybb-1r-approx/rounds", "--output", str(file)]
+    run(*twice, "--trials", "40", "--seed", "1")
     subjects = [result["subject"] for result in json.loads(file.read_text())]
-    assert subjects == ["dp-ebm-plus", "dp-ebm-plus/answers"]
+    assert subjects == ["lazybb-1r-approx", "lazybb-1r-approx/rounds"]
 
 
 def test_results_and_picture_are_written(tmp_path):
@@ -44,6 +46,54 @@ def test_results_and_picture_are_written(tmp_path):
     assert [result["subject"] for result in results] == ["gaussian", "laplace"]
     assert {result["verdict"] for result in results} == {"within"}
     assert picture.read_text().startswith("<?xml")
+
+
+def test_results_of_other_subjects_stay_in_their_places(tmp_path):
+    file = tmp_path / "audit.json"
+    run("gaussian", "laplace", "--trials", "40", "--seed", "1", "--output", str(file))
+    run("gaussian", "exponential", "--trials", "60", "--seed", "1", "--output", str(file))
+    results = [(result["subject"], result["trials"]) for result in json.loads(file.read_text())]
+    assert results == [("gaussian", 60), ("laplace", 40), ("exponential", 60)]
+    assert [path.name for path in tmp_path.iterdir()] == ["audit.json"]
+
+
+def test_what_was_audited_before_a_kill_is_not_run_again(tmp_path, monkeypatch):
+    """Killed in the second audit: the first one's runs, and some of the second's, are there."""
+    arguments = ["gaussian", "laplace", "--trials", "400", "--seed", "1", "--output"]
+    batches, made = TrialRunner._made, []
+
+    def counted(self, asked):
+        for batch, runs in batches(self, asked):
+            made.append(batch.size)
+            if sum(made) == stop:
+                raise KeyboardInterrupt
+            yield batch, runs
+
+    monkeypatch.setattr(TrialRunner, "_made", counted)
+    stop = 450
+    result = CliRunner().invoke(app, ["audit", *arguments, str(tmp_path / "a.json")])
+    assert result.exit_code != 0
+    stop = None
+    output = run(*arguments, str(tmp_path / "a.json"))
+    # The batch of the kill alone is made twice.
+    assert sum(made) == 2 * 400 + 10
+    assert output == run(*arguments, str(tmp_path / "b.json"))
+
+
+def test_all_refreshes_the_record_with_its_seed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dprepro.cli.audit._chosen", lambda *of: [("gaussian", None)])
+    run("--all", "--trials", "40")
+    (found,) = json.loads((tmp_path / "results" / "audit.json").read_text())
+    run("gaussian", "--seed", "2021", "--trials", "40", "--output", "a.json")
+    assert found["lower_bound"] == json.loads((tmp_path / "a.json").read_text())[0]["lower_bound"]
+    assert "--all leaves nothing to choose" in run("gaussian", "--all", code=2)
+
+
+def test_a_file_that_holds_something_else_is_not_overwritten(tmp_path):
+    (tmp_path / "a.json").write_text('{"mine": 1}')
+    result = CliRunner().invoke(app, ["audit", "gaussian", "--output", str(tmp_path / "a.json")])
+    assert "the file holds no results of audits" in str(result.exception)
 
 
 def test_output_can_be_the_picture(tmp_path):
@@ -60,7 +110,8 @@ def test_one_run():
     output = run("dp-ebm-sound", "--one-run", "--epsilon", "8", "--task", "regression", "--seed",
                  "0")  # fmt: skip
     assert "128 canaries" in output
-    assert output.count("within") == 1
+    assert "2048 canaries" in output
+    assert output.count("within") == 2
 
 
 def test_an_excess_without_a_reason_fails(monkeypatch):
@@ -74,6 +125,7 @@ def test_by_default_everything_private_is_audited():
     assert _chosen(None, None, False) == subjects()
     assert {task for _, task in _chosen(None, "binary", False)} == {"binary"}
     assert ("gaussian", None) in _chosen(None, None, True)
+    assert ("dp-ebm-sound/everywhere", "binary") in _chosen(None, "binary", True)
     assert ("laplace", None) not in _chosen(None, None, True)
 
 
@@ -93,6 +145,16 @@ def test_mistakes_are_named(arguments, message):
     result = CliRunner().invoke(app, ["audit", *arguments])
     assert isinstance(result.exception, DpreproError)
     assert message in str(result.exception)
+
+
+def test_a_method_stands_for_its_cases_and_its_canaries_for_all_kinds():
+    of_method, of_canaries = (
+        _chosen([name], "binary", False) for name in ("lazybb-1r", "lazybb-1r/canaries")
+    )
+    parts = ["", "/boosted", "/transcript"]
+    assert [name for name, _ in of_method] == [f"lazybb-1r{part}" for part in parts]
+    assert [name for name, _ in of_canaries] == [f"lazybb-1r/{kind}" for kind in KINDS]
+    assert _chosen(["lazybb-1r/rare"], None, False) == [("lazybb-1r/rare", "binary")]
 
 
 def test_a_budget_out_of_range_is_refused():

@@ -18,6 +18,7 @@ from dprepro.privacy.audit import (
 )
 
 MANY = 10_000_000
+GAUSSIAN_FORMS = ("accuracy", "rates")
 
 
 @pytest.mark.parametrize(("events", "trials"), [(0, 20), (3, 50), (49, 50)])
@@ -35,7 +36,7 @@ def guesses_at(false_positive, false_negative, trials=MANY):
 
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", GAUSSIAN_FORMS)
 def test_with_many_trials_the_gaussian_bound_finds_mu(mu, form):
     at_the_middle = guesses_at(norm.cdf(-mu / 2), norm.cdf(-mu / 2))
     assert mu_lower_bound(at_the_middle, form) == pytest.approx(mu, abs=0.01)
@@ -66,6 +67,34 @@ def test_the_rates_work_in_both_directions():
     bounds = [float(epsilon_lower_bound(g, 0.0, "rates")) for g in (tail, mirrored)]
     assert bounds[0] == pytest.approx(bounds[1])
     assert bounds[0] == pytest.approx(math.log(500), abs=0.1)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_one_kind_of_guess_shows_more_of_a_rare_event_than_both_rates(delta):
+    """e^1 as likely with the canary, and delta: what either form has proved holds, but for luck."""
+    rare = Guesses(200, 10_000, 10_000 - round(200 * math.e + 10_000 * delta), 10_000)
+    one, both = (epsilon_lower_bound(rare, delta, form) for form in ("present", "rates"))
+    assert both + 0.05 < one < 1.0
+
+
+def test_guesses_present_and_absent_mirror_each_other():
+    guesses, mirrored = Guesses(3, 100, 80, 90), Guesses(80, 90, 3, 100)
+    assert epsilon_lower_bound(guesses, 1e-4, "present") == pytest.approx(
+        float(epsilon_lower_bound(mirrored, 1e-4, "absent"))
+    )
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.005])
+def test_a_right_guess_that_delta_covers_is_no_evidence(delta):
+    """With probability delta alone the canary is told, and is the only reason for a guess."""
+    rng = np.random.default_rng(3)
+    present = rng.binomial(2000, 0.5, 1000)
+    told = Guesses(0, 2000 - present, present - rng.binomial(present, delta), present)
+    assert np.mean(epsilon_lower_bound(told, delta, "present") > 0) <= 0.05 + 3 * 0.007
+
+
+def test_one_kind_of_guess_says_nothing_of_a_curve():
+    assert mu_lower_bound(Guesses(0, 100, 50, 100), "present") == -np.inf
 
 
 def test_blind_guesses_prove_nothing():

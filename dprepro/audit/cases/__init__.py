@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dprepro.audit.case import AuditSetting, Case, OneRunCase
+from dprepro.audit.cases.canaries import KINDS
 from dprepro.audit.cases.general import general_case
 from dprepro.audit.cases.mechanisms import MECHANISMS, ONE_RUN_MECHANISMS
 from dprepro.data.domain import TaskKind
@@ -21,6 +22,10 @@ from dprepro.methods import registry
 
 PLUGIN_MODULE = "audit_case"
 """What a method of the user's calls the module of its cases, in its package."""
+
+
+CANARIES = "canaries"
+"""What METHOD/canaries is called; see `stands_for`."""
 
 
 def subjects() -> list[tuple[str, TaskKind | None]]:
@@ -39,9 +44,30 @@ def subjects() -> list[tuple[str, TaskKind | None]]:
     return methods + [(name, None) for name in MECHANISMS]
 
 
+def stands_for(name: str, subject: str) -> bool:
+    """Whether a name that a user gives means this subject, too.
+
+    METHOD means its METHOD/CASE, but for the dozens of `canaries`: METHOD/canaries means those.
+    """
+    method, _, case = subject.partition("/")
+    if case in KINDS:
+        return name in (subject, f"{method}/{CANARIES}")
+    return name in (subject, method)
+
+
 def one_run_names() -> list[str]:
     """Return the names that `find_one_run_case` knows."""
     return [*sorted(_builders("ONE_RUN_CASES")), *ONE_RUN_MECHANISMS]
+
+
+def one_run_subjects() -> list[tuple[str, TaskKind | None]]:
+    """Return each of `one_run_names` with each of its tasks; the mechanisms have task None."""
+    methods: list[tuple[str, TaskKind | None]] = [
+        (name, task)
+        for name in sorted(_builders("ONE_RUN_CASES"))
+        for task in sorted(registry.get(_method_of(name)).tasks)
+    ]
+    return methods + [(name, None) for name in ONE_RUN_MECHANISMS]
 
 
 def find_case(
@@ -54,7 +80,7 @@ def find_case(
     DpreproError
         If there is nothing private of that name, or it does not support the task.
     """
-    _check_name(name)
+    _check_name(name, [subject for subject, _ in subjects()])
     if name in MECHANISMS:
         return MECHANISMS[name](epsilon, delta)
     setting = AuditSetting(_method_of(name), _check_task(name, task), epsilon, delta)
@@ -71,7 +97,7 @@ def find_one_run_case(
     DpreproError
         As `find_case`, and if it has none.
     """
-    _check_name(name)
+    _check_name(name, [*one_run_names(), *(subject for subject, _ in subjects())])
     if name in ONE_RUN_MECHANISMS:
         return ONE_RUN_MECHANISMS[name](epsilon, delta)
     builders = _builders("ONE_RUN_CASES")
@@ -80,11 +106,11 @@ def find_one_run_case(
             f"{name} has no audit in one run; available for: {', '.join(one_run_names())}. "
             "Leave out --one-run"
         )
-    return builders[name](AuditSetting(name, _check_task(name, task), epsilon, delta))
+    return builders[name](AuditSetting(_method_of(name), _check_task(name, task), epsilon, delta))
 
 
-def _check_name(name: str) -> None:
-    allowed = list(dict.fromkeys(subject for subject, _ in subjects()))
+def _check_name(name: str, known: Iterable[str]) -> None:
+    allowed = list(dict.fromkeys(known))
     if name not in allowed:
         raise DpreproError(
             f"no private method or mechanism is called {name!r}{nearest(name, allowed)}. "

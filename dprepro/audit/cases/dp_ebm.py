@@ -37,10 +37,7 @@ NAMES = (
 _RANGE = (100.0, 101.0)
 _MAX_BINS = 4
 _ROWS, _LARGE_EPSILON = 1000, 8.0
-_TRIALS = 20_000
-# Theorem 2 spends a third of the budget it is given: the less is spent, the more runs show it.
-_MANY_TRIALS = 60_000
-_OVERPAYING = ("dp-ebm-classic", "dp-ebm-classic-2021")
+_TRIALS = 60_000
 _FEW_TRIALS = 200
 _CATEGORIES = ("few", "many")
 
@@ -60,9 +57,9 @@ class _Shape:
 
 # A high rate drives residuals of labels towards 1, the bound.
 _LABELS = _Shape("a", 1.0, 60)
-# A moderate one leads to the crowd's target: the canary's residual then is twice what is allowed
-# from the midpoint, unless it is clipped.
-_CENTRED = _Shape("ab", 0.05, 30)
+# A moderate one leads towards the crowd's target: the canary's residual then is nearly twice what
+# is allowed from the midpoint, unless it is clipped. A higher one forgets more of the first steps.
+_CENTRED = _Shape("ab", 0.02, 30)
 # Boosting starts from 0, far below the range. With a tiny rate it stays there, and with a single
 # feature noisy score times noisy count is the very sum that was released.
 _FAR_OFF = _Shape("a", 1e-4, 30)
@@ -103,7 +100,7 @@ def many_runs(setting: AuditSetting) -> Case:
         ),
         fit=pair.fit,
         observe=_canary_bins,
-        trials=_trials(setting, shape),
+        trials=_trials(shape),
     )
 
 
@@ -115,10 +112,8 @@ def _leaves(setting: AuditSetting) -> int:
     return 3 if registry.get(setting.method).defaults["empty_first_bin"] else 2
 
 
-def _trials(setting: AuditSetting, shape: _Shape) -> int:
-    if shape is _FAR_OFF:
-        return _FEW_TRIALS
-    return _MANY_TRIALS if setting.method in _OVERPAYING else _TRIALS
+def _trials(shape: _Shape) -> int:
+    return _FEW_TRIALS if shape is _FAR_OFF else _TRIALS
 
 
 def _table(rows: int, binary: bool, features: str, canary: bool) -> Table:

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
+from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair, Table, categories
+from dprepro.audit.distinguisher import Threshold
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
 from dprepro.ebm_plus.curator import ExactAnswers, Sorting
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
 from dprepro.estimators.inputs import Rows
+from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.query import Instruction, Query, Release
 from dprepro.privacy.release import listening
@@ -87,10 +89,10 @@ def _released(model: Any) -> np.ndarray:
 # --- all answers ----------------------------------------------------------------------------------
 
 _FEW_ROWS = 200
-_EPOCHS = 4
+_EPOCHS = 2
 """Parts add up to the same over any number of epochs, and few make for many runs."""
 
-_ANSWER_TRIALS = 24_000
+_ANSWER_TRIALS = 50_000
 _MISSING = 1e-5
 """How likely the adversary holds it that noise is missing, and the deviation that is left then, in
 units of what is stated: so little that nothing changes where the noise is there."""
@@ -105,17 +107,30 @@ def all_answers(setting: AuditSetting) -> Case:
     the canary, under the noise that the ledger states. With parts of norm m in units of that noise,
     the logarithm is N(-m^2/2, m^2) without the canary and N(m^2/2, m^2) with it: m-GDP.
     """
-    pair = _Overheard(
-        **vars(_pair(setting, _FEW_ROWS, (_CATEGORY, _NUMBER))) | {"params": {"n_epochs": _EPOCHS}}
-    )
+    pair = _pair(setting, _FEW_ROWS, (_CATEGORY, _NUMBER))
+    return overheard(pair, "answers", _words(pair), _ANSWER_TRIALS)
+
+
+def overheard(pair: MethodPair, name: str, neighbours: str, trials: int) -> Case:
+    """Return the case of any pair of DP-EBM+ by all its answers: the canary is the last row."""
+    setting = pair.setting
+    heard = _Overheard(**vars(pair) | {"params": {"n_epochs": _EPOCHS}})
     return Case(
-        subject=f"{setting.method}/answers",
+        subject=f"{setting.method}/{name}",
         task=setting.task,
-        neighbours=f"{_words(pair)}; all answers seen",
-        fit=pair.fit,
+        neighbours=f"{neighbours}; all answers seen",
+        fit=heard.fit,
         observe=_evidence,
-        trials=_ANSWER_TRIALS,
+        trials=trials,
+        rule=Threshold(),
+        ceiling=_of_all_parts,
     )
+
+
+def _of_all_parts(outcome: Any) -> Ceiling:
+    """All answers are a Gaussian release, moved by the canary's parts and by nothing else."""
+    mu = math.sqrt(outcome.mu_squared)
+    return Ceiling(epsilon_of(mu, outcome.ledger_.delta), "by the canary's part of every answer")
 
 
 def _evidence(outcome: Any) -> np.ndarray:

@@ -7,19 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair
+from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair
 from dprepro.audit.cases.general import Scores, table
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost.variants import AS_PUBLISHED
 
 _CROWD = 40
+_TRIALS = 20_000
 _PARAMS = {"n_trees": 1, "trees_per_ensemble": 1, "max_depth": 1, "max_bins": 2}
 
 
 def lone_leaf(setting: AuditSetting) -> Case:
     """Return a pair whose canary is alone on its side of the only cut: no row dilutes its leaf."""
     words = f"{_CROWD} rows at one end of a feature, one at the other end or none"
-    return replace(_case(setting, others=0, neighbours=words), trials=10_000)
+    case = _case(setting, others=0, neighbours=words)
+    return replace(case, trials=_TRIALS, ceiling=_of_a_leaf)
+
+
+def _of_a_leaf(model: Any) -> Ceiling:
+    """There is one cut, so that the choice of a split shows nothing; the value of a leaf does."""
+    _, leaves = model.ledger_.entries
+    return Ceiling(leaves.sensitivity / leaves.scale, "what the value of its leaf spends")
 
 
 def possible_split(setting: AuditSetting) -> Case:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair
+from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair
 from dprepro.audit.cases.general import Scores, table
+from dprepro.audit.ceilings import largest_epsilon, permute_and_flip
 from dprepro.data.domain import Domain, NumericFeature
 
 _ROWS_A_LABEL = 5
+_TRIALS = 10_000
 _PARAMS = {"n_estimators": 1, "max_depth": 1}
 
 
@@ -29,7 +34,23 @@ def level(setting: AuditSetting) -> Case:
         neighbours=f"{_ROWS_A_LABEL} rows of each label in a leaf, and one more of one or none",
         fit=pair.fit,
         observe=Scores(setting.method, domain, (0.0,)),
+        trials=_TRIALS,
+        ceiling=_Flips(labels),
     )
+
+
+@dataclass(frozen=True)
+class _Flips:
+    """The ceiling, by the probabilities of all labels of the leaf."""
+
+    labels: int
+
+    def __call__(self, model: Any) -> Ceiling:
+        (entry,) = model.ledger_.entries
+        level = np.full(self.labels, float(_ROWS_A_LABEL))
+        led = level + (np.arange(self.labels) == 1)
+        present, absent = (permute_and_flip(counts, entry.scale) for counts in (led, level))
+        return Ceiling(largest_epsilon(present, absent, 0.0), "by the probabilities of all labels")
 
 
 CASES = {"dp-random-forest": level}

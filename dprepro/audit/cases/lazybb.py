@@ -7,22 +7,28 @@ allows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair, Table
+from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair, Table
 from dprepro.audit.cases.general import table
+from dprepro.audit.ceilings import laplace_lead, largest_epsilon, two_outcomes
+from dprepro.audit.distinguisher import Threshold
 from dprepro.data.boolean import BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.lazybb.weighing import Weighing
+from dprepro.privacy.robust import TOTAL
 from dprepro.privacy.rounds import choice_epsilon
 
 _LOG_ODDS = 2.5
-_TRIALS = 10_000
+_TRIALS = 20_000
 _ONE_ROUND = {"rounds": 1, "density": 1.0}
 _LABELS = {"splits": 1, "label_share": 0.99}
+_TREES = "topdown"
 _ALIKE = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
 
 # --- one round ------------------------------------------------------------------------------------
@@ -88,7 +94,21 @@ def against_the_odds_of_splits(setting: AuditSetting) -> Case:
         fit=pair.fit,
         observe=_second_feature,
         trials=_TRIALS,
+        rule=Threshold(0.5, "present"),
+        ceiling=_of_splits,
     )
+
+
+def _of_splits(model: Any) -> Ceiling:
+    """By the probability of v: its gain is that of u, or less by that of a row of the other label.
+
+    With canary and row of opposite labels both features have one wrong row. With two rows of one
+    label u parts all, and v leaves 4 a b / (a + b), a = 2 and b the rows of the other label.
+    """
+    gains, _ = model.ledger_.entries
+    behind = 4 * 2 * _PURE_SIDE / (_PURE_SIDE + 2) / (2 * _PURE_SIDE + 2)
+    chosen = float(expit(-behind / gains.scale))
+    return Ceiling(two_outcomes(0.5, chosen, 0.0), "by the probability of either feature")
 
 
 def _second_feature(model: Any) -> np.ndarray:
@@ -111,7 +131,8 @@ def boosted(setting: AuditSetting) -> Case:
     further no by its share of epsilon. After as many yeses as noes all is as at first. What is
     observed is how often no was said.
     """
-    return _boosted(setting, "boosted", 5, {}, _TRIALS)
+    # That no is said throughout is the rarest answer that is met, and the one that says most.
+    return replace(_boosted(setting, "boosted", 5, {}, _TRIALS), rule=Threshold(-0.9, "absent"))
 
 
 def boosted_often(setting: AuditSetting) -> Case:
@@ -127,7 +148,7 @@ def _boosted(
     # Log odds of the first round are -(1 - kappa) kappa n each / 2. An odd kappa n has two halves
     # that differ by the canary.
     half = round(_CERTAIN / ((1 - _DENSITY) * each))
-    trees = _LABELS if "topdown" in setting.method else {}
+    trees = _LABELS if _TREES in setting.method else {}
     return _case_of_alike(
         setting, f"{setting.method}/{name}", half, round((2 * half + 1) / _DENSITY) - half - 1,
         {"rounds": rounds, "density": _DENSITY, "learning_rate": 10.0, **trees, **params}, trials,
@@ -151,7 +172,62 @@ def _case_of_alike(
         fit=pair.fit,
         observe=_Vote(),
         trials=trials,
+        ceiling=_Alike(yes, no, _TREES in setting.method),
     )
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """The ceiling, by the probabilities of how often yes is said of all rows.
+
+    Rows that are alike have one history: how often yes was said so far. It gives their weights, and
+    these the odds of the next answer.
+
+    Attributes
+    ----------
+    yes, no
+        Rows of either label but the canary.
+    trees
+        Whether noisy weights of both labels decide, rather than a choice between 1-Rules.
+    """
+
+    yes: int
+    no: int
+    trees: bool
+
+    def __call__(self, model: Any) -> Ceiling:
+        present, absent = (self._counts(model, with_yes) for with_yes in (1, 0))
+        epsilon = largest_epsilon(present, absent, model.ledger_.delta)
+        return Ceiling(epsilon, "by the probabilities of all answers")
+
+    def _counts(self, model: Any, with_yes: int) -> np.ndarray:
+        """Return the probabilities of 0, 1, ... times yes, float64 (rounds + 1,)."""
+        signs = np.repeat([1, -1], [self.yes + with_yes, self.no + 1 - with_yes])
+        rounds = model.ledger_.entries[-1].uses
+        weighing = (
+            Weighing(model.learning_rate, model.density, model.margin) if rounds > 1 else None
+        )
+        chances = np.ones(1)
+        for turn in range(rounds):
+            following = np.zeros(turn + 2)
+            for said, chance in enumerate(chances):
+                again = self._chance_of_yes(model, signs, weighing, 2 * said - turn, turn)
+                following[said : said + 2] += chance * np.array([1 - again, again])
+            chances = following
+        return chances
+
+    def _chance_of_yes(
+        self, model: Any, signs: np.ndarray, weighing: Weighing | None, votes: int, turn: int
+    ) -> float:
+        weights = np.full(signs.size, TOTAL // signs.size)
+        if weighing is not None:
+            weights = weighing.weights(votes * signs, turn)
+        lead = float(np.sum(signs * (weights / TOTAL)))
+        scale = model.ledger_.entries[-1].scale
+        if not self.trees:
+            return float(expit(lead / scale))
+        behind = laplace_lead(abs(lead), scale)
+        return 1 - behind if lead > 0 else behind
 
 
 @dataclass(frozen=True)

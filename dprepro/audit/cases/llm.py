@@ -24,7 +24,7 @@ _PARAMS = {
     "learning_rate": 0.3,
     "clip_norm": 1e-4,
 }
-_TRIALS = 10_000
+_TRIALS = 40_000
 # So many rows that one more or less hardly changes the rate, which is public. Four steps.
 _MANY = 200
 _SAMPLED_PARAMS = {

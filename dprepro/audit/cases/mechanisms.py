@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, OneRunCase
+from dprepro.audit.case import Case, Ceiling, OneRunCase
+from dprepro.audit.ceilings import exponential_choice, largest_epsilon, two_outcomes
+from dprepro.audit.distinguisher import Threshold
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
@@ -33,7 +35,7 @@ def gaussian(epsilon: float, delta: float) -> Case:
         released = _with_gaussian_noise(np.array([_WHOLE * present]), ledger, seed)
         return SimpleNamespace(ledger_=ledger, released=released)
 
-    return _case("gaussian", "a sum, and one more by its sensitivity", fit)
+    return _case("gaussian", _SUM, fit, Threshold(_SENSITIVITY / 2), _all_of_it)
 
 
 def laplace(epsilon: float, delta: float) -> Case:
@@ -46,7 +48,8 @@ def laplace(epsilon: float, delta: float) -> Case:
         released = source.add_laplace(np.array([_WHOLE * present]), scale, _UNIT)
         return SimpleNamespace(ledger_=ledger, released=released)
 
-    return _case("laplace", "a sum, and one more by its sensitivity", fit)
+    # Beyond the sensitivity the likelihood ratio is e^epsilon throughout.
+    return _case("laplace", _SUM, fit, Threshold(_SENSITIVITY, "present"), _all_of_it)
 
 
 def exponential(epsilon: float, delta: float) -> Case:
@@ -61,7 +64,7 @@ def exponential(epsilon: float, delta: float) -> Case:
         chosen = source.choose(_utilities(present), scale, _UNIT)
         return SimpleNamespace(ledger_=ledger, released=np.array([float(chosen == 0)]))
 
-    return _case("exponential", _FIRST, fit)
+    return _case("exponential", _FIRST, fit, Threshold(0.5, "present"), _of_choices)
 
 
 def permute_and_flip(epsilon: float, delta: float) -> Case:
@@ -76,9 +79,10 @@ def permute_and_flip(epsilon: float, delta: float) -> Case:
         chosen = source.permute_and_flip(_utilities(present)[None], scale, _UNIT)
         return SimpleNamespace(ledger_=ledger, released=(chosen == 0).astype(np.float64))
 
-    return _case("permute-and-flip", _FIRST, fit)
+    return _case("permute-and-flip", _FIRST, fit, Threshold(0.5, "present"), _of_flips)
 
 
+_SUM = "a sum, and one more by its sensitivity"
 _FIRST = f"{_CANDIDATES} candidates: the first is better than the others, or worse"
 
 
@@ -114,8 +118,44 @@ def _with_gaussian_noise(exact: np.ndarray, ledger: Ledger, seed: int | None) ->
     return source.add_gaussian(exact, scale, _UNIT)
 
 
-def _case(name: str, neighbours: str, fit: Callable[[bool, int | None], Any]) -> Case:
-    return Case(name, None, neighbours, fit, lambda outcome: outcome.released, _TRIALS)
+def _case(
+    name: str,
+    neighbours: str,
+    fit: Callable[[bool, int | None], Any],
+    rule: Threshold,
+    ceiling: Callable[[Any], Ceiling],
+) -> Case:
+    return Case(
+        name, None, neighbours, fit, lambda outcome: outcome.released, _TRIALS,
+        rule=rule, ceiling=ceiling,
+    )  # fmt: skip
+
+
+def _all_of_it(outcome: Any) -> Ceiling:
+    return Ceiling(outcome.ledger_.spent_epsilon(), "all that is spent: the sum moves by all of it")
+
+
+def _of_choices(outcome: Any) -> Ceiling:
+    (entry,) = outcome.ledger_.entries
+    present, absent = (
+        exponential_choice(_utilities(world) * _UNIT, entry.scale) for world in (True, False)
+    )
+    return Ceiling(largest_epsilon(present, absent, 0.0), "by the probabilities of all candidates")
+
+
+def _of_flips(outcome: Any) -> Ceiling:
+    """By how often the first is chosen; the others are alike.
+
+    In a random order the best are taken at once: with t = e^(-1 / scale), t in units of the
+    sensitivity, a first that is best is taken unless one of the k before it is, (1 - t)^k; a first
+    that is not must come first, and is then taken with t.
+    """
+    (entry,) = outcome.ledger_.entries
+    flip = math.exp(-_SENSITIVITY / entry.scale)
+    best = float(np.mean((1 - flip) ** np.arange(_CANDIDATES)))
+    worst = flip / _CANDIDATES
+    ceiling = two_outcomes(best, worst, 0.0)
+    return Ceiling(ceiling, "by the probability of the first candidate")
 
 
 MECHANISMS = MappingProxyType(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair
+from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair
 from dprepro.audit.cases.general import Scores, table
+from dprepro.audit.ceilings import laplace_lead, two_outcomes
 from dprepro.data.domain import Domain, NumericFeature
 
-_TRIALS = 10_000
+_TRIALS = 20_000
 
 
 def one_label(setting: AuditSetting) -> Case:
@@ -39,7 +43,21 @@ def one_label(setting: AuditSetting) -> Case:
         fit=pair.fit,
         observe=Scores(setting.method, domain, (0.0,)),
         trials=_TRIALS,
+        ceiling=_Votes(teachers),
     )
+
+
+@dataclass(frozen=True)
+class _Votes:
+    """The ceiling, by the probability that the rarer label wins with one vote, or with two."""
+
+    teachers: int
+
+    def __call__(self, model: Any) -> Ceiling:
+        (entry,) = model.ledger_.entries
+        present, absent = (laplace_lead(self.teachers - 2 * rare, entry.scale) for rare in (1, 2))
+        basis = "by the probability that the rarer label wins"
+        return Ceiling(two_outcomes(present, absent, 0.0), basis)
 
 
 CASES = {"dp-bag-sound": one_label}

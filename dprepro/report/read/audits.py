@@ -16,8 +16,8 @@ class Audit(BaseModel):
     """One audited method or mechanism; fields as in `dprepro.audit.result.AuditResult`.
 
     `spent_epsilon`, which the files call ``ledger_epsilon``, and `lower_bound` are None where
-    infinite. An audit by many runs has `trials`;
-    one by a single run has `guesses`, of which `correct` were right.
+    infinite. An audit by many runs has `trials`, and a `ceiling` where one is known; one by a
+    single run has `guesses`, of which `correct` were right.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -37,7 +37,9 @@ class Audit(BaseModel):
     trials: int | None = None
     guesses: int | None = None
     correct: int | None = None
+    curve_bound: float | None = None
     independent_bound: float | None = None
+    ceiling: float | None = None
     date: str | None = None
     dprepro: str | None = None
 

@@ -1,0 +1,160 @@
+"""Audit a case: learn to tell its two worlds apart, then count how well that works."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+from dprepro import __version__
+from dprepro.audit.case import Case, Ceiling
+from dprepro.audit.distinguisher import Distinguisher, Rule, judge, learn, shown_by_pairs
+from dprepro.audit.kept import KeptRuns
+from dprepro.audit.result import (
+    AuditResult,
+    Evidence,
+    UnverifiedError,
+    audited_by,
+    bound_for,
+    is_gaussian,
+    reasons,
+)
+from dprepro.audit.schedule import Schedule, schedule
+from dprepro.audit.trials import Advance, TrialRunner, Trials, batches
+from dprepro.estimators.contract import ledger_of
+from dprepro.privacy.gdp import epsilon_of
+from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.unverified import UNVERIFIED
+
+# Among hundreds of thresholds the best one was lucky too. Asking for more confidence than in the
+# end favours thresholds that many runs speak for.
+_TRAINING_CONFIDENCE = 0.999
+
+
+def audit(
+    case: Case,
+    trials: int,
+    *,
+    jobs: int = 1,
+    seed: int | None = None,
+    keep_in: Path | None = None,
+    advance: Advance | None = None,
+) -> AuditResult:
+    """Run a case, learn from some of the runs unless it has a rule, and bound epsilon from others.
+
+    Ends early once the stated epsilon is refuted; see `schedule` for the looks.
+
+    Parameters
+    ----------
+    trials
+        Runs at most.
+    jobs, seed, advance
+        See `TrialRunner`.
+    keep_in
+        A file for finished runs, see `KeptRuns`: the same call continues after a kill. It stays, so
+        that the same call later takes all runs from there.
+
+    Raises
+    ------
+    UnverifiedError
+        If the method keeps no ledger.
+    DpreproError
+        As `schedule`, `TrialRunner` and `KeptRuns`.
+    """
+    started = time.perf_counter()
+    plan = schedule(trials, learns=case.rule is None, confidence=case.confidence)
+    outcome = case.fit(True, seed)
+    ledger = ledger_of(outcome)
+    if ledger is None or ledger.is_empty:
+        raise UnverifiedError(
+            f"{case.subject}: {UNVERIFIED}. Until then there is no guarantee to hold its outputs "
+            "against"
+        )
+    kept = None
+    if keep_in is not None:
+        kept = KeptRuns(keep_in, _facts(case, ledger, trials, seed))
+    with TrialRunner(case, jobs=jobs, seed=seed, kept=kept, advance=advance) as runner:
+        training = None
+        rule = case.rule
+        if rule is None:
+            training = runner.run(batches("training", plan.training, trials))
+            rule = _learnt(training, ledger)
+        ceiling = _ceiling(case, outcome, ledger, training)
+        judged, lower_bound = _looked_at(plan, trials, runner, rule, ledger)
+    return AuditResult(
+        **audited_by(case, ledger),
+        bound="GDP" if is_gaussian(ledger) else "(epsilon, delta)",
+        lower_bound=lower_bound,
+        confidence=case.confidence,
+        trials=plan.training + len(judged.present),
+        seconds=time.perf_counter() - started,
+        ceiling=ceiling,
+        evidence=Evidence(rule.scores(judged.outputs), judged.present, rule.threshold),
+    )
+
+
+def _facts(case: Case, ledger: Ledger, trials: int, seed: int | None) -> dict[str, Any]:
+    return {
+        "subject": case.subject, "task": case.task, "neighbours": case.neighbours,
+        "epsilon": ledger.epsilon, "delta": ledger.delta, "trials": trials, "seed": seed,
+        "dprepro": __version__,
+    }  # fmt: skip
+
+
+def _learnt(training: Trials, ledger: Ledger) -> Distinguisher:
+    cautious = bound_for(is_gaussian(ledger), ledger.delta, _TRAINING_CONFIDENCE)
+    return learn(training.outputs, training.present, cautious)
+
+
+def _looked_at(
+    plan: Schedule,
+    trials: int,
+    runner: TrialRunner,
+    rule: Rule,
+    ledger: Ledger,
+) -> tuple[Trials, float]:
+    """Return the runs that were judged, and the largest of the bounds, which hold all together."""
+    gaussian, delta = is_gaussian(ledger), ledger.delta
+    planned = batches("held-out", plan.looks[-1].runs, trials)
+    parts: list[Trials] = []
+    made, best = 0, 0.0
+    for look in plan.looks:
+        needed = math.ceil(look.runs / planned[0].size)
+        parts.append(runner.run(planned[made:needed]))
+        made = needed
+        judged = Trials.joined(parts).first(look.runs)
+        guesses = judge(rule, judged.outputs, judged.present)
+        found = float(bound_for(gaussian, delta, look.confidence)(guesses, rule.form))
+        best = max(best, epsilon_of(found, delta) if gaussian else found)
+        if best > ledger.epsilon + TOLERANCE:
+            break  # "within" is never decided early: further runs could still refute
+    return judged, best
+
+
+def _ceiling(case: Case, outcome: Any, ledger: Ledger, training: Trials | None) -> Ceiling | None:
+    """Return that of the case, or an estimate; without gaps no more than is spent can be shown."""
+    found: Ceiling | None = None
+    if case.ceiling is not None:
+        found = case.ceiling(outcome)
+    elif is_gaussian(ledger) and training is not None:
+        found = _estimated_ceiling(ledger, training)
+    spent = ledger.spent_epsilon()
+    if found is None or found.epsilon <= spent or reasons(ledger):
+        return found
+    return Ceiling(spent, f"{found.basis}; at most what is spent")
+
+
+def _estimated_ceiling(ledger: Ledger, training: Trials) -> Ceiling:
+    """Return what the best linear rule of one half of the pairs finds in the other half.
+
+    In the half that it was learnt from it would find more than there is.
+    """
+    pairs = len(training.present) // 2
+    learnt_from = training.first(2 * (pairs // 2))
+    others = Trials(
+        training.outputs[len(learnt_from.present) :], training.present[len(learnt_from.present) :]
+    )
+    mu = shown_by_pairs(_learnt(learnt_from, ledger), others.outputs, others.present)
+    basis = f"estimated for linear rules of what is observed, from {pairs:,} pairs of runs"
+    return Ceiling(epsilon_of(mu, ledger.delta), basis)

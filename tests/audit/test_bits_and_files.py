@@ -1,0 +1,96 @@
+"""Low bits and model files tell nothing, unless a fault is planted."""
+
+import numpy as np
+import pytest
+
+from dprepro.audit import AuditVerdict, audit, find_case
+from dprepro.audit.cases.bits_and_files import CASES
+from dprepro.ebm.curator import DPEBMCurator
+from dprepro.privacy.mechanisms import NoiseSource
+
+BITS = ["dp-ebm-sound/bits", "dpboost-sound/bits"]
+"""Whether a double can be noise depends on the digits of the scale: these scales leave many out."""
+
+
+def verdict(name, trials=60):
+    return audit(find_case(name), trials, seed=1).verdict
+
+
+def in_floating_point(monkeypatch):
+    rng = np.random.default_rng(0)
+    for kind, draw in (("gaussian", rng.normal), ("laplace", rng.laplace)):
+        monkeypatch.setattr(
+            NoiseSource,
+            f"add_{kind}",
+            lambda self, exact, scale, unit=1.0, draw=draw: (
+                exact * unit + draw(0.0, scale, exact.shape)
+            ),
+        )
+
+
+def hash_in_the_ledger(monkeypatch):
+    start = DPEBMCurator.__init__
+
+    def disclosing(self, rows, domain, loss, settings, ledger, *more):
+        start(self, rows, domain, loss, settings, ledger, *more)
+        text = f"table {hash(self._exact.open().targets.tobytes()):x}"
+        ledger.assumed_public.append(text)
+
+    monkeypatch.setattr(DPEBMCurator, "__init__", disclosing)
+    monkeypatch.setattr("dprepro.privacy.private.may_open", lambda _: True)
+
+
+@pytest.mark.parametrize("name", ["dp-ebm-sound/bits", "dp-ebm-plus/bits"])
+def test_neither_table_is_ruled_out_by_whole_counts_more_than_the_other(name):
+    case = find_case(name)
+    for present in (True, False):
+        for seed in range(6):
+            ruled_out = case.fit(present, seed).ruled_out
+            np.testing.assert_array_equal(ruled_out[:, 0], ruled_out[:, 1])
+
+
+def test_the_right_table_is_ruled_out_by_exact_leaves_as_well():
+    """So that a double cannot be NumPy's noise says nothing."""
+    case = find_case("dpboost-sound/bits")
+    right = [case.fit(True, seed).ruled_out[0, 0] for seed in range(12)]
+    assert 0 < np.sum(right) < 12
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_floating_point_rules_out_the_wrong_table_and_never_the_right_one(name, monkeypatch):
+    in_floating_point(monkeypatch)
+    case = find_case(name)
+    for present in (True, False):
+        ruled_out = np.sum([case.fit(present, seed).ruled_out for seed in range(6)], axis=(0, 1))
+        right, wrong = ruled_out if present else ruled_out[::-1]
+        assert right == 0
+        assert wrong > 0
+
+
+def test_a_model_file_has_no_word_of_one_table_until_its_hash_is_in_the_ledger(monkeypatch):
+    def found():
+        case = find_case("dp-ebm-sound/file")
+        return [[*case.observe(case.fit(p, seed))] for p in (True, False) for seed in (0, 1)]
+
+    assert found() == [[0, 0]] * 4
+    hash_in_the_ledger(monkeypatch)
+    assert found() == [[1, 0]] * 2 + [[0, 1]] * 2
+
+
+@pytest.mark.audits
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_bits_and_files_are_within_what_is_stated(name):
+    assert verdict(name, 200) is AuditVerdict.WITHIN
+
+
+@pytest.mark.audits
+@pytest.mark.parametrize("name", BITS)
+def test_low_bits_of_floating_point_exceed_it(name, monkeypatch):
+    in_floating_point(monkeypatch)
+    assert verdict(name, 200) is AuditVerdict.EXCEEDED
+
+
+@pytest.mark.audits
+def test_a_hash_in_the_file_exceeds_it(monkeypatch):
+    hash_in_the_ledger(monkeypatch)
+    assert verdict("dp-ebm-sound/file") is AuditVerdict.EXCEEDED
