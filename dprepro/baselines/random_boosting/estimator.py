@@ -1,0 +1,279 @@
+"""Private gradient boosting with totally random trees, for binary labels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dprepro.baselines.random_boosting.boosting import Plan, boost
+from dprepro.baselines.random_boosting.candidates import as_numbers, bounds_of, ranks, uniform
+from dprepro.baselines.random_boosting.curator import (
+    UNPAID_HISTOGRAMS,
+    RandomBoostingCurator,
+    delta_of_rows,
+)
+from dprepro.baselines.random_boosting.settings import CANDIDATES, COMPOSITIONS, UPDATES, Size
+from dprepro.baselines.random_boosting.trees import Tree, sum_of_steps
+from dprepro.data.domain import Domain
+from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
+from dprepro.estimators.validation import check_choice, check_integer, check_number, check_share
+from dprepro.privacy.gdp import check_epsilon_delta
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.sensitivity import ADD_REMOVE
+
+_MOST_CANDIDATES = 127  # twice as many, as refining can make, have bins that fit into a byte
+_MOST_DEPTH = 8
+_ONE_PAID = "all, one paid"
+HISTOGRAMS = ("own", "all", _ONE_PAID)
+
+
+class DPRandomBoostingClassifier(ClassifierMixin, BaseEstimator):
+    """Boosting of trees whose splits are random (Maddock et al. 2022, "TR").
+
+    A split is a random candidate of a random feature, so only the leaves are asked for: sums of
+    gradients and of curvatures, with Gaussian noise. What is known of
+    the authors' program is named as such; none of its code is used.
+
+    Formal guarantee: (epsilon, delta)-DP under add/remove-one.
+
+    Parameters
+    ----------
+    n_trees : int
+        Trees; with `full_cycles` so many for each feature.
+    max_depth : int
+        The most splits from the root to a leaf, up to 8.
+    additive : bool
+        Whether each tree splits on one feature alone, one feature after the other.
+    full_cycles : bool
+        See `n_trees`; only for additive models. With ``update="gbm"`` it is their DP-EBM.
+    update : {"newton", "gbm", "averaging"}
+        The value of a leaf: sum of gradients over that of curvatures (they say xgboost), sum of
+        gradients over the number of rows, or the mean label, averaged over the trees (they say rf).
+    batches : int or None
+        So many batches of trees, as equal as can be, are grown on the same scores and added
+        averaged. None: each tree by itself.
+    candidates : {"uniform", "quantile", "adaptive_hessian"}
+        At equal distances between the bounds of the domain; quantiles of the rows, which epsilon
+        does not cover; or equal distances at first, then moved so that each bin holds alike much
+        noisy curvature.
+    n_candidates : int
+        For each feature, 2 to 127. Adaptive ones can become up to twice as many.
+    sketch_rounds : int
+        How often each feature's curvature is asked for, for adaptive candidates. Of additive models
+        no more often than it has trees.
+    histograms : {"own", "all", "all, one paid"}
+        Which features' curvature is asked for with a tree of an additive model: that of its own
+        feature, or that of all. The last is not private as stated: it has noise for one of them.
+    separate : bool
+        Whether the budget of a tree pays for gradients and curvatures one by one; else both are
+        one answer of sensitivity sqrt(1 + 1/16), or sqrt(2) where rows are counted.
+    learning_rate, ridge, largest_value : float
+        A leaf adds learning_rate times -G / (H + ridge), which is kept within +-largest_value.
+    composition : {"gdp", "rdp"}
+        How noise is found: by Gaussian DP, which is exact, or by Renyi DP as they do it.
+    delta_from_rows : bool
+        Whether delta is one over the number of rows, as theirs. Epsilon does not cover that.
+    from_ranks : bool
+        Whether each value is replaced by its rank among those that occur. Epsilon does not cover
+        that.
+    epsilon, delta : float
+        The budget.
+    domain : Domain or None
+        Bounds and categories; None reads them from the rows, which epsilon does not cover.
+    random_state : int or None
+        None draws from the operating system. An integer makes the fit repeatable: the ledger says
+        so.
+
+    Attributes
+    ----------
+    trees_ : list of Tree
+        The trees.
+    values_ : list of ndarray
+        What the leaves of each tree add, float64, whole numbers of 2^-24.
+    ledger_ : Ledger
+        Gaussian releases: the leaves of each tree, and histograms for adaptive candidates.
+
+    Raises
+    ------
+    ValueError
+        On parameters out of range, values and labels that the domain rules out, or other than two
+        labels.
+    """
+
+    classes_: np.ndarray
+    domain_: Domain
+    ledger_: Ledger
+    trees_: list[Tree]
+    values_: list[np.ndarray]
+    _ranks: list[np.ndarray] | None
+
+    def __init__(
+        self,
+        *,
+        n_trees: int = 100,
+        max_depth: int = 4,
+        additive: bool = True,
+        full_cycles: bool = False,
+        update: str = "newton",
+        batches: int | None = 4,
+        candidates: str = "adaptive_hessian",
+        n_candidates: int = 32,
+        sketch_rounds: int = 5,
+        histograms: str = "own",
+        separate: bool = False,
+        learning_rate: float = 0.3,
+        ridge: float = 1.0,
+        largest_value: float = 2.0,
+        composition: str = "gdp",
+        delta_from_rows: bool = False,
+        from_ranks: bool = False,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        domain: Domain | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.additive = additive
+        self.full_cycles = full_cycles
+        self.update = update
+        self.batches = batches
+        self.candidates = candidates
+        self.n_candidates = n_candidates
+        self.sketch_rounds = sketch_rounds
+        self.histograms = histograms
+        self.separate = separate
+        self.learning_rate = learning_rate
+        self.ridge = ridge
+        self.largest_value = largest_value
+        self.composition = composition
+        self.delta_from_rows = delta_from_rows
+        self.from_ranks = from_ranks
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> DPRandomBoostingClassifier:
+        """Fit to X (n, K) and y (n,), the domain's labels or their codes."""
+        rows = read_training_rows(self, X, y, self.domain, "binary")
+        self.check_parameters()
+        self.domain_ = domain = resolve_domain_of(self, rows, "binary")
+        assumed = ["bounds and categories"] if domain.is_public else []
+        ledger = Ledger(self.epsilon, self.delta, ADD_REMOVE, assumed_public=[*assumed, "labels"])
+        plan = self._plan(len(domain.features))
+        if plan.size.unpaid:
+            ledger.gaps.append(UNPAID_HISTOGRAMS)
+        if self.delta_from_rows:
+            delta_of_rows(rows, ledger)
+        curator = RandomBoostingCurator(
+            rows, domain, plan.size, self.composition, ledger, self.random_state
+        )
+        self._ranks = curator.ranks() if self.from_ranks else None
+        self.trees_, self.values_ = boost(curator, self._first_candidates(curator), plan)
+        self.ledger_ = ledger
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return scores, float64 (n,): log odds, or mean labels where trees average them."""
+        check_is_fitted(self)
+        columns = self._columns(read_frame(self, X, reset=False))
+        if self.additive:
+            return self._sum_of_functions(columns)
+        scores = np.zeros(columns.shape[1])
+        for tree, values in zip(self.trees_, self.values_, strict=True):
+            scores += values[tree.places_of(columns)]
+        return scores
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of both classes, float64 (n, 2)."""
+        scores = self.decision_function(X)
+        positive = np.clip(scores, 0, 1) if self.update == "averaging" else expit(scores)
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the more probable class of each row, (n,)."""
+        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+
+    def _sum_of_functions(self, columns: np.ndarray) -> np.ndarray:
+        scores = np.zeros(columns.shape[1])
+        for feature, values in enumerate(columns):
+            chosen = [i for i, tree in enumerate(self.trees_) if tree.only_feature == feature]
+            thresholds, steps = sum_of_steps(
+                [self.trees_[i] for i in chosen], [self.values_[i] for i in chosen]
+            )
+            scores += steps[np.searchsorted(thresholds, values, side="left")]
+        return scores
+
+    def _columns(self, frame: Any) -> np.ndarray:
+        """Return the values as numbers, float64 (K, n)."""
+        columns = [
+            as_numbers(frame[name], feature)
+            for name, feature in zip(frame.columns, self.domain_.features, strict=True)
+        ]
+        if self._ranks is not None:
+            columns = [ranks(v, known) for v, known in zip(columns, self._ranks, strict=True)]
+        return np.stack(columns)
+
+    def _first_candidates(self, curator: RandomBoostingCurator) -> list[np.ndarray]:
+        if self.candidates == "quantile":
+            return curator.quantiles(self.n_candidates)
+        bounds = [bounds_of(feature) for feature in self.domain_.features]
+        if self._ranks is not None:
+            bounds = [(0.0, float(max(len(known) - 1, 0))) for known in self._ranks]
+        return [uniform(lower, upper, self.n_candidates) for lower, upper in bounds]
+
+    def _plan(self, n_features: int) -> Plan:
+        trees = self.n_trees * (n_features if self.full_cycles else 1)
+        rounds = 0
+        if self.candidates == "adaptive_hessian":
+            rounds = min(self.sketch_rounds * (n_features if self.additive else 1), trees)
+        looks_at_all = not self.additive or self.histograms != "own"
+        histograms = rounds * (n_features if looks_at_all else 1)
+        unpaid = histograms - rounds if self.additive and self.histograms == _ONE_PAID else 0
+        batches = trees if self.batches is None else self.batches
+        averages = self.update == "averaging"
+        return Plan(
+            Size(trees, histograms, unpaid, self.update, self.separate),
+            self.additive,
+            self.max_depth,
+            self.n_candidates,
+            trees if averages else math.ceil(trees / batches),
+            rounds,
+            looks_at_all,
+            self.learning_rate,
+            self.ridge,
+            self.largest_value,
+        )
+
+    def check_parameters(self) -> None:
+        """Raise ValueError on parameters out of range."""
+        check_epsilon_delta(self.epsilon, self.delta)
+        check_integer("n_trees", self.n_trees, 1)
+        check_integer("max_depth", self.max_depth, 1, _MOST_DEPTH)
+        check_choice("update", self.update, UPDATES)
+        if self.batches is not None:
+            check_integer("batches", self.batches, 1)
+        check_choice("candidates", self.candidates, CANDIDATES)
+        check_integer("n_candidates", self.n_candidates, 2, _MOST_CANDIDATES)
+        check_integer("sketch_rounds", self.sketch_rounds, 1)
+        check_share("learning_rate", self.learning_rate)
+        check_number("ridge", self.ridge, 0)
+        check_number("largest_value", self.largest_value, 0)
+        check_choice("histograms", self.histograms, HISTOGRAMS)
+        check_choice("composition", self.composition, COMPOSITIONS)
+        if self.full_cycles and not self.additive:
+            raise ValueError("full_cycles is for additive models: give additive=True, too")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = False
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.multi_class = False
+        return tags
