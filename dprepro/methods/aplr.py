@@ -38,6 +38,7 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
+        cite=("vonottenbreit2024",),
         reference="von Ottenbreit, De Bin 2024: package aplr, as in interpret-core",
         build=_build,
         takes_epsilon=False,

@@ -32,6 +32,10 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
+        cite=(
+            "friedman2001",
+            "pedregosa2011",
+        ),
         reference="Friedman 2001, scikit-learn defaults on one-hot categories",
         build=_build_sklearn,
         takes_epsilon=False,
@@ -45,6 +49,7 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
+        cite=("chen2016",),
         reference="Chen, Guestrin 2016, library defaults on one-hot categories",
         build=_build_xgboost,
         takes_epsilon=False,

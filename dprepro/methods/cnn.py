@@ -25,6 +25,7 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
+        cite=("harder2020",),
         reference="Harder, Bauer, Park 2020, section 4.1, and PyTorch's example for MNIST",
         build=_build,
         takes_epsilon=False,

@@ -30,6 +30,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         guarantee=guarantee,
         adjacency=REPLACE_ONE,
         assumes=("public: bounds, categories, labels, number of rows", assumes),
+        cite=("jordon2019",),
         reference="Jordon, Yoon, van der Schaar 2019, by the authors' code, every vote charged",
         build=_build(inputs),
         takes_epsilon=True,

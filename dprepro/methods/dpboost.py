@@ -60,6 +60,7 @@ def _of_code(name: str, title: str, coding: str, encoding: str) -> Method:
             "not covered by epsilon: bin edges, mean of the target",
             "exact gains and counts decide how trees grow: no guarantee",
         ),
+        cite=("li2020",),
         reference=(
             "Li, Wu, Wen, He 2020, as the authors' code with balance_partition=1 (squared loss on "
             f"labels 0/1, from their mean; {coding})"
@@ -85,6 +86,7 @@ METHODS = [
             "not covered by epsilon: bin edges, mean of the target (regression)",
             "exact gains and counts decide how trees grow: no guarantee",
         ),
+        cite=("li2020",),
         reference="Li, Wu, Wen, He 2020, as the authors' code (squared loss on -1/+1 labels)",
         build=_build("as-published"),
         takes_epsilon=True,
@@ -100,6 +102,7 @@ METHODS = [
         guarantee=Guarantee.PURE,
         adjacency=SOUND.adjacency,
         assumes=("public: bounds, categories, target range or labels",),
+        cite=("li2020",),
         reference="Li, Wu, Wen, He 2020, sections 4.1-4.3",
         build=_build("sound"),
         takes_epsilon=True,

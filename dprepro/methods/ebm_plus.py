@@ -34,6 +34,7 @@ METHODS = [
         assumes=(
             "public: bounds, categories, target range or labels; an observed domain is refused",
         ),
+        cite=("dprepro",),
         reference="ours, from no paper: few large, smoothed steps on noisy histograms of residuals",
         build=_build,
         takes_epsilon=True,

@@ -34,6 +34,10 @@ METHODS = [
         guarantee=Guarantee.PURE,
         adjacency=ZERO_OUT,
         assumes=("public: bounds, categories, labels, number and order of rows",),
+        cite=(
+            "fletcher2017",
+            "holohan2019",
+        ),
         reference=(
             "Fletcher, Islam 2017, the trees of diffprivlib 0.6.6, with exact permute-and-flip"
         ),
@@ -51,6 +55,10 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
+        cite=(
+            "breiman2001",
+            "pedregosa2011",
+        ),
         reference="Breiman 2001, scikit-learn defaults (100 trees) on one-hot categories",
         build=_build_plain,
         takes_epsilon=False,

@@ -27,10 +27,10 @@ def _build(composition: str) -> Build:
     return build
 
 
-def _method(composition: str, title: str) -> Method:
+def _method(name: str, title: str, composition: str) -> Method:
     defaults = defaults_of(DPEBMClassifier, "epsilon", "delta", "domain", "random_state")
     return Method(
-        name=f"dp-ebm-{composition}-indicators",
+        name=name,
         version=2,
         title=title,
         tasks=frozenset({"binary", "regression"}),
@@ -40,6 +40,7 @@ def _method(composition: str, title: str) -> Method:
             "public: bounds, categories, target range or labels, number of rows",
             "regression: the proof has a gap, since residuals can exceed the label range",
         ),
+        cite=("nori2021",),
         reference="Nori et al. 2021, Algorithm 2, on one-hot categories: more features, more noise",
         build=_build(composition),
         takes_epsilon=True,
@@ -52,6 +53,6 @@ def _method(composition: str, title: str) -> Method:
 
 
 METHODS = [
-    _method("gdp", "DPEBM-GDP (one-hot)"),
-    _method("classic", "DPEBM-Classic (one-hot)"),
+    _method("dp-ebm-gdp-indicators", "DPEBM-GDP (one-hot)", "gdp"),
+    _method("dp-ebm-classic-indicators", "DPEBM-Classic (one-hot)", "classic"),
 ]

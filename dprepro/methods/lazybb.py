@@ -61,6 +61,7 @@ def _method(
         guarantee=guarantee,
         adjacency=REPLACE_ONE if private else None,
         assumes=() if not private else _PUBLIC if guarantee is not Guarantee.NONE else _NOISE,
+        cite=("asadi2022",),
         reference=f"Asadi, Carmosino, Jahanara, Rafiey, Salamatian 2022, {section}",
         build=build,
         takes_epsilon=private,

@@ -34,6 +34,7 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
+        cite=("ke2017",),
         reference="Ke et al. 2017, library defaults; categories by its native splits",
         build=_build,
         takes_epsilon=False,

@@ -40,6 +40,10 @@ METHODS = [
         guarantee=Guarantee.PURE,
         adjacency=REPLACE_ONE,
         assumes=("public: bounds, categories, target range, number of rows",),
+        cite=(
+            "zhang2012",
+            "holohan2019",
+        ),
         reference=(
             "Zhang et al. 2012, the mechanism of diffprivlib 0.6.6 with exact noise, on columns "
             "scaled to [-1, 1]"
@@ -58,6 +62,7 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
+        cite=("pedregosa2011",),
         reference="scikit-learn defaults on one-hot categories and numeric features as they are",
         build=_build_plain,
         takes_epsilon=False,
@@ -71,6 +76,7 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=None,
         assumes=(),
+        cite=("pedregosa2011",),
         reference="least squares on columns scaled to [-1, 1]",
         build=_build_plain_fair,
         takes_epsilon=False,

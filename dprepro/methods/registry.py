@@ -127,6 +127,8 @@ class Method:
     repeats_within
         Largest difference of a metric, relative, that the same task may show when it is run again:
         `REPEATS`, or a larger one where linear algebra decides.
+    cite
+        Keys of `dprepro.references`: what `dprepro cite` prints for it.
     """
 
     name: str
@@ -147,6 +149,7 @@ class Method:
     takes_tables: bool = False
     divides: Division = Division.GROUP
     repeats_within: float = REPEATS
+    cite: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.adjacency is not None:
@@ -214,7 +217,7 @@ def get(name: str) -> Method:
     methods = all_methods()
     if name not in methods:
         raise DpreproError(
-            f"unknown method {name!r}{nearest(name, list(methods)) or '.'} "
+            f"unknown method {name!r}{nearest(name, methods, 3) or '.'} "
             f"Allowed: {', '.join(methods)}. `dprepro methods` describes them. "
             f"Methods of your own are found in the folder that {PLUGIN_VARIABLE} names."
         )

@@ -28,6 +28,7 @@ METHODS = [
             f"not covered by epsilon: {'; '.join(UNPAID)}",
             "every bin, feature and epoch uses the noise of a single release: no guarantee",
         ),
+        cite=("chatziloizos2025report",),
         reference="Chatziloizos, Zhang, Behaegel 2025, section 7",
         build=_build,
         takes_epsilon=True,

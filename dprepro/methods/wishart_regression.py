@@ -29,6 +29,11 @@ METHODS = [
             "not covered by epsilon: bounds of all columns and of the target, largest row norm",
             "Wishart noise is not private, and its library withdrew it: no guarantee",
         ),
+        cite=(
+            "sheffet2015",
+            "imtiaz2016",
+            "holohan2019",
+        ),
         reference="Sheffet 2015; Imtiaz, Sarwate 2016; as diffprivlib 0.3 with its defaults",
         build=_build,
         takes_epsilon=True,

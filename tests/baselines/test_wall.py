@@ -23,13 +23,18 @@ def fit(name, task):
 @pytest.mark.parametrize(
     ("name", "task", "package", "curator"),
     [
+        ("ada-ssp", "regression", "ada_ssp", "MomentsCurator"),
         ("dp-bag", "binary", "dp_bag", "BagCurator"),
         ("dp-bag-sound", "binary", "dp_bag", "BagCurator"),
+        ("dp-gd-logistic", "binary", "gradient_descent", "GradientCurator"),
         ("dp-linear", "regression", "wishart_regression", "WishartCurator"),
         ("dp-linear-fair", "regression", "linear_regression", "LinearCurator"),
         ("dp-logistic", "binary", "logistic", "LogisticCurator"),
         ("dp-logistic-fair", "binary", "logistic", "LogisticCurator"),
+        ("dp-random-boosting", "binary", "random_boosting", "RandomBoostingCurator"),
         ("dp-random-forest", "binary", "forests", "ForestCurator"),
+        ("s-bdt", "binary", "s_bdt", "SBDTCurator"),
+        ("s-bdt-sound", "regression", "s_bdt", "SBDTCurator"),
         ("toy-dp-ebm", "binary", "toy_ebm", "ToyCurator"),
         ("toy-dp-ebm", "regression", "toy_ebm", "ToyCurator"),
     ],

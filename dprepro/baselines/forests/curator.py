@@ -124,8 +124,8 @@ class ForestCurator(LibraryCurator):
     def _check(self, forest: RandomForestClassifier, query: LeafLabels) -> None:
         if query.adjacency != self._source.ledger.adjacency:
             raise SensitivityError(
-                f"the query is for {query.adjacency!r} neighbours, but the ledger is for "
-                f"{self._source.ledger.adjacency!r}: ask for the ledger's"
+                f"the query is for {query.adjacency} neighbours, but the ledger is for "
+                f"{self._source.ledger.adjacency}: ask for the ledger's"
             )
         if forest.bounds is None or forest.classes is None:
             raise SensitivityError(

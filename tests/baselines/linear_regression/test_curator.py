@@ -55,6 +55,17 @@ def test_every_release_has_the_scale_that_the_ledger_states(drawn):
     np.testing.assert_array_equal(grams, grams.transpose(0, 2, 1))
 
 
+def test_the_sum_of_squares_of_the_target_has_the_noise_that_the_ledger_states():
+    """It fits no coefficient, but it leaves the curator."""
+    X, y = rows(500)
+    target = scaled(y)
+    scale = build("dp-linear-fair").fit(X, y).ledger_.entries[0].scale
+    squares = [curator(X, target, 1.0, seed).products(QUERY).target_square for seed in range(100)]
+    noise = np.array(squares) - target @ target
+    assert np.unique(noise).size == noise.size
+    assert np.abs(noise).mean() == pytest.approx(scale, rel=0.4)
+
+
 @pytest.fixture
 def released(monkeypatch):
     """Every (value, scale) that noise is about to be added to, in order."""

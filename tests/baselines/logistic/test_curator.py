@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from diffprivlib.models import LogisticRegression
 from scipy.special import expit
 
 from dprepro.baselines.logistic import DPLogisticRegression
@@ -34,6 +35,22 @@ def model(**settings):
 
 def curator(epsilon=1.0, n=100):
     return LogisticCurator(Private(Arrays(*rows(n))), Ledger(epsilon, 0.0, REPLACE_ONE), None, ())
+
+
+def test_the_library_fits_with_the_parameters_of_the_query(monkeypatch):
+    """Its noise follows from them."""
+    handed, fit = [], LogisticRegression.fit
+
+    def noting(self, X, y):
+        handed.append((self.epsilon, self.C, self.data_norm, self.fit_intercept))
+        return fit(self, X, y)
+
+    monkeypatch.setattr(LogisticRegression, "fit", noting)
+    asked = model(epsilon=0.7, C=2.0)
+    query = Coefficients.of(asked)
+    curator().fit(asked, query)
+    assert handed == [(0.7, query.C, query.data_norm, query.fit_intercept)]
+    assert (query.epsilon, query.C) == (0.7, 2.0)
 
 
 @pytest.mark.parametrize("norm", [0.5, 1.0, 3.0])
