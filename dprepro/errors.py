@@ -1,6 +1,9 @@
 """Errors for the user of the command line: one clear message, no traceback."""
 
+from __future__ import annotations
+
 import dis
+from collections.abc import Iterable
 from pathlib import Path
 
 DEBUG_VARIABLE = "DPREPRO_DEBUG"
@@ -22,17 +25,54 @@ class DpreproWarning(UserWarning):
     """A warning for the user. The command line prints each one once, as one line."""
 
 
-def nearest(given: str, allowed: "list[str] | tuple[str, ...]", most: int = 1) -> str:
+def nearest(given: str, allowed: Iterable[str], most: int = 1) -> str:
     """Return ``"; did you mean 'x'?"`` for the closest allowed names, or an empty string.
 
-    At most `most` names are given, the closest first.
+    At most `most` names are given, the closest first. A name is also close if its beginning is:
+    ``dp-emb`` is close to ``dp-ebm-gdp``.
+    """
+    *first, last = [repr(name) for name in nearest_names(given, allowed, most)] or [""]
+    names = f"{', '.join(first)} or {last}" if first else last
+    return f"; did you mean {names}?" if names else ""
+
+
+def nearest_names(given: str, allowed: Iterable[str], most: int = 1) -> list[str]:
+    """Return at most `most` of the allowed names that are close to a given one, closest first.
+
+    Close are names, and names with a beginning, that take few edits (`edits`): one in three
+    characters at most. Names that share much of their text, by difflib's ratio, follow these.
     """
     from difflib import get_close_matches
 
-    matches = get_close_matches(given, list(allowed), n=most, cutoff=0.6)
-    *first, last = map(repr, matches) if matches else [""]
-    names = f"{', '.join(first)} or {last}" if first else last
-    return f"; did you mean {names}?" if names else ""
+    names = list(dict.fromkeys(allowed))
+    folded = given.casefold()
+    room = len(given) // 3
+    ranked: list[tuple[int, int, int, str]] = []
+    for name in names:
+        of_whole, of_beginning = edits(folded, name.casefold())
+        if given and of_beginning <= room:
+            ranked.append((min(of_whole, of_beginning + 1), len(name), len(ranked), name))
+    close = [name for *_, name in sorted(ranked)]
+    close += [name for name in get_close_matches(given, names, n=most) if name not in close]
+    return close[:most]
+
+
+def edits(given: str, name: str) -> tuple[int, int]:
+    """Return how many edits turn `given` into `name`, and into the nearest beginning of `name`.
+
+    An edit inserts, deletes or replaces a character, or swaps two neighbours (optimal string
+    alignment, in O(len(given) len(name))).
+    """
+    before: list[int] = []
+    row = list(range(len(name) + 1))
+    for i, one in enumerate(given, start=1):
+        earlier, before, row = before, row, [i]
+        for j, other in enumerate(name, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (one != other))
+            if i > 1 and j > 1 and one == name[j - 2] and given[i - 2] == other:
+                cost = min(cost, earlier[j - 2] + 1)
+            row.append(cost)
+    return row[-1], min(row)
 
 
 def publishable(error: BaseException) -> str:
@@ -41,9 +81,14 @@ def publishable(error: BaseException) -> str:
     Messages of this package quote no value of a row. Messages of other libraries and of the user's
     own methods may ("could not convert string to float: 'secret'"), so their text is withheld.
     """
-    if isinstance(error, DpreproError) or _is_raised_here(error):
+    if is_our_own(error):
         return str(error)
     return f"(text withheld, as it can quote rows; {DEBUG_VARIABLE}=1 prints it to the terminal)"
+
+
+def is_our_own(error: BaseException) -> bool:
+    """Whether this package made an error: then its text quotes no value of a row."""
+    return isinstance(error, DpreproError) or _is_raised_here(error)
 
 
 def _is_raised_here(error: BaseException) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.progress import (
     BarColumn,
@@ -17,17 +20,24 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.text import Text
 
-from dprepro.stacked import Stacked, StackedColumn
+from dprepro.stacked import Fitting, Stacked, StackedColumn
 
 Renderable = RenderableType
 """What a console prints."""
 
 _LINED: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left"}
 
+# Of lists: characters between columns, and the widest column but the last.
+_GAP = 2
+_LONGEST_CELL = 36
+# Words that wrap are not set a word a line.
+_READABLE = 16
+
 # A file or a pipe has no width: this one has room for a table of six methods.
 _FILE_WIDTH = 180
+_FILE_HEIGHT = 24
 
 
 def console() -> Console:
@@ -35,7 +45,8 @@ def console() -> Console:
 
     The environment variable COLUMNS sets the width instead, if it is a positive number.
     """
-    return Console(width=shutil.get_terminal_size((_FILE_WIDTH, 0)).columns)
+    size = shutil.get_terminal_size((_FILE_WIDTH, _FILE_HEIGHT))
+    return Console(width=size.columns, height=size.lines)
 
 
 def error_console() -> Console:
@@ -44,11 +55,16 @@ def error_console() -> Console:
 
 
 def progress_bar(
-    console: Console, amount: ProgressColumn, *more: ProgressColumn, is_transient: bool = False
+    console: Console,
+    amount: ProgressColumn,
+    *more: ProgressColumn,
+    is_transient: bool = False,
+    left: ProgressColumn | None = None,
 ) -> Progress:
     """Return a progress bar with the time gone and the time left; `amount` says how much is done.
 
-    A transient bar goes away at its end.
+    The time left is `left`, by default what has been done so far goes on as fast. A transient bar
+    goes away at its end.
     """
     return Progress(
         TextColumn("[bold]{task.description}"),
@@ -56,10 +72,12 @@ def progress_bar(
         amount,
         TimeElapsedColumn(),
         TextColumn("left"),
-        TimeRemainingColumn(),
+        left or TimeRemainingColumn(),
         *more,
         console=console,
         transient=is_transient,
+        # What goes to standard output while a bar stands on standard error stays there.
+        redirect_stdout=not console.stderr,
     )
 
 
@@ -74,8 +92,13 @@ def indented(part: Renderable) -> Renderable:
 
 
 def stacked_table(
-    title: str, columns: Sequence[StackedColumn], lead: int, ends: Iterable[int] = ()
-) -> Renderable:
+    title: str,
+    columns: Sequence[StackedColumn],
+    lead: int,
+    ends: Iterable[int] = (),
+    *,
+    is_tight: bool = False,
+) -> Stacked:
     """Return a table that becomes several, one below the other, where the console is too narrow.
 
     Parameters
@@ -84,49 +107,119 @@ def stacked_table(
         Every part repeats so many of the first columns.
     ends
         Rows, counted from 0, that a blank line follows.
+    is_tight
+        Whether two characters stand between columns; else three.
     """
-    return Stacked(title, columns, lead, frozenset(ends), _LINED)
+    looks = _LINED | ({"padding": (0, 1, 0, 0)} if is_tight else {})
+    return Stacked(title, columns, lead, frozenset(ends), looks)
 
 
-def bare_table(
-    words: Sequence[str],
-    figures: Sequence[str],
-    title: str | None = None,
-    *,
-    wraps: bool = False,
-    is_flush: bool = False,
-) -> Table:
-    """Return an empty table without lines.
+def fitting_tables(forms: Sequence[Sequence[Stacked]]) -> Renderable:
+    """Return the same tables in the first of several forms that needs no more than the console."""
+    return Fitting(forms)
 
-    Parameters
+
+@dataclass(frozen=True)
+class BareTable:
+    """A table without lines; where the console is too narrow, it becomes several.
+
+    Attributes
     ----------
     words, figures
-        Headings of the columns that are set left, and of those that are set right. Columns of
-        words are never broken unless the table `wraps`.
+        Headings of the columns that are set left, and of those that are set right.
     title
-        In rich markup; above the table.
+        Above the table, in plain text.
+    wraps
+        Whether columns of words may be broken at spaces and hyphens.
     is_flush
         Whether the table begins at the left edge, with its title in the middle; else it begins one
         character further right, with its title on the left.
     """
-    justify: Literal["center", "left"] = "center" if is_flush else "left"
-    table = Table(title=title, box=None, pad_edge=not is_flush, title_justify=justify)
-    for heading in words:
-        table.add_column(heading, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
-    for heading in figures:
-        table.add_column(heading, justify="right")
-    return table
+
+    words: Sequence[str]
+    figures: Sequence[str]
+    title: str = ""
+    wraps: bool = False
+    is_flush: bool = False
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def add_row(self, *cells: str) -> None:
+        """Add a row of plain text, a cell for each heading."""
+        self.rows.append(cells)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the table, or its parts."""
+        columns = []
+        for position, heading in enumerate((*self.words, *self.figures)):
+            cells = [row[position] if position < len(row) else "" for row in self.rows]
+            is_word = position < len(self.words)
+            whole = not (is_word and self.wraps)
+            columns.append(
+                StackedColumn(
+                    heading,
+                    [(Text(cell),) for cell in cells] if whole else cells,
+                    "left" if is_word else "right",
+                    least=_READABLE,
+                )
+            )
+        looks = {
+            "box": None,
+            "pad_edge": not self.is_flush,
+            "title_justify": "center" if self.is_flush else "left",
+        }
+        yield Stacked(self.title, columns, len(self.words), looks=looks)
 
 
-def prose_table(title: str, columns: Sequence[tuple[str, int | None]]) -> Table:
-    """Return an empty table of sentences, with a line between its rows.
+def aligned_list(
+    rows: Sequence[Sequence[str]], width: int, figures: Iterable[int] = ()
+) -> list[str]:
+    """Return rows of cells as lines, with columns below each other; the last cell may wrap.
+
+    A cell is never cut. Where the last has too little room beside the others, it stands below them,
+    and a single word that is longer than `width` makes its line longer.
 
     Parameters
     ----------
-    columns
-        Headings, each with its share of the width; None for a column that is never broken.
+    figures
+        Columns, counted from 0, that are set right.
     """
-    table = Table(title=title, show_lines=True, **_LINED)
-    for heading, ratio in columns:
-        table.add_column(heading, ratio=ratio, no_wrap=ratio is None, overflow="fold")
-    return table
+    if not rows:
+        return []
+    right = set(figures)
+    widths = [
+        min(max(cell_len(row[k]) for row in rows), _LONGEST_CELL) for k in range(len(rows[0]) - 1)
+    ]
+    indent = sum(widths) + _GAP * len(widths)
+    lines = []
+    for *cells, last in rows:
+        padded = [
+            cell.rjust(size) if k in right else cell.ljust(size)
+            for k, (cell, size) in enumerate(zip(cells, widths, strict=True))
+        ]
+        head = "".join(cell + " " * _GAP for cell in padded)
+        room = width - indent
+        if cell_len(head) > indent or room < min(cell_len(last), _READABLE):
+            lines += wrapped(head.rstrip(), width, _GAP)
+            lines += wrapped(" " * _GAP + last, width, _GAP) if last else []
+        else:
+            lines += wrapped(head + last, width, indent)
+    return [line.rstrip() for line in lines]
+
+
+def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """Return a text as lines of at most `width` characters, broken at spaces alone.
+
+    All but the first are indented. A word that is longer than a line, such as a path or a checksum,
+    stays whole, so that it can be copied.
+    """
+    start = len(text) - len(text.lstrip())
+    body = textwrap.wrap(
+        text.strip(),
+        width,
+        initial_indent=" " * start,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
+    return body or [""]

@@ -8,7 +8,7 @@ import pytest
 from dprepro.cli import main
 from dprepro.data.domain import NumericFeature
 from dprepro.ebm import DPEBMRegressor
-from dprepro.errors import DpreproError, nearest, publishable
+from dprepro.errors import DpreproError, edits, nearest, nearest_names, publishable
 from dprepro.experiment.record import Task
 
 
@@ -73,3 +73,32 @@ def test_several_nearest_names_are_given_the_closest_first() -> None:
     assert nearest("adlut", ["adult", "adults", "wine"], 3) == "; did you mean 'adult' or 'adults'?"
     assert nearest("adlut", ["adult", "adults"]) == "; did you mean 'adult'?"
     assert nearest("x", ["adult"], 3) == ""
+
+
+NAMES = ["dp-ebm-classic", "dp-ebm-gdp", "dp-ebm-plus", "dp-llm", "dpboost", "ebm", "lightgbm"]
+
+
+def test_a_name_is_near_if_its_beginning_is() -> None:
+    assert nearest_names("dp-emb", NAMES, 3) == ["dp-ebm-gdp", "dp-ebm-plus", "dp-ebm-classic"]
+    assert nearest_names("light", NAMES) == ["lightgbm"]
+    assert nearest_names("DP-LLM", NAMES) == ["dp-llm"]
+
+
+def test_a_whole_name_is_nearer_than_a_beginning() -> None:
+    assert nearest_names("ebn", ["ebm-classic", "ebm"], 2) == ["ebm", "ebm-classic"]
+    assert nearest_names("", NAMES, 3) == []
+    assert nearest_names("zz", NAMES, 3) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "expected"),
+    [
+        ("dp-emb", "dp-ebm", (1, 1)),  # two neighbours are swapped
+        ("dp-emb", "dp-ebm-gdp", (5, 1)),
+        ("", "abc", (3, 0)),
+        ("abc", "", (3, 3)),
+        ("kitten", "sitting", (3, 2)),
+    ],
+)
+def test_edits_are_counted_to_the_name_and_to_its_beginning(given, name, expected) -> None:
+    assert edits(given, name) == expected

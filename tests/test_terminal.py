@@ -8,7 +8,15 @@ import pytest
 from rich.console import Console
 
 from dprepro.stacked import StackedColumn
-from dprepro.terminal import bare_table, below, console, indented, prose_table, stacked_table
+from dprepro.terminal import (
+    BareTable,
+    aligned_list,
+    below,
+    console,
+    indented,
+    stacked_table,
+    wrapped,
+)
 
 REPORT = Path(__file__).resolve().parents[1] / "dprepro" / "report"
 MAKERS = {"rich.table", "rich.console", "rich.box", "rich.padding", "rich.panel", "rich.columns"}
@@ -35,36 +43,57 @@ def test_no_module_of_the_report_makes_tables_or_consoles_itself(path):
 
 
 def test_the_rule_sees_an_import():
-    assert "rich.table" in set(imported(Path(__file__).parents[1] / "dprepro" / "terminal.py"))
+    assert "rich.box" in set(imported(Path(__file__).parents[1] / "dprepro" / "terminal.py"))
 
 
 def test_a_bare_table_sets_words_left_and_figures_right():
-    table = bare_table(["name"], ["value"], "Title")
+    table = BareTable(["name"], ["value"], "Title")
     table.add_row("a", "1.25")
     table.add_row("longer", "10")
     assert written(table) == ["Title", " name    value", " a        1.25", " longer     10"]
 
 
 def test_a_flush_table_begins_at_the_edge_and_breaks_words_only_if_it_may():
-    flush = bare_table(["name"], ["value"], is_flush=True, wraps=True)
+    flush = BareTable(["name"], ["value"], is_flush=True, wraps=True)
     flush.add_row("a" * 30, "1")
     lines = written(flush, 20)
     assert lines[0].startswith("name")
     assert sum(line.count("a") for line in lines[1:]) == 30
 
 
-def test_sentences_stand_between_lines_and_are_folded():
-    table = prose_table("Claims", [("Claim", 3), ("Verdict", None)])
-    table.add_row("one two three four five six seven", "holds")
-    table.add_row("b", "fails")
-    lines = written(table, 30)
-    assert lines[0] == "Claims"
-    assert [line.split()[-1] for line in lines if "holds" in line or "fails" in line] == [
-        "holds",
-        "fails",
+@pytest.mark.parametrize("width", [40, 60, 120])
+def test_a_list_cuts_no_word_and_wraps_the_last_cell(width):
+    rows = [("a", "12", "some words that make up a title"), ("long-" * 9 + "name", "3", "short")]
+    lines = aligned_list(rows, width, figures=[1])
+    text = " ".join(" ".join(lines).split())
+    assert text == "a 12 some words that make up a title " + "long-" * 9 + "name 3 short"
+    assert all(len(line) <= width for line in lines if "long-" not in line)
+    assert aligned_list([], width) == []
+
+
+def test_a_list_has_its_cells_below_each_other_and_figures_right():
+    assert aligned_list([("a", "12", "x"), ("bcd", "3", "y")], 40, figures=[1]) == [
+        "a    12  x",
+        "bcd   3  y",
     ]
-    assert max(map(len, lines)) <= 30
-    assert sum(line == "" for line in lines) >= 2, "an empty line between the rows"
+
+
+def test_a_path_stays_whole_where_lines_are_wrapped():
+    path = "/a/very/long/path/of/a/file"
+    assert wrapped(f"   ok data: from {path}", 20, 5) == ["   ok data: from", f"     {path}"]
+    assert wrapped("", 20) == [""]
+
+
+@pytest.mark.parametrize("width", [40, 50, 200])
+def test_a_narrow_bare_table_cuts_no_figure(width):
+    figures = [f"{k}.2345" for k in range(6)]
+    table = BareTable(["method", "neighbours"], [f"at {k}" for k in range(6)])
+    table.add_row("dp-logistic", "replace-one", *figures)
+    lines = written(table, width)
+    assert max(map(len, lines)) <= width
+    text = " ".join(lines).split()
+    assert all(text.count(figure) == 1 for figure in figures)
+    assert "dp-logistic" in text
 
 
 def test_parts_stand_below_one_another():

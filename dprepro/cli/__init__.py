@@ -11,9 +11,9 @@ import warnings
 from typing import TextIO
 
 import typer
-from rich.console import Console
 
 from dprepro import __version__
+from dprepro.cli.completing import complete_names
 from dprepro.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning, publishable
 
 app = typer.Typer(
@@ -66,6 +66,7 @@ def _flow(commands: typer.Typer) -> None:
 
 
 _flow(app)
+complete_names(app)
 
 
 def main() -> None:
@@ -74,6 +75,8 @@ def main() -> None:
     try:
         app()
     except DpreproError as error:
+        from rich.console import Console
+
         Console(stderr=True, highlight=False).print(
             f"[bold red]error:[/] {_escape(str(error))}", soft_wrap=True
         )
@@ -81,6 +84,8 @@ def main() -> None:
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
+        from rich.console import Console
+
         Console(stderr=True, highlight=False).print(
             f"[bold red]internal error:[/] {type(error).__name__}: {_escape(publishable(error))}\n"
             f"This is a bug in dprepro. Run again with {DEBUG_VARIABLE}=1 for the traceback.",

@@ -62,14 +62,14 @@ def budget(
         tokens, unknown = known_tokens(card, found, data_dir)
         accounts = [book.of(place_of(found, card), tokens)]
     if unknown:
-        typer.echo(f"{card} is known by path and file only, as its rows cannot be used: {unknown}")
+        _say(f"{card} is known by path and file only, as its rows cannot be used: {unknown}")
     shown = [account for account in accounts if account]
     if not shown:
         typer.echo(_none_found(card, unknown))
     for account in shown:
         _show(account)
     if shown:
-        typer.echo(f"from {book_path()}, which is private")
+        _say(f"from {book_path()}, which is private")
 
 
 def _none_found(card: str | None, unknown: str) -> str:
@@ -87,19 +87,28 @@ def _show(account: Sequence[Entry]) -> None:
     typer.echo(", ".join(dict.fromkeys(entry.dataset for entry in account)))
     for entry in account:
         ledger = entry.spent
-        typer.echo(
+        _say(
             f"  {entry.date}  {entry.method}  {ledger.budget}, {ledger.adjacency}, for each "
             f"{ledger.unit}: {_STATES[entry.status]}"
         )
+    relations = {entry.spent.adjacency for entry in account if entry.counts}
     units = dict.fromkeys(entry.spent.unit for entry in account if entry.counts)
     for total in filter(None, (total_spent(account, unit) for unit in units)):
         spent = f"{total.budget}, {total.adjacency}"
+        spent += ", as the neighbours of the releases differ" if len(relations) > 1 else ""
         spent = spent if total.budget.is_finite else "no bound is known"
-        typer.echo(f"  in all: {spent}, for each {total.unit}")
+        _say(f"  in all: {spent}, for each {total.unit}")
     for entry in limits_of(account):
         if limit := entry.limit:
-            typer.echo(
+            _say(
                 f"  limit of {entry.dataset}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
                 f"for each {entry.spent.unit}"
             )
     typer.echo("")
+
+
+def _say(text: str) -> None:
+    """Print a line, which goes on below itself where the terminal is too narrow."""
+    from dprepro.terminal import console, wrapped
+
+    typer.echo("\n".join(wrapped(text, console().width, 6)))

@@ -6,16 +6,20 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from typer.core import TyperGroup
+
+from dprepro.cli.finding import Words, select, show_list
+from dprepro.errors import DpreproError, nearest_names
 
 if TYPE_CHECKING:
+    from dprepro.data.card import Card
     from dprepro.data.describe import Column, Description
 
 _FEW_COLUMNS = 100
+_PUBLIC_WIDTH = 24
 _PRIVATE = (
     "yes: the card has no checksum of what is loaded, or says `private: true`. The figures here "
     "are exact functions of the rows: keep them to yourself. To declare the rows public, give each "
@@ -23,13 +27,32 @@ _PRIVATE = (
 )
 _COUNTED = "the number of rows is exact"
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Built-in name, or path of a card.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Built-in name, or path of a card.",
+    ),
+]
 DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder of data files, laid out like adult/adult.data [$DPREPRO_DATA]."),
 ]
 
-data = typer.Typer(no_args_is_help=True)
+# Of the group below, for a word that looks like one of them.
+_COMMANDS = ("list", "fetch", "check", "verify", "describe")
+
+
+class _ListOrCommand(TyperGroup):
+    """A group of commands that takes any other word as a search word of its list."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and not args[0].startswith("-")):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+data = typer.Typer(cls=_ListOrCommand)
 
 
 def register(app: typer.Typer) -> None:
@@ -37,28 +60,40 @@ def register(app: typer.Typer) -> None:
     app.add_typer(
         data,
         name="data",
-        help="List, fetch, verify and describe datasets.\n\nExample: dprepro data describe adult",
+        help="List, fetch, verify and describe datasets. Without a command it lists them; other "
+        "words are search words.\n\nExample: dprepro data describe adult",
     )
 
 
 @data.command("list")
-def list_() -> None:
-    """List the built-in datasets.
+def list_(words: Words = None) -> None:
+    """List the built-in datasets: task, rows, columns and title.
 
-    Example: dprepro data list
+    Example: dprepro data list wine
     """
     from dprepro.data.card import card_names, load_card
 
-    table = Table("name", "title", "task", "rows", "columns", "positives", "sources")
-    table.columns[0].no_wrap = True
-    for column in table.columns[3:6]:
-        column.justify = "right"
-    for card in map(load_card, card_names()):
-        expect = card.expect
-        counts = [_count(expect.rows), _count(expect.columns), _count(expect.positives)]
-        kinds = dict.fromkeys(source.kind for source in card.sources)
-        table.add_row(card.name, card.title, card.task, *counts, ", ".join(kinds))
-    Console().print(table)
+    cards = {name: load_card(name) for name in card_names()}
+    found = _searched(words or [], {name: f"{c.title} {c.task}" for name, c in cards.items()})
+    heads = ("dataset", "task", "rows", "columns", "title")
+    rows = [_listed(cards[name]) for name in found]
+    show_list([heads, *rows], figures=[2, 3])
+
+
+def _searched(words: list[str], texts: dict[str, str]) -> list[str]:
+    """Return the datasets that have the words; of a mistyped command, say which is near."""
+    try:
+        return select(words, texts, "dataset")
+    except DpreproError as error:
+        near = nearest_names(words[0], _COMMANDS)
+        if near and len(words) > 1:
+            raise DpreproError(f"{error}. Or did you mean `dprepro data {near[0]}`?") from None
+        raise
+
+
+def _listed(card: Card) -> tuple[str, ...]:
+    expect = card.expect
+    return (card.name, card.task, _count(expect.rows), _count(expect.columns), card.title)
 
 
 @data.command()
@@ -75,9 +110,8 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
     private.warn(load_card(name).is_private(data_dir, with_test=True), _COUNTED)
     rows, columns = dataset.X.shape
     test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
-    Console(highlight=False, soft_wrap=True).print(
-        f"{dataset.name}: {rows:,} rows{test}, {columns} columns, verified, from {dataset.source}",
-        markup=False,
+    typer.echo(
+        f"{dataset.name}: {rows:,} rows{test}, {columns} columns, verified, from {dataset.source}"
     )
 
 
@@ -93,7 +127,6 @@ def check(
     """
     from dprepro.data.card import load_card
     from dprepro.data.header import check_names, header_names
-    from dprepro.errors import DpreproError
 
     if not card.is_file():
         raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
@@ -126,13 +159,14 @@ def verify(
     from dprepro.cli import private
     from dprepro.data.card import card_names
     from dprepro.data.loading import verify_all
+    from dprepro.terminal import console, wrapped
 
     checks = verify_all([name] if name else card_names(), data_dir)
-    console = Console(highlight=False, soft_wrap=True)
+    width = console().width
     for check in checks:
         private.warn(check.is_private, _COUNTED)
-        console.print(f"[bold]{check.status:>7}[/] {check.name}: ", end="")
-        console.print(check.message, markup=False)
+        text = f"{check.status:>7} {check.name}: {check.message}"
+        typer.echo("\n".join(wrapped(text, width, 8)))
     if any(c.status == "wrong" or (name and c.status != "ok") for c in checks):
         raise typer.Exit(1)
 
@@ -162,26 +196,27 @@ def describe(
 
 
 def _render(description: Description) -> None:
-    console = Console(highlight=False)
-    facts = Table.grid(padding=(0, 2))
-    for key, value in _facts(description).items():
-        if value:
-            facts.add_row(key, _plain(value))
-    console.print(facts)
-    table = Table("feature", "kind", "public", "missing", "outside the bounds")
-    table.columns[0].no_wrap = True
-    for numbers in table.columns[3:]:
-        numbers.justify = "right"
-    for column, last in _alike(description.columns):
-        outside = "" if column.outside is None else f"{column.outside:.2%}"
-        table.add_row(
-            _plain(column.name if column is last else f"{column.name} … {last.name}"),
-            column.kind,
-            _public(column.public),
-            _count(column.missing),
-            outside,
-        )
-    console.print(table)
+    from rich.text import Text
+
+    from dprepro.stacked import StackedColumn
+    from dprepro.terminal import console, stacked_table, wrapped
+
+    show_list([(key, value) for key, value in _facts(description).items() if value])
+    columns = list(_alike(description.columns))
+    names = [c.name if c is last else f"{c.name} … {last.name}" for c, last in columns]
+    shown = [column for column, _ in columns]
+    outside = ["" if c.outside is None else f"{c.outside:.2%}" for c in shown]
+    parts = [
+        StackedColumn("feature", [(Text(name),) for name in names]),
+        StackedColumn("kind", [column.kind for column in shown]),
+        StackedColumn("missing", [(Text(_count(c.missing)),) for c in shown], "right"),
+        StackedColumn("outside", [(Text(text),) for text in outside], "right"),
+        StackedColumn("public", [_public(column.public) for column in shown], least=_PUBLIC_WIDTH),
+    ]
+    console().print(stacked_table("", parts, 1, is_tight=True))
+    if any(outside):
+        said = "outside: the share of the rows whose value lies outside the public bounds"
+        typer.echo("\n".join(wrapped(said, console().width)))
 
 
 def _alike(columns: list[Column]) -> Iterator[tuple[Column, Column]]:
@@ -250,15 +285,9 @@ def _public(public: list[float] | list[str] | None) -> str:
     if public is None:
         return "nothing"
     if all(isinstance(value, float) for value in public):
-        return _plain(f"[{public[0]:,g}, {public[1]:,g}]")
-    return _plain(", ".join(map(str, public)))
+        return f"[{public[0]:,g}, {public[1]:,g}]"
+    return ", ".join(map(str, public))
 
 
 def _count(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

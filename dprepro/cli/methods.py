@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console, Group, RenderableType
-from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
+
+from dprepro.cli.finding import select, show_list
 
 if TYPE_CHECKING:
     from dprepro.methods.registry import Method
+
+_HEADS = ("method", "guarantee", "neighbours", "noise")
 
 
 def register(app: typer.Typer) -> None:
@@ -21,22 +21,57 @@ def register(app: typer.Typer) -> None:
 
 
 def methods(
-    name: str | None = typer.Argument(None, help="Show only this method, with its parameters."),
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME | WORD]...",
+            help="A method, to show it with its parameters; or words, to list what has them.",
+        ),
+    ] = None,
+    verbose: bool = typer.Option(
+        False, "--verbose", "-v", help="Say also what each takes as public, and its reference."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List all methods: kinds of task, guarantee, neighbouring relation, noise and assumptions.
+    """List all methods: guarantee, neighbouring relation, and how noise is drawn.
+
+    A method that is named in full is shown with its parameters.
 
     Example: dprepro methods dp-ebm-gdp
     """
     from dprepro.methods import registry
 
-    chosen = [registry.get(name)] if name else list(registry.all_methods().values())
+    known = registry.all_methods()
+    is_one = words is not None and len(words) == 1 and words[0] in known
+    chosen = [known[words[0]]] if words and is_one else _found(words or [], known)
     if as_json:
         typer.echo(json.dumps([_as_dict(method) for method in chosen], indent=2))
-    elif name:
-        Console().print(_detail(chosen[0]))
+    elif is_one:
+        _show_one(chosen[0])
+    elif verbose:
+        for method in chosen:
+            _show_block(method)
     else:
-        Console(highlight=False).print(_overview(chosen))
+        show_list([_HEADS, *(_row(method) for method in chosen)])
+
+
+def _found(words: list[str], known: dict[str, Method]) -> list[Method]:
+    texts = {name: f"{one.title} {one.reference} {_kinds(one)}" for name, one in known.items()}
+    return [known[name] for name in select(words, texts, "method")]
+
+
+def _kinds(method: Method) -> str:
+    return ", ".join(sorted(method.tasks))
+
+
+def _row(method: Method) -> tuple[str, ...]:
+    unverified = " (unverified)" if method.is_unverified else ""
+    return (
+        method.name,
+        method.guarantee.value + unverified,
+        method.adjacency or "-",
+        method.noise or "-",
+    )
 
 
 def _as_dict(method: Method) -> dict[str, object]:
@@ -55,14 +90,12 @@ def _as_dict(method: Method) -> dict[str, object]:
     }
 
 
-def _overview(chosen: list[Method]) -> Group:
-    """Return one block for each method: a table of six columns is too wide for a terminal."""
-    return Group(*(block for method in chosen for block in _block(method)))
-
-
-def _block(method: Method) -> list[RenderableType]:
+def _show_block(method: Method) -> None:
+    """Print what a method promises and takes as public, below its name."""
     from dprepro.privacy.unverified import UNTIL_RUN
+    from dprepro.terminal import console, wrapped
 
+    width = console().width
     promise = f"guarantee {method.guarantee.value}"
     if method.adjacency:
         promise += f", neighbours {method.adjacency}"
@@ -72,21 +105,26 @@ def _block(method: Method) -> list[RenderableType]:
         promise += f"; {UNTIL_RUN}"
     if method.takes_tables:
         promise += "; `fit --table` reads its rows in chunks"
-    lines = [promise, *(f"- {text}" for text in method.assumes), method.reference]
-    return [
-        f"[bold]{method.name}[/]  {escape(method.title)} ({', '.join(sorted(method.tasks))})",
-        Padding(escape("\n".join(lines)), (0, 0, 1, 4)),
-    ]
+    said = [promise, *(f"- {text}" for text in method.assumes), method.reference]
+    typer.echo("\n".join(wrapped(f"{method.name}  {method.title} ({_kinds(method)})", width, 4)))
+    for text in said:
+        typer.echo("\n".join(wrapped(f"    {text}", width, 6)))
+    typer.echo()
 
 
-def _detail(method: Method) -> Table:
-    table = Table(title=method.title, show_header=False)
+def _show_one(method: Method) -> None:
+    rows = []
     for key, value in _as_dict(method).items():
         if isinstance(value, dict):
-            text = "\n".join(f"{name} = {default!r}" for name, default in value.items())
+            texts = [f"{name} = {default!r}" for name, default in value.items()]
         elif isinstance(value, list):
-            text = "\n".join(map(str, value))
+            texts = [str(one) for one in value]
         else:
-            text = str(value) if value is not None else ""
-        table.add_row(key, escape(text) or "-")
-    return table
+            texts = [] if value is None else [str(value)]
+        rows += [(key if first else "", text) for first, text in _marked(texts or ["-"])]
+    show_list(rows)
+
+
+def _marked(texts: list[str]) -> list[tuple[bool, str]]:
+    """Return each text after whether it is the first."""
+    return [(position == 0, text) for position, text in enumerate(texts)]

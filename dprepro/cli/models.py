@@ -118,7 +118,7 @@ def fit(
     if table is not None:
         given = TableRef(table, store or output.with_name(f"{output.name}.store"), encrypt)
     with deletion_at_the_end():  # a model that cannot be saved need not be fitted again
-        with granted(jobs or 1), shown_progress():
+        with granted(jobs or 1), shown_progress(first=f"fitting {describe(task)}"):
             model = fit_model(experiment, task, data_dir, not by_split, given)
         notes = save_fitted(model, experiment.name, task, output, not by_split, table is not None)
     rows = f"split {split}" if by_split else "all rows" if table is None else f"rows of {table}"

@@ -133,6 +133,7 @@ def shapes(
     from dprepro.errors import DpreproError
     from dprepro.inspect.fitting import choose_tasks, describe, fit_model
     from dprepro.inspect.origin import why_not_for_release
+    from dprepro.inspect.showing import shown_steps
     from dprepro.report.draw.shapes import (
         column_of,
         left_out,
@@ -149,7 +150,7 @@ def shapes(
             experiment, method or [], epsilon or [], split, data_dir, identify=False
         )
     require_room(len(tasks) + len(model or []))
-    for task in tasks:
+    for task in shown_steps("fitting", tasks, describe):
         fitted = fit_model(experiment, task, data_dir)
         columns.append(column_of(describe(task), fitted))
         unfit.append(bool(why_not_for_release(fitted, task.is_private)))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 PAGE = "model.html"
+_COLUMNS, _NAMES = 80, 10
+"""Of the lines on the terminal, and of the names in front of what is going to be spent."""
 
 
 def register(app: typer.Typer) -> None:
@@ -88,10 +90,12 @@ def release(
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
     from dprepro.inspect.ledgers import planned_ledgers
+    from dprepro.inspect.showing import shown_progress
     from dprepro.release import book, planning, rows
     from dprepro.release.exact_facts import refuse_exact_facts
     from dprepro.release.folder import Room, refuse_existing
     from dprepro.release.publishing import publisher_of
+    from dprepro.terminal import error_console
 
     found = load_card(card)
     refuse_exact_facts(found)
@@ -105,7 +109,8 @@ def release(
     chosen = planning.check_method(found, experiment.methods[0].method, allow_floating_point)
     (planned,) = planned_ledgers(experiment, data_dir=data_dir, all_rows=True)
     ledger = planning.require_sound(planned.ledger, planned.why_missing, allow_floating_point)
-    dataset = rows.checked_rows(card, found, data_dir, clip)
+    with shown_progress(error_console(), "reading the rows"):
+        dataset = rows.checked_rows(card, found, data_dir, clip)
     entry = book.Entry(
         name=book.new_name(), date=_today(), dataset=found.name,
         card=rows.place_of(found, card), rows=rows.identity_of(found, dataset, data_dir),
@@ -156,10 +161,11 @@ def _make(
     from dprepro.release.making import COUNTS, fit_reserved
     from dprepro.release.publishing import of_the_book
     from dprepro.release.rows import files_of
+    from dprepro.terminal import error_console
     from dprepro.threads import granted
 
     with room:
-        with granted(jobs), shown_progress():
+        with granted(jobs), shown_progress(error_console(), f"fitting {entry.method} to all rows"):
             model, total = fit_reserved(
                 entry, ledger, lambda: fit_model(experiment, task, data_dir, all_rows=True)
             )
@@ -180,7 +186,8 @@ def _make(
             folder=str(room.place.resolve()),
             model_sha256=statement.model.sha256,
         )
-    typer.echo(f"{room.place}: {', '.join(sorted(p.name for p in room.place.iterdir()))}")
+    files = ", ".join(sorted(p.name for p in room.place.iterdir()))
+    typer.echo(_folded(f"{room.place}: {files}"))
     spent = statement.privacy.spent.of_unit
     typer.echo(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds")
 
@@ -221,7 +228,7 @@ def _question(
 ) -> str:
     """Return what is going to be spent, on whom, and what is then spent in all."""
     from dprepro.release.exact_facts import compared_facts
-    from dprepro.release.words import neighbours_in_words, unit_in_words
+    from dprepro.release.words import mixed_in_words, neighbours_in_words, unit_in_words
 
     rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
     noise = "floating-point" if ledger.floating_point else "exact"
@@ -243,7 +250,19 @@ def _question(
         if limit is None
         else f"epsilon {limit.epsilon:g}, delta {limit.delta:g}",
     }
-    return "\n".join(f"{name + ':':<10}{text}" for name, text in lines.items())
+    if mixed := mixed_in_words((e.spent.adjacency for e in earlier), ledger.adjacency):
+        lines["In all"] += f"; {mixed}"
+    return "\n".join(_folded(f"{name + ':':<{_NAMES}}{text}") for name, text in lines.items())
+
+
+def _folded(line: str) -> str:
+    """Return a line in lines of at most 80 columns, but for words that are longer."""
+    from textwrap import fill
+
+    rest = " " * _NAMES
+    return fill(
+        line, _COLUMNS, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _ask(yes: bool) -> None:

@@ -93,12 +93,18 @@ def table(
         ),
     ] = False,
     margin: Margins = None,
+    spread: Annotated[
+        bool,
+        typer.Option(
+            "--sd", help="Show standard deviations where there is no room beside the mean, too."
+        ),
+    ] = False,
 ) -> None:
     """Show results: mean and standard deviation over splits, by epsilon and method.
 
-    Without arguments the command lists what can be shown. Printed tables are laid out as in the
-    document. The best of each row is bold, and the non-private row is the last. Results are those
-    that each config asked for at its last run.
+    Without arguments the command lists what can be shown. Many methods stand below each other, in
+    a block for each dataset; few stand beside each other. A star marks the best at each epsilon.
+    Results are those that each config asked for at its last run.
 
     Example: dprepro table --metric auc --compare --format markdown
     """
@@ -109,7 +115,7 @@ def table(
 
     metric = find_metric(metric).name if metric else None
     widths, documents, found = margins(margin), select_documents(paper), read(results, config)
-    chosen = (names, metric, format, dataset, config, paper, compare, spent_epsilon)
+    chosen = (names, metric, format, dataset, config, paper, compare, spent_epsilon, spread)
     if not any(chosen):
         _print_index(found, documents, results)
         return
@@ -134,7 +140,7 @@ def table(
             )
             if shown not in tables
         ]
-    _write(tables, Style(compare, spent_epsilon), format or TableFormat.RICH)
+    _write(tables, Style(compare, spent_epsilon, spread), format or TableFormat.RICH)
 
 
 def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:

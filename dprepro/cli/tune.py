@@ -43,8 +43,6 @@ def tune(
 
     Example: dprepro tune lazybb-tune --output tuned.yaml
     """
-    from rich.table import Table
-
     from dprepro.cli.run import run_one
     from dprepro.config import load_config
     from dprepro.data.card import load_card
@@ -57,7 +55,7 @@ def tune(
         tuned_config,
     )
     from dprepro.report.read.results import read_results
-    from dprepro.terminal import console
+    from dprepro.terminal import BareTable, console
 
     experiment = load_config(config)
     part = part_of(experiment, method or (), epsilon or ())
@@ -72,12 +70,12 @@ def tune(
     )
     run_one(experiment, options, terminal, dry_run=False, profile=False)
     choices = choose_settings(part, read_results(results, [experiment.name]))
-    table = Table("method", "epsilon", "best", experiment.metric, "of settings")
+    heads = ["epsilon", experiment.metric, "of settings"]
+    table = BareTable(["method", "best"], heads, wraps=True)
     for choice in choices:
         best = ", ".join(f"{name} {value}" for name, value in choice.params.items())
-        table.add_row(
-            choice.label, f"{choice.epsilon:g}", best, f"{choice.mean:.4f}", str(choice.tried)
-        )
+        figures = f"{choice.epsilon:g}", f"{choice.mean:.4f}", str(choice.tried)
+        table.add_row(choice.label, best, *figures)
     terminal.print(table)
     dataset = load_card(experiment.card).name
     output.write_text(tuned_config(part, choices, dataset))

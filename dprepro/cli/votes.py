@@ -32,14 +32,12 @@ def votes(
 
     Example: dprepro votes lazybb-adult --epsilon 0.4
     """
-    from rich.table import Table
-
     from dprepro.cli import private
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.inspect.fitting import choose_one, describe
     from dprepro.inspect.voting import fit_vote
-    from dprepro.terminal import console
+    from dprepro.terminal import BareTable, console
 
     experiment = load_config(config)
     task = choose_one(experiment, method, epsilon, split, data_dir, identify=False)
@@ -48,9 +46,9 @@ def votes(
         raise DpreproError(
             f"{task.method} votes with trees; choose a method with 1-Rules, such as lazybb-1r"
         )
-    table = Table("votes", "feature", "value", title=f"{describe(task)} on {task.dataset}")
+    table = BareTable(["feature", "value"], ["votes"], f"{describe(task)} on {task.dataset}")
     for row in model.votes_.itertuples():
-        table.add_row(f"{row.votes:+d}", str(row.feature), str(row.value))
+        table.add_row(str(row.feature), str(row.value), f"{row.votes:+d}")
     console().print(table)
     private.warn(task.is_private, "the accuracy is exact")
     typer.echo(f"accuracy {metrics['accuracy']:.3f} on the test rows of split {split}")

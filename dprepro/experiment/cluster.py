@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import pickle
+import sys
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -124,6 +125,13 @@ class DaskExecutor:
     def _await_workers(self) -> None:
         start = time.monotonic()
         self._look()
+        if not self._slots:
+            print(
+                f"no worker has joined the cluster at {self._address} yet; waiting for one, at "
+                f"most {WORKERLESS_LIMIT:g} s",
+                file=sys.stderr,
+                flush=True,
+            )
         while not self._slots:
             if time.monotonic() - start > WORKERLESS_LIMIT:
                 raise _no_workers(self._address)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TextColumn
-from rich.table import Table
 from rich.text import Text
 
 from dprepro.config import ExperimentConfig
 from dprepro.experiment.outlook import Outlook
+from dprepro.experiment.pace import Pace
 from dprepro.experiment.plan import asked_metrics
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Observer
@@ -30,12 +30,14 @@ from dprepro.terminal import progress_bar
 
 _PHASES = ("encode", "fit", "predict")
 _LOOKS: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+_UNKNOWN = "-:--"
 _LEGEND = "[n/m]: only n of m splits finished."
 
 
 def display_for(config: ExperimentConfig, console: Console) -> Observer:
-    """Return the display that suits the console."""
-    return LiveDisplay(config, console) if console.is_terminal else PlainDisplay(config, console)
+    """Return the display that suits the console; a dumb terminal cannot draw anything anew."""
+    is_live = console.is_terminal and not console.is_dumb_terminal
+    return LiveDisplay(config, console) if is_live else PlainDisplay(config, console)
 
 
 class LiveDisplay:
@@ -46,7 +48,11 @@ class LiveDisplay:
         self._tally = Tally(config.metric)
         self._others: Sequence[Record] = ()
         self._progress = progress_bar(
-            console, MofNCompleteColumn(), TextColumn("[red]{task.fields[failed]}")
+            console,
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[pace]}"),
+            TextColumn("[red]{task.fields[failed]}"),
+            left=TextColumn("{task.fields[left]}"),
         )
         self._live = Live(console=console, get_renderable=self._render, transient=True)
 
@@ -58,17 +64,25 @@ class LiveDisplay:
         """Draw the table as earlier runs left it."""
         self._tally.extend(outlook.done)
         self._others = outlook.others
+        self._pace = Pace(outlook.todo, outlook.done, jobs)
         if outlook.todo:
             self._bar = self._progress.add_task(
-                self._config.name, total=len(outlook.todo), failed=""
+                self._config.name, total=len(outlook.todo), failed="", pace="", left=_UNKNOWN
             )
             self._live.start()
 
     def advance(self, record: Record) -> None:
         """Move the bar by one task and its cell's mean."""
         self._tally.add(record)
-        failed = self._tally.statuses["failed"]
-        self._progress.update(self._bar, advance=1, failed=f"{failed} failed" if failed else "")
+        self._pace.advance(record)
+        failed, left = self._tally.statuses["failed"], self._pace.seconds_left
+        self._progress.update(
+            self._bar,
+            advance=1,
+            failed=f"{failed} failed" if failed else "",
+            pace=self._pace.in_words,
+            left=_UNKNOWN if left is None else f"about {duration(left)}",
+        )
 
     def end(self) -> None:
         """Take table and bar away; the summary follows."""
@@ -95,6 +109,7 @@ class PlainDisplay:
         """Say what lies ahead."""
         self._tally.extend(outlook.done)
         self._total = len(outlook.todo)
+        self._pace = Pace(outlook.todo, outlook.done, jobs)
         self._start = self._last = time.monotonic()
         before = sum(record.status != "skipped" for record in outlook.done)
         skipped = sum(1 for entry in outlook.planned if entry.skip)
@@ -108,6 +123,7 @@ class PlainDisplay:
     def advance(self, record: Record) -> None:
         """Print a line if it is time, or if the task failed in a new way."""
         self._tally.add(record)
+        self._pace.advance(record)
         self._ran += 1
         task, now = record.task, time.monotonic()
         if record.status == "failed":
@@ -119,8 +135,8 @@ class PlainDisplay:
 
     def _line(self, cell: CellKey, now: float) -> str:
         gone = now - self._start
-        left = gone / self._ran * (self._total - self._ran)
-        outlook = f", about {duration(left)} left" if left else ""
+        left, pace = self._pace.seconds_left, self._pace.in_words
+        outlook = (f", {pace}" if pace else "") + (f", about {duration(left)} left" if left else "")
         splits = len(self._tally.values.get(cell, ()))
         if not splits:
             return f"{self._ran}/{self._total} in {duration(gone)}{outlook}"
@@ -167,18 +183,13 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     return Group(Stacked(title, columns, looks=looks), *dim)
 
 
-def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
+def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Group:
     """Return the plan, counted by method; below it, how many records are of other settings."""
-    table = Table(title=f"{config.name}: the plan", title_style="bold")
+    notes = []
     if outlook.stale:
-        table.caption = (
-            f"{outlook.stale} record(s) have settings that the config no longer asks for"
-        )
+        notes.append(f"{outlook.stale} record(s) have settings that the config no longer asks for")
     if outlook.again:
-        table.caption = "\n".join(filter(None, (str(table.caption or ""), _again(config, outlook))))
-    table.add_column("method")
-    for heading in ("tasks", "done", "failed", "skipped", "to run"):
-        table.add_column(heading, justify="right")
+        notes.append(_again(config, outlook))
     kinds = {
         "done": [r.task.label for r in outlook.done if r.status == "ok"],
         "failed": [r.task.label for r in outlook.done if r.status == "failed"],
@@ -186,13 +197,32 @@ def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Table:
         "to run": [task.label for task in outlook.todo],
     }
     planned = [p.task.label for p in outlook.planned]
-    for label in dict.fromkeys(planned):
-        counts = [planned.count(label), *(found.count(label) for found in kinds.values())]
-        table.add_row(escape(label), *map(str, counts))
-    table.add_section()
-    totals = [len(planned), *(len(found) for found in kinds.values())]
-    table.add_row("all", *map(str, totals))
-    return table
+    labels = list(dict.fromkeys(planned))
+    rows = [
+        [planned.count(label), *(found.count(label) for found in kinds.values())]
+        for label in labels
+    ]
+    rows.append([len(planned), *(len(found) for found in kinds.values())])
+    figures = {
+        heading: [str(row[position]) for row in rows]
+        for position, heading in enumerate(("tasks", *kinds))
+    }
+    table = _counts_table(f"{config.name}: the plan", [*labels, "all"], figures, len(labels) - 1)
+    return Group(table, *(Text(note) for note in notes))
+
+
+def _counts_table(
+    title: str, labels: Sequence[str], figures: Mapping[str, Sequence[str]], last: int
+) -> Stacked:
+    """Return a table of methods and figures; a blank line follows the row `last`."""
+    columns = [
+        StackedColumn("method", [(Text(label),) for label in labels]),
+        *(
+            StackedColumn(heading, [(Text(cell),) for cell in cells], "right")
+            for heading, cells in figures.items()
+        ),
+    ]
+    return Stacked(title, columns, ends={last}, looks={"title_style": "bold", **_LOOKS})
 
 
 def _again(config: ExperimentConfig, outlook: Outlook) -> str:
@@ -202,19 +232,18 @@ def _again(config: ExperimentConfig, outlook: Outlook) -> str:
     )
 
 
-def profile_table(summary: Summary) -> Table:
+def profile_table(summary: Summary) -> Stacked:
     """Return where the time went, by method."""
     seconds = summary.tally.seconds
     total = sum(seconds.values())
-    table = Table(title=f"{summary.name}: where the time went", title_style="bold")
-    table.add_column("method")
-    for heading in (*(f"{phase} s" for phase in _PHASES), "share"):
-        table.add_column(heading, justify="right")
-    for label in dict.fromkeys(label for label, _ in seconds):
-        phases = [seconds.get((label, phase), 0.0) for phase in _PHASES]
-        share = sum(phases) / total if total else 0.0
-        table.add_row(escape(label), *(f"{value:.2f}" for value in phases), f"{share:.0%}")
-    return table
+    labels = list(dict.fromkeys(label for label, _ in seconds))
+    figures: dict[str, list[str]] = {}
+    for phase in _PHASES:
+        taken = [seconds.get((label, phase), 0.0) for label in labels]
+        figures[f"{phase} s"] = [f"{value:.2f}" for value in taken]
+    spent = [sum(seconds.get((label, phase), 0.0) for phase in _PHASES) for label in labels]
+    figures["share"] = [f"{value / total if total else 0.0:.0%}" for value in spent]
+    return _counts_table(f"{summary.name}: where the time went", labels, figures, -1)
 
 
 def notes(summary: Summary, journal: Path) -> Iterable[str]:

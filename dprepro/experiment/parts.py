@@ -11,7 +11,7 @@ from dprepro.config_keys import Evaluation
 from dprepro.data.dataset import Dataset
 from dprepro.data.units import bounding_key, kept_rows
 from dprepro.experiment.record import Task
-from dprepro.experiment.splits import Units, fold_rows, split_rows
+from dprepro.experiment.splits import Units, fold_rows, split_rows, stratified_rows
 from dprepro.privacy.units import ROW
 
 
@@ -48,8 +48,8 @@ def parts_of(
     Raises
     ------
     ValueError
-        If one part is empty, if there is no test set where one is asked for, or if units have rows
-        on both sides of it.
+        If one part is empty, if splits cannot be stratified, if there is no test set where one is
+        asked for, or if units have rows on both sides of it.
     """
     X, y = dataset.X, dataset.y
     units = Units.of(dataset.units, len(y))
@@ -62,7 +62,11 @@ def parts_of(
             return X.iloc[kept], y[kept], dataset.test.X, dataset.test.y
         case "folds":
             folds = round(1 / key.test_share)
-            train, test = fold_rows(units.number, folds, key.seed, key.dataset, key.split)
+            partition, fold = divmod(key.split, folds)
+            train, test = fold_rows(units.number, folds, key.seed, key.dataset, fold, partition)
+        case "stratified":
+            _check_strata(dataset)
+            train, test = stratified_rows(y, key.test_share, key.seed, key.dataset, key.split)
         case "random":
             train, test = split_rows(units.number, key.test_share, key.seed, key.dataset, key.split)
     kept, held_out = _bounded(dataset, key, units.rows(train), key.split), units.rows(test)
@@ -87,6 +91,16 @@ def _bounded(dataset: Dataset, key: SplitKey, rows: np.ndarray, part: int | str)
     secret = bounding_key(*([] if key.seed is None else [key.seed, key.dataset, part]))
     X, y, units = dataset.X.iloc[rows], dataset.y[rows], dataset.units[rows]
     return rows[kept_rows(X, y, units, key.rows_per_unit, secret)]
+
+
+def _check_strata(dataset: Dataset) -> None:
+    """Refuse stratified splits where rows have no labels, or several rows have one owner."""
+    if dataset.task == "regression":
+        raise ValueError("stratified splits are for labels, and this is a regression dataset")
+    if dataset.units is not None:
+        raise ValueError(
+            "stratified splits would put rows of one unit on both sides: use random splits or folds"
+        )
 
 
 def _check_apart(dataset: Dataset, test: Dataset) -> None:

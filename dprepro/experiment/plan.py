@@ -247,8 +247,9 @@ def _check_units(config: ExperimentConfig, position: int, method: Method, card: 
             except ValueError as error:
                 raise DpreproError(
                     f"{config.where('methods', position)}: {method.name} at {budget} cannot "
-                    f"protect a {unit_in_words(unit, rows)}: {error}. Or give the method a "
-                    "`rows_per_unit` of its own"
+                    f"protect a {unit_in_words(unit, rows)}: {error}. To change it for this method "
+                    f"only, list it under `methods` as `{{method: {method.name}, "
+                    "rows_per_unit: 1}`"
                 ) from error
 
 

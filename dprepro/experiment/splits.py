@@ -39,10 +39,53 @@ def split_rows(
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
+def stratified_rows(
+    labels: np.ndarray, test_share: float, seed: int | None, dataset: str, split: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw one split that holds out a share of each label, up to a row.
+
+    Parameters
+    ----------
+    labels
+        Of all rows, (n,).
+    test_share
+        As `split_rows`.
+
+    Returns
+    -------
+    train, test
+        As `split_rows`.
+
+    Raises
+    ------
+    ValueError
+        If a label has fewer than two rows, or one part would lack a label.
+    """
+    from sklearn.model_selection import train_test_split  # for tasks alone: it takes half a second
+
+    state = int(split_generator(seed, dataset, split).integers(2**32))
+    try:
+        train, test = train_test_split(
+            np.arange(len(labels)), test_size=test_share, stratify=labels, random_state=state
+        )
+    except ValueError:  # its message counts rows
+        raise ValueError(
+            "stratified splits need rows of every label in both parts: use random splits"
+        ) from None
+    return np.sort(train), np.sort(test)
+
+
 def fold_rows(
-    n: int, folds: int, seed: int | None, dataset: str, fold: int
+    n: int, folds: int, seed: int | None, dataset: str, fold: int, partition: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return one fold of a random partition into equal parts (up to one row), unstratified.
+
+    Parameters
+    ----------
+    fold
+        From 0 on, within the partition.
+    partition
+        Each number stands for another one.
 
     Returns
     -------
@@ -58,7 +101,7 @@ def fold_rows(
         raise ValueError(
             f"cannot take fold {fold} of {folds}: too few rows, or there is no such fold"
         )
-    parts = np.array_split(split_generator(seed, dataset, 0).permutation(n), folds)
+    parts = np.array_split(split_generator(seed, dataset, partition).permutation(n), folds)
     train = np.concatenate(parts[:fold] + parts[fold + 1 :])
     return np.sort(train), np.sort(parts[fold])
 

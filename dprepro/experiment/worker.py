@@ -23,7 +23,7 @@ from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
-from dprepro.errors import DEBUG_VARIABLE, DpreproError, publishable
+from dprepro.errors import DEBUG_VARIABLE, DpreproError, is_our_own, publishable
 from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger_summary_of
 from dprepro.experiment.circumstances import note_circumstances, setting_of
 from dprepro.experiment.metrics import Scores, score
@@ -340,10 +340,16 @@ def _timed(action: Callable[[], Value]) -> tuple[Value, float]:
 
 
 def _describe(error: BaseException) -> str:
-    """Return the error and where it arose, short, the same on every machine, without any value."""
+    """Return what an error says, short, the same on every machine, without any value.
+
+    An error of this package is its sentence alone. Of others the text is withheld, so their kind
+    and where they arose are all there is.
+    """
+    if is_our_own(error) and str(error):
+        return str(error)[:MESSAGE_LENGTH]
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
     places = " > ".join(
         f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames[-TRACEBACK_FRAMES:]
     )
     text = f"{type(error).__name__}: {publishable(error)}".strip()
-    return f"{text[:MESSAGE_LENGTH]} ({places})" if places else text[:MESSAGE_LENGTH]
+    return f"{text} ({places})" if places else text

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dprepro.cli import app
+from dprepro.cli.data import _COMMANDS, data
 from dprepro.data.loading import UnavailableError
 from dprepro.errors import DpreproError
 
@@ -42,8 +43,19 @@ def test_every_help_has_an_example(command: str) -> None:
 
 def test_list_shows_the_built_in_cards() -> None:
     output = run("list").output
-    for part in ("adult", "32,561", "7,841", "breast-cancer", "sklearn", "credit", "telco"):
+    for part in ("adult", "32,561", "breast-cancer", "credit", "telco", "Telco customer churn"):
         assert part in output
+    assert run().output == output
+
+
+def test_words_select_datasets_and_a_mistyped_command_is_noticed() -> None:
+    names = [line.split()[0] for line in run("list", "wine").output.splitlines()[1:]]
+    assert names == ["wine", "wine-5297", "wine-distinct", "wine-white"]
+    assert run("WINE", "white").output.splitlines()[1].split()[0] == "wine"
+    assert {c.name or c.callback.__name__ for c in data.registered_commands} == set(_COMMANDS)
+    error = run("desribe", "adult").exception
+    assert isinstance(error, DpreproError)
+    assert "Or did you mean `dprepro data describe`?" in str(error)
 
 
 def test_fetch_says_what_it_has(card: Path) -> None:

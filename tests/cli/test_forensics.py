@@ -48,8 +48,22 @@ def labels(results, names=None):
 def test_hypotheses_stand_below_their_question_the_nearest_first(folder):
     text = run(folder, "--dataset", "adult")
     assert "dp-ebm-2021, Table 2: dpboost-2021 on adult  How were the labels coded?" in text
-    assert text.index("near ") < text.index("far ") < text.index("identified: As near says.")
+    assert text.index("identified: As near says.") < text.index("near ") < text.index("far ")
+    assert "Columns and what was found" not in text
     assert "telco" not in text
+
+
+def test_several_columns_are_listed_first_with_what_was_found(folder):
+    lines = run(folder).splitlines()
+    assert lines[0].strip() == "Columns and what was found"
+    rows = [line.split() for line in lines if line.split()[-3:-2] == ["identified"]]
+    assert [(row[2], row[3], row[-1]) for row in rows] == [
+        ("adult", "dpboost-2021", "5"),
+        ("telco", "dpboost-2021", "5"),
+    ]
+    sums = [float(row[-2]) for row in rows if row[-2] != "-"]
+    assert len(sums) == 1
+    assert f"{sums[0]:.1f}" in next(x for x in lines if x.strip().startswith("near")).split()
 
 
 def test_json_has_every_cell_and_says_what_was_not_run(folder):

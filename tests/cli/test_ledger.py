@@ -36,7 +36,7 @@ def test_the_overview_is_of_every_private_method_of_the_config():
 
 def test_one_method_at_one_epsilon_is_shown_in_full():
     output = run("adult", "--method", "dp-ebm-gdp", "--epsilon", "1")
-    assert "rows per cell of each feature's histogram" in output
+    assert "number of rows in each" in output
     assert "4,200" in output
     assert "by dp_accounting: 0.876 of the stated 1; under replace-one 1.848" in output
     assert "bounds of age" in output

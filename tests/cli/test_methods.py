@@ -19,7 +19,17 @@ def test_every_method_is_listed_with_its_guarantee_and_neighbours():
     assert result.exit_code == 0
     for method in all_methods().values():
         assert method.name in result.output
-    assert "guarantee (epsilon, delta), neighbours zero-out" in result.output
+    lines = {line.split("  ")[0]: line for line in result.output.splitlines()}
+    assert lines["dp-ebm-gdp"].split("  ")[1:] != []
+    assert "(epsilon, delta)  zero-out" in lines["dp-ebm-gdp"]
+    assert "guarantee (epsilon, delta), neighbours zero-out" in run("--verbose").output
+
+
+def test_words_select_by_name_title_and_reference():
+    assert [line.split()[0] for line in run("Breiman").output.splitlines()[1:]] == ["random-forest"]
+    listed = [line.split()[0] for line in run("dp-ebm").output.splitlines()[1:]]
+    assert "dp-ebm-gdp" in listed
+    assert all("dp-ebm" in name for name in listed)
 
 
 def test_one_method_is_shown_with_its_parameters():
@@ -37,9 +47,9 @@ def test_json_holds_the_same():
 
 
 def test_an_unknown_method_is_explained():
-    result = run("dp-ebm")
+    result = run("dp-emb")
     assert isinstance(result.exception, DpreproError)
-    assert "Allowed: " in str(result.exception)
+    assert "did you mean 'dp-ebm-gdp', 'dp-ebm-plus' or" in str(result.exception)
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])

@@ -101,7 +101,7 @@ def journal(folder, **fields):
 
 
 def test_methods_says_which_one_nothing_backs(folder):
-    shown = " ".join(run("methods").split())
+    shown = " ".join(run("methods", "--verbose").split())
     promise = "guarantee epsilon, neighbours zero-out; unverified until a run shows its ledger:"
     assert shown.count(promise) == 2
     listed = {entry["name"]: entry["unverified"] for entry in json.loads(run("methods", "--json"))}

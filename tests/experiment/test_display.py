@@ -135,12 +135,8 @@ def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
         (Record(skip.task, "skipped", message="no"),),
         0,
     )
-    rows = [
-        line.replace("│", " ").split()
-        for line in _text(outlook_table(config, outlook)).splitlines()
-        if "│" in line
-    ]
-    assert rows == [
+    text = _text(outlook_table(config, outlook)).split("─")[-1]
+    assert [line.split() for line in text.splitlines() if line.strip()] == [
         ["noisy", "4", "1", "1", "0", "2"],
         ["plain", "1", "0", "0", "1", "0"],
         ["all", "5", "1", "1", "1", "2"],
@@ -196,6 +192,28 @@ def test_a_terminal_gets_a_live_table_with_a_bar(config: ExperimentConfig) -> No
     assert "1 failed" in text
 
 
+def test_a_dumb_terminal_gets_plain_lines(config: ExperimentConfig) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"})
+    assert isinstance(display_for(config, console), PlainDisplay)
+
+
+def test_pace_and_time_left_are_shown_when_they_are_known(config: ExperimentConfig) -> None:
+    plain, live = _console(), _console(terminal=True)
+    displays = PlainDisplay(config, plain, interval=0.0), LiveDisplay(config, live)
+    for display in displays:
+        display.begin(_outlook(), jobs=1)
+        display.advance(RECORDS[0])
+        first = _text(display._render()) if isinstance(display, LiveDisplay) else ""
+        display.advance(RECORDS[1])
+        last = _text(display._render()) if isinstance(display, LiveDisplay) else ""
+        display.end()
+    _, one, two = plain.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert "tasks/" not in one
+    assert re.search(r" tasks/s, about \d", two)
+    assert "tasks/" not in first
+    assert re.search(r"2/4 .*left about \d.* tasks/s", last)
+
+
 def test_nothing_to_do_shows_no_bar(config: ExperimentConfig) -> None:
     console = _console(terminal=True)
     display = LiveDisplay(config, console)
@@ -231,7 +249,7 @@ def test_a_method_that_shows_no_releases_is_named(ledger: dict | None) -> None:
 def test_the_profile_shares_out_the_time() -> None:
     other = Record(replace(TASK, label="plain"), "ok", metrics={"auc": 1}, seconds={"predict": 2.0})
     text = _text(profile_table(Summary("lab", _tally(*RECORDS, other), 5, 9.0)))
-    rows = [line.replace("│", " ").split() for line in text.splitlines() if "│" in line]
+    rows = [line.split() for line in text.split("─")[-1].splitlines() if line.strip()]
     assert rows == [
         ["noisy", "0.00", "8.00", "0.00", "80%"],
         ["plain", "0.00", "0.00", "2.00", "20%"],

@@ -19,6 +19,7 @@ from dprepro.experiment.plan import plan
 from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, run_task
 from dprepro.inspect.ledgers import planned_ledgers
 from dprepro.privacy.gdp import epsilon_of, mu_of
+from dprepro.privacy.units import ROW
 from tests.lab import Lab
 
 OWNERS_COLUMN = "who"
@@ -71,6 +72,19 @@ def test_rows_of_a_unit_stay_together_and_few_of_them_train(owned: Lab, evaluati
         assert sorted(tested) == sorted(set(dataset.units))
 
 
+def test_after_the_folds_of_a_partition_come_those_of_another(owned: Lab) -> None:
+    experiment = config(owned, evaluation="folds", folds=2, splits=5, rows_per_unit="row")
+    dataset = load(experiment.card)
+    keys = dict.fromkeys(SplitKey.of(planned.task) for planned in plan(experiment))
+    assert {(key.test_share, key.evaluation) for key in keys} == {(0.5, "folds")}
+    tests = [parts_of(dataset, key)[2].index for key in keys]
+    everyone = set(range(len(dataset.y)))
+    for first in (0, 2):
+        assert not set(tests[first]) & set(tests[first + 1])
+        assert set(tests[first]) | set(tests[first + 1]) == everyone
+    assert len({tuple(test) for test in tests}) == 5
+
+
 def test_a_fit_to_all_rows_is_bounded_too(owned: Lab) -> None:
     dataset = load(config(owned).card)
     key = SplitKey.of(plan(config(owned))[0].task)
@@ -90,6 +104,20 @@ def test_published_test_rows_of_units_that_train_are_refused(owned: Lab) -> None
         parts_of(replace(dataset, test=dataset), key)
     apart = replace(dataset, units=np.array(["q"] * len(dataset.y), dtype=object))
     assert len(parts_of(replace(dataset, test=apart), key)[2]) == len(dataset.y)
+
+
+def test_stratified_splits_are_for_labels_and_for_rows_of_nobody(owned: Lab) -> None:
+    dataset = load(config(owned).card)
+    key = replace(
+        SplitKey.of(plan(config(owned))[0].task), evaluation="stratified", unit=ROW, rows_per_unit=1
+    )
+    with pytest.raises(ValueError, match="rows of one unit on both sides"):
+        parts_of(dataset, key)
+    with pytest.raises(ValueError, match="a regression dataset"):
+        parts_of(replace(dataset, task="regression"), key)
+    _, y_train, _, y_test = parts_of(replace(dataset, units=None), key)
+    shares = [np.mean(part) for part in (dataset.y, y_train, y_test)]
+    assert np.ptp(shares) <= 1 / len(y_test)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -152,7 +180,11 @@ def test_several_bounds_are_runs_of_their_own(owned: Lab) -> None:
         ({"rows_per_unit": [2, 2]}, "a value is given twice"),
         ({"rows_per_unit": "patient"}, "rows_per_unit"),
         ({"methods": ["dp-logistic-fair"]}, "needs add/remove-one or zero-out"),
-        ({"methods": ["dp-llm"]}, "samples rows one by one"),
+        (
+            {"methods": ["dp-llm"]},
+            "samples rows one by one.* To change it for this method only, list it under `methods` "
+            "as `{method: dp-llm, rows_per_unit: 1}`",
+        ),
     ],
 )
 def test_what_no_unit_can_be_promised_is_refused(

@@ -189,6 +189,9 @@ def test_a_test_set_must_be_on_the_card(lab: Lab) -> None:
     [
         ({"evaluation": "folds", "splits": 1}, "to be 2 or more"),
         ({"evaluation": "folds", "test_share": 0.3}, "is for random splits, not for folds"),
+        ({"folds": 2}, "`folds` is for `evaluation: folds`, not for random"),
+        ({"evaluation": "folds", "folds": 5, "splits": 4}, "`splits`, 4, must be at least `folds`"),
+        ({"evaluation": "folds", "folds": 1}, "greater than or equal to 2"),
     ],
 )
 def test_evaluations_that_make_no_sense_are_refused(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprepro.experiment.splits import Units, fold_rows, split_rows
+from dprepro.experiment.splits import Units, fold_rows, split_rows, stratified_rows
 
 
 @given(n=st.integers(2, 400), share=st.floats(0.01, 0.99), split=st.integers(0, 99))
@@ -44,6 +44,22 @@ def test_too_few_rows_are_an_error(n: int) -> None:
         split_rows(n, 0.2, 1, "d", 0)
 
 
+def test_a_stratified_split_holds_out_the_share_of_each_label() -> None:
+    labels = np.repeat([0, 1, 2], [700, 200, 100])
+    train, test = stratified_rows(labels, 0.3, 1, "d", 0)
+    assert sorted([*train, *test]) == list(range(1000))
+    assert np.bincount(labels[test]).tolist() == [210, 60, 30]
+    assert np.array_equal(test, stratified_rows(labels, 0.3, 1, "d", 0)[1])
+    assert not np.array_equal(test, stratified_rows(labels, 0.3, 1, "d", 1)[1])
+    assert not np.array_equal(test, stratified_rows(labels, 0.3, 2, "d", 0)[1])
+
+
+def test_a_label_of_one_row_cannot_be_stratified_and_is_not_counted_out_loud() -> None:
+    with pytest.raises(ValueError, match="rows of every label in both parts") as error:
+        stratified_rows(np.array([0] * 9 + [1]), 0.3, 1, "d", 0)
+    assert "1 member" not in str(error.value)
+
+
 @given(n=st.integers(2, 200), folds=st.integers(2, 12))
 def test_every_row_is_in_the_test_part_of_one_fold(n: int, folds: int) -> None:
     if folds > n:
@@ -55,6 +71,13 @@ def test_every_row_is_in_the_test_part_of_one_fold(n: int, folds: int) -> None:
     assert all(sorted([*train, *test]) == list(range(n)) for train, test in parts)
     sizes = [len(test) for _, test in parts]
     assert max(sizes) - min(sizes) <= 1
+
+
+def test_another_partition_has_other_folds_and_the_first_is_the_default() -> None:
+    tests = [[tuple(fold_rows(50, 5, 1, "d", k, part)[1]) for k in range(5)] for part in range(3)]
+    assert all(sorted(row for test in part for row in test) == list(range(50)) for part in tests)
+    assert len({test for part in tests for test in part}) == 15
+    assert tuple(fold_rows(50, 5, 1, "d", 2)[1]) == tests[0][2]
 
 
 @pytest.mark.parametrize(("folds", "fold"), [(1, 0), (5, 5), (5, -1)])

@@ -90,8 +90,7 @@ def test_a_long_error_is_cut(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
     plugin.write_text(plugin.read_text().replace('RuntimeError("no luck today")', TOLD))
     record = _run(lab, "raises")
-    assert record.message.startswith("DpreproError: xxx")
-    assert len(record.message) < MESSAGE_LENGTH + 200
+    assert record.message == "x" * MESSAGE_LENGTH
 
 
 def test_a_method_that_leaves_python_is_a_failure_like_any_other(lab: Lab) -> None:
@@ -135,7 +134,7 @@ def test_one_class_among_the_training_rows_is_told(lab: Lab) -> None:
     (lab.folder / "tiny.csv").write_text("\n".join([header, *rows]) + "\n")
     task, data = _task(lab)
     message = run_task(task, data).message
-    assert "the training rows of split 0 hold one class only" in message
+    assert message == "the training rows of split 0 hold one class only"
     others = [run_task(replace(task, split=split), data).message for split in range(1, 4)]
     assert any("the test rows hold one class only" in other for other in others)
 

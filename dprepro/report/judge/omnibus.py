@@ -104,7 +104,7 @@ def normal_score(cell: CellVerdict) -> float:
     if cell.comparison is None:
         return math.nan
     logarithm = math.log(0.5) + float(np.log(max(cell.comparison.p_difference, _SMALLEST)))
-    return math.copysign(-float(ndtri_exp(logarithm)), cell.comparison.z)
+    return math.copysign(float(ndtri_exp(logarithm)), cell.comparison.z)
 
 
 def columns(document: Document, verdicts: Sequence[CellVerdict]) -> list[ColumnVerdict]:

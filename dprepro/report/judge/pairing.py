@@ -81,8 +81,8 @@ def pair_results(
     """Return what two methods have in common: pairs of results on the same splits.
 
     Results of one config go together. On a dataset where no config has both methods, results of two
-    configs do, if they split the same rows in the same way. A dataset on which several results are
-    meant is left out, and named in `left_out`.
+    configs do, if they split the same rows in the same way. Of several results on a dataset those
+    with the most splits count; where these are several, it is left out. `left_out` names both.
 
     Parameters
     ----------
@@ -118,6 +118,12 @@ def pair_results(
         levels = _by_level(together, epsilons)
         both = itertools.chain.from_iterable(levels.values())
         met |= {(dataset, cell.task.epsilon) for pair in both for cell in pair}
+        passed_over = _take_most_splits(levels)
+        if passed_over:
+            problems.append(
+                f"{dataset}: results of the configs {', '.join(passed_over)}, which have fewer "
+                "splits; choose them by --config"
+            )
         several = next(((e, held) for e, held in levels.items() if len(held) > 1), None)
         if several is not None:
             problems.append(_ambiguous(dataset, *several, first, second))
@@ -227,6 +233,24 @@ def _by_level(
         if is_wanted and (len(levels_of) == 1 or math.inf in levels_of):
             levels.setdefault(epsilon, []).append((a, b))
     return dict(sorted(levels.items()))
+
+
+def _take_most_splits(levels: dict[float, list[tuple[ResultCell, ResultCell]]]) -> list[str]:
+    """Keep at each level the pair with the most planned splits, if there is one such pair.
+
+    Returns the configs of the pairs that are dropped.
+    """
+    dropped: dict[str, None] = {}
+    for epsilon, held in levels.items():
+        planned = [min(cell.planned for cell in pair) for pair in held]
+        best = max(planned)
+        if len(held) > 1 and planned.count(best) == 1:
+            kept = held[planned.index(best)]
+            levels[epsilon] = [kept]
+            of_kept = {name for cell in kept for name in cell.journals}
+            others = (cell for pair in held if pair is not kept for cell in pair)
+            dropped |= dict.fromkeys(n for c in others for n in c.journals if n not in of_kept)
+    return list(dropped)
 
 
 def _ambiguous(

@@ -133,6 +133,21 @@ def sampled_epsilon(
     return ACCOUNTANTS[accountant](noise_multiplier, batch_size / count, steps, delta)
 
 
+def renyi_epsilon_of_trees(
+    config: str, method: str, epsilon: float, sigma: float, delta: float
+) -> float:
+    """Return what S-BDT spends with printed noise, by Renyi accounting, as its authors count.
+
+    The settings are those of a config at `epsilon`. A row's part has the norm 1 in units of which
+    all noise has the standard deviation sigma / sqrt 2. The share of the first score is added.
+    """
+    from dprepro.privacy.renyi import renyi_epsilon
+
+    params = found_params(config, method, epsilon)
+    trees = renyi_epsilon(sigma / math.sqrt(2), params["sampling"], params["n_trees"], delta)
+    return trees + params["initial_share"] * epsilon
+
+
 def spent_epsilon(method: str, dataset: str, epsilon: float, delta: float) -> float:
     """Return what DP-EBM with its default settings spends, exactly.
 
@@ -261,9 +276,9 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     function.__name__: function
     for function in (
         rows, donors_test_rows, features, most_features, positive_percent, boolean_columns, total,
-        combinations, mean_leaf_share, clip_of_mean, sampled_epsilon, spent_epsilon, vote_epsilon,
-        gain_move, rounds_of_theorem_5, weak_percent, network_parameters, wrong_percentages,
-        other_settings,
+        combinations, mean_leaf_share, clip_of_mean, sampled_epsilon, renyi_epsilon_of_trees,
+        spent_epsilon, vote_epsilon, gain_move, rounds_of_theorem_5, weak_percent,
+        network_parameters, wrong_percentages, other_settings,
     )
 }  # fmt: skip
 """What a claim can compute, by name."""

@@ -143,7 +143,7 @@ def tuned_config(config: ExperimentConfig, choices: Sequence[Choice], dataset: s
         "evaluation": config.evaluation,
         "seed": config.seed,
         "splits": config.splits,
-        "test_share": config.test_share if config.evaluation == "random" else None,
+        "test_share": None if config.evaluation in ("folds", "test-set") else config.test_share,
     }
     values["methods"] = [_entry(entry, choices) for entry in config.methods]
     text = yaml.safe_dump(values, sort_keys=False, width=100, allow_unicode=True)

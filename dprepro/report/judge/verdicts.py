@@ -215,9 +215,9 @@ def _compare(
 def printed_sample(cell: PublishedCell, document: Document) -> Sample:
     """Return a printed mean with what is known of its spread.
 
-    A figure without a standard deviation is taken for a single run. So is a mean over splits that
-    share one draw of noise: their spread does not hold that of the noise, so it is the least that
-    the spread can be.
+    A figure without a standard deviation is taken for a single run. So is a mean over repeats that
+    share one draw of noise, or one split: their spread does not hold that of what they share, so it
+    is the least that the spread can be.
     """
     protocol = document.protocol_of(cell.table, cell.dataset)
     spread = document.spread_of(cell)

@@ -13,19 +13,31 @@ from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.cell import TUNED_NOTE, ResultCell
 
+BEST = "*"
+"""What marks the best of several numbers without colour."""
+
 FIGURES = ("Published", "Measured", "Difference", "z", "95 % interval", "Margin", "n")
 """Headings of what `verdict_figures` gives."""
 
+_ON_PAPER = "Mean ± standard deviation over splits; the best of a row is bold."
+_ON_TERMINAL = (
+    f"Mean over splits, ± standard deviation where there is room (--sd: always). {BEST}: the best "
+    "of the methods at its epsilon."
+)
 # Smaller p-values are not told apart.
 _SMALL = 1e-9
 
 
 @dataclass(frozen=True)
 class Style:
-    """What to show: published values and verdicts beside the measured, and the spent epsilon."""
+    """What to show: published values and verdicts beside the measured, and the spent epsilon.
+
+    On a terminal, `spread` shows standard deviations where there is no room beside the mean, too.
+    """
 
     compare: bool = False
     spent_epsilon: bool = False
+    spread: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,15 +51,19 @@ class Words:
     is_best: bool
 
 
-def words(entry: Entry, group: Group, metric: str, style: Style) -> Words:
-    """Put an entry into words; numbers get the group's digits after the point."""
+def words(entry: Entry, group: Group, metric: str, style: Style, has_spread: bool = True) -> Words:
+    """Put an entry into words; numbers get the group's digits after the point.
+
+    Without `has_spread` they are means alone.
+    """
     result, verdict = entry.result, entry.verdict if style.compare else None
     measured = published = ""
     if result and result.splits(metric):
-        measured = number(result.mean(metric), result.sd(metric), group.decimals)
+        sd = result.sd(metric) if has_spread else None
+        measured = number(result.mean(metric), sd, group.decimals)
     if verdict:
         printed = verdict.published
-        published = number(printed.mean, printed.std, printed.decimals)
+        published = number(printed.mean, printed.std if has_spread else None, printed.decimals)
     marks = [_progress(entry, metric, verdict), *_standing(result, style)]
     mark = "; ".join(filter(None, marks))
     return Words(
@@ -133,11 +149,14 @@ def together_in_words(report: CheckReport) -> list[str]:
     ]
 
 
-def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
-    """Return the sentences below a table: what its marks mean, and why entries are missing."""
+def legend(tables: Sequence[ResultTable], style: Style, is_terminal: bool = False) -> list[str]:
+    """Return the sentences below a table: what its marks mean, and why entries are missing.
+
+    On a terminal a mark says which is the best, and standard deviations stand where there is room.
+    """
     entries = [(entry, table.metric.name) for table in tables for _, entry in table.entries]
     results = [entry.result for entry, _ in entries if entry.result]
-    lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
+    lines = [_ON_TERMINAL if is_terminal else _ON_PAPER]
     if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):
         lines.append("[n/m]: n of m splits have finished.")
     if any(entry.clash for entry, _ in entries):
@@ -146,7 +165,12 @@ def legend(tables: Sequence[ResultTable], style: Style) -> list[str]:
     judged = {e.verdict.verdict for e, _ in entries if style.compare and e.verdict}
     if judged:
         symbols = ", ".join(f"{v.symbol} {v.value}" for v in Verdict if v in judged)
-        lines.append(f"In brackets the published value and the verdict: {symbols}.")
+        place = (
+            "Below, in brackets, the published value; after ours"
+            if is_terminal
+            else ("In brackets the published value and")
+        )
+        lines.append(f"{place} the verdict: {symbols}.")
     notes = [f"Note: {note}" for table in tables for note in table.notes]
     reasons = [
         f"{entry.label}: {message}"

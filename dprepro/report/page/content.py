@@ -147,11 +147,20 @@ def protocol_in_words(protocol: Protocol) -> str:
     """Say how the printed means came about."""
     how = {
         "random": f"{protocol.splits} random splits, {100 * protocol.held_out:.3g} % held out",
-        "folds": f"{protocol.splits} folds",
+        "stratified": (
+            f"{protocol.splits} stratified splits, {100 * protocol.held_out:.3g} % held out"
+        ),
+        "folds": _folds_in_words(protocol),
         "test-set": f"the donors' test rows, {protocol.splits} repeats",
     }[protocol.evaluation]
     judged = f", judged on {protocol.judged_on}" if protocol.judged_on else ""
     return f"{how}{judged}, δ = {protocol.delta:g}"
+
+
+def _folds_in_words(protocol: Protocol) -> str:
+    if protocol.folds is None:
+        return f"{protocol.splits} folds"
+    return f"{protocol.splits} splits, {protocol.folds} folds of each partition"
 
 
 def _choices(cells: Sheet) -> dict[str, list[str]]:

@@ -148,12 +148,14 @@ def _audit(audit: Audit) -> Row:
 
 def _basis(audit: Audit) -> str:
     if audit.guesses is not None:
-        sharper = audit.independent_bound
-        extra = "" if sharper is None else f"; at least {sharper:.3f} if the noise is independent"
+        curve, sharper = audit.curve_bound, audit.independent_bound
+        extra = "" if curve is None else f"; at least {curve:.3f} under a Gaussian trade-off curve"
+        extra += "" if sharper is None else f"; at least {sharper:.3f} if the noise is independent"
         right = f"{audit.correct} of {audit.guesses} guesses right in one run"
         return f"{audit.neighbours}; {right}{extra}"
     runs = "" if audit.trials is None else f"; {audit.trials:,} runs"
-    return f"{audit.neighbours}{runs}, bound by {audit.bound}"
+    most = "" if audit.ceiling is None else f"; at most {audit.ceiling:.3f} can be shown here"
+    return f"{audit.neighbours}{runs}, bound by {audit.bound}{most}"
 
 
 def _bound(epsilon: float | None) -> str:

@@ -28,17 +28,21 @@ _MOST_CHANGES = 20
 
 
 def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
-    """Return the whole check: a map of verdicts, the counts, the deviations, the outcome."""
+    """Return the whole check: outcome, counts, a map of verdicts, the deviations.
+
+    The outcome stands first, and again at the end, where a terminal stops.
+    """
     symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
-    parts = [*_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
+    parts: list[Renderable] = [_outcome(report, require_all)]
     parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
+    if report.unexplained:
+        parts.append(_deviations("Deviations without an explanation", report.unexplained))
+    parts += ["", *_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
     if report.different:
         parts.append(_columns(report))
     if report.explained:
         parts.append(_deviations("Explained deviations", report.explained))
         parts += _reasons(report.explained)
-    if report.unexplained:
-        parts.append(_deviations("Deviations without an explanation", report.unexplained))
     parts += [_stale(stale) for stale in report.stale]
     if report.unverified:
         parts.append(_unverified(report.unverified))

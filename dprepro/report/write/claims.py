@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from dprepro.report.judge.claims import ClaimVerdict, Outcome
 from dprepro.report.layout.claim_words import claim_notes, said
-from dprepro.terminal import Renderable, prose_table
+from dprepro.terminal import Renderable, below, indented
 
-_COLUMNS = (
-    ("Claim", 3),
-    ("Published", 2),
-    ("Measured", 2),
-    ("Verdict", None),
-    ("Note", 2),
-)
 _STYLES = {
     Outcome.HOLDS: "green",
     Outcome.FAILS: "red",
@@ -26,13 +19,21 @@ _STYLES = {
 
 
 def render_claims(claims: Sequence[ClaimVerdict]) -> Renderable:
-    """Return a table of the claims, with what the printed cells that answer to ours say."""
-    table = prose_table("Claims", _COLUMNS)
-    for found in claims:
-        claim = found.claim
-        sentence = Text(f"{found.paper}, {claim.section}: ", style="bold")
-        sentence.append(claim.states, style="not bold")
-        verdict = Text(found.outcome.value, style=_STYLES[found.outcome])
-        figures = (said(found.published), said(found.measured))
-        table.add_row(sentence, *figures, verdict, " ".join(claim_notes(found)))
-    return table
+    """Return a block for each claim: its verdict, its words, and what both sides' cells say."""
+    return below(
+        Text("\nClaims", style="italic"), *(part for one in claims for part in _block(one))
+    )
+
+
+def _block(found: ClaimVerdict) -> Iterator[Renderable]:
+    claim = found.claim
+    head = Text(f"{found.outcome.value}: ", style=_STYLES[found.outcome])
+    head.append(f"{found.paper}, {claim.section}: ", style="not dim bold")
+    yield head.append(claim.states, style="not dim not bold")
+    lines = [
+        *(f"Published: {text}" for text in [said(found.published)] if text),
+        *(f"Measured: {text}" for text in [said(found.measured)] if text),
+        *claim_notes(found),
+    ]
+    if lines:
+        yield indented(Text("\n".join(lines)))

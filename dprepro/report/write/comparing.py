@@ -21,14 +21,16 @@ from dprepro.terminal import Renderable, below, stacked_table
 
 _NONE_SHOWN = "-"
 # What the interval of each kind of splits is about.
+_OVERLAP = (
+    "splits: interval and p are about new rows of the same kind. Training sets overlap, "
+    "so the variance of the mean is sd² (1/splits + n_test/n_train) (Nadeau and Bengio 2003)."
+)
 _ABOUT = {
-    "random": (
-        "Random splits: interval and p are about new rows of the same kind. Training sets overlap, "
-        "so the variance of the mean is sd² (1/splits + n_test/n_train) (Nadeau and Bengio 2003)."
-    ),
+    "random": f"Random {_OVERLAP}",
+    "stratified": f"Stratified {_OVERLAP}",
     "folds": (
         "Folds: interval and p are about new rows of the same kind, and an approximation. The "
-        "variance of the mean is sd² (1/folds + n_test/n_train) (Nadeau and Bengio 2003); no "
+        "variance of the mean is sd² (1/splits + n_test/n_train) (Nadeau and Bengio 2003); no "
         "estimator of it is unbiased (Bengio and Grandvalet 2004)."
     ),
     "test-set": (

@@ -7,27 +7,56 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.markup import escape
+from rich.text import Text
 
 from dprepro.report.judge.forensics import Column, Distance, Trial
 from dprepro.report.levels import level
-from dprepro.terminal import Renderable, bare_table, below, indented
+from dprepro.stacked import StackedColumn
+from dprepro.terminal import BareTable, Renderable, below, indented, stacked_table
 
 _SUM = "sum of z^2"
 
 
 def render_columns(columns: Sequence[Column]) -> Renderable:
-    """Return a table for each column: the z of every cell, and their sum of squares."""
-    return below(*(part for column in columns for part in _parts(column)))
+    """Return what is found, then a table for each column: the z of every cell, and their sum.
+
+    Several columns are listed first, each with its finding.
+    """
+    first = [_overview(columns), ""] if len(columns) > 1 else []
+    return below(*first, *(part for column in columns for part in _parts(column)))
+
+
+def _overview(columns: Sequence[Column]) -> Renderable:
+    nearest = [_nearest(column) for column in columns]
+    parts = [
+        StackedColumn("Document", [column.question.paper for column in columns]),
+        StackedColumn("Table", [column.question.table for column in columns]),
+        StackedColumn("Dataset", [column.dataset for column in columns]),
+        StackedColumn("Method", [column.question.method for column in columns]),
+        StackedColumn("Finding", [column.question.finding for column in columns]),
+        StackedColumn("Nearest", [(Text(figure),) for figure in nearest], "right"),
+        StackedColumn("Cells", [(Text(str(len(c.printed))),) for c in columns], "right"),
+    ]
+    return below(
+        stacked_table("Columns and what was found", parts, 4, is_tight=True),
+        "Nearest: the smallest sum of z^2 of a hypothesis; near the number of cells if it is true.",
+    )
+
+
+def _nearest(column: Column) -> str:
+    sums = [trial.sum_of_squares for trial in column.trials]
+    return f"{min(found):.1f}" if (found := [one for one in sums if one is not None]) else "-"
 
 
 def _parts(column: Column) -> Iterator[Renderable]:
     question = column.question
     yield f"[bold]{escape(_heading(column))}[/]  {escape(question.question)}"
-    table = bare_table(["hypothesis"], _heads(column), wraps=True)
-    for trial in column.trials:
-        table.add_row(escape(_name(trial)), *_figures(trial))
-    yield table
     yield indented(f"{question.finding}: {escape(question.says)}")
+    table = BareTable(["hypothesis"], _heads(column), wraps=True)
+    for trial in column.trials:
+        table.add_row(_name(trial), *_figures(trial))
+    yield table
+    yield ""
 
 
 def markdown_columns(columns: Iterable[Column]) -> str:

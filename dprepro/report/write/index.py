@@ -144,7 +144,8 @@ def _lines(index: Index, folder: Path, width: int, most: int) -> Iterator[str]:
 
 
 def _part_lines(part: Part, width: int, most: int) -> Iterator[str]:
-    yield f"{part.heading}: {part.command}"
+    heading = f"{part.heading}: {part.command}"
+    yield from [heading] if len(heading) <= width else [f"{part.heading}:", f"  {part.command}"]
     shown = part.lines if part.command != "dprepro table NAME" else part.lines[:most]
     for line in shown:
         count = _count(line.cells, "cell") + (f", {line.partial} in part" if line.partial else "")
@@ -156,7 +157,8 @@ def _part_lines(part: Part, width: int, most: int) -> Iterator[str]:
 
 def _cut(line: Line, count: str, width: int) -> str:
     room = max(10, width - max(_LONGEST_NAME, len(line.name)) - len(count) - 7)
-    return f"  {line.name:<{_LONGEST_NAME}} {line.title[:room].rstrip()}… ({count})"
+    title = textwrap.wrap(line.title, room, max_lines=1, placeholder=" …")
+    return f"  {line.name:<{_LONGEST_NAME}} {title[0]} ({count})"
 
 
 def _names(names: Sequence[str]) -> str:

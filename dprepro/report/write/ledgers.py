@@ -15,7 +15,7 @@ from dprepro.privacy.standing import Standing
 from dprepro.privacy.subsampling import moments_epsilon
 from dprepro.privacy.units import ROW, unit_in_words
 from dprepro.report.levels import level as heading_of
-from dprepro.terminal import Renderable, bare_table, below, indented
+from dprepro.terminal import BareTable, Renderable, below, indented
 
 if TYPE_CHECKING:
     from dprepro.inspect.ledgers import PlannedLedger
@@ -57,7 +57,7 @@ def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
     levels = sorted({planned.task.epsilon for planned in ledgers})
     title = "Spent epsilon, at the stated delta"
     headings = [heading_of(level) for level in levels]
-    table = bare_table(["method", "neighbours"], headings, title, is_flush=True)
+    table = BareTable(["method", "neighbours"], headings, title, is_flush=True)
     reasons: list[str] = []
     for label in dict.fromkeys(p.task.label for p in ledgers):
         own = [p for p in ledgers if p.task.label == label]
@@ -87,7 +87,7 @@ def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
 
 def _neighbours(ledger: Ledger, adjacency: str | None = None) -> str:
     asked = adjacency or ledger.adjacency.value
-    return escape(f"{asked},{_per_unit(ledger)}") if ledger.unit != ROW else asked
+    return f"{asked},{_per_unit(ledger)}" if ledger.unit != ROW else asked
 
 
 def _per_unit(ledger: Ledger) -> str:
@@ -201,9 +201,9 @@ def _by_moments(ledger: Ledger) -> float | None:
 
 def _entries(ledger: Ledger) -> Renderable:
     heads = release_heads(ledger)
-    table = bare_table(heads[:2], heads[2:], wraps=True, is_flush=True)
+    table = BareTable(heads[:2], heads[2:], wraps=True, is_flush=True)
     for row in releases(ledger):
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     return table
 
 

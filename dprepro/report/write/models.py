@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.markup import escape
 
-from dprepro.terminal import Renderable, bare_table, below
+from dprepro.terminal import BareTable, Renderable, below
 
 if TYPE_CHECKING:
     from dprepro.additive.shapes import Shape
@@ -20,10 +20,10 @@ def model_overview(
     shapes: Sequence[Shape], title: str, intercept: float, edits: Iterable[str]
 ) -> Renderable:
     """Return a table of the features, the intercept, and the edits in their order."""
-    table = bare_table(["feature"], _FIGURES, escape(title))
+    table = BareTable(["feature"], _FIGURES, title)
     for shape in shapes:
         table.add_row(
-            escape(shape.name),
+            shape.name,
             str(shape.values.size),
             f"{shape.values.min():.4g}",
             f"{shape.values.max():.4g}",
@@ -36,11 +36,11 @@ def model_overview(
 
 def bins(shape: Shape) -> Renderable:
     """Return a table of the bins of one feature: value, released value, noise, rows."""
-    table = bare_table(["bin"], ["value", "released", "noise (sd)", "rows"], escape(shape.name))
+    table = BareTable(["bin"], ["value", "released", "noise (sd)", "rows"], shape.name)
     for b, label in enumerate(shape.labels):
         moved = shape.values[b] != shape.released[b]
         table.add_row(
-            escape(label),
+            label,
             f"{shape.values[b]:.4g}",
             f"{shape.released[b]:.4g}" if moved else "",
             "" if shape.noise is None else f"{shape.noise[b]:.3g}",
@@ -52,7 +52,7 @@ def bins(shape: Shape) -> Renderable:
 def scores(found: Mapping[str, Mapping[str, float]]) -> Renderable:
     """Return a table of metrics, a row for each model."""
     names = list(next(iter(found.values())))
-    table = bare_table([""], names)
+    table = BareTable([""], names)
     for title, metrics in found.items():
-        table.add_row(escape(title), *(f"{metrics[name]:.5g}" for name in names))
+        table.add_row(title, *(f"{metrics[name]:.5g}" for name in names))
     return table

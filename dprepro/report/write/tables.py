@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.layout.view import ResultTable
-from dprepro.report.layout.words import Style, Words, heading, legend, words
+from dprepro.report.layout.view import Entry, Group, ResultTable
+from dprepro.report.layout.words import BEST, Style, Words, heading, legend, words
 from dprepro.report.levels import level
-from dprepro.stacked import StackedColumn
-from dprepro.terminal import Renderable, below, stacked_table
+from dprepro.stacked import Stacked, StackedColumn
+from dprepro.terminal import Renderable, below, fitting_tables, stacked_table
 
 STYLES = {
     Verdict.SAME: "green",
@@ -23,36 +24,115 @@ STYLES = {
     Verdict.IMPOSSIBLE: "dim",
 }
 
+# Of more methods, each has a row: so many columns would stand in several parts.
+_MOST_COLUMNS = 4
+# Names of methods are set on several lines only if they are longer.
+_LEAST_NAME = 15
+
+_Cell = tuple[Text, ...]
+
 
 def rich_tables(tables: Sequence[ResultTable], style: Style) -> Renderable:
-    """Return the tables for a terminal."""
+    """Return the tables for a terminal.
+
+    Many methods stand below each other, in a block for each dataset, and epsilons beside each
+    other. Few methods stand beside each other. Standard deviations are shown where there is room
+    for them beside the mean, and everywhere if `style` says so.
+    """
     return below(
-        *(_rich_table(table, style) for table in tables),
-        *(Text(line, style="dim") for line in legend(tables, style)),
+        *(part for table in tables for part in _parts(table, style)),
+        *(Text(line, style="dim") for line in legend(tables, style, is_terminal=True)),
     )
 
 
-def _rich_table(table: ResultTable, style: Style) -> Renderable:
-    rows = [(group, row) for group in table.groups for row in group.rows]
-    first = {id(group.rows[0]): group.title for group in table.groups if group.rows}
+def _parts(table: ResultTable, style: Style) -> Iterator[Renderable]:
+    yield Text(heading(table), style="italic")
+    spreads = (True,) if style.spread else (True, False)
+    yield fitting_tables([_blocks(table, style, has_spread) for has_spread in spreads])
+
+
+def _blocks(table: ResultTable, style: Style, has_spread: bool) -> list[Stacked]:
+    groups = [group for group in table.groups if group.rows]
+    said = {
+        id(entry): words(entry, group, table.metric.name, style, has_spread)
+        for group in groups
+        for row in group.rows
+        for entry in row
+    }
+    is_long = len(table.columns) > _MOST_COLUMNS and any(len(group.rows) > 1 for group in groups)
+    if is_long:
+        return [_by_methods(table, group, said) for group in groups]
+    return [_by_levels(table, groups, said)]
+
+
+def _by_methods(table: ResultTable, group: Group, said: dict[int, Words]) -> Stacked:
+    """Return the block of a dataset: a row for each method that has an entry, a column a level."""
+    shown = [
+        position
+        for position in range(len(table.columns))
+        if any(_has_words(said[id(row[position])]) for row in group.rows)
+    ]
+    names = [table.columns[position].title for position in shown]
+    columns = [StackedColumn(group.title, names, least=_LEAST_NAME)]
+    for row in group.rows:
+        cells = _aligned([row[position] for position in shown], said)
+        columns.append(StackedColumn(_level_heading(row[0].epsilon), cells))
+    return stacked_table("", columns, 1, is_tight=True)
+
+
+def _by_levels(table: ResultTable, groups: Sequence[Group], said: dict[int, Words]) -> Stacked:
+    """Return one table of all datasets: a row for each level, a column for each method."""
+    rows = [row for group in groups for row in group.rows]
+    first = {id(group.rows[0]): group.title for group in groups}
+    last = {id(group.rows[-1]) for group in groups}
     columns = [
-        StackedColumn("Dataset", [first.get(id(row), "") for _, row in rows]),
-        StackedColumn("ε", [level(row[0].epsilon) for _, row in rows]),
+        StackedColumn("Dataset", [first.get(id(row), "") for row in rows], least=_LEAST_NAME),
+        StackedColumn("ε", [(Text(level(row[0].epsilon)),) for row in rows]),
     ]
     for position, column in enumerate(table.columns):
-        entries = (words(row[position], group, table.metric.name, style) for group, row in rows)
-        columns.append(StackedColumn(column.title, [_rich_entry(entry) for entry in entries]))
-    last = {id(group.rows[-1]) for group in table.groups if group.rows}
-    ends = {position for position, (_, row) in enumerate(rows) if id(row) in last}
-    return stacked_table(heading(table), columns, 2, ends)
+        cells = _aligned([row[position] for row in rows], said)
+        columns.append(StackedColumn(column.title, cells))
+    # A blank line after each dataset, unless each has one row.
+    ends = [place for place, row in enumerate(rows) if id(row) in last]
+    return stacked_table("", columns, 2, ends if len(ends) < len(rows) else ())
 
 
-def _rich_entry(entry: Words) -> tuple[Text, ...]:
-    """Return the number with what is printed below it; a mark is a piece of its own."""
-    pieces = [Text(entry.measured, style="bold" if entry.is_best else "")]
-    if entry.mark:
-        pieces = [piece for piece in pieces if piece.plain] + [Text(entry.mark, style="yellow")]
+def _level_heading(epsilon: float) -> str:
+    if math.isinf(epsilon):
+        return level(epsilon).replace("-", "-\n")  # as narrow as a number
+    return f"ε {level(epsilon)}"
+
+
+def _has_words(entry: Words) -> bool:
+    return bool(entry.measured or entry.mark or entry.verdict)
+
+
+def _aligned(entries: Sequence[Entry], said: dict[int, Words]) -> list[_Cell]:
+    """Return the cells of a column, with the points of its numbers below each other."""
+    own = [said[id(entry)] for entry in entries]
+    width = max((len(_mean(entry.measured)) for entry in own), default=0)
+    return [_cell(entry, width) for entry in own]
+
+
+def _mean(number: str) -> str:
+    return number.split(" ", 1)[0]
+
+
+def _cell(entry: Words, width: int) -> _Cell:
+    """Return the number with its verdict, the published one below it, and marks as pieces."""
+    if not _has_words(entry):
+        return ()
+    short = width - len(_mean(entry.measured))
+    number = Text(" " * short + entry.measured, style="bold" if entry.is_best else "")
+    if entry.is_best:
+        number.append(BEST)
     if entry.verdict:
-        published = f"\n({entry.published}) {entry.verdict.symbol}"
-        pieces[-1] = pieces[-1] + Text(published, style=STYLES[entry.verdict])
-    return tuple(pieces)
+        style = STYLES[entry.verdict]
+        number = Text.assemble(
+            number,
+            ("" if entry.is_best else " ") + entry.verdict.symbol,
+            f"\n({entry.published})",
+        )
+        number.stylize(style, number.plain.index(entry.verdict.symbol))
+    marks = (Text(entry.mark, style="yellow"),) if entry.mark else ()
+    return ((number,) if number.plain.strip() else ()) + marks

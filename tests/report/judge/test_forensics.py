@@ -1,5 +1,7 @@
 """How far results under a hypothesis lie from a printed column."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from dprepro.published.hypotheses import Hypothesis, Question
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.forensics import columns_of, distance
 from dprepro.report.judge.statistics import Sample, compare
-from dprepro.report.read.results import read_results
+from dprepro.report.read.results import Results, read_results
 from tests.report.journals import cell, records, spread, write
 
 PAPER = "dp-ebm-2021"
@@ -122,6 +124,31 @@ def test_a_label_with_two_settings_is_refused(tmp_path):
     journal(tmp_path, {"setting": 0.1}, name="other", params={"n_trees": 9})
     with pytest.raises(DpreproError, match=r"2 results .* in mine, other; give each a label"):
         columns(tmp_path, question("setting"))
+
+
+def test_the_fewest_and_the_most_splits_of_a_cell_are_told(tmp_path):
+    first, *others = PRINTED
+    journal(tmp_path, {"setting": 0.0}, splits=9, epsilons=(first,))
+    journal(tmp_path, {"setting": 0.0}, splits=25, epsilons=others, name="other")
+    (column,) = columns(tmp_path, question("setting"))
+    assert column.trials[0].splits == (9, 25)
+
+
+def test_two_splits_are_enough_and_one_beside_others_is_left_out(tmp_path):
+    journal(tmp_path, {"setting": 0.0}, splits=2)
+    journal(tmp_path, {"setting": 0.1}, splits=1, name="other", params={"n_trees": 9})
+    (column,) = columns(tmp_path, question("setting"))
+    assert column.trials[0].splits == (2, 2)
+
+
+def test_of_two_settings_that_of_the_document_counts():
+    own = [cell(spread(c.mean, 0.02), label="setting", epsilon=e) for e, c in PRINTED.items()]
+    others = [
+        replace(cell(spread(0.1, 0.02), label="setting", epsilon=e), papers=frozenset({"another"}))
+        for e in PRINTED
+    ]
+    (column,) = columns_of([question("setting")], DOCUMENTS, Results((*others, *own)))
+    assert column.trials[0].sum_of_squares == pytest.approx(0)
 
 
 def test_each_dataset_of_a_question_is_a_column(tmp_path):

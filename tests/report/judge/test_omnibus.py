@@ -1,4 +1,6 @@
-"""Error rates of the verdicts, on simulated replications with and without a true difference."""
+"""Sums of squares of a few cells that are stated by hand, and error rates of the verdicts on
+simulated replications with and without a true difference.
+"""
 
 import math
 from collections import Counter
@@ -10,7 +12,8 @@ from scipy import stats
 
 from dprepro.published.document import load_documents
 from dprepro.report.judge.omnibus import ColumnState, columns, normal_score, omnibus
-from dprepro.report.judge.verdicts import Verdict, judge_cells
+from dprepro.report.judge.statistics import Comparison
+from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
 from tests.report.journals import cell
@@ -18,6 +21,8 @@ from tests.report.journals import cell
 PAPER = load_documents()["dp-ebm-2021"]
 CELLS = [c for c in PAPER.cells() if c.dataset != "healthcare" and c.std]
 SD, SPLITS, TRIALS = 0.02, 25, 120
+ADULT = [c for c in CELLS if (c.table, c.dataset) == ("2", "adult")]
+COLUMN = [c for c in ADULT if c.method == "dpboost-2021"]
 FREE = {name: replace(margin, absolute=1e-9, relative=0.0) for name, margin in margins().items()}
 
 
@@ -142,3 +147,119 @@ def test_the_largest_z_keeps_its_order():
     found = replicate(generator, lambda c: 50.0 if c.dataset == "pol" else 0.0)
     scores = [abs(normal_score(v)) for v in found if v.published.dataset == "pol"]
     assert all(math.isfinite(score) and score > 8 for score in scores)
+
+
+UP, DOWN, ACROSS = (1.0, 2.0, 3.0, 4.0), (4.0, 3.0, 2.0, 1.0), (1.0, -1.0, -1.0, 1.0)
+
+
+def judged(
+    values=ACROSS, z=1.0, p=0.5, place=COLUMN[0], verdict=Verdict.SAME, p_equivalence=0.5,
+    dataset="adult",
+):  # fmt: skip
+    """Return the verdict on a cell with these values over splits, z and p-value."""
+    comparison = Comparison(0.01, 0.01, z, 46, -1.0, 1.0, p, p_equivalence)
+    place = replace(place, dataset=dataset)
+    return CellVerdict(place, verdict, cell(values), 0.005, comparison)
+
+
+def effective(*cells):
+    """Return the degrees of freedom that a p-value of these cells was found with."""
+    found = omnibus(cells)
+    k, total = found.cells, found.sum_of_squares
+    return next(
+        f
+        for f in (k**2 / (k + n / 100) for n in range(-1, 100 * k**2))
+        if math.isclose(stats.chi2.sf(total * f / k, f), found.p_value, rel_tol=1e-9)
+    )
+
+
+def test_a_normal_score_has_the_sign_of_z_and_its_p_value():
+    assert normal_score(judged(z=2.3, p=0.05)) == pytest.approx(1.959964)
+    assert normal_score(judged(z=-0.1, p=0.5)) == pytest.approx(-0.674490)
+    assert normal_score(judged(p=1.0)) == pytest.approx(0.0)
+    assert 37 < normal_score(judged(z=99.0, p=0.0)) < 38  # as of the smallest p-value
+    assert math.isnan(normal_score(replace(judged(), comparison=None)))
+
+
+def test_a_cell_is_far_beyond_three():
+    found = omnibus([judged(z=z) for z in (3.0, 3.01, -3.01, -3.0, 0.0)])
+    assert (found.far, found.cells) == (2, 5)
+    assert found.sum_of_squares == pytest.approx(5 * 0.674490**2)
+
+
+def test_only_what_was_judged_counts():
+    cells = [judged(verdict=Verdict.INCOMPLETE), replace(judged(), comparison=None)]
+    assert omnibus(cells) is None
+    assert omnibus([*cells, judged()]).cells == 1
+
+
+def test_cells_without_correlation_are_as_many_as_they_are():
+    assert effective(judged(UP), judged(ACROSS)) == pytest.approx(2)
+    assert effective(judged(UP)) == pytest.approx(1)
+
+
+def test_cells_that_move_together_or_against_each_other_are_one():
+    assert effective(judged(UP), judged(UP)) == pytest.approx(1)
+    assert effective(judged(UP), judged(DOWN)) == pytest.approx(1)
+    assert effective(*(judged(UP) for _ in range(3))) == pytest.approx(1)
+
+
+def test_what_a_sample_correlation_is_by_chance_is_taken_off():
+    """r = 0.8 over 4 splits: the trace is 2 + 2 (r^2 - (1 - r^2) / 2) = 2.92."""
+    assert effective(judged(UP), judged((1.0, 3.0, 2.0, 4.0))) == pytest.approx(4 / 2.92)
+
+
+def test_only_cells_of_one_dataset_and_as_many_splits_are_correlated():
+    assert effective(judged(UP), judged(UP, dataset="telco")) == pytest.approx(2)
+    assert effective(judged(UP), judged(UP[:3])) == pytest.approx(2)
+    with np.errstate(all="raise"):  # two splits say nothing
+        assert effective(judged(UP[:2]), judged(UP[:2])) == pytest.approx(2)
+    twice = (1.0, 1.0, 2.0, 2.0)  # two values are enough
+    assert effective(judged(twice), judged(twice)) == pytest.approx(1)
+    assert effective(judged(UP), judged((1.0,) * 4)) == pytest.approx(2)  # nor what never moves
+    assert effective(judged(UP), judged(UP), judged((1.0,) * 4)) == pytest.approx(9 / 5)
+    three = effective(judged(UP[:3]), judged(UP[:3]))
+    assert three == pytest.approx(1)
+
+
+def verdicts(p, others=(), **fields):
+    """Return a column of five cells with this p-value each, and the cells of other columns."""
+    return [*(judged(UP, p=p, place=place, **fields) for place in COLUMN), *others]
+
+
+def states(found):
+    return [column.state for column in columns(PAPER, found)]
+
+
+def test_a_column_differs_below_its_share_of_five_percent():
+    """One column alone has all of the level; one of two columns has half of it."""
+    other = [judged(UP, p=0.9, place=c) for c in ADULT if c.method == "dp-ebm-gdp-2021"]
+    assert len(COLUMN) == len(other) == 5
+    assert states(verdicts(0.049)) == [ColumnState.DIFFERENT]  # the five are one: f = 1
+    assert states(verdicts(0.051)) == [ColumnState.SAME]
+    assert states(verdicts(0.024, other))[0] is ColumnState.DIFFERENT
+    assert states(verdicts(0.026, other)) == [ColumnState.SAME, ColumnState.SAME]
+
+
+def test_a_column_with_a_different_cell_differs_and_within_the_margin_is_equivalent():
+    worse = judged(UP, p=0.9, verdict=Verdict.WORSE)
+    assert states([*verdicts(0.9), worse]) == [ColumnState.DIFFERENT]
+    assert states(verdicts(0.001, p_equivalence=0.049)) == [ColumnState.EQUIVALENT]
+    assert states(verdicts(0.001, p_equivalence=0.051)) == [ColumnState.DIFFERENT]
+    within = verdicts(0.001, p_equivalence=0.01)
+    assert states([*within, judged(UP, p=0.001)]) == [ColumnState.DIFFERENT]
+    unfinished = judged(verdict=Verdict.INCOMPLETE)
+    assert states([*within, unfinished]) == [ColumnState.EQUIVALENT]
+
+
+def test_columns_are_those_of_the_document_and_of_one_table_dataset_method_and_metric():
+    elsewhere = replace(COLUMN[0], paper="another")
+    impossible = judged(verdict=Verdict.IMPOSSIBLE, place=replace(COLUMN[0], method="other"))
+    assert columns(PAPER, [judged(place=elsewhere), impossible]) == []
+    (column,) = columns(PAPER, verdicts(0.5))
+    assert column.place == ("dp-ebm-2021", "2", "adult", "dpboost-2021")
+    assert str(column) == "dp-ebm-2021 table 2: adult, dpboost-2021 (auc)"
+    assert column.holds(judged())
+    for name in ("paper", "table", "dataset", "method", "metric"):
+        other = replace(COLUMN[0], **{name: "another"})
+        assert not column.holds(replace(judged(), published=other))

@@ -149,6 +149,20 @@ def test_several_settings_are_refused_with_the_choice(tmp_path):
         pair_results(results(tmp_path / "x", c=[records(THREE, A, 1.0), *labels]), A, B)
 
 
+def test_of_several_results_those_with_the_most_splits_count(tmp_path):
+    few = [records(THREE[:2], A, 1.0, seed=3), records(THREE[:2], B, 1.0, seed=3)]
+    many = [records(THREE, A, 1.0), records(THREE, B, 1.0)]
+    for order in ({"few": few, "many": many}, {"many": many, "other": few}):
+        found = pair_results(
+            results(tmp_path / str(len(order["many"])) / next(iter(order)), **order), A, B
+        )
+        (pair,) = found.pairs
+        assert len(pair.splits) == 3
+        (said,) = found.left_out
+        assert "fewer splits; choose them by --config" in said
+        assert "many" not in said
+
+
 def test_a_metric_that_one_lacks_is_refused_with_the_reason(tmp_path):
     both = [replace(r, metrics={**r.metrics, "f1": 0.5}) for r in records(THREE, A, 1.0)]
     old = records(THREE, B, 1.0)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from dprepro.lazybb.calibration import Budget, one_rule_rates, topdown_rates
 from dprepro.privacy.robust import smooth_distance
 from dprepro.published.claims import load_claims
 from dprepro.published.facts import Computed
+from dprepro.published.published import PublishedCell
 from dprepro.report.judge import quantities
 from dprepro.report.judge.quantities import QUANTITIES, compute
 
@@ -77,6 +79,13 @@ def test_a_gain_moves_by_the_change_over_the_distance():
     # The gain of a perfect split is g of the whole: 4 (1/2)(1/2) = 1, then 4 (0.6)(0.4) = 0.96.
     arguments = {"before": [[0.5, 0], [0, 0.5]], "after": [[0.6, 0], [0, 0.4]]}
     assert compute("gain_move", arguments) == pytest.approx(0.04 / 0.1)
+    # Of parts that are not pure their own is taken off: 0.96 - 0.4 - 0.4, then 1 - 0.32 - 0.32.
+    mixed = {"before": [[0.5, 0.125], [0.1, 0.275]], "after": [[0.4, 0.1], [0.1, 0.4]]}
+    gains = [
+        4 * 0.6 * 0.4 - 4 * 0.5 * 0.125 / 0.625 - 4 * 0.1 * 0.275 / 0.375,
+        1 - 2 * 4 * 0.4 * 0.1 / 0.5,
+    ]
+    assert compute("gain_move", mixed) == pytest.approx(abs(gains[1] - gains[0]) / 0.125)
     # Without a difference between the parts there is no gain.
     even = {"before": [[0.3, 0.2], [0.3, 0.2]], "after": [[0.2, 0.3], [0.2, 0.3]]}
     assert compute("gain_move", even) == pytest.approx(0.0, abs=1e-12)
@@ -88,6 +97,15 @@ def test_the_network_of_the_paper_layer_by_layer():
     assert compute("network_parameters", arguments) == sum(layers) == 431080
 
 
+def test_what_trees_spend_follows_from_the_settings_of_a_config():
+    arguments = {"config": "sbdt-abalone", "method": "s-bdt", "epsilon": 0.5, "delta": 5e-8}
+    assert compute("renyi_epsilon_of_trees", {**arguments, "sigma": 17.3757}) == pytest.approx(
+        0.499723, abs=1e-6
+    )
+    shared = {**arguments, "epsilon": 0.3, "sigma": 1e6}
+    assert 0.03 < compute("renyi_epsilon_of_trees", shared) < 0.035  # a tenth, and hardly more
+
+
 def test_wrong_percentages_are_counted():
     place = {"paper": "lazybb-2022"}
     assert compute("wrong_percentages", {**place, "table": 5, "columns": 162}) == 0
@@ -95,6 +113,14 @@ def test_wrong_percentages_are_counted():
     assert compute("wrong_percentages", {**place, "table": 7, "columns": 117}) == 1
     with pytest.raises(DpreproError, match="no percentages of features in table 4"):
         compute("wrong_percentages", {**place, "table": 4, "columns": 1})
+
+
+@pytest.mark.parametrize(("share", "wrong"), [(10.0, 0), (9.99, 0), (9.985, 1), (10.015, 1)])
+def test_a_percentage_may_be_cut_off(monkeypatch, share, wrong):
+    count = PublishedCell("p", "5", "adult", "m", 1.0, "n_features", 16.2, None)
+    cells = [count, replace(count, metric="pct_features", mean=share)]
+    monkeypatch.setattr("dprepro.report.judge.quantities.load_published", lambda paper: cells)
+    assert compute("wrong_percentages", {"paper": "p", "table": 5, "columns": 162}) == wrong
 
 
 def test_settings_other_than_the_printed_ones_are_counted(monkeypatch):

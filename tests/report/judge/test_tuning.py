@@ -13,7 +13,7 @@ from dprepro.report.read.results import JournalPlan, read_results
 from tests.report.journals import records, spread, write
 
 CONFIG = """\
-title: tried
+title: trié
 dataset: adult
 metric: accuracy
 epsilons: [1, 4]
@@ -71,6 +71,8 @@ def test_the_tuned_config_runs_the_winners_and_says_what_is_not_paid(config, tmp
     assert second.params == {"rounds": 3}
     assert third.method == "dp-one-rule"
     assert yaml.safe_load(text)["evaluation"] == "folds"
+    assert text.splitlines()[1] == "title: trié"  # as the user wrote it, and first
+    assert "rows_per_unit" not in text  # nothing that nobody set
 
 
 @pytest.mark.parametrize(
@@ -100,6 +102,30 @@ def test_a_part_is_chosen_and_written_without_the_rest(config, tmp_path):
     (entry,) = tuned.methods
     assert entry.by_epsilon == {4.0: {"learning_rate": 0.2, "rounds": 9}}
     assert part_of(config) == config
+
+
+def test_a_part_keeps_the_levels_of_a_method_that_has_its_own(tmp_path):
+    path = tmp_path / "tried.yaml"
+    path.write_text(
+        CONFIG.replace("    grid: {rounds: [5", "    epsilons: [2, 4]\n    grid: {rounds: [5")
+    )
+    config = load_config(path)
+    assert part_of(config, epsilons=[4.0]).methods[0].epsilons == (4.0,)
+    assert part_of(config, epsilons=[4.0]).epsilons == (4.0,)
+    assert part_of(config, epsilons=[1.0, 2.0]).methods[0].epsilons == (2.0,)
+
+
+def test_the_least_wins_where_less_is_better(config, tmp_path):
+    lines = [
+        record
+        for rounds, loss in ((5, 0.5), (9, 0.4))
+        for record in records([loss, loss], f"lazybb-1r rounds={rounds}", 1.0, "log_loss")
+    ]
+    write(tmp_path, "tried", lines)
+    found = read_results(tmp_path, plans={"tried": JournalPlan(2, None)})
+    part = part_of(config.model_copy(update={"metric": "log_loss"}), ["lazybb-1r"], [1.0])
+    (choice,) = choose_settings(part, found)
+    assert (choice.params, choice.mean) == ({"rounds": 9}, pytest.approx(0.4))
 
 
 def test_a_part_that_is_not_there_is_refused(config):
@@ -138,6 +164,9 @@ def test_parameters_are_chosen_for_one_bound_on_the_rows_of_a_unit(tmp_path):
     path = tmp_path / "tried.yaml"
     path.write_text(CONFIG + "rows_per_unit: [1, 2]\n")
     with pytest.raises(DpreproError, match="several bounds on the rows of a unit"):
+        check_tunable(load_config(path))
+    path.write_text(CONFIG.replace("grid: {rounds: [3, 7]}", "rows_per_unit: [1, 2]"))
+    with pytest.raises(DpreproError, match="several bounds"):  # of one method
         check_tunable(load_config(path))
     path.write_text(CONFIG + "rows_per_unit: 2\n")
     one = load_config(path)

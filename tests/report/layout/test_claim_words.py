@@ -27,3 +27,12 @@ def test_explanations_are_shown():
 def test_a_claim_without_results_says_nothing():
     assert said(None) == ""
     assert said(NOT_RUN.whole) == NOT_RUN.whole.text
+
+
+def test_a_note_of_the_claim_is_among_them_where_there_is_one():
+    noted, silent = (
+        replace(FAILED, claim=FAILED.claim.model_copy(update={"note": note}))
+        for note in ("the grid is not stated", "")
+    )
+    assert claim_notes(noted) == [*claim_notes(silent), "the grid is not stated"]
+    assert "" not in claim_notes(silent)

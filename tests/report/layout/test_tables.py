@@ -106,6 +106,7 @@ def test_comparing_adds_what_is_printed_but_not_measured():
     table = only_table(measured(0.887, epsilon=2.0), compare=True)
     assert len(plain.columns) == 1
     assert len(table.columns) == 4
+    assert [group.dataset for group in table.groups] == ["adult"]  # no row of what was not measured
     (group,) = table.groups
     assert [row[0].epsilon for row in group.rows] == [0.5, 1, 2, 4, 8, math.inf]
     verdicts = {e.label: e.verdict.verdict for e in group.rows[2]}
@@ -150,6 +151,13 @@ def test_another_metric_can_be_asked_for():
     assert table.title.startswith("Accuracy of")
     with pytest.raises(DpreproError, match="The results have: accuracy, auc"):
         tables(both, metric="rmse")
+    with pytest.raises(DpreproError, match=r"no result has the metric 'rmse'\. The results"):
+        tables(both, metric="rmse")
+    with pytest.raises(DpreproError, match="'acuracy'; did you mean 'accuracy'"):
+        tables(both, metric="acuracy")
+    absent = replace(both, absent={"log_loss": "no probabilities"})
+    with pytest.raises(DpreproError, match=r"'log_loss' \(no probabilities\)"):
+        tables(absent, metric="log_loss")
 
 
 def test_datasets_can_be_chosen():
@@ -234,8 +242,11 @@ def test_what_no_document_prints_can_be_left_out():
     cells = [measured(0.9), measured(0.9, dataset="mine")]
     assert len(tables(*cells)) == 2
     assert only_table(*cells, unprinted=False).paper == "dp-ebm-2021"
+    broken = ResultCell(task(dataset="mine"), ("t",), {}, failed=2, messages=("no luck",))
     with pytest.raises(DpreproError, match="there are results of mine"):
-        tables(cells[1], unprinted=False)
+        tables(cells[1], broken, unprinted=False)
+    with pytest.raises(DpreproError, match=r"no task has finished yet\. no luck"):
+        tables(broken, unprinted=False)
 
 
 def test_synthetic_data_are_named_in_the_heading_and_never_judged():

@@ -79,3 +79,45 @@ def test_nothing_is_advised_about_a_metric_that_is_recorded_wherever_it_can_be()
     )
     (table,) = unprinted_tables([both, own(0.8, "rules", 1.0, dataset="shop")], "log_loss", {})
     assert table.notes == ("Without Log loss: rules on shop.",)
+
+
+def unfinished(metric="", dataset="shop", papers=()):
+    """Return a result without a number."""
+    return replace(
+        ResultCell(task("broken", 1.0, dataset=dataset), ("mine",), {}, failed=3, metric=metric),
+        papers=frozenset(papers),
+    )
+
+
+def methods(found):
+    return {table.title: [column.method for column in table.columns] for table in found}
+
+
+def test_a_result_without_a_number_stands_in_the_table_of_its_configs_metric():
+    by_auc = own(0.9, "mine", 1.0, dataset="shop")
+    by_accuracy = replace(by_auc, values={"accuracy": (0.7,)}, metric="accuracy")
+    first, second = (
+        f"{name} of results that no printed table has" for name in ("AUROC", "Accuracy")
+    )
+    both = [by_auc, by_accuracy]
+    assert methods(unprinted_tables([*both, unfinished("accuracy")], None, {})) == {
+        first: ["mine"], second: ["mine", "broken"]
+    }  # fmt: skip
+    assert methods(unprinted_tables([*both, unfinished()], None, {})) == {
+        first: ["mine", "broken"], second: ["mine"]
+    }  # fmt: skip
+
+
+def test_a_result_without_a_number_gets_a_table_where_none_has_its_dataset_or_documents():
+    finished = own(0.9, "mine", 1.0, dataset="shop")
+    alone = {"AUROC of results that no printed table has": ["mine"]}
+    elsewhere = unfinished("rmse", dataset="prices")
+    assert methods(unprinted_tables([finished, elsewhere], None, {})) == {
+        **alone, "RMSE of results that no printed table has": ["broken"]
+    }  # fmt: skip
+    assert methods(unprinted_tables([finished, elsewhere], "auc", {})) == alone
+    assert methods(unprinted_tables([finished, unfinished(dataset="prices")], None, {})) == alone
+    of_papers = unfinished("auc", papers=("b", "a"))
+    assert methods(unprinted_tables([finished, of_papers], None, {})) == {
+        **alone, "AUROC of the configs of a, b, not printed there": ["broken"]
+    }  # fmt: skip

@@ -1,9 +1,39 @@
 import math
+from dataclasses import replace
 
-from dprepro.report.layout.words import legend, number, words
+import pytest
+
+from dprepro.privacy.unverified import NO_LEDGER
+from dprepro.published.published import PublishedCell
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.clash import Clash
+from dprepro.report.judge.statistics import Comparison
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.layout.view import Entry, Group
+from dprepro.report.layout.words import (
+    FIGURES,
+    heading,
+    legend,
+    number,
+    p_in_words,
+    together_in_words,
+    verdict_figures,
+    words,
+)
 from dprepro.report.levels import level
 from dprepro.report.write.markdown import markdown_tables
 from tests.report.samples import COMPARE, PLAIN, SPENT, measured, tables
+
+PRINTED = PublishedCell("p", "2", "adult", "m", 1.0, "auc", 0.88, 0.01, decimals=2)
+RESULT = measured(0.883)
+COMPARISON = Comparison(0.003, 0.001, 2.34, 46, 0.001, 0.005, 0.02, 0.04)
+JUDGED = CellVerdict(PRINTED, Verdict.EQUIVALENT, RESULT, 0.005, COMPARISON, 25, "3 of 10 splits")
+
+
+def marked(result, style=PLAIN, planned=25, **fields):
+    """Return the mark on an entry of a table."""
+    entry = Entry("m", 1.0, result, planned=planned, **fields)
+    return words(entry, Group("adult", "Adult", 3, ((entry,),)), "auc", style).mark
 
 
 def test_numbers_have_the_digits_asked_for():
@@ -21,7 +51,12 @@ def test_the_legend_explains_only_what_is_there():
     partial = "\n".join(legend(tables(PLAIN, [measured(0.883, splits=3)]), PLAIN))
     assert "[n/m]" in partial
     assert "verdict" not in partial
-    assert "verdict" in "\n".join(legend(tables(COMPARE, [measured(0.883)]), COMPARE))
+    compared = legend(tables(COMPARE, [measured(0.883)]), COMPARE)
+    assert compared[-1] == ("In brackets the published value and the verdict: = same, · not run.")
+    (paper,) = tables(PLAIN, [measured(0.883)])
+    assert heading(paper) == f"dp-ebm-2021, Table 2: {paper.title}"
+    (unprinted,) = tables(PLAIN, [measured(0.883, dataset="mine")])
+    assert heading(unprinted) == unprinted.title
     own = tables(COMPARE, [measured(0.883, dataset="mine")])
     assert legend(own, COMPARE) == legend(complete, PLAIN)
     assert "ledger" not in "\n".join(legend(complete, SPENT))
@@ -34,3 +69,83 @@ def test_an_entry_without_a_result_is_blank():
     assert "| — |" in markdown_tables(
         tables(PLAIN, [measured(0.883), measured(0.8, "mine", 2.0)]), PLAIN
     )
+
+
+def test_a_mark_says_what_keeps_an_entry_from_being_one_complete_result():
+    gone = replace(RESULT, values={}, skipped=25)
+    assert marked(RESULT) == ""
+    assert marked(gone) == "[skipped]"
+    assert marked(replace(gone, failed=1)) == "[0/25, 1 failed]"
+    assert marked(replace(gone, skipped=0, failed=2)) == "[0/25, 2 failed]"
+    assert marked(replace(gone, skipped=0)) == "[0/25]"
+    assert marked(measured(0.8, splits=3)) == "[3/25]"
+    assert marked(replace(measured(0.8, splits=3), skipped=22)) == "[3/25]"
+    assert marked(None, clash=Clash((RESULT, RESULT))) == "[2 results]"
+    assert marked(None) == ""
+
+
+def test_a_note_of_a_verdict_is_a_mark_where_there_is_a_margin():
+    assert marked(RESULT, COMPARE, verdict=JUDGED) == "[3 of 10 splits]"
+    assert marked(RESULT, PLAIN, verdict=JUDGED) == ""
+    assert marked(RESULT, COMPARE, verdict=replace(JUDGED, margin=None)) == ""
+
+
+def test_a_mark_says_how_a_result_stands():
+    bare = replace(RESULT, keeps_ledger=False)
+    assert marked(bare) == "[unverified]"
+    spent = replace(bare, spent_epsilon=0.87654, task=replace(RESULT.task, tuned=True))
+    assert marked(spent) == "[unverified; tuned]"
+    assert marked(spent, SPENT) == "[unverified; tuned; ε 0.877]"
+    assert marked(RESULT, SPENT) == ""
+
+
+def test_the_figures_of_a_verdict_get_a_digit_more_than_is_printed():
+    found = verdict_figures(JUDGED)
+    assert found == dict(
+        zip(
+            FIGURES,
+            ("0.88 ± 0.01", "0.883 ± 0.005", "+0.003", "+2.3", "+0.001 to +0.005", "0.005",
+             "25, 25"),
+            strict=True,
+        )
+    )  # fmt: skip
+    bare = verdict_figures(CellVerdict(PRINTED, Verdict.NOT_RUN))
+    assert [name for name, value in bare.items() if value] == ["Published"]
+    assert not any(verdict_figures(replace(JUDGED, result=measured(0.8, metric="x")))[name]
+                   for name in ("Measured", "Difference", "n"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("p", "said"), [(1e-10, "< 1e-9"), (1.1e-9, "1.1e-09"), (0.0312, "0.031"), (1.0, "1")]
+)
+def test_a_p_value_has_two_digits(p, said):
+    assert p_in_words(p) == said
+
+
+def test_what_cells_say_together_is_two_sentences():
+    assert together_in_words(CheckReport([CellVerdict(PRINTED, Verdict.NOT_RUN)], {})) == []
+    far = replace(JUDGED, comparison=replace(COMPARISON, z=4.0, p_equivalence=0.5))
+    first, second = together_in_words(CheckReport([JUDGED, far], {}))
+    assert first.startswith("All cells together: sum of z² 11, expected 2 if nothing differs (p ")
+    assert first.endswith("; |z| > 3 in 1")
+    assert second == "Shown to lie within the margin: 1 of 2"
+
+
+def said(cells, style=PLAIN):
+    return "\n".join(legend(tables(style, cells), style))
+
+
+def test_the_legend_is_about_any_of_the_results():
+    partial, other = measured(0.8, splits=3), measured(0.9, "ebm", math.inf)
+    assert "[n/m]" in said([partial, other])
+    assert "[n results]" not in said([partial, other])
+    two = [measured(0.8), replace(measured(0.9), task=replace(measured(0.9).task, seed=9))]
+    assert "[n results]: results of configs with different settings" in said([*two, other])
+    spent = replace(measured(0.8), spent_epsilon=0.5)
+    assert "[ε ...]" in said([spent, other], SPENT)
+    assert "[ε ...]" not in said([spent, other])
+    assert NO_LEDGER in said([replace(partial, keeps_ledger=False), other])
+    assert "[tuned]" in said([replace(partial, task=replace(partial.task, tuned=True)), other])
+    patients = replace(partial, task=replace(partial.task, unit="patient", rows_per_unit=2))
+    assert "adult: Epsilon is per patient with at most 2 rows" in said([patients, other])
+    assert "Epsilon is per" not in said([partial, other])

@@ -161,6 +161,10 @@ def test_a_curve_is_drawn_for_each_dataset_with_privacy_levels(page):
     [
         ({"splits": 25, "test_share": 0.2, "delta": 1e-6}, "25 random splits, 20 % held out"),
         ({"splits": 5, "evaluation": "folds", "delta": 1e-5}, "5 folds"),
+        (
+            {"splits": 10, "evaluation": "folds", "folds": 5, "delta": 1e-5},
+            "10 splits, 5 folds of each partition",
+        ),
         ({"splits": 3, "evaluation": "test-set", "delta": 1e-5}, "the donors' test rows, 3"),
     ],
 )

@@ -6,12 +6,19 @@ from rich.console import Console
 
 from dprepro.published.deviations import Deviation
 from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.again import Again
+from dprepro.report.judge.check import CheckReport, check_documents
+from dprepro.report.judge.omnibus import ColumnState, ColumnVerdict, Omnibus
 from dprepro.report.judge.rerun import compare_records
-from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
-from dprepro.report.write.check import render_cells, render_check, render_rerun
+from dprepro.report.write.check import (
+    render_again,
+    render_cells,
+    render_check,
+    render_rerun,
+)
 from tests.report.journals import cell, records, spread
 
 PAPER = load_documents()["dp-ebm-2021"]
@@ -47,7 +54,8 @@ def test_the_map_has_a_row_for_each_dataset_and_method_and_the_counts_add_up():
     text = shown(render_check(report(0.875, 0.95)))
     assert "dp-ebm-2021, Table 2" in text
     assert "dp-ebm-2021, Table 3" in text
-    line = next(line for line in text.splitlines() if "dp-ebm-gdp-2021" in line)
+    mapped = text.split("dp-ebm-2021, Table 2")[1]
+    line = next(line for line in mapped.splitlines() if "dp-ebm-gdp-2021" in line)
     assert line.split()[1:] == ["=", "↑", "·", "·", "·"]
     assert "184 cells: 1 same, 1 better, 159 not run, 23 impossible" in text
     assert "Margin: AUROC 0.005; RMSE 2 %" in text
@@ -61,7 +69,8 @@ def test_of_two_metrics_the_deviation_is_on_the_map():
         [0.0] * 5, label="lazybb-1r", epsilon=1.0, evaluation="test-set", test_share=0.0, delta=0.0
     )
     found = check_documents([paper], Results((replace(ran, values=values),)), [], margins())
-    line = next(x for x in shown(render_check(found)).splitlines() if "lazybb-1r" in x)
+    mapped = shown(render_check(found)).split("lazybb-2022, Table 5")[1]
+    line = next(x for x in mapped.splitlines() if "lazybb-1r" in x)
     assert "↓" in line
     assert "=" not in line
 
@@ -93,6 +102,15 @@ def test_explained_deviations_come_with_one_reason_for_all_their_cells():
         in text
     )
     assert "Check passed" in text
+
+
+def test_the_outcome_stands_first_and_last():
+    lines = shown(render_check(report(0.8))).splitlines()
+    assert lines[0].startswith("Check failed: deviations without an explanation: 1")
+    assert "Check failed: deviations without an explanation: 1" in " ".join(lines[-3:])
+    titles = ("184 cells: ", "Deviations without an explanation", "dp-ebm-2021, Table 2")
+    places = [next(i for i, x in enumerate(lines) if title in x) for title in titles]
+    assert places == sorted(places), "what needs attention stands above the map of all cells"
 
 
 def test_stale_explanations_are_named():
@@ -133,3 +151,65 @@ def test_a_rerun_shows_what_differs_and_what_is_missing():
     assert "allowed 1e-06 (dp-ebm-gdp-2021)." in text
     assert "split 0: auc 0.5, committed 0.5001" in text
     assert "1 tasks have no finished committed record (adult, dp-ebm-gdp-2021)" in text
+
+
+def test_what_was_run_again_says_which_recorded_cells_differ():
+    rerun = compare_records(records([0.5]), records([0.5]))
+    assert "No cells are recorded beside the journals" in shown(render_again(Again(rerun, None, 0)))
+    same = shown(render_again(Again(rerun, [], 0)))
+    assert "Recorded cells: all cells and verdicts are as recorded." in same
+    assert "Explanations that no longer apply" not in same
+    assert "Explanations that no longer apply: 2; remove them." in shown(
+        render_again(Again(rerun, [], 2))
+    )
+    lines = [f"cell {k}" for k in range(21)]
+    text = shown(render_again(Again(rerun, lines, 0)))
+    assert "Recorded cells: 21 differ." in text
+    assert "cell 19\n  and 1 more\n" in text
+    assert "cell 20" not in text
+    assert "more" not in shown(render_again(Again(rerun, lines[:20], 0)))
+
+
+def only(*cells, **fields):
+    """Return a check of these cells alone."""
+    return shown(render_check(CheckReport(cells, {}, **fields)))
+
+
+def test_results_that_nothing_backs_or_that_were_tuned_are_named():
+    good = cell(spread(0.8, 0.005))
+    printed = next(c for c in PAPER.cells() if c.method == "dp-ebm-gdp-2021")
+    judged = CellVerdict(printed, Verdict.SAME, good)
+    assert not {"Unverified", "Tuned"} & set(only(judged).replace("(", " ").split())
+    bare = replace(judged, result=replace(good, keeps_ledger=False))
+    assert f"so nothing says what it spends: {printed}." in only(judged, bare)
+    tuned = replace(judged, result=replace(good, task=replace(good.task, tuned=True)))
+    assert f"): {printed}." in only(judged, tuned)
+    assert "Tuned (" in only(judged, tuned)
+
+
+def test_a_different_column_has_a_tested_an_explained_or_no_known_cause():
+    columns = [
+        ColumnVerdict("p", "2", "adult", name, "auc", Omnibus((9.0,), 1, 1e-12),
+                      ColumnState.DIFFERENT)
+        for name in ("first", "second", "third")
+    ]  # fmt: skip
+    text = only(columns=columns, asked=columns[:1], untested=columns[1:2])
+    for name, cause in (("first", "tested"), ("second", "unknown"), ("third", "explained")):
+        (line,) = [line for line in text.splitlines() if f" {name} " in line]
+        assert line.split() == ["p", "2", "adult", name, "1", "81", "<", "1e-9", cause]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "symbol"),
+    [
+        ((Verdict.SAME, Verdict.NOT_RUN), Verdict.NOT_RUN),
+        ((Verdict.INCOMPLETE, Verdict.SAME), Verdict.INCOMPLETE),
+        ((Verdict.WORSE, Verdict.NOT_RUN), Verdict.WORSE),
+        ((Verdict.IMPOSSIBLE, Verdict.SAME), Verdict.SAME),
+    ],
+)
+def test_of_several_verdicts_the_map_shows_what_needs_most_attention(verdicts, symbol):
+    printed = next(iter(PAPER.cells()))
+    cells = [CellVerdict(replace(printed, metric=f"m{k}"), v) for k, v in enumerate(verdicts)]
+    ends = [x.split()[-1] for x in only(*cells).splitlines() if printed.method in x]
+    assert [end for end in ends if end in {v.symbol for v in Verdict}] == [symbol.symbol]

@@ -170,3 +170,38 @@ def test_json_has_rows_datasets_and_notes_and_is_strict(tmp_path):
     ]
     assert "splits" not in document
     assert len(json.loads(json_comparison(found, per_split=True))["splits"]) == 8
+
+
+def test_datasets_with_several_levels_are_named_once_and_set_apart(tmp_path):
+    found = compared(
+        tmp_path,
+        *(
+            records(values, label, epsilon, dataset=dataset)
+            for dataset in ("adult", "shop", "telco")
+            for epsilon in (0.5, 1.0, 2.0)
+            for label, values in ((A, OURS), (B, THEIRS))
+        ),
+    )
+    lines = text(found, 120).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.strip().startswith("adult"))
+    starts = [line.strip().split(" ")[0] for line in lines[first : first + 11]]
+    assert starts == ["adult", "1", "2", "", "shop", "1", "2", "", "telco", "1", "2"]
+    assert "Over datasets: tests of Demsar" in notes(found)
+    said = "Sign test: p 0.25, n 3; signed-rank test: p 0.25, n 3."
+    assert " ".join(text(found, 120).split()).count(said) == 3  # levels
+    assert "± its standard deviation" in json_comparison(found)
+
+
+def test_datasets_with_one_level_have_no_blank_lines_between(tmp_path):
+    groups = [
+        records(values, label, 1.0, dataset=dataset)
+        for dataset in ("adult", "shop")
+        for label, values in ((A, OURS), (B, THEIRS))
+    ]
+    found = compared(tmp_path, *groups)
+    lines = [line.strip().split(" ")[0] for line in text(found, 120).splitlines()]
+    assert lines.index("shop") == lines.index("adult") + 1
+
+
+def test_one_dataset_is_not_tested_over_datasets(found):
+    assert "Over datasets" not in notes(found)

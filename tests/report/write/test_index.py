@@ -111,3 +111,24 @@ def test_where_nothing_has_finished_that_is_said():
     assert text.startswith("results: 0 cells, from 1 config\n")
     assert "No task has finished yet; `dprepro run NAME` runs them: mine" in text
     assert "Datasets" not in text
+
+
+def test_as_many_names_as_there_is_room_for_are_all_given():
+    cells = [own(f"config-{k}", label=f"m{k}", dataset=f"data-{k}") for k in range(48)]
+    text = " ".join(render_index(index(*cells), Path("results"), 80).split())
+    assert "config-7 (config unknown) (1 cell) config-8, config-9," in text
+    assert "config-46, config-47 Datasets" in text  # forty names, and no more
+    assert "data-38, data-39 and 8 more" in text
+
+
+def test_one_document_alone_is_asked_for_by_its_first_word():
+    document = load_documents()[PAPER]
+    found = build_index(Results((replace(cell([0.8]), **TABLE_2),)), [document])
+    assert found.parts[0].command == "dprepro table TABLE --paper dp"
+
+
+def test_a_result_of_a_known_and_an_unknown_config_counts_as_known():
+    both = replace(cell([0.8] * 25), journals=("unknown", "known"))
+    found = index(both, plans={"known": JournalPlan(25, None, title="Known")})
+    assert PAPER in [part.heading for part in found.parts]
+    assert "Configs without a printed table" not in [part.heading for part in found.parts]

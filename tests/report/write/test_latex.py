@@ -12,7 +12,7 @@ from dprepro.report.read.results import ResultCell, Results
 from dprepro.report.write.latex import latex_escape, latex_tables
 from tests.report import latex
 from tests.report.journals import SPLITS, cell, spread, task
-from tests.report.samples import COMPARE, PLAIN
+from tests.report.samples import COMPARE, PLAIN, measured
 from tests.report.samples import tables as samples
 
 PAPER = load_documents()["dp-ebm-2021"]
@@ -141,3 +141,17 @@ def test_special_characters_are_escaped(character):
 
 def test_backslashes_are_escaped_once():
     assert latex_escape("a\\b~c^") == r"a\textbackslash{}b\textasciitilde{}c\textasciicircum{}"
+
+
+def test_a_dataset_is_named_in_its_first_row_and_published_numbers_have_their_own():
+    cells = [measured(0.8, epsilon=epsilon) for epsilon in (0.5, 1.0)]
+    lines = latex_tables(samples(PLAIN, cells), PLAIN).splitlines()
+    first = lines.index(r"\midrule") + 1
+    assert lines[first : first + 3] == [
+        r"Adult-Income & 0.5 & 0.800 $\pm$ 0.005 \\", r" & 1 & 0.800 $\pm$ 0.005 \\", r"\bottomrule"
+    ]  # fmt: skip
+    compared = latex_tables(samples(COMPARE, cells), COMPARE)
+    assert r" &  & " in compared
+    own = [measured(0.8, dataset="mine")]
+    alone = latex_tables(samples(COMPARE, own), COMPARE).splitlines()
+    assert len(alone[alone.index(r"\midrule") + 1 : alone.index(r"\bottomrule")]) == 1

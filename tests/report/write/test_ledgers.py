@@ -1,19 +1,45 @@
-"""What a ledger in full says of the samplers, and why it does not hold."""
+"""What ledgers say of releases and samplers, and why one does not hold."""
+
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from dprepro.report.write.ledgers import ledger_in_full, verdict
+from dprepro.inspect.ledgers import PlannedLedger
+from dprepro.privacy.unverified import UNVERIFIED
+from dprepro.report.write.ledgers import (
+    detail,
+    ledger_in_full,
+    ledger_json,
+    ledger_overview,
+    release_heads,
+    releases,
+    verdict,
+)
 from tests.privacy.entries import cited, gaussian, laplace, ledger
+from tests.report.journals import task
 
 TOO_LARGE = "epsilon too large for the samplers' distance"
 
 
 def printed(given):
+    return shown(ledger_in_full(given, "A ledger"))
+
+
+def shown(renderable):
     console = Console(width=200)
     with console.capture() as capture:
-        console.print(ledger_in_full(given, "A ledger"))
+        console.print(renderable)
     return capture.get()
+
+
+def planned(label, made, epsilon=1.0, error=""):
+    return PlannedLedger(task(label, epsilon), made, error)
+
+
+def words(text):
+    """Return the words of each line that has any."""
+    return [line.split() for line in text.splitlines() if line.strip()]
 
 
 @pytest.mark.parametrize(
@@ -54,3 +80,83 @@ def test_a_ledger_of_units_says_whose_epsilon_it_is_and_what_one_row_spends():
     assert "what a release keeps alone: of one row" in output
     spent = f"{made.spent_epsilon_of_unit():.4g}"
     assert f"by dp_accounting: {spent} of the stated 1 {whose}; under replace-one" in output
+
+
+def test_a_ledger_that_is_missing_says_why_as_text_and_json():
+    unverified, failed = planned("bare", None), planned("broken", None, error="no [luck]")
+    assert "bare on adult: " in shown(detail(unverified))
+    assert "broken on adult: no [luck]\n" in shown(detail(failed))
+    place = {"dataset": "adult", "method": "bare", "domain": "observed", "epsilon": 1.0,
+             "delta": 1e-6}  # fmt: skip
+    assert ledger_json(unverified) == {**place, "unverified": True}
+    assert ledger_json(failed) == {**place, "method": "broken", "error": "no [luck]"}
+
+
+def test_a_ledger_as_json_has_all_entries():
+    made = ledger(gaussian(10.0))
+    found = ledger_json(planned("m", made))
+    assert [entry["scale"] for entry in found["entries"]] == [made.entries[0].scale]
+    assert (found["method"], found["epsilon"]) == ("m", 1.0)
+    assert found["assumed_public"] == made.assumed_public
+    assert shown(detail(planned("m", made))).startswith("m on adult: (epsilon 1")
+
+
+def test_the_overview_has_a_line_for_each_relation_and_what_is_missing():
+    made = ledger(gaussian(10.0))
+    other = ledger(gaussian(5.0), epsilon=2.0)
+    found = words(shown(ledger_overview([
+        planned("bare", None), planned("half", made), planned("half", None, 2.0, "no luck"),
+        planned("m", made), planned("m", other, 2.0),
+    ])))  # fmt: skip
+    at_one, at_two = (f"{one.spent_epsilon():.4g}" for one in (made, other))
+    under = [f"{one.spent_epsilon('replace-one'):.4g}" for one in (made, other)]
+    lines = [line for line in found if line[0] in ("bare", "half", "m", "replace-one")]
+    assert lines[:6] == [
+        ["bare", "?", "unverified"],
+        ["half", "?", "failed"],
+        ["half", "zero-out", at_one],
+        ["replace-one", under[0]],
+        ["m", "zero-out", at_one, at_two],
+        ["replace-one", *under],
+    ]
+    said = [" ".join(line) for line in found]
+    assert f"bare: {UNVERIFIED}" in said
+    assert "half: no luck" in said
+    assert "m: the stated guarantee holds" in said
+
+
+def test_only_ledgers_with_samples_have_a_column_of_them():
+    plain, sampled = gaussian(10.0), replace(gaussian(10.0), sampling=0.01)
+    assert "sampled with" not in release_heads(ledger(plain))
+    both = ledger(plain, sampled)
+    assert release_heads(both)[5] == "sampled with"
+    assert [row[5] for row in releases(both)] == ["1", "0.01"]
+    assert len(releases(ledger(plain))[0]) == len(release_heads(ledger(plain)))
+    assert "by the moments accountant" in printed(ledger(sampled))
+    assert "by the moments accountant" not in printed(both)
+    assert "by the moments accountant" not in printed(ledger(plain))
+
+
+def test_reasons_are_counted_in_the_right_number():
+    made = ledger(gaussian(10.0))
+    made.unpaid.append("a")
+    made.gaps.append("b")
+    assert "does not hold: 1 read not covered by epsilon, 1 gap\n" in printed(made)
+    made.unpaid.append("c")
+    made.gaps.append("d")
+    assert "does not hold: 2 reads not covered by epsilon, 2 gaps\n" in printed(made)
+    assert "does not hold: no release named" in printed(ledger())
+    assert verdict(ledger()).endswith("does not hold: it names no release")
+    overspent = ledger(laplace(0.5), delta=0.0)
+    assert "does not hold: overspent\n" in printed(overspent)
+    assert verdict(overspent).endswith("does not hold: it spends epsilon 2")
+
+
+def test_a_ledger_in_full_has_its_releases_and_what_it_says_beside_them():
+    made = ledger(gaussian(10.0), cited(0.5))
+    made.assumed_public += ["names [x]", "bounds"]
+    text = printed(made)
+    assert ["a", "sum", "gaussian", "1", "(L2)", "10", "1", "(1,", "1e-06)"] in words(text)
+    assert ["a", "model", "cited", "1", "(L2)", "-", "1", "(0.5,", "0)"] in words(text)
+    assert "Taken as public: names [x]; bounds\n" in text
+    assert "Gaps in the proof: none\n" in text

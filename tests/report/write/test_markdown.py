@@ -3,7 +3,7 @@ import re
 import pytest
 
 from dprepro.report.write.markdown import markdown_tables
-from tests.report.samples import COMPARE, PLAIN, tables
+from tests.report.samples import COMPARE, PLAIN, measured, tables
 
 
 def markdown_grid(text):
@@ -27,3 +27,10 @@ def test_markdown_marks_best_incomplete_and_verdict():
     assert "0.800 ± 0.005 (0.880 ± 0.006, worse)" in text
     assert "0.700 ± 0.005 [3/25]" in text
     assert r"ValueError: a\|b_c" in text
+
+
+def test_every_row_has_dataset_and_level():
+    cells = [measured(0.8, epsilon=epsilon) for epsilon in (0.5, 1.0)]
+    assert [row[:2] for row in markdown_grid(markdown_tables(tables(PLAIN, cells), PLAIN))[2:]] == [
+        ["Adult-Income", "0.5"], ["Adult-Income", "1"]
+    ]  # fmt: skip

@@ -6,15 +6,19 @@ import pandas as pd
 import pytest
 
 from dprepro.published.document import load_documents
+from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.recorded import COLUMNS
 from dprepro.report.judge.rerun import compare_records
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
 from dprepro.report.write.rows import (
+    again_json,
     check_json,
     csv_tables,
     json_tables,
+    recorded_rows,
     rerun_json,
     table_rows,
     verdict_row,
@@ -121,3 +125,61 @@ def test_json_reads_back_to_the_same_numbers_as_csv(style):
     means = [math.nan if row["mean"] is None else row["mean"] for row in rows]
     assert means == pytest.approx(list(frame["mean"]), nan_ok=True)
     assert next(r for r in rows if r["method"] == "ebm")["epsilon"] is None
+
+
+def test_what_is_recorded_are_the_printed_cells_then_the_rest_each_once():
+    own = [cell(spread(0.7, 0.005), label="mine"), cell(spread(0.9, 0.005), dataset="mine")]
+    results = Results((*RESULTS.cells, *own))
+    report = check_documents([DOCUMENTS[0]], results, [], margins())
+    found = recorded_rows(build_tables(results, [DOCUMENTS[0]], compare=True), report)
+    assert len(found) == 184 + 2
+    assert [row["method"] for row in found[:184]] == [c.published.method for c in report.verdicts]
+    assert [(row["dataset"], row["method"]) for row in found[184:]] == [
+        ("adult", "mine"), ("mine", "dp-ebm-gdp-2021")
+    ]  # fmt: skip
+    assert {row["config"] for row in found} == {"", "test"}
+    assert all(tuple(row) == COLUMNS for row in found)
+
+
+def test_a_row_of_a_verdict_has_no_number_of_planned_splits():
+    """It would be that of the config: a printed cell wants those of its document."""
+    judged = check_documents([DOCUMENTS[0]], RESULTS, [], margins()).verdicts
+    measured = next(v for v in judged if v.result)
+    row = verdict_row(measured)
+    assert "planned" not in row
+    assert (row["splits"], row["verdict"]) == (25, measured.verdict.value)
+
+
+def test_one_split_has_a_mean_and_no_deviation():
+    (row,) = table_rows(build_tables(Results((cell([0.8], label="mine"),)), []), False)
+    assert (row["mean"], row["sd"], row["splits"]) == (0.8, None, 1)
+
+
+def test_the_json_of_a_check_has_the_columns_of_each_document():
+    report = check_documents([DOCUMENTS[0]], RESULTS, [], margins())
+    (paper,) = check_json(report)["documents"].items()
+    name, said = paper
+    assert (name, said["cells"]) == (DOCUMENTS[0].paper, report.omnibus.cells)
+    assert said["far"] == report.omnibus.far > 0
+    assert said["sum_of_squares"] == report.omnibus.sum_of_squares
+    assert [(c["dataset"], c["method"], c["verdict"]) for c in said["columns"]] == [
+        (c.dataset, c.method, c.state.value) for c in report.columns
+    ]
+    assert said["columns"]
+    empty = check_json(check_documents([DOCUMENTS[0]], Results(()), [], margins()))
+    assert list(empty["documents"].values()) == [
+        {"cells": 0, "far": 0, "sum_of_squares": None, "p_value": None, "columns": []}
+    ]
+
+
+def test_what_is_run_again_is_json_with_what_changed_or_null():
+    report = compare_records(records([0.5]), records([0.5]))
+    assert again_json(Again(report, None, 0))["changed"] is None
+    assert again_json(Again(report, ("a cell",), 2)) == {
+        "rerun": rerun_json(report), "changed": ["a cell"], "stale_entries": 2
+    }  # fmt: skip
+
+
+def test_json_keeps_names_as_they_are():
+    shown = json_tables(build_tables(Results((cell([0.8], label="métode"),)), []), PLAIN)
+    assert '"métode"' in shown

@@ -1,0 +1,94 @@
+"""`dprepro cite`: BibTeX entries of datasets, methods and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dprepro.data.card import Card
+    from dprepro.methods.registry import Method
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("cite")(cite)
+
+
+def cite(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Datasets (or paths of cards), methods, documents; default: dprepro itself.",
+        ),
+    ] = None,
+) -> None:
+    """Print BibTeX entries: where datasets, methods and documents come from.
+
+    Each entry stands once. What is not known for certain is left out.
+
+    Example: dprepro cite adult dp-ebm-gdp
+    """
+    entries = [one for name in names or ["dprepro"] for one in _entries_of(name)]
+    typer.echo("\n\n".join(dict.fromkeys(entries)))
+
+
+def _entries_of(name: str) -> list[str]:
+    """Return the entries of all that has this name: a method and a dataset can share one."""
+    from dprepro.data.card import card_names, load_card
+    from dprepro.errors import DpreproError, nearest
+    from dprepro.methods.registry import all_methods
+    from dprepro.published.document import load_documents
+    from dprepro.references import references
+
+    if name == "dprepro":
+        return [references()["dprepro"]]
+    methods, documents = all_methods(), load_documents()
+    found: list[str] = []
+    if name in card_names() or name.endswith((".yaml", ".yml")):
+        found += _of_card(load_card(name))
+    if name in methods:
+        found += _of_method(methods[name])
+    if name in documents:
+        found += _of_keys(documents[name].cite)
+    if not found:
+        known = [*card_names(), *methods, *documents]
+        raise DpreproError(
+            f"no dataset, method or document is called {name!r}{nearest(name, known, 3) or '.'} "
+            "`dprepro data`, `dprepro methods` and `dprepro documents` list them"
+        )
+    return found
+
+
+def _of_keys(keys: list[str] | tuple[str, ...]) -> Iterator[str]:
+    from dprepro.errors import DpreproError
+    from dprepro.references import FILE, references
+
+    for key in keys:
+        if key not in references():
+            raise DpreproError(
+                f"`cite` names {key!r}, which is no entry of {FILE.name}; a card of your own says "
+                "where its rows come from in `citation` and `url`"
+            )
+        yield references()[key]
+
+
+def _of_card(card: Card) -> list[str]:
+    """Return the entries that a card names, else one of what it says itself."""
+    from dprepro.references import entry
+
+    if card.cite:
+        return list(_of_keys(card.cite))
+    fields = (("title", card.title or card.name), ("note", card.citation), ("url", card.url))
+    return [entry("misc", card.name, fields)]
+
+
+def _of_method(method: Method) -> list[str]:
+    from dprepro.references import entry
+
+    if method.cite:
+        return list(_of_keys(method.cite))
+    return [entry("misc", method.name, (("title", method.title), ("note", method.reference)))]
