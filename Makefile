@@ -12,7 +12,7 @@ PIP_INSTALL := install --quiet --no-compile
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test mutants docs docs-test docs-readme docs-others docs-outputs lint wheel-test bench clean
+.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test mutants docs docs-test docs-readme docs-others docs-outputs lint wheel-test check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,7 +48,7 @@ kernels-test: install-dev ## Test how kernels are compiled and kept, and that ot
 	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled tests/golden tests/baselines/linear_regression
 
 audit-test: install-dev ## Test that audits pass what is sound, and that attacks fail: thousands of fits
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m audits tests/audit tests/attacks
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m audits tests/attacks tests/audit
 
 cluster-test: install-dev ## Test runs and fits on a local Dask cluster whose workers are killed
 	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
@@ -78,8 +78,12 @@ lint: install-dev ## Check style and types
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-wheel-test: install-dev ## Run the quickstart from the wheel: oldest and newest Python, lowest versions
+# Needs nothing of what install-dev installs: both can go on at a time.
+wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: oldest and newest Python, lowest versions
 	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
+
+check: install-dev ## Judge the committed results, and run two splits of every method on Adult again
+	$(BIN)/dprepro check --fast
 
 bench: install-dev ## Measure speed beside the peers
 	$(BIN)/python benchmarks/ebm_fit.py

@@ -55,9 +55,12 @@ class ExperimentConfig(FrozenModel):
         With None each estimator's seed comes from the operating system. The splits are then those
         of seed 0, since the choice of the training rows does not protect them.
     evaluation
-        How test rows are chosen: "random" splits with `test_share` of the rows, "folds" (`splits`
-        of them), or the published "test-set". With a test set, splits differ only in the seeds of
-        the methods.
+        How test rows are chosen: "random" splits with `test_share` of the rows, "stratified" ones
+        with that share of each label, "folds", or the published "test-set". With a test set, splits
+        differ only in the seeds of the methods.
+    folds
+        Of a partition of the rows, where the evaluation is "folds". After its folds, the splits go
+        on with those of another partition. By default there is one, of `splits` folds.
     tuned_on
         The data that `dprepro tune` chose the parameters on; None if they were fixed beforehand.
     hypotheses
@@ -83,6 +86,7 @@ class ExperimentConfig(FrozenModel):
     splits: Annotated[int, Field(ge=1, strict=True)] = 25
     test_share: Annotated[Number, Field(gt=0, lt=1)] = 0.2
     evaluation: Evaluation = "random"
+    folds: Annotated[int, Field(ge=2, strict=True)] | None = None
     seed: Seed = 0
     tuned_on: TunedOn | None = None
     published: Published | None = None
@@ -116,8 +120,16 @@ class ExperimentConfig(FrozenModel):
 
     @model_validator(mode="after")
     def _evaluation_fits(self) -> ExperimentConfig:
-        if self.evaluation != "random" and "test_share" in self.model_fields_set:
+        takes_share = self.evaluation in ("random", "stratified")
+        if not takes_share and "test_share" in self.model_fields_set:
             raise ValueError(f"`test_share` is for random splits, not for {self.evaluation}")
+        if self.folds is not None and self.evaluation != "folds":
+            raise ValueError(f"`folds` is for `evaluation: folds`, not for {self.evaluation}")
+        if self.folds is not None and self.splits < self.folds:
+            raise ValueError(
+                f"`splits`, {self.splits}, must be at least `folds`, {self.folds}: it counts the "
+                "folds of all partitions"
+            )
         if self.evaluation == "folds" and self.splits < 2:
             raise ValueError(
                 "`evaluation: folds` needs `splits`, the number of folds, to be 2 or more"
@@ -137,8 +149,8 @@ class ExperimentConfig(FrozenModel):
     @property
     def held_out(self) -> float:
         """The share of the rows that are test rows; 0 with a published test set."""
-        shares = {"random": self.test_share, "folds": 1 / self.splits, "test-set": 0.0}
-        return float(shares[self.evaluation])
+        shares = {"folds": 1 / (self.folds or self.splits), "test-set": 0.0}
+        return float(shares.get(self.evaluation, self.test_share))
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ MetricName = Literal[
     "auc", "rmse", "accuracy", "log_loss", "average_precision", "brier_score", "calibration_error",
     "mae", "r2",
 ]  # fmt: skip
-Evaluation = Literal["random", "folds", "test-set"]
+Evaluation = Literal["random", "stratified", "folds", "test-set"]
 DEFAULT_DELTA = 1e-6
 _MOST_ROWS_PER_UNIT = 10**6
 

@@ -127,7 +127,7 @@ def test_a_dataset_is_a_name_or_a_path_from_the_configs_folder(tmp_path: Path) -
 
 
 def test_an_unknown_name_says_the_nearest() -> None:
-    with pytest.raises(DpreproError, match=r"no config 'adullt'.*did you mean 'adult' or .*\?"):
+    with pytest.raises(DpreproError, match=r"no config 'adullt'.*did you mean 'adult', .* or .*\?"):
         load_config("adullt")
 
 

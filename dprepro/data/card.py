@@ -41,7 +41,8 @@ class Card(Strict):
     The shortest one has ``name``, ``task``, ``file``, ``target`` and, for a binary task,
     ``positive``. ``missing`` lists the texts that stand for a missing value (a text that is also a
     category remains a category); ``fill`` gives columns a value for missing ones. ``distinct``
-    drops rows that repeat an earlier one, see `Distinct`. The rows count as private without a
+    drops rows that repeat an earlier one, see `Distinct`, and ``complete: true`` those that lack a
+    value of some feature. The rows count as private without a
     checksum of all that is loaded, or with ``private: true``.
 
     With ``features`` the card has a public domain: one entry for each column of X, in X's order
@@ -51,6 +52,8 @@ class Card(Strict):
     texts of the target to ``labels``, where several texts are one class.
 
     ``budget_limit`` limits what `dprepro release` may release of the dataset in all.
+
+    ``cite`` names entries of `dprepro.references`, for `dprepro cite`. Other cards need none.
 
     ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
     them.
@@ -74,6 +77,7 @@ class Card(Strict):
     format: Format = Format()
     drop: list[str] = Field(default_factory=list)
     distinct: Distinct | None = None
+    complete: bool = False
     missing: list[str] = Field(default_factory=lambda: list(MISSING_TEXTS))
     fill: dict[str, str] = Field(default_factory=dict)
     expect: Expect = Expect()
@@ -86,6 +90,7 @@ class Card(Strict):
     cleaning_note: str = ""
     licence: str = ""
     citation: str = ""
+    cite: list[str] = Field(default_factory=list)
     url: str = ""
 
     # The folder that relative paths start from; None for built-in cards (the data folder).
@@ -238,7 +243,7 @@ class Card(Strict):
         if kind is None:
             raise DpreproError(
                 f"card {self.name!r}: cannot tell the format of {source.filename!r} by its suffix; "
-                "add `format: {kind: csv}` (or arff, parquet, svmlight, idx)"
+                "add `format: {kind: csv}` (or arff, parquet, svmlight, idx, npz)"
             )
         return settings.model_copy(update={"kind": kind})
 

@@ -30,7 +30,7 @@ Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
 RowsPerUnit = Annotated[int, Field(ge=1, le=1_000_000)]
 SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "join", "synthetic"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
-FormatKind = Literal["csv", "arff", "parquet", "svmlight", "idx"]
+FormatKind = Literal["csv", "arff", "parquet", "svmlight", "idx", "npz"]
 KIND_OF_SUFFIX: dict[str, FormatKind] = {
     ".csv": "csv",
     ".data": "csv",
@@ -40,6 +40,7 @@ KIND_OF_SUFFIX: dict[str, FormatKind] = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".svm": "svmlight",
+    ".npz": "npz",
 }
 
 
@@ -57,7 +58,8 @@ class Format(Strict):
     ``comment`` are skipped; blanks around a field are ignored. svmlight has no header either, and
     its first column is the label. idx is the format of MNIST, plain or gzipped: an array of one
     dimension becomes the column ``class``, one of more dimensions the columns ``pixel1``,
-    ``pixel2``, ...
+    ``pixel2``, ... npz is an archive of NumPy with the arrays ``X`` and ``y``; its first column is
+    the label, too.
     """
 
     kind: FormatKind | None = None

@@ -65,7 +65,17 @@ def clean_with_units(table: pd.DataFrame, card: Card, source: Source) -> Cleaned
         table = _distinct_rows(table, card.distinct)
     y = _target(table[card.target], card)
     X = _features(table, _feature_names(table, card), card)
-    return Cleaned(X, y, public_domain(card), _units(table, card))
+    cleaned = Cleaned(X, y, public_domain(card), _units(table, card))
+    return _without_missing(cleaned) if card.complete else cleaned
+
+
+def _without_missing(cleaned: Cleaned) -> Cleaned:
+    """Return the rows in which no feature is missing. Each row decides for itself."""
+    X, y, domain, units = cleaned
+    kept = X.notna().all(axis=1).to_numpy()
+    return Cleaned(
+        X[kept].reset_index(drop=True), y[kept], domain, None if units is None else units[kept]
+    )
 
 
 def _distinct_rows(table: pd.DataFrame, distinct: Distinct) -> pd.DataFrame:
@@ -135,8 +145,7 @@ def _target(column: pd.Series, card: Card) -> np.ndarray:
     if missing.any():
         raise DpreproError(
             f"target {card.target!r} is missing in some rows; remove these rows from the file. "
-            f"Missing is an empty field, or a text that the card lists under `missing`. "
-            f"{_look(card.target, 'unique()')} shows which texts occur"
+            "Missing is an empty field, or a text that the card lists under `missing`"
         )
     return y
 
@@ -179,7 +188,9 @@ def not_two_labels(card: Card) -> str:
     """Return the message about a binary target with other than two labels; it quotes none read."""
     return (
         f"target {card.target!r} must hold two labels, one of them the card's `positive` "
-        f"{card.positive!r}, and does not; {_look(card.target, 'unique()')} shows its labels"
+        f"{card.positive!r}, and does not. Take the labels, as the file spells them, from its "
+        "codebook: labels that are read from the rows are not public. If several texts mean one "
+        "label, say so on the card with `labels` and `relabel`"
     )
 
 
@@ -294,7 +305,3 @@ def _text(value: Any) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         value = int(value)
     return str(value).strip()
-
-
-def _look(name: str, how: str) -> str:
-    return f"pandas.read_csv(FILE)[{name!r}].{how}"

@@ -1,4 +1,4 @@
-"""Bytes to tables: csv, ARFF, parquet, svmlight, idx, and members of archives."""
+"""Bytes to tables: csv, ARFF, parquet, svmlight, idx, npz, and members of archives."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def not_numeric(name: str) -> str:
     """Return the message about a numeric column that holds text; it does not quote the text."""
     return (
         f"column {name!r} is numeric on the card but holds text; if that stands for a missing "
-        "value, list it under `missing`. "
+        "value, list it under `missing`. Numbers have a decimal point, no comma. "
         f"pandas.to_numeric(pandas.read_csv(FILE)[{name!r}], errors='coerce') is NaN in those rows"
     )
 
@@ -129,7 +129,10 @@ def parser_problem(error: Exception) -> str:
     # Of "Row #17: Expected 2 columns, got 1: secret,row" what lies between row and colon.
     lengths = re.search(r"Expected \d+ columns, got \d+", text)
     if lengths:
-        return f"{lengths[0]} in some line; every line needs as many fields as the header"
+        return (
+            f"{lengths[0]} in some line; every line needs as many fields as the header. A text "
+            "with a comma needs quotes, and a number has a decimal point, no comma"
+        )
     known = ("Empty CSV file", "Parquet magic bytes not found", "Parquet file size is 0 bytes")
     return next((k for k in known if k in text), f"the parser gave up ({type(error).__name__})")
 
@@ -291,10 +294,36 @@ def _read_idx(
     return pd.DataFrame(values, columns=[f"pixel{k + 1}" for k in range(values.shape[1])])
 
 
+def _read_npz(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pd.DataFrame:
+    """Return the label y, then the columns of X, of an archive of NumPy with these two arrays."""
+    names = settings.columns or []
+    if len(names) < 2:
+        raise DpreproError(
+            "npz files name no columns: add `format: {kind: npz, header: false, columns: "
+            "[label, first feature, ...]}`"
+        )
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            features, label = arrays["X"], arrays["y"]
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise DpreproError("not valid npz: expected arrays of numbers X and y") from error
+    if features.ndim != 2 or features.shape != (label.size, len(names) - 1):
+        raise DpreproError(
+            f"not valid npz with {len(names) - 1} features: X must have as many columns, and a row "
+            "for each entry of y"
+        )
+    table = pd.DataFrame(features, columns=names[1:])
+    table.insert(0, names[0], label)
+    return table
+
+
 _READERS: dict[str, Callable[..., pd.DataFrame]] = {
     "csv": _read_csv,
     "arff": _read_arff,
     "parquet": _read_parquet,
     "svmlight": _read_svmlight,
     "idx": _read_idx,
+    "npz": _read_npz,
 }

@@ -77,6 +77,8 @@ def _state(card: Card, values: Any) -> dict[str, Any]:
         ]
     if card.distinct is not None:
         state["distinct"] = card.distinct.model_dump()
+    if card.complete:
+        state["complete"] = True
     if card.relabel:
         state["relabel"] = card.relabel
     if card.unit is not None:

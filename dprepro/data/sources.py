@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,6 +160,8 @@ def _cached(path: Path, source: Source) -> bytes | None:
 def _fetch(source: Source, card: Card, path: Path) -> bytes:
     """Download into a temporary folder; move only a complete and correct file to `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    place = source.http or f"OpenML, dataset {source.openml}"
+    print(f"downloading {card.name} from {place}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as folder:
         if source.http is not None:
             data = _unpacked(download(source.http, Path(folder)).read_bytes(), source)

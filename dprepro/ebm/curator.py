@@ -187,7 +187,7 @@ class DPEBMCurator(Curator):
     def _enter_mechanisms(self, settings: FitSettings, n_features: int) -> None:
         adjacency, loss = self._ledger.adjacency, self._loss
         self._histograms = self._gaussian(
-            releases="rows per cell of each feature's histogram",
+            releases="for each feature, the number of rows in each category or interval of values",
             noise_multiplier=settings.noise.binning,
             sensitivity=histogram_sensitivity(adjacency),
             uses=n_features,
@@ -267,8 +267,8 @@ class DPEBMCurator(Curator):
     def _check_relation(self, query: CellCounts | LeafSums) -> None:
         if query.adjacency != self._ledger.adjacency:
             raise SensitivityError(
-                f"the query is for {query.adjacency!r}, but the ledger states its guarantee under "
-                f"{self._ledger.adjacency!r}: ask for that"
+                f"the query is for {query.adjacency}, but the ledger states its guarantee under "
+                f"{self._ledger.adjacency}: ask for that"
             )
 
     def _check_steps(self, query: LeafSums, steps: Steps) -> None:

@@ -155,7 +155,7 @@ class _DPEBM(AdditiveModel):
             assumed_public=[
                 NUMBER_OF_ROWS
                 if self.adjacency != ADD_REMOVE
-                else "that two rows at least are there",
+                else "that there are at least two rows",
                 "names, types and number of features",
                 *(["bounds, categories and target range or labels"] if domain.is_public else []),
             ],

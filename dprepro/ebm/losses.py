@@ -86,8 +86,13 @@ class Loss(ABC):
     @property
     def released(self) -> str:
         """What a step releases, for the ledger."""
-        return "learning rate x sum of residuals of each leaf, in units of the label range" + (
-            ": noise and sensitivity times the largest residual then possible" * self.adaptive
+        return (
+            "in each step, for each of a few groups of categories or intervals of one feature: the "
+            "sum over its rows of the target less what is predicted so far, in units of the range "
+            "of the target, times the learning rate"
+        ) + (
+            ". Noise and sensitivity are multiplied by the largest difference that any row can "
+            "then have" * self.adaptive
         )
 
     @property

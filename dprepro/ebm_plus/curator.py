@@ -237,8 +237,9 @@ class PlusCurator(Curator):
         """Enter one `Totals` query in the ledger; it is mu-GDP."""
         powers = self._loss.powers
         self._uses[Totals] = self._gaussian(
-            releases="number of rows, and sum of the targets in units of their range, centred"
-            + (", and of their squares" if powers > 1 else ""),
+            releases="the number of rows, and the sum of the target, counted from -1/2 (first "
+            "label or lower bound) to 1/2"
+            + ("; also the sum of its squares" if powers > 1 else ""),
             noise_multiplier=1 / mu,
             sensitivity=Sensitivity(totals_sensitivity(powers), 1.0),
             uses=1,
@@ -248,8 +249,9 @@ class PlusCurator(Curator):
     def open_histograms(self, mu: float, n_features: int, budget: PrivacyBudget) -> None:
         """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP."""
         self._uses[Histogram] = self._gaussian(
-            releases="rows per cell of each feature's histogram, for numbers also per group of "
-            f"{GROUP} cells, then over sqrt(2) but for missing values",
+            releases="for each feature, the number of rows in each category or narrow interval; "
+            f"for numeric features also in each group of {GROUP} neighbouring intervals, and both "
+            "numbers divided by the square root of 2, but not that of missing values",
             noise_multiplier=math.sqrt(n_features) / mu,
             sensitivity=histogram_sensitivity(ADD_REMOVE),
             uses=n_features,
@@ -263,8 +265,9 @@ class PlusCurator(Curator):
         """
         multiplier = math.sqrt(n_epochs) / mu
         self._uses[Residuals] = self._uses[Magnitudes] = self._gaussian(
-            releases=f"an epoch: {self._loss.released}; weighted so that together they have "
-            "sensitivity 1",
+            releases=f"in each pass over the features: {self._loss.released}. A difference is "
+            "limited before it is added. All these sums are scaled so that one row moves them by "
+            "at most 1 together",
             noise_multiplier=multiplier,
             sensitivity=leaf_sum_sensitivity(ADD_REMOVE, 1.0),
             uses=n_epochs,

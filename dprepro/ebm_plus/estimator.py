@@ -73,7 +73,7 @@ class _DPEBMPlus(AdditiveModel):
             assumed_public=[
                 "names, types and number of features",
                 *(["bounds, categories and target range or labels"] if domain.is_public else []),
-                "that two rows at least are there"
+                "that there are at least two rows"
                 + ("" if domain.is_public else ", and both labels of a classification"),
             ],
         )

@@ -153,8 +153,8 @@ class LogisticLoss(Loss):
     is_logistic = True
     answers = 2
     released = (
-        "sums of clipped residuals and of their curvatures for each bin of each feature and for "
-        "all rows, in units of their sensitivity"
+        "for each category or interval of each feature, and for all rows, the sum of the label (0 "
+        "or 1) less its predicted probability p, and the sum of p (1 - p)"
     )
     powers = 1
     binning_share = 0.12
@@ -230,8 +230,8 @@ class SquaredLoss(Loss):
     is_logistic = False
     answers = 1
     released = (
-        "sums of clipped residuals for each bin of each feature and for all rows, in units of "
-        "their sensitivity; counts of residuals by size"
+        "for each category or interval of each feature, and for all rows, the sum of the target "
+        "less what is predicted so far; also the number of rows by the size of that difference"
     )
     powers = 2
     binning_share = 0.2

@@ -89,7 +89,7 @@ def check_target(domain: Domain, task: TaskKind) -> None:
         needed = "bounds (lower, upper)" if task == "regression" else "two labels (strings)"
         raise ValueError(
             f"the domain's target must be {needed} for a {task} task"
-            + (f", got {domain.target!r}" if domain.is_public else "")
+            + (f", got {', '.join(map(str, domain.target))}" if domain.is_public else "")
         )
 
 

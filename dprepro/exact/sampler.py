@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dprepro.exact.bits import Bits
+from dprepro.exact.bits import Bits, fill
 from dprepro.exact.kernels import (
     LARGEST_SCALE,
     MANTISSA_BITS,
@@ -127,6 +127,18 @@ class ExactSampler:
         permute_and_flip(self.state, *dyadic(scale), np.ascontiguousarray(utilities), out)
         return out
 
+    def sample(self, size: int, rate: float) -> np.ndarray:
+        """Return bool (size,): whether each place is in a secret Poisson sample.
+
+        Each is with probability `rate`, in (0, 1], rounded down to a multiple of 2^-64,
+        independently of all others.
+        """
+        if rate >= 1:
+            return np.ones(size, dtype=bool)
+        words = np.empty(size, np.uint64)
+        fill(self.state, words)
+        return words < np.uint64(int(rate * 2.0**64))
+
     def permutation(self, size: int) -> np.ndarray:
         """Return 0 .. `size` - 1 in a secret order, int64 (size,); all are equally likely."""
         items = np.arange(size)
@@ -144,7 +156,7 @@ def dyadic(scale: float) -> tuple[np.uint64, int]:
     """
     if not SMALLEST_SCALE <= scale < LARGEST_SCALE:
         raise ValueError(
-            f"noise of scale {scale!r}, in steps of its grid, cannot be drawn: choose a grid on "
+            f"noise of scale {scale:g}, in steps of its grid, cannot be drawn: choose a grid on "
             f"which it is at least {SMALLEST_SCALE:g} and below {LARGEST_SCALE:g}"
         )
     mantissa, exponent = math.frexp(scale)

@@ -16,6 +16,7 @@ from dprepro.experiment.record import Task
 from dprepro.experiment.worker import rows_of
 from dprepro.inspect.fitting import data_of, describe, fit_one
 from dprepro.inspect.pictured import Explained, Explanations
+from dprepro.inspect.showing import shown_steps
 from dprepro.llm.attribution import integrated_gradients, smoothed_gradients
 
 
@@ -52,7 +53,7 @@ def explain(
     inputs = held_out.X_test[list(rows)]
     labels = held_out.domain.target
     models = []
-    for task in tasks:
+    for task in shown_steps("fitting", tasks, describe):
         model, names = fit_one(task, data), [str(name) for name in labels]
         models.append(_explain(describe(task), model, inputs, top, names))
     return Explanations(

@@ -24,6 +24,7 @@ from dprepro.experiment.circumstances import note_circumstances, setting_of
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
+from dprepro.inspect.showing import shown_steps
 from dprepro.methods import registry
 from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.ledger import Ledger
@@ -132,7 +133,7 @@ def _fit_all(
 ) -> Iterator[PlannedLedger]:
     X, y = draw_rows(domain, kind, _ROWS, np.random.default_rng(0))
     observed = Domain.observe(X, y, kind)
-    for task in tasks:
+    for task in shown_steps("ledger of", tasks, lambda task: task.budget.name(task.label)):
         method = registry.get(task.method)
         if not method.takes_epsilon:
             continue

@@ -1,30 +1,36 @@
-"""How far a fit to a table, or a prediction of one, has come, on a terminal."""
+"""What is being worked on and how far it has come, on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import TaskID, TaskProgressColumn
+from rich.progress import MofNCompleteColumn, TaskID, TaskProgressColumn
 
 from dprepro.rows.progress import What, listening
 from dprepro.terminal import console as standard_console
-from dprepro.terminal import progress_bar
+from dprepro.terminal import error_console, progress_bar
+
+T = TypeVar("T")
 
 
 @contextmanager
-def shown_progress(console: Console | None = None) -> Iterator[None]:
+def shown_progress(console: Console | None = None, first: str = "") -> Iterator[None]:
     """Show a progress bar with the time left, for each thing that is done to a table.
 
-    It shows shares and no numbers of rows. Where there is no terminal, nothing is shown.
+    It shows shares and no numbers of rows. Where there is no terminal, nothing is shown. `first`
+    says what goes on from the beginning, with the time gone.
     """
     console = console or standard_console()
-    if not console.is_terminal:
+    if not _can_draw(console):
         yield
         return
     bars: dict[What, TaskID] = {}
     with progress_bar(console, TaskProgressColumn(), is_transient=True) as progress:
+        if first:
+            progress.add_task(first, total=None)
 
         def show(what: What, done: int, total: int | None) -> None:
             if what not in bars:
@@ -33,3 +39,26 @@ def shown_progress(console: Console | None = None) -> Iterator[None]:
 
         with listening(show):
             yield
+
+
+def shown_steps(
+    what: str, items: Sequence[T], name: Callable[[T], str], console: Console | None = None
+) -> Iterator[T]:
+    """Yield the items; a bar on the terminal says which one is worked on, and how many are done.
+
+    Where standard error is no terminal, nothing is shown.
+    """
+    console = console or error_console()
+    if not _can_draw(console):
+        yield from items
+        return
+    with progress_bar(console, MofNCompleteColumn(), is_transient=True) as progress:
+        bar = progress.add_task(what, total=len(items))
+        for item in items:
+            progress.update(bar, description=f"{what} {name(item)}")
+            yield item
+            progress.advance(bar)
+
+
+def _can_draw(console: Console) -> bool:
+    return console.is_terminal and not console.is_dumb_terminal

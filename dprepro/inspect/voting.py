@@ -15,6 +15,7 @@ from dprepro.experiment.record import Task
 from dprepro.experiment.worker import score_on_test_rows
 from dprepro.inspect.fitting import data_of, describe, fit_one
 from dprepro.inspect.pictured import BoostingRuns
+from dprepro.inspect.showing import shown_steps
 from dprepro.lazybb import LazyBBClassifier
 
 
@@ -59,7 +60,10 @@ def run_boosting(
         As `fit_vote`.
     """
     watched = [replace(task, params={**task.params, "diagnostics": True}) for task in tasks]
-    models = [fit_vote(config, task, data_dir, allow_tuned_splits)[0] for task in watched]
+    models = [
+        fit_vote(config, task, data_dir, allow_tuned_splits)[0]
+        for task in shown_steps("fitting", watched, lambda task: f"split {task.split}")
+    ]
     rows = min(len(model.margins_) for model in models)  # folds can differ by one row
     return BoostingRuns(
         describe(tasks[0]),

@@ -120,11 +120,12 @@ class NoiseSource:
         sensitivity: Sensitivity,
         uses: int,
         budget: PrivacyBudget,
+        sampling: float = 1.0,
     ) -> float:
         """Write the entry of noise N(0, s^2), s = noise_multiplier * sensitivity, and return s.
 
         `sensitivity` is the L2 sensitivity of one release and `uses` how many releases the noise
-        serves; see `LedgerEntry`.
+        serves. A row takes part in each with probability `sampling`; see `LedgerEntry`.
 
         Raises
         ------
@@ -135,9 +136,10 @@ class NoiseSource:
         scale = _scale(releases, noise_multiplier, stated)
         self.ledger.add(
             LedgerEntry(
-                "gaussian", releases, stated, "L2", scale, uses, budget, sensitivity.replace_one
+                "gaussian", releases, stated, "L2", scale, uses, budget,
+                replace_one=sensitivity.replace_one, sampling=sampling,
             )
-        )
+        )  # fmt: skip
         return scale
 
     def enter_laplace(
@@ -288,6 +290,6 @@ def _scale(releases: str, noise_multiplier: float, sensitivity: float) -> float:
     if not (np.isfinite(scale) and scale > 0 and sensitivity > 0):
         raise ValueError(
             f"noise for {releases!r} needs a positive, finite multiplier and sensitivity, "
-            f"got {noise_multiplier!r} and {sensitivity!r}"
+            f"got {noise_multiplier:g} and {sensitivity:g}"
         )
     return float(scale)

@@ -100,13 +100,14 @@ class Query(ABC):
         covered = self.enforced <= self.charged * (1 + LAST_BITS)
         if not covered and (self.gap is None or math.isnan(self.charged)):
             raise SensitivityError(
-                f"{type(self).__name__}: the curator bounds a row's part by {self.enforced!r}, but "
-                f"noise is charged for {self.charged!r} only: charge at least what is enforced"
+                f"{type(self).__name__}: the curator bounds a row's part by {self.enforced:.15g}, "
+                f"but noise is charged for {self.charged:.15g} only: charge at least what is "
+                "enforced"
             )
         if not (self.enforced > 0 and self.charged > 0):
             raise SensitivityError(
                 f"{type(self).__name__}: what is enforced and what is charged must be above 0, got "
-                f"{self.enforced!r} and {self.charged!r}"
+                f"{self.enforced:g} and {self.charged:g}"
             )
 
     @property

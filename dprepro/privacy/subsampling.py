@@ -83,12 +83,16 @@ def moments_epsilon(noise_multiplier: float, rate: float, steps: int, delta: flo
     expansion turns into a sum (their Theorem 2 and section 3.2). An upper bound that is not tight.
     """
     return min(
-        (steps * _log_moment(moment, noise_multiplier, rate) + math.log(1 / delta)) / moment
+        (steps * log_moment(moment, noise_multiplier, rate) + math.log(1 / delta)) / moment
         for moment in _MOMENTS
     )
 
 
-def _log_moment(moment: int, sigma: float, rate: float) -> float:
+def log_moment(moment: int, sigma: float, rate: float) -> float:
+    """Return alpha(lambda), see `moments_epsilon`, for lambda = `moment`, 1 or more.
+
+    Over lambda it is the Renyi divergence of order lambda + 1 of one step.
+    """
     order = moment + 1
     k = np.arange(order + 1)
     if rate == 1:

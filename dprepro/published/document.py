@@ -24,22 +24,26 @@ _NOT_LAYOUTS = ("deviations.yaml", CLAIMS, HYPOTHESES)
 class Protocol(Strict):
     """How the printed means were obtained; only results of the same protocol are compared.
 
-    `evaluation` and `splits` are those of a config; `test_share` is only for random splits. If the
-    printed number of splits takes too long, `judged_on` says how many are judged. `other_rows` says
-    that the printed means are of other rows than ours, drawn from the same population.
+    `evaluation`, `splits` and `folds` are those of a config; `test_share` is only for random
+    splits. If the printed number of splits takes too long, `judged_on` says how many are judged.
+    `other_rows` says that the printed means are of other rows than ours, drawn from the same
+    population.
     """
 
     splits: int = Field(ge=1)
     judged_on: int | None = Field(default=None, ge=1)
-    evaluation: Literal["random", "folds", "test-set"] = "random"
+    evaluation: Literal["random", "stratified", "folds", "test-set"] = "random"
+    folds: int | None = Field(default=None, ge=2)
     test_share: float | None = Field(default=None, gt=0, lt=1)
     delta: float = Field(ge=0, lt=1)
     other_rows: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Protocol:
-        if (self.evaluation == "random") != (self.test_share is not None):
+        if (self.evaluation in ("random", "stratified")) != (self.test_share is not None):
             raise ValueError("random splits need `test_share`, and other evaluations have none")
+        if self.folds is not None and self.evaluation != "folds":
+            raise ValueError(f"`folds` is for `evaluation: folds`, not for {self.evaluation}")
         if self.needed > self.splits:
             raise ValueError(f"`judged_on` must be at most `splits`, {self.splits}")
         return self
@@ -54,7 +58,7 @@ class Protocol(Strict):
         """The share of the rows that a split holds out; 0 for the donors' own test set."""
         if self.test_share is not None:
             return self.test_share
-        return 1 / self.splits if self.evaluation == "folds" else 0.0
+        return 1 / (self.folds or self.splits) if self.evaluation == "folds" else 0.0
 
     @property
     def overlap(self) -> float:
@@ -108,12 +112,21 @@ class Impossible(Selector):
 
 
 class OneDraw(Selector):
-    """Cells whose printed splits share one draw of noise (a fixed seed), and how that is known.
+    """Cells whose printed repeats share one draw, of noise (a fixed seed) or of a split.
 
-    Their printed standard deviation is that of the splits alone, so each counts as a single run.
+    Their printed standard deviation lacks what is shared, so each counts as a single run. `reason`
+    says how it is known.
     """
 
+    of: Literal["noise", "split"] = "noise"
     reason: str = Field(min_length=1)
+
+    @property
+    def in_words(self) -> str:
+        """What is shared: ``"printed splits that share one draw of noise"``."""
+        if self.of == "split":
+            return "printed repeats that share one split"
+        return "printed splits that share one draw of noise"
 
 
 class Picture(Strict):
@@ -142,11 +155,12 @@ class Document(Strict):
     """A reproduced document. `pictures` are by their printed numbers.
 
     With its cells, its claims (`dprepro.published.claims`) and the notes of its tables, `unchecked`
-    covers every number that the document prints.
+    covers every number that the document prints. `cite` names entries of `dprepro.references`.
     """
 
     paper: str
     title: str
+    cite: list[str] = Field(default_factory=list)
     protocol: Protocol
     tables: dict[str, TableLayout]
     impossible: list[Impossible] = Field(default_factory=list)
@@ -163,8 +177,7 @@ class Document(Strict):
             for note in layout.notes
         ]
         found += [
-            f"{self.paper}, {entry.words}: printed splits that share one draw of noise count as a "
-            f"single run: {entry.reason}"
+            f"{self.paper}, {entry.words}: {entry.in_words} count as a single run: {entry.reason}"
             for entry in self.one_draw
         ]
         for number, picture in self.pictures.items():
@@ -220,7 +233,7 @@ class Document(Strict):
         return {(c.table, c.dataset, c.method, c.epsilon, c.metric): c for c in self.cells()}
 
     def is_one_draw(self, cell: PublishedCell) -> bool:
-        """Whether the printed splits of `cell` share one draw of noise."""
+        """Whether the printed repeats of `cell` share one draw, of noise or of a split."""
         return any(entry.matches(cell) for entry in self.one_draw)
 
 

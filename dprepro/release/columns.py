@@ -21,6 +21,8 @@ Kind = Literal["numeric", "text"]
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".data", ".txt", ".tsv")
 _SEPARATORS = (",", ";", "\t", "|")
+_WITH_COMMAS = r"^[+-]?[0-9][0-9.,]*([eE][+-]?[0-9]+)?$"
+"""A number with a decimal comma, or with marks for thousands, or without any."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,14 @@ class Columns:
         Of the fields of a CSV; a comma for other files.
     doubtful
         Names that occur as a value of their own column, too: then the first line may be a row.
+    with_commas
+        Names of text columns of a CSV that would be numeric but for commas within the numbers.
     """
 
     kinds: Mapping[str, Kind]
     separator: str = ","
     doubtful: tuple[str, ...] = ()
+    with_commas: tuple[str, ...] = ()
 
 
 def read_columns(path: Path) -> Columns:
@@ -86,7 +91,19 @@ def _of_csv(path: Path) -> Columns:
         ),
     )
     doubtful = tuple(name for name in table.column_names if _occurs(name, table[name]))
-    return Columns(_kinds(table.schema), separator, doubtful)
+    kinds = _kinds(table.schema)
+    commas = (name for name in table.column_names if _has_commas(table[name]))
+    return Columns(kinds, separator, doubtful, tuple(name.strip() for name in commas))
+
+
+def _has_commas(column: pa.ChunkedArray) -> bool:
+    """Whether all texts of a column are numbers, some with a comma for decimals or thousands."""
+    if not pa.types.is_string(column.type):
+        return False
+    texts = pc.unique(pc.utf8_trim_whitespace(column.drop_null()))
+    texts = texts.filter(pc.invert(pc.is_in(texts, pa.array(MISSING_TEXTS, pa.string()))))
+    numbers = pc.match_substring_regex(texts, _WITH_COMMAS)
+    return bool(pc.all(numbers).as_py() and pc.any(pc.match_substring(texts, ",")).as_py())
 
 
 def _occurs(name: str, column: pa.ChunkedArray) -> bool:

@@ -9,6 +9,7 @@ from dprepro.errors import DpreproError
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import TOLERANCE
 from dprepro.release.composing import Total, total_of
+from dprepro.release.words import mixed_in_words
 
 if TYPE_CHECKING:
     from dprepro.release.book import Entry
@@ -71,6 +72,11 @@ def _require(limited: Entry, entries: Sequence[Entry]) -> None:
         has_earlier = len(entries) > 1
         whole = "with all earlier releases of these rows" if has_earlier else "this release alone"
         reason = f"{whole}, epsilon {total.budget.epsilon:.4g} would be spent ({total.adjacency})"
+        *earlier, own = (entry.spent.adjacency for entry in entries)
+        if mixed := mixed_in_words(earlier, own):
+            reason += f": {mixed}"
+            if len(set(earlier)) == 1:
+                advice += f", or a method with {earlier[0]} neighbours"
     raise DpreproError(
         f"beyond the budget: {allowed}, and {reason}. Nothing was drawn and nothing was written. "
         f"{advice}; `dprepro budget` lists what was released. Only the owner of "

@@ -94,13 +94,15 @@ def card_name(path: Path) -> str:
 
 
 def _check(columns: Columns, codebook: Mapping[str, Entry]) -> None:
-    for name, entry in codebook.items():
+    for name in codebook:
         if name not in columns.kinds:
             raise DpreproError(
                 f"the codebook describes {name!r}, which is not a column of the file"
                 f"{nearest(name, list(columns.kinds)) or '.'} "
                 f"Its columns: {', '.join(columns.kinds)}"
             )
+    _check_commas(columns, codebook)
+    for name, entry in codebook.items():
         if entry.kind == "numeric" and columns.kinds[name] == "text":
             raise DpreproError(
                 f"the codebook says that {name!r} is numeric, but the file holds text there: say "
@@ -110,6 +112,24 @@ def _check(columns: Columns, codebook: Mapping[str, Entry]) -> None:
         found = [name for name, entry in codebook.items() if entry.kind == kind]
         if len(found) > 1:
             raise DpreproError(f"the codebook names more than one {kind}: {', '.join(found)}")
+
+
+def _check_commas(columns: Columns, codebook: Mapping[str, Entry]) -> None:
+    """Refuse numbers with commas, unless the codebook says that they are none or not used."""
+    found = [n for n in columns.with_commas if n not in codebook or _is_number(codebook[n])]
+    if found:
+        read = f"pandas.read_csv(FILE, sep={columns.separator!r}, decimal=',')"
+        raise DpreproError(
+            f"numbers with a comma in {', '.join(found)}: as they stand, they are text. A number "
+            "has a decimal point and no mark for thousands. If the commas are decimal commas, "
+            f"{read}.to_csv(NEW, index=False) writes such a file; if they are marks for thousands, "
+            "say thousands=',' in the place of decimal=','. If these are codes and no numbers, say "
+            "`categorical` in a codebook (--codebook)"
+        )
+
+
+def _is_number(entry: Entry) -> bool:
+    return entry.kind == "numeric" or (entry.kind == "target" and not entry.categories)
 
 
 def _head(path: Path, columns: Columns, card: Path) -> str:

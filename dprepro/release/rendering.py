@@ -13,6 +13,7 @@ from dprepro.privacy.sensitivity import Adjacency
 from dprepro.release.statement import Statement
 from dprepro.release.words import (
     factor,
+    mechanism_in_words,
     neighbours_in_words,
     number,
     releases_in_words,
@@ -66,6 +67,7 @@ def _environment(is_html: bool) -> Environment:
         "factor": factor,
         "domain": _domain,
         "g": _short,
+        "mechanism": mechanism_in_words,
         "sentence": _sentence,
     }
     return environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from dprepro.privacy.ledger import ROW
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
@@ -11,6 +12,13 @@ _NEIGHBOURS = {
     ADD_REMOVE: "one with and one without {rows}",
     ZERO_OUT: "one with {rows} and one with nothing in their place ({number} is public)",
     REPLACE_ONE: "which differ in {rows} ({number} is public)",
+}
+_MECHANISMS = {
+    "gaussian": "normally distributed noise (Gaussian mechanism)",
+    "laplace": "Laplace distributed noise (Laplace mechanism)",
+    "exponential": "random choice (exponential mechanism)",
+    "permute-and-flip": "random choice (permute-and-flip mechanism)",
+    "cited": "as the cited source says",
 }
 _LARGEST_AS_NUMBER = 10.0
 
@@ -37,6 +45,22 @@ def neighbours_in_words(adjacency: Adjacency, unit: str) -> str:
     """Return which two tables the guarantee compares."""
     number = "the number of rows" if unit == ROW else "the number of rows that are used"
     return _NEIGHBOURS[Adjacency(adjacency)].format(rows=rows_in_words(unit), number=number)
+
+
+def mixed_in_words(earlier: Iterable[Adjacency], own: Adjacency) -> str:
+    """Say why releases with several neighbouring relations cost more; empty if all have one."""
+    others = sorted({relation.value for relation in earlier})
+    if set(others) <= {own.value}:
+        return ""
+    return (
+        f"earlier releases have {' and '.join(others)} neighbours and this one {own}, so all are "
+        f"counted under {REPLACE_ONE}, which costs more"
+    )
+
+
+def mechanism_in_words(mechanism: str) -> str:
+    """Return the kind of noise for readers who know no mechanism by name."""
+    return _MECHANISMS[mechanism]
 
 
 def number(epsilon: float | None) -> str:

@@ -60,6 +60,12 @@ class CardTable(Table):
                 f"the card of {card.name} drops repeated rows (`distinct`), which cannot be done "
                 "chunk by chunk: leave it out"
             )
+        if card.complete:
+            raise TableError(
+                f"the card of {card.name} drops rows that lack a value (`complete`), and a table "
+                "that is read in chunks keeps all of its rows: drop them from the table, and leave "
+                "it out"
+            )
         if card.unit is not None:
             raise TableError(
                 f"the card of {card.name} names a `unit`, whose rows can lie in any chunk, so that "

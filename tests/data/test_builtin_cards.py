@@ -21,17 +21,26 @@ from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
 
 SIZES = {
+    "adbench-cover": (286048, 10, 2747),
     "adult": (32561, 14, 7841),
+    "adult-complete": (30162, 14, 7508),
+    "ai4i2020": (10000, 6, 339),
     "cod-rna": (59535, 8, 19845),
     "mushroom": (8124, 22, 3916),
     "breast-cancer": (569, 30, 212),
     "credit": (284807, 30, 492),
+    "credit-default": (30000, 23, 6636),
     "diabetes": (101766, 25, 11357),
+    "give-me-some-credit": (150000, 10, 10026),
+    "give-me-some-credit-complete": (120269, 10, 8357),
+    "mammography": (11183, 6, 260),
     "phishing": (11055, 30, 6157),
     "telco": (7043, 19, 1869),
     "telco-without-total": (7043, 18, 1869),
 }
 REGRESSION_SIZES = {
+    "abalone": (4177, 8),
+    "bike-sharing": (17379, 12),
     "cal-housing": (20640, 8),
     "elevators": (16599, 18),
     "parkinson": (5875, 19),
@@ -95,7 +104,7 @@ def test_columns_have_the_promised_types(datasets: dict[str, Dataset], name: str
             assert X[column].dtype == np.float64
         else:
             assert list(X[column].cat.categories) == feature.categories
-    assert not X.isna().any(axis=None)
+        assert X[column].isna().any() == feature.missing
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -103,8 +112,10 @@ def test_fewer_than_one_value_in_a_hundred_lies_beyond_the_public_bounds(
     datasets: dict[str, Dataset], name: str
 ) -> None:
     columns = describe(datasets[name], load_card(name), "").columns
+    # Of some rows the file has an amount where its dictionary says a ratio: see docs of the card.
+    known = {"DebtRatio"} if name.startswith("give-me-some-credit") else set()
     beyond = {c.name: c.outside for c in columns if (c.outside or 0) >= 0.01}
-    assert beyond == {}
+    assert set(beyond) == known
     assert all(c.public for c in columns)
 
 
@@ -113,6 +124,10 @@ def test_bounds_were_not_read_off_the_file(datasets: dict[str, Dataset], name: s
     # Fields whose documented range is simply used up; any other agreement would be suspicious.
     documented = {"age", "education-num", "capital-gain", "hours-per-week", "Time"}
     documented |= {"housingMedianAge", "medianIncome", "energy", "time_in_hospital"}
+    # Round numbers that a rule gave before the file was looked at, and that it reaches.
+    documented |= {"LIMIT_BAL", "NumberOfDependents"}
+    documented |= {"SEX", "EDUCATION"}  # codes
+    documented |= {"aspect", "hr", "temp", "atemp", "hum"}  # degrees, hours, shares of a maximum
     documented |= set(load_card("phishing").features or {})  # coded -1, 0, 1 by rule
     X, domain = datasets[name].X, datasets[name].domain
     assert domain is not None

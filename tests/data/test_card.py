@@ -234,6 +234,7 @@ def test_fingerprint_ignores_prose_and_the_order_of_sources(
         {"missing": ["-"]},
         {"distinct": {}},
         {"distinct": {"but_for": ["age"]}},
+        {"complete": True},
         {"fill": {"age": "0"}},
         {"features": FEATURES},
         {"expect": {"values_sha256": "1" * 64}},

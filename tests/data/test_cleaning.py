@@ -12,7 +12,7 @@ import pytest
 
 from dprepro.data import load
 from dprepro.data.card import Card, load_card
-from dprepro.data.cleaning import clean, column_kinds
+from dprepro.data.cleaning import clean, clean_with_units, column_kinds
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
@@ -145,7 +145,7 @@ def test_regression_target_and_bounds(table: pd.DataFrame, make_card: MakeCard) 
     assert y.dtype == np.float64
     assert domain is not None
     assert domain.target == (0.0, 90.0)
-    assert "target 'age' is missing in some rows" in problem(table, card)
+    assert problem(table, card).endswith("or a text that the card lists under `missing`")
 
 
 def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: MakeCard) -> None:
@@ -160,7 +160,7 @@ def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: Ma
     [
         ({"target": "Y"}, "no target column 'Y'"),
         ({"positive": "maybe"}, "the card's `positive` 'maybe', and does not"),
-        ({"positive": "yess"}, "['y'].unique() shows its labels"),
+        ({"positive": "yess"}, "from its codebook: labels that are read from the rows are not"),
         ({"target": "colour", "positive": "red", "missing": []}, "must hold two labels"),
         (
             {"labels": ["yes", "never"]},
@@ -228,6 +228,27 @@ def test_repeated_rows_are_dropped_if_the_card_says_so(
     assert y.tolist() == [labels[row] for row in kept]
     assert len(X) == len(kept)
     assert list(X.index) == list(range(len(kept)))
+
+
+@pytest.mark.parametrize(("complete", "kept"), [(False, [0, 1, 2, 3]), (True, [0, 3])])
+def test_rows_that_lack_a_value_are_dropped_if_the_card_says_so(
+    make_card: MakeCard, complete: bool, kept: list[int]
+) -> None:
+    table = pd.DataFrame(
+        {"a": ["1", "", "3", "4"], "b": ["u", "v", " ?", "v"], "y": ["yes", "no", "no", "no"]}
+    )
+    X, y, _ = cleaned(table, make_card({"complete": complete}))
+    assert y.tolist() == [[1, 0, 0, 0][row] for row in kept]
+    assert list(X.index) == list(range(len(kept)))
+    assert X.notna().all(axis=None) == complete
+
+
+def test_units_of_rows_that_lack_a_value_go_with_them(make_card: MakeCard) -> None:
+    table = pd.DataFrame({"a": ["1", "", "3"], "who": ["p", "q", "p"], "y": ["yes", "no", "no"]})
+    card = make_card({"complete": True, "unit": "who", "rows_per_unit": 1})
+    found = clean_with_units(table, card, card.sources[0])
+    assert found.units is not None
+    assert found.units.tolist() == ["p", "p"]
 
 
 def test_a_column_that_need_not_agree_must_be_there(

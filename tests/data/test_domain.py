@@ -10,6 +10,7 @@ from dprepro.data.domain import (
     NumericFeature,
     category_codes,
     is_categorical,
+    refuse_unseen,
 )
 
 FRAME = pd.DataFrame(
@@ -84,3 +85,12 @@ def test_codes_of_numbers_and_booleans_go_by_their_text():
 
 def test_which_columns_are_categorical():
     assert [name for name in FRAME if is_categorical(FRAME[name])] == ["job", "city", "owner"]
+
+
+def test_one_category_outside_the_domain_is_refused_and_not_quoted():
+    feature, column = CategoricalFeature("job", ("a", "b")), pd.Series(["a", "b", "secret"])
+    codes = category_codes(column, feature.categories)
+    with pytest.raises(ValueError, match="'job' holds a category that is not in its dom") as caught:
+        refuse_unseen(feature, codes < 0)
+    assert "secret" not in str(caught.value)
+    refuse_unseen(feature, codes[:2] < 0)

@@ -255,6 +255,32 @@ def test_svmlight_with_more_features_than_names_or_none_is_refused() -> None:
     assert "columns: [label" in problem(b"1 1:1\n", kind="svmlight")
 
 
+NPZ = {"kind": "npz", "header": False, "columns": ["label", "a", "b"]}
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def test_npz_has_the_label_first() -> None:
+    read = table(npz(X=np.array([[1, 2], [3, 4]], np.int16), y=np.array([0, 1])), **NPZ)
+    assert list(read.columns) == ["label", "a", "b"]
+    np.testing.assert_array_equal(read, [[0, 1, 2], [1, 3, 4]])
+
+
+def test_npz_of_other_arrays_is_refused() -> None:
+    X, y = np.zeros((2, 2)), np.zeros(2)
+    assert "columns: [label" in problem(npz(X=X, y=y), kind="npz")
+    assert "with 2 features" in problem(npz(X=X[:, :1], y=y), **NPZ)
+    assert "with 2 features" in problem(npz(X=X, y=y[:1]), **NPZ)
+    assert "arrays of numbers X and y" in problem(npz(X=X), **NPZ)
+    assert "arrays of numbers X and y" in problem(b"PK no archive", **NPZ)
+    # Objects would be unpickled, which can run code.
+    assert "arrays of numbers X and y" in problem(npz(X=X, y=np.array([None, {}])), **NPZ)
+
+
 def idx(*shape: int) -> bytes:
     head = bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape)
     return head + bytes(range(int(np.prod(shape))))

@@ -206,7 +206,11 @@ def test_a_download_is_kept_and_used_offline(
 
 
 def test_a_damaged_cache_is_fetched_anew(
-    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+    write_card: WriteCard,
+    server: Server,
+    places: Path,
+    toy_csv: bytes,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     server.replies["/toy.csv"] = Reply(toy_csv)
     path = write_card({"sources": [{"http": f"{server.url}/toy.csv", "sha256": sha(toy_csv)}]})
@@ -214,6 +218,10 @@ def test_a_damaged_cache_is_fetched_anew(
     (places / "http/toy/toy.csv").write_bytes(toy_csv[:10])
     assert load(path).sha256 == sha(toy_csv)
     assert len(server.asked) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if line.startswith("downloading")] == [
+        f"downloading toy from {server.url}/toy.csv"
+    ] * 2
 
 
 @pytest.mark.usefixtures("hasty")

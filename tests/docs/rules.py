@@ -93,7 +93,10 @@ RULES = {
     ),
     "PRIVACY.md": (
         Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-sound"),
-        Rule("dprepro audit dp-ebm-sound --jobs 2 --output audit.png", "--trials 400"),
+        Rule(
+            "dprepro audit dp-ebm-sound --jobs 2 --output audit.png",
+            "--trials 100 --task binary",
+        ),
         Rule(
             "dprepro audit dp-ebm-gdp --task regression",
             "--trials 400 --seed 1",
@@ -155,7 +158,10 @@ RULES = {
         # So that `score` has a model with rows held out.
         Rule("dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json", "--split 0"),
         Rule("dprepro run adult telco --jobs 4 --splits 5", f"--results mine {FEW}"),
-        Rule("dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png", "--trials 400"),
+        Rule(
+            "dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png",
+            "--trials 100 --task binary",
+        ),
         Rule("dprepro plot margins lazybb-figure1 --epsilon 1", "--fits 1"),
         Rule("dprepro report --output report.html", "--config adult"),
         Rule(

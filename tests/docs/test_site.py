@@ -64,9 +64,11 @@ def test_ci_calls_every_suite_and_builds_the_site():
         r"docs-(?:readme|others)", makefile.split("\ndocs-test: ")[1].split("\n\n")[0]
     )
     assert len(halves) == 2
-    calls = re.findall(r"^make (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    script = (ROOT / ".ci" / "run").read_text()
+    assert re.search(r'^two="make --jobs 2 ', script, re.MULTILINE)
+    calls = re.findall(r"^(?:make|\$two) (.*)$", script, re.MULTILINE)
     called = {word for call in calls for word in call.split()}
-    assert (suites - {"docs-test"}) | {"lint", "docs", *halves} <= called
+    assert (suites - {"docs-test"}) | {"lint", "docs", "check", *halves} <= called
     recipe = makefile.split("\ndocs: ")[1].split("\n\n")[0]
     assert "mkdocs build" in recipe
     assert "--strict" in recipe

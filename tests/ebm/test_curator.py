@@ -89,7 +89,7 @@ def noise_of_counts():
     return np.concatenate([c.value - e for c, e in zip(counts, exact, strict=True)])
 
 
-def noise_of_steps():
+def noise_of_steps(seed=0):
     """Return the noise of each step, (T, L): a table whose residuals are all 0 adds no sums."""
     loss = SquaredLoss(clip=0.5)
     frame, _ = rows()
@@ -101,7 +101,7 @@ def noise_of_steps():
         FitSettings(2, RATE, STEPS, noise),
     )
     ledger = Ledger(1.0, 1e-6, ADD_REMOVE)
-    curator = told(DPEBMCurator(private, RANGE, loss, settings, ledger, 0))
+    curator = told(DPEBMCurator(private, RANGE, loss, settings, ledger, seed))
     counts = [np.full(4, 8.0), np.full(2, 15.0)]
     return curator.leaf_sums(LeafSums.of(loss, ADD_REMOVE, RATE), Steps(CUTS, 2, counts)).value
 
@@ -140,6 +140,28 @@ def test_no_row_moves_a_histogram_by_more_than_is_charged(gone):
 def test_all_released_numbers_have_noise_of_their_own():
     assert every_number_has_noise_of_its_own(noise_of_counts())
     assert every_number_has_noise_of_its_own(noise_of_steps())
+
+
+def test_the_noise_of_a_step_is_as_large_as_the_ledger_states():
+    noise = np.concatenate([noise_of_steps(seed).ravel() for seed in range(40)])
+    phases = calibrate_two_phases(
+        "gdp", 1.0, 1e-6, binning_queries=2, boosting_queries=STEPS, binning_share=0.1
+    )
+    stated = phases.boosting * 0.5 * RATE  # the clip, and the learning rate
+    assert noise.std() == pytest.approx(stated, rel=0.12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_functions_follow_from_the_noisy_sums_and_the_noisy_counts_alone(loss):
+    """The counts given are not those of the rows: exact ones would give other functions."""
+    release = boosted(loss)
+    functions = [np.zeros(4), np.zeros(2)]
+    for step, (low, high) in enumerate(release.value):
+        function, cut = functions[step % 2], CUTS[step, 0]
+        for leaf, total in ((np.s_[:cut], low), (np.s_[cut:], high)):
+            function[leaf] += total / (function[leaf].size * (8.0, 15.0)[step % 2])
+    for shape, function in zip(release.shapes, functions, strict=True):
+        np.testing.assert_allclose(shape, function, atol=STEPS * 2.0**-24)
 
 
 def test_the_number_of_rows_is_told_only_where_the_ledger_takes_it_as_public():

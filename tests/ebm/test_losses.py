@@ -63,7 +63,10 @@ def test_labels_are_0_or_1_whatever_is_given():
 def test_a_loss_words_what_a_step_releases_and_says_which_rows_are_alike():
     plain, adaptive = LogisticLoss().released, LogisticLoss(adaptive=True).released
     assert plain == SquaredLoss.sound(RANGE).released
-    assert adaptive == plain + ": noise and sensitivity times the largest residual then possible"
+    assert adaptive == (
+        f"{plain}. Noise and sensitivity are multiplied by the largest difference that any row can "
+        "then have"
+    )
     np.testing.assert_array_equal(LogisticLoss().strata(np.array([0.0, 1.0])), [0, 1])
     assert SquaredLoss().strata(np.array([0.0, 1.0])) is None
 

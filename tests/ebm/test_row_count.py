@@ -93,7 +93,7 @@ def test_with_the_same_answers_a_row_more_gives_the_same_model(kind, seed, monke
 @pytest.mark.parametrize(
     ("adjacency", "named"),
     [
-        ("add/remove-one", "that two rows at least are there"),
+        ("add/remove-one", "that there are at least two rows"),
         ("zero-out", "number of rows"),
         ("replace-one", "number of rows"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm
-from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.curator import ExactAnswers, PlusCurator
 from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss
 from dprepro.ebm_plus.queries import (
@@ -23,8 +23,9 @@ from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.release import listening
 from tests.ebm_plus.plus_table import DOMAIN, RANGE, table
-from tests.ebm_plus.stub import booster, exact_answers, learn
+from tests.ebm_plus.stub import Events, booster, exact_answers, learn
 
 MU, BUDGET = 1.0, (epsilon_of(1.0, 1e-6), 1e-6)
 
@@ -34,6 +35,28 @@ def curator(loss=LOGISTIC, rows=50, seed=0):
     domain, targets = (DOMAIN, labels) if loss is LOGISTIC else (RANGE, y)
     ledger = Ledger(*BUDGET, "add/remove-one")
     return PlusCurator(Private(Rows(X, targets.astype(float))), domain, loss, ledger, seed), ledger
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, SQUARED], ids=["classification", "regression"])
+def test_every_answer_is_the_noisy_one_that_listeners_hear(loss):
+    """Or a model could be made of others than those that were looked at."""
+    heard = Events()
+    with listening(heard):
+        made, _ = curator(loss)
+    made.open_totals(0.1, BUDGET)
+    made.open_histograms(0.1, 2, BUDGET)
+    made.open_epochs(0.1, 2, BUDGET)
+    made.tell(Start(0))
+    asked = [Totals.up_to(loss.powers), *(Histogram(1.0, 1.0, k) for k in range(2))]
+    asked += [Magnitudes(1.0, 0.5), Residuals(loss.part_norm(1.0), 1.0, INTERCEPT, 1.0, loss)]
+    X, labels, targets = table(50)
+    y, domain = (labels, DOMAIN) if loss is LOGISTIC else (targets, RANGE)
+    exact = ExactAnswers.of(Rows(X, y.astype(float)), domain, loss)
+    exact.follow(Start(0))
+    for query in asked:
+        answer = made.answer(query)
+        assert heard.events[-1][1] is answer
+        assert (answer.value != exact.answer(query).value).mean() > 0.7
 
 
 # --- cheats -------------------------------------------------------------------------------------
@@ -213,3 +236,14 @@ def test_bins_beyond_their_number_are_refused():
     for n_bins in (0, 2):
         with pytest.raises(SensitivityError, match=f"bins up to 2, but {n_bins}"):
             exact.follow(Merge(0, np.array([0, 1, 2, 0]), n_bins))
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, SQUARED], ids=["classification", "regression"])
+def test_a_row_moves_the_totals_by_what_is_charged_and_no_more(loss):
+    X, labels, _ = table(40)
+    y, domain = (labels, DOMAIN) if loss is LOGISTIC else (np.resize(RANGE.target, 40), RANGE)
+    query, norms = Totals.up_to(loss.powers), []
+    for row in range(40):
+        one = Rows(X.iloc[row : row + 1], y[row : row + 1].astype(float))
+        norms.append(np.linalg.norm(ExactAnswers.of(one, domain, loss).answer(query).value))
+    assert 0.9 * query.charged < max(norms) <= query.charged * (1 + 1e-9)

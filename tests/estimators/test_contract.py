@@ -49,6 +49,7 @@ CONTRACT = Path("estimators/contract.py")
 ELSEWHERE = {
     "__init__.py": {"importlib.import_module(_MODULES[name])": "the public names, on first use"},
     "audit/cases/__init__.py": {"module": "a module of cases need not have both kinds"},
+    "audit/adversary/transcript.py": {"of": "fields of what a listener is given, by name"},
     "cli/__init__.py": {"module": "a module of the command line need not be a command"},
     "data/identity.py": {
         "card": "fields of a card, by name",

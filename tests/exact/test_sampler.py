@@ -90,6 +90,19 @@ def test_orders_are_those_of_the_reference(size):
     assert [sampler.permutation(size).tolist() for _ in range(40)] == expected
 
 
+def test_a_sample_holds_the_places_whose_word_is_below_the_rate():
+    sampler, words = ExactSampler(Bits(seed=5)), Bits(seed=5).words(4000)
+    found = sampler.sample(4000, 0.3)
+    assert found.tolist() == [int(word) < int(0.3 * 2.0**64) for word in words]
+    assert 1100 < found.sum() < 1300
+
+
+def test_a_sample_at_rate_1_is_everything_and_draws_nothing():
+    sampler = ExactSampler(Bits(seed=5))
+    assert sampler.sample(7, 1.0).all()
+    assert not sampler.has_drawn
+
+
 def test_all_orders_of_four_are_drawn_equally_often():
     sampler = ExactSampler(Bits(7))
     drawn = np.array([sampler.permutation(4) for _ in range(24_000)])

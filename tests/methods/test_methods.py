@@ -22,6 +22,8 @@ QUICK = {
     "dp-bag": {"teachers": 10, "partitions": 2},
     "dp-bag-sound": {"teachers": 10, "partitions": 2},
     "cnn": {"epochs": 1},
+    "s-bdt": {"n_trees": 10},
+    "s-bdt-sound": {"n_trees": 10},
 }
 # What reads square images, and no other rows.
 IMAGES = {"cnn"}

@@ -82,10 +82,13 @@ def test_the_list_of_methods_shows_it():
     for entry in listed:
         noise = METHODS[entry["name"]].noise
         assert entry["noise"] == (noise.value if noise else None)
-    shown = CliRunner().invoke(app, ["methods"], env={"COLUMNS": "200"}).output
-    assert shown.count("noise: floating point") == len(FLOATING_POINT)
     private = [m for m in METHODS.values() if m.takes_epsilon]
-    assert shown.count("noise: exact") == len(private) - len(FLOATING_POINT)
+    for option, before in (((), "  "), (("--verbose",), "noise: ")):
+        shown = CliRunner().invoke(app, ["methods", *option], env={"COLUMNS": "200"}).output
+        assert shown.count(f"{before}floating point") == len(FLOATING_POINT)
+        assert shown.count(f"{before}exact\n") + shown.count(f"{before}exact;") == len(
+            private
+        ) - len(FLOATING_POINT)
 
 
 def test_the_page_counts_and_names_the_methods_in_floating_point():

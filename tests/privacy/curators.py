@@ -16,14 +16,22 @@ import numpy as np
 import pandas as pd
 
 import dprepro
+from dprepro.baselines.ada_ssp import AdaSSPRegressor
+from dprepro.baselines.ada_ssp.curator import MomentsCurator
 from dprepro.baselines.dp_bag import DPBagClassifier
 from dprepro.baselines.dp_bag.curator import BagCurator
 from dprepro.baselines.forests import DPRandomForest
 from dprepro.baselines.forests.curator import ForestCurator
+from dprepro.baselines.gradient_descent import DPGradientDescentClassifier
+from dprepro.baselines.gradient_descent.curator import GradientCurator
 from dprepro.baselines.linear_regression import DPLinearRegression
 from dprepro.baselines.linear_regression.curator import LinearCurator
 from dprepro.baselines.logistic import DPLogisticRegression
 from dprepro.baselines.logistic.curator import LogisticCurator
+from dprepro.baselines.random_boosting import DPRandomBoostingClassifier
+from dprepro.baselines.random_boosting.curator import RandomBoostingCurator
+from dprepro.baselines.s_bdt import SBDTClassifier, SBDTRegressor
+from dprepro.baselines.s_bdt.curator import SBDTCurator
 from dprepro.baselines.toy_ebm import ToyDPEBMClassifier, ToyDPEBMRegressor
 from dprepro.baselines.toy_ebm.curator import ToyCurator
 from dprepro.baselines.wishart_regression import WishartLinearRegression
@@ -100,6 +108,8 @@ _BOOST: dict[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 0}
 
 _LAZY: dict[str, Any] = {"rounds": 3, "splits": 2, "random_state": 0}
 _BAG: dict[str, Any] = {"teachers": 10, "partitions": 5, "epsilon": 50.0, "random_state": 0}
+_SBDT: dict[str, Any] = {"n_trees": 4, "max_depth": 2, "random_state": 0}
+_RANDOM: dict[str, Any] = {"n_trees": 4, "batches": 2, "sketch_rounds": 1, "random_state": 0}
 _LLM: dict[str, Any] = {"epochs": 2, "random_state": 0}
 
 FITS = {
@@ -136,10 +146,25 @@ FITS = {
         DPLogisticRegression(data_norm=2.0, domain=NUMERIC, random_state=0),
         _numeric,
     ),
+    "s-bdt": Fit(SBDTCurator, SBDTClassifier(as_published=True, domain=LABELS, **_SBDT)),
+    "s-bdt, regression": Fit(SBDTCurator, SBDTRegressor(initial_share=0.1, domain=RANGE, **_SBDT)),
+    "dp-random-boosting": Fit(
+        RandomBoostingCurator, DPRandomBoostingClassifier(domain=LABELS, **_RANDOM)
+    ),
+    "dp-random-boosting, as published": Fit(
+        RandomBoostingCurator,
+        DPRandomBoostingClassifier(
+            domain=LABELS, candidates="quantile", delta_from_rows=True, from_ranks=True, **_RANDOM
+        ),
+    ),
     "toy-dp-ebm": Fit(ToyCurator, ToyDPEBMClassifier(n_epochs=2, random_state=0)),
     "toy-dp-ebm, regression": Fit(ToyCurator, ToyDPEBMRegressor(n_epochs=2, random_state=0)),
     "dp-linear": Fit(
         WishartCurator, WishartLinearRegression(domain=NUMERIC_RANGE, random_state=0), _numeric
+    ),
+    "ada-ssp": Fit(MomentsCurator, AdaSSPRegressor(domain=RANGE, random_state=0)),
+    "dp-gd-logistic": Fit(
+        GradientCurator, DPGradientDescentClassifier(domain=LABELS, steps=3, random_state=0)
     ),
     "dp-llm": Fit(LLMCurator, DPLLMClassifier(domain=NUMERIC, **_LLM), _numeric),
     "dp-llm, shuffled": Fit(LLMCurator, DPLLMClassifier(sampling="shuffle", **_LLM), _numeric),

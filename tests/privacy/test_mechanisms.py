@@ -213,3 +213,16 @@ def test_a_wishart_draw_without_noise_is_refused(scale, sensitivity):
     noise, _ = source()
     with pytest.raises(ValueError, match="positive, finite multiplier and sensitivity"):
         noise.wishart(2, releases="", scale=scale, sensitivity=sensitivity, budget=(1.0, 0.0))
+
+
+def test_each_draw_for_samples_is_another_of_the_stated_scale_and_listed_as_floating_point():
+    ledger = Ledger(1.0, 1e-6, ZERO_OUT)
+    draws = NoiseSource(ledger, 0).sampled_gaussian(
+        (50, 4), releases="sums", noise_multiplier=3.0, sensitivity=0.5, draws=8, uses=8,
+        sampling=0.1, budget=ledger.budget,
+    )  # fmt: skip
+    found = np.array([*draws])
+    assert np.unique(found).size > 0.99 * found.size
+    assert found.std() == pytest.approx(1.5, rel=0.1)
+    assert ledger.entries[0].scale == 1.5
+    assert ledger.floating_point == ["sums: the sums and their noise are float32"]

@@ -82,7 +82,8 @@ def test_every_estimator_with_a_budget_is_looked_at() -> None:
         "DPEBMClassifier", "DPEBMRegressor", "DPEBMPlusClassifier", "DPEBMPlusRegressor",
         "DPBoostClassifier", "DPBoostRegressor", "LazyBBClassifier", "OneRule", "DPLLMClassifier",
         "DPBagClassifier", "DPRandomForest", "DPLogisticRegression", "DPLinearRegression",
-        "WishartLinearRegression", "ToyDPEBMClassifier", "ToyDPEBMRegressor",
+        "WishartLinearRegression", "ToyDPEBMClassifier", "ToyDPEBMRegressor", "SBDTClassifier",
+        "SBDTRegressor",
     }  # fmt: skip
     fitted = {type(fit.model) for fit in FITS.values()}
     assert all(any("fit" in vars(base) for base in kind.__mro__) for kind in fitted)

@@ -158,3 +158,9 @@ def test_noise_of_any_scale_can_be_drawn_in_the_unit_it_gets(scale: float) -> No
     unit = unit_of(dropped_bits(scale))
     assert scale / unit < 2.0**52
     assert unit == 1 / TOTAL or scale / unit >= 2.0**51
+
+
+@pytest.mark.parametrize("density", [1.0, 0.5, 0.1])
+def test_the_distance_of_weights_follows_from_the_density(density):
+    """1 / (kappa n), and what rounding to units adds."""
+    assert smooth_distance(density, 1000) == pytest.approx(1 / (density * 1000), rel=1e-6)

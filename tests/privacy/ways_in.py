@@ -61,6 +61,8 @@ ALLOWED = {
     # Fields of dataclasses of results and audits, without rows.
     "dprepro.experiment.record": {"vars"},
     "dprepro.audit.cases.dp_ebm_plus": {"vars"},
+    # The declared fields of a query, a release or an instruction that a listener was given.
+    "dprepro.audit.adversary.transcript": {"getattr(..., field.name)"},
     # Fields of checked YAML files, and of their errors.
     "dprepro.additive.record": {"getattr(..., name)"},
     "dprepro.data.card_parts": {"getattr(..., kind)"},

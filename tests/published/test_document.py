@@ -148,6 +148,19 @@ def test_a_table_and_a_dataset_may_have_a_protocol_of_their_own():
     assert (folds.held_out, held.held_out, PAPER.protocol.held_out) == (0.2, 0.0, 0.2)
 
 
+def test_stratified_splits_have_a_share_as_random_ones_have():
+    assert Protocol(splits=3, evaluation="stratified", test_share=0.3, delta=0).held_out == 0.3
+    with pytest.raises(ValueError, match="random splits need `test_share`"):
+        Protocol(splits=3, evaluation="stratified", delta=0)
+
+
+def test_the_notes_say_what_printed_repeats_share():
+    notes = load_documents()["maddock-2022"].notes
+    assert any("printed repeats that share one split count as a single run" in n for n in notes)
+    slides = load_documents()["replication-slides-2025"].notes
+    assert any("printed splits that share one draw of noise count as" in n for n in slides)
+
+
 def test_the_restarts_of_dp_llm_are_ten_in_print_of_which_three_are_judged():
     protocol = load_documents()["dp-llm-2020"].protocol_of("fig5", "mnist")
     assert (protocol.splits, protocol.judged_on, protocol.needed) == (10, 3, 3)
@@ -178,6 +191,14 @@ def test_a_protocol_is_one_that_could_be_run(changed, is_right):
     else:
         with pytest.raises(ValidationError):
             Protocol(**fields)
+
+
+def test_folds_of_several_partitions_hold_out_a_share_of_one():
+    fields = {"splits": 200, "evaluation": "folds", "delta": 0.0}
+    assert Protocol(**fields, folds=5).held_out == 0.2
+    assert Protocol(**fields).held_out == 1 / 200
+    with pytest.raises(ValidationError, match="`folds` is for `evaluation: folds`, not for random"):
+        Protocol(splits=5, test_share=0.2, delta=0.0, folds=5)
 
 
 def test_other_rows_overlap_as_test_rows_by_training_rows():

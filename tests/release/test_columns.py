@@ -61,3 +61,14 @@ def test_a_file_of_another_kind_or_of_broken_lines_is_refused(tmp_path: Path) ->
     with pytest.raises(DpreproError, match="Expected 2 columns") as caught:
         read_columns(path)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a;b\n1,5;x\n;y,1\n-2;z\n", 'a,b\n"1,234.5",x\n7,"y,1"\n'])
+def test_a_column_of_numbers_with_commas_is_found(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    assert read_columns(path).with_commas == ("a",)
+    path.write_text(text.replace("1,5", "1.5").replace('"1,234.5"', "1234.5"))
+    assert read_columns(path).with_commas == ()
+    path.write_text(text.replace("7", "?!").replace("-2", "?!"))  # so all are texts
+    assert read_columns(path).with_commas == ()

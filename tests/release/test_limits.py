@@ -6,7 +6,8 @@ import pytest
 
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.errors import DpreproError
-from dprepro.release.book import Entry, read_book, reserve
+from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
+from dprepro.release.book import Entry, read_book, reserve, settle
 from dprepro.release.limits import limits_of
 from tests.release.ledgers import entry, gaussian_ledger
 
@@ -66,6 +67,48 @@ def test_units_of_a_corrected_file_are_the_same_if_they_are_of_the_same_column()
         reserve(of_patients(rows="2", values="w", column="visit"), PATIENTS)
     total = reserve(of_patients(rows="2", values="w"), PATIENTS)
     assert 1 < total.budget.epsilon < 2
+
+
+def test_other_neighbours_than_before_are_named_where_the_budget_does_not_suffice() -> None:
+    reserve(entry("/a", ("1",), limit=LIMIT), gaussian_ledger(1.0))
+    of_rows = entry("/a", ("1",), limit=LIMIT)
+    with pytest.raises(DpreproError) as caught:
+        reserve(of_rows, gaussian_ledger(1.0, adjacency=ZERO_OUT))
+    assert (
+        "would be spent (replace-one): earlier releases have add/remove-one neighbours and this "
+        "one zero-out, so all are counted under replace-one, which costs more" in str(caught.value)
+    )
+    assert "smaller --epsilon, or a method with add/remove-one neighbours" in str(caught.value)
+    with pytest.raises(DpreproError) as caught:
+        reserve(of_rows, gaussian_ledger(2.0))
+    assert "neighbours" not in str(caught.value)
+    for adjacency in (ADD_REMOVE, ZERO_OUT):  # then no method avoids it any more
+        reserve(entry("/b", ("2",), limit=LIMIT), gaussian_ledger(0.1, adjacency=adjacency))
+    with pytest.raises(DpreproError) as caught:
+        reserve(entry("/b", ("2",), limit=LIMIT), gaussian_ledger(2.0))
+    assert "which costs more" in str(caught.value)
+    assert "or a method with" not in str(caught.value)
+
+
+def test_a_limit_may_be_reached_and_a_refusal_says_what_exceeds_it() -> None:
+    limit = BudgetLimit(epsilon=1, delta=1e-6)
+    with pytest.raises(DpreproError, match=r"and this release alone, epsilon 1\.5 would be spent"):
+        reserve(entry("/a", ("1",), limit=limit), gaussian_ledger(1.5))
+    reserve(entry("/a", ("1",), limit=limit), gaussian_ledger(1.0))
+    with pytest.raises(DpreproError, match="and with all earlier releases of these rows, epsilon"):
+        reserve(entry("/a", ("1",), limit=limit), gaussian_ledger(0.1))
+
+
+def test_a_cancelled_release_sets_no_limit_and_the_latest_of_a_card_comes_last() -> None:
+    wide = BudgetLimit(epsilon=9, delta=1e-6)
+    given = [("/a", LIMIT, "cancelled"), ("/a", LIMIT, "released"), ("/b", LIMIT, "released"),
+             ("/a", wide, "released")]  # fmt: skip
+    for card, limit, status in given:
+        made = entry(card, ("1",), limit=limit)
+        reserve(made, gaussian_ledger(0.1))
+        settle(made.name, status)  # type: ignore[arg-type]
+    found = limits_of(read_book().entries)
+    assert [(e.card, e.limit) for e in found] == [("/b", LIMIT), ("/a", wide)]
 
 
 def test_a_limit_whose_delta_is_too_small_says_so() -> None:

@@ -104,6 +104,19 @@ def test_a_codebook_of_another_file_is_refused(
     assert said in str(caught.value)
 
 
+def test_numbers_with_decimal_commas_are_refused_and_not_quoted(data: Path) -> None:
+    data.write_text(ROWS.replace(".", ","))
+    for codebook in ({}, {"age": Entry("numeric", 0, 120)}, {"age": Entry("target", 0, 120)}):
+        with pytest.raises(DpreproError, match="numbers with a comma in age: ") as caught:
+            card_of(data, codebook)
+        said = str(caught.value)
+        assert "sep=';', decimal=','" in said
+        assert "A number has a decimal point" in said
+        assert "41,5" not in said
+    for codes in (Entry("categorical", categories=("41,5", "77,25")), Entry("drop")):
+        assert "age" in card_of(data, {"age": codes}).read_text()
+
+
 def test_a_unit_needs_the_number_of_its_rows() -> None:
     columns = Columns({"patient": "numeric", "x": "numeric"})
     path = Path("rows.csv")

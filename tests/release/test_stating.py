@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 import pytest
 
+from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import ledger_of
+from dprepro.inspect.ledgers import planned_ledgers
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
+from dprepro.release.planning import release_config
 from dprepro.release.stating import state
 from tests.release.ledgers import gaussian_ledger
 from tests.release.models import NAME, model, publisher
@@ -30,6 +34,20 @@ def test_a_statement_says_what_the_ledger_says() -> None:
     assert [m.releases for m in found.mechanisms] == [e.releases for e in ledger.entries]
     assert [m.scale for m in found.mechanisms] == [e.scale for e in ledger.entries]
     assert found.assumed_public == ledger.assumed_public
+
+
+@pytest.mark.parametrize("name", ["adult", "cal-housing"])
+@pytest.mark.parametrize("method", ["dp-ebm-plus", "dp-ebm-sound", "dp-ebm-gdp"])
+def test_what_is_released_is_said_in_words_of_no_program(name: str, method: str) -> None:
+    experiment = release_config(load_card(name), name, method, 1.0, 1e-6)
+    (planned,) = planned_ledgers(experiment, all_rows=True)
+    assert planned.ledger is not None
+    texts = [entry.releases for entry in planned.ledger.entries]
+    assert len(texts) > 1
+    jargon = r"\b(residual|curvature|histogram|bin|cell|clip|centred|epoch|lea(f|ve)|sqrt)|\bx\b"
+    for text in texts:
+        assert not re.search(jargon, text), text
+        assert re.search("the (sum|number) ", text), text
 
 
 def test_a_statement_says_what_is_public_of_the_data() -> None:

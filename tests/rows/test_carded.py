@@ -126,6 +126,7 @@ def test_a_third_label_is_refused_in_whatever_chunk_it_is(tmp_path: Path, chunk_
             f"distinct: {{}}\nexpect: {{values_sha256: {64 * '0'}}}\ndrop:",
             "drops repeated rows",
         ),
+        ("drop:", "complete: true\ndrop:", "drops rows that lack a value"),
         ("{Age: age,", "{Years: age,", r"no column 'age' \(or 'Years', which the card renames"),
     ],
 )
