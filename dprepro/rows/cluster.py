@@ -9,6 +9,7 @@ instructions from the start, and gives the same answer.
 from __future__ import annotations
 
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -165,7 +166,8 @@ class ClusterHolder:
         start, held.followed = held.followed, len(self._instructions)
         try:
             return held.actor.answer(question, start, self._instructions[start:])
-        except RuntimeError:  # Dask's way to say that the worker is lost
+        except RuntimeError as error:  # Dask's way to say that the worker is lost
+            _forget_frames(error)
             return None
 
     def _wait_for_reply(self, held: _Held, reply: Any) -> Any:
@@ -173,7 +175,8 @@ class ClusterHolder:
         while reply is not None:
             try:
                 answer = reply.result(timeout=LOOK_INTERVAL)
-            except Exception:
+            except Exception as error:
+                _forget_frames(error)
                 if not reply.done() and held.future.status == "finished":
                     self._check_connection()
                     continue
@@ -220,7 +223,8 @@ class ClusterHolder:
             try:
                 held = _Held(here, future, future.result())
                 seen = self._wait_for_reply(held, held.actor.seen())
-            except Exception:  # of Dask: the worker is lost
+            except Exception as error:  # of Dask: the worker is lost
+                _forget_frames(error)
                 self._check_connection()
                 continue
             if seen is not None:
@@ -255,9 +259,11 @@ class ClusterHolder:
             try:
                 wait(futures, timeout=LOOK_INTERVAL)
                 return None
-            except TimeoutError:
+            except TimeoutError as error:
+                _forget_frames(error)
                 self._check_connection()
-            except CancelledError:  # with the connection, or since data are gone
+            except CancelledError as error:  # with the connection, or since data are gone
+                _forget_frames(error)
                 return self._check_connection()
             if self._client.nthreads():
                 last_seen = time.monotonic()
@@ -289,6 +295,17 @@ class ClusterHolder:
             f"partition {number} could not be read{again}: {kind}. The text is withheld, as it can "
             f"quote rows; `{self._whole.format(k=number)}` shows it"
         )
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Let go of what Dask's error keeps: frames that hold it, and the futures of a fit.
+
+    Without this the workers would hold the rows of a fit until Python next looks for such circles.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def _client() -> Any:

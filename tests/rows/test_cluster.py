@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -178,19 +179,37 @@ def test_rows_that_a_fit_refuses_in_memory_are_refused(two: list[int]) -> None:
         fitted("labels", X, X["y"][X["x1"] > 0].clear_divisions())
 
 
-def test_the_workers_forget_the_rows(running: Running, two: list[int]) -> None:
+def check_that_the_workers_forget(running: Running) -> None:
     def tasks(dask_scheduler: Any = None) -> list[str]:
         return list(map(str, dask_scheduler.tasks))
 
+    end = time.monotonic() + 10
+    while (left := running.client.run_on_scheduler(tasks)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert left == []
+
+
+def test_the_workers_forget_the_rows(running: Running, two: list[int]) -> None:
+    gc.collect()  # what tests before this one left
     fitted("plus, labels", *clustered.collections("y", True, 3))
     X = clustered.collections("y", True, 3)[0].assign(y=float("nan"))
     with pytest.raises(ValueError, match="Input y contains NaN"):
         fitted("labels", X, "y")
     del X
-    end = time.monotonic() + 10
-    while (left := running.client.run_on_scheduler(tasks)) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert left == []
+    check_that_the_workers_forget(running)
+
+
+def test_the_workers_of_a_slow_cluster_forget_the_rows_at_once(
+    running: Running, two: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "LOOK_INTERVAL", 0.02)
+    gc.collect()
+    gc.disable()  # what is left is what holds itself, until Python looks for circles
+    try:
+        fitted("plus, labels", *clustered.collections("y", True, 40))
+        check_that_the_workers_forget(running)
+    finally:
+        gc.enable()
 
 
 # --- workers that are killed ----------------------------------------------------------------------
