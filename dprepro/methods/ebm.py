@@ -6,7 +6,7 @@ from typing import Any
 
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import REPEATS_FLOATS, Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
@@ -120,6 +120,7 @@ METHODS = [
         reference="Nori et al. 2021, Algorithm 1",
         build=_build_plain,
         takes_epsilon=False,
+        repeats_within=REPEATS_FLOATS,
         defaults=defaults_of(EBMClassifier, "random_state"),
     ),
 ]

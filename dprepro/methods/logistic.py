@@ -11,7 +11,7 @@ from dprepro.baselines.logistic.estimator import (
     StandardizedLogisticRegression,
 )
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting
+from dprepro.methods.registry import REPEATS_NEVER, REPEATS_SOLVER, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.standing import Noise
 
@@ -96,7 +96,7 @@ METHODS = [
         reference="scikit-learn defaults on one-hot categories and numeric features as they are",
         build=_build_plain,
         takes_epsilon=False,
-        repeats_within=REPEATS_SOLVER,
+        repeats_within=REPEATS_NEVER,
         encoding="one-hot",
         defaults={"C": 1.0, "max_iter": 100},
     ),

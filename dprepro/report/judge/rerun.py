@@ -41,7 +41,8 @@ class RerunReport:
     """How many fresh records have a committed twin, which differ, and which have none.
 
     `largest` is the largest relative difference found, `tolerances` the largest allowed, by
-    the names of the methods that were run again.
+    the names of the methods that were run again. Where all is allowed, a task only has to finish,
+    and `largest` leaves it out.
     """
 
     matched: int
@@ -76,7 +77,8 @@ def compare_records(fresh: Iterable[Record], committed: Iterable[Record]) -> Rer
         matched += 1
         tolerance = allowed[record.task.method] = tolerance_of(record.task.method)
         differences = _differences(record, twin)
-        largest = max([largest, *(d for d in differences.values() if not math.isnan(d))])
+        if tolerance < math.inf:
+            largest = max([largest, *(d for d in differences.values() if not math.isnan(d))])
         mismatches += [
             Mismatch(record, name, twin.metrics[name], record.metrics.get(name, math.nan))
             for name, difference in differences.items()

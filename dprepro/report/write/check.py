@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from rich.text import Text
@@ -63,11 +64,18 @@ def render_cells(cells: Sequence[CellVerdict]) -> Renderable:
 
 def render_rerun(report: RerunReport) -> Renderable:
     """Return what a fresh run gave beside the committed records."""
-    allowed = [f"{value:g} ({name})" for name, value in report.tolerances.items()]
+    compared = {name: value for name, value in report.tolerances.items() if value < math.inf}
+    allowed = [f"{value:g} ({name})" for name, value in compared.items()]
+    others = [name for name in report.tolerances if name not in compared]
     lines = [
         f"Rerun: {report.matched} tasks have a committed record; largest relative difference "
         f"{report.largest:.2g}, allowed {', '.join(allowed) or 'none'}."
     ]
+    if others:
+        lines.append(
+            f"  Finished, and not compared: {', '.join(others)}. Its solver stops before it "
+            "converges, so that the processor decides what it finds."
+        )
     lines += [f"  differs: {mismatch}" for mismatch in report.mismatches]
     if report.missing:
         tasks = dict.fromkeys(f"{r.task.dataset}, {r.task.label}" for r in report.missing)

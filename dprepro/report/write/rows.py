@@ -152,7 +152,10 @@ def rerun_json(report: RerunReport) -> dict[str, Any]:
         "matched": report.matched,
         "missing": len(report.missing),
         "largest": report.largest,
-        "tolerances": dict(report.tolerances),
+        # JSON has no infinity; None is a method whose metrics are not compared.
+        "tolerances": {
+            name: value if value < math.inf else None for name, value in report.tolerances.items()
+        },
         "mismatches": [str(mismatch) for mismatch in report.mismatches],
     }
 

@@ -151,6 +151,14 @@ def test_a_rerun_shows_what_differs_and_what_is_missing():
     assert "allowed 1e-06 (dp-ebm-gdp-2021)." in text
     assert "split 0: auc 0.5, committed 0.5001" in text
     assert "1 tasks have no finished committed record (adult, dp-ebm-gdp-2021)" in text
+    assert "not compared" not in text
+
+
+def test_a_rerun_names_what_is_not_compared():
+    same = records([0.5], label="logistic")
+    text = shown(render_rerun(compare_records(same, same)))
+    assert "allowed none." in text
+    assert "Finished, and not compared: logistic. Its solver stops before it converges" in text
 
 
 def test_what_was_run_again_says_which_recorded_cells_differ():

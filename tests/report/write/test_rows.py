@@ -104,6 +104,12 @@ def test_a_rerun_is_strict_json():
     assert whole["tolerances"] == {"dp-ebm-gdp-2021": 1e-6}
 
 
+def test_a_method_that_is_not_compared_has_no_tolerance_in_json():
+    same = records([0.5], label="logistic")
+    whole = json.loads(json.dumps(rerun_json(compare_records(same, same)), allow_nan=False))
+    assert (whole["passes"], whole["tolerances"]) == (True, {"logistic": None})
+
+
 @pytest.mark.parametrize("style", [PLAIN, COMPARE])
 def test_csv_reads_back(style):
     frame = pd.read_csv(io.StringIO(csv_tables(tables(style), style)))
