@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from dprepro.additive.bins import MISSING, FeatureBins
 from dprepro.additive.model import AdditiveModel
@@ -139,6 +138,8 @@ def make_monotone(model: AdditiveModel, feature: str, direction: str) -> Edit | 
     if ((np.diff(after[:ordered]) if rising else -np.diff(after[:ordered])) < 0).any():
         # A bin without rows has no say, but needs a weight.
         weights = np.maximum(counts, 1e-9 * max(counts.sum(), 1.0))
+        from sklearn.isotonic import isotonic_regression  # takes long; only this edit needs it
+
         after[:ordered] = isotonic_regression(
             after[:ordered], sample_weight=weights, increasing=rising
         )

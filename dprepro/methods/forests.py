@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
 from dprepro.baselines.forests.estimator import DPRandomForest
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
@@ -20,6 +18,8 @@ def _build_private(setting: Setting, **params: Any) -> Estimator:
 
 
 def _build_plain(setting: Setting, **params: Any) -> Estimator:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
     regression = setting.task == "regression"
     estimator = RandomForestRegressor if regression else RandomForestClassifier
     return estimator(random_state=setting.seed, n_jobs=1, **params)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.linear_model import LinearRegression
-
 from dprepro.baselines.linear_regression.estimator import (
     _REGRESSION,
     DPLinearRegression,
@@ -24,6 +22,8 @@ def _build_private_fair(setting: Setting, **params: Any) -> Estimator:
 
 
 def _build_plain(setting: Setting, **params: Any) -> Estimator:
+    from sklearn.linear_model import LinearRegression
+
     return LinearRegression(**params)
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting import NeighboringRelation
-from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
 from dprepro.privacy.gdp import check_epsilon_delta, epsilon_of
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 _MOMENTS = (*range(1, 65), *(2**k for k in range(7, 14)))
 _SIGMA_RANGE = (0.2, 1e4)
@@ -42,7 +44,7 @@ def loss_grain(noise_multiplier: float) -> float:
 @lru_cache(maxsize=4)
 def sampled_loss(
     noise_multiplier: float, rate: float, grain: float, exchanged: bool
-) -> pld.PrivacyLossDistribution:
+) -> PrivacyLossDistribution:
     """Return the privacy loss of one release on a sample of the rows.
 
     Parameters
@@ -52,12 +54,16 @@ def sampled_loss(
     exchanged
         Whether neighbours exchange a row for another; else one has a row more.
     """
-    relation = NeighboringRelation
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
     return pld.from_gaussian_mechanism(
         noise_multiplier,
         sampling_prob=rate,
         value_discretization_interval=grain,
-        neighboring_relation=relation.REPLACE_ONE if exchanged else relation.ADD_OR_REMOVE_ONE,
+        neighboring_relation=(
+            NeighboringRelation.REPLACE_ONE if exchanged else NeighboringRelation.ADD_OR_REMOVE_ONE
+        ),
     )
 
 
