@@ -95,7 +95,7 @@ RULES = {
         Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-sound"),
         Rule(
             "dprepro audit dp-ebm-sound --jobs 2 --output audit.png",
-            "--trials 100 --task binary",
+            "--trials 40 --task binary",
         ),
         Rule(
             "dprepro audit dp-ebm-gdp --task regression",
@@ -138,6 +138,10 @@ RULES = {
         ),
     ),
     "--help": (
+        Rule("dprepro run quickstart", "--splits 1"),
+        Rule(
+            "dprepro plot curves --metric auc --output out/figures --format svg", "--config adult"
+        ),
         Rule(
             "dprepro export model.json --to sql --output model.sql --table customers",
             replace=(("model.json", "results/models/adult-dp-ebm-gdp-1.json"),),
@@ -160,7 +164,7 @@ RULES = {
         Rule("dprepro run adult telco --jobs 4 --splits 5", f"--results mine {FEW}"),
         Rule(
             "dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png",
-            "--trials 100 --task binary",
+            "--trials 40 --task binary",
         ),
         Rule("dprepro plot margins lazybb-figure1 --epsilon 1", "--fits 1"),
         Rule("dprepro report --output report.html", "--config adult"),
