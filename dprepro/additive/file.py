@@ -15,7 +15,7 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.checking import checked_record, parse_strictly
-from dprepro.additive.complete import appearing_complete
+from dprepro.durable import appearing_complete
 from dprepro.additive.editing import Edit, note_edits
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.record import (

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from dprepro.additive.complete import appearing_complete
+from dprepro.durable import appearing_complete
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.texts import read_categories
 from dprepro.data.card import Card

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.complete import appearing_complete
+from dprepro.durable import appearing_complete
 from dprepro.additive.export.plain import CategoricalTerm, NumericTerm, free_name, plain
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS

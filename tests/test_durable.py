@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.additive.complete import appearing_complete
+from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 
 
