@@ -115,16 +115,9 @@ def test_nothing_finished_is_lost_to_kills(lab: Lab) -> None:
     _workers(process)[0].kill()
     output, _ = process.communicate(timeout=60)
     assert "the last line was torn by a crash and is dropped" in output
-    assert process.returncode == 1
-    expected = _uninterrupted(config)
-    records = lab.records()
-    lost = [key for key, record in records.items() if record["status"] == "failed"]
-    assert [records[key]["message"] for key in lost] == ["the worker process died (SIGKILL(-9))"]
-    assert all(records[key] == expected[key] for key in expected.keys() - set(lost))
-    assert all(records[key] == record for key, record in finished.items())
-
-    assert _invoke(config, "--results", lab.results, "--retry-failed").exit_code == 0
-    assert lab.records() == expected
+    assert process.returncode == 0
+    assert lab.records() == _uninterrupted(config)  # the task of the killed worker ran again
+    assert len([line for line in lab.lines() if line["kind"] == "record"]) == 15
 
 
 @pytest.mark.usefixtures("in_process")
