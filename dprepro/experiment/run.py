@@ -39,6 +39,8 @@ from dprepro.experiment.stated import state_plan
 from dprepro.experiment.summary import Summary, Tally
 from dprepro.experiment.worker import DataRef, prepare_kernels, run_task, warm_up
 
+# What a closed or full output raises, or one whose encoding lacks a character.
+_UNSHOWN = (OSError, ValueError)
 # How often the runner looks up from waiting for results, in seconds.
 _POLL = 0.2
 _Arguments = tuple[Task, DataRef, tuple[str, ...]]
@@ -107,6 +109,25 @@ class Observer(Protocol):
         """The run is over, however it ended."""
 
 
+class _Told:
+    """Tells an observer; where it cannot show what it is told, the run goes on."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def begin(self, outlook: Outlook, jobs: int) -> None:
+        with contextlib.suppress(*_UNSHOWN):
+            self._observer.begin(outlook, jobs)
+
+    def advance(self, record: Record) -> None:
+        with contextlib.suppress(*_UNSHOWN):
+            self._observer.advance(record)
+
+    def end(self) -> None:
+        with contextlib.suppress(*_UNSHOWN):
+            self._observer.end()
+
+
 def journal_path(config: ExperimentConfig, results: Path) -> Path:
     """Return where the journal of a config lies."""
     return results / f"{config.name}.jsonl"
@@ -139,7 +160,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         On SIGINT, SIGTERM or SIGHUP, after the workers have ended; what had finished is in the
         journal.
     """
-    start = time.perf_counter()
+    start, observer = time.perf_counter(), _Told(observer)
     plans = _plans(config, options)  # errors of the config come before anything is written
     with Journal(journal_path(config, options.results), fresh=options.fresh) as journal:
         before, stated = read_journal(journal.path), state_plan(config, (p.task for p in plans[0]))
@@ -174,9 +195,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
                 observer.end()
     wall = time.perf_counter() - start
     ran = len(outlook.todo) - unfinished.total()
-    return Summary(
-        config.name, tally, ran, wall, outlook.stale, outlook.others, dict(unfinished)
-    )
+    return Summary(config.name, tally, ran, wall, outlook.stale, outlook.others, dict(unfinished))
 
 
 def _plans(

@@ -174,7 +174,9 @@ class TestCalls:
         executor = DaskExecutor(two.address)
         deadly, good = executor.submit(calls.kill_parent), executor.submit(pow, 2, 5)
         assert good.result(60) == 32
-        with pytest.raises(MachineFaultError, match=r"worker tcp.* was lost .*; .*worker tcp.* was lost"):
+        with pytest.raises(
+            MachineFaultError, match=r"worker tcp.* was lost .*; .*worker tcp.* was lost"
+        ):
             deadly.result(60)
         assert executor.submit(pow, 2, 6).result(60) == 64  # the nannies brought them back
         executor.close()

@@ -89,7 +89,10 @@ def test_every_way_to_tear_the_last_line_leaves_the_earlier_ones(path: Path) -> 
         ('{"kind": "other"}', "line 2: not a journal line .unknown kind 'other'"),
         ("[1]", "line 2: not a journal line"),
         ('{"kind": "record", "task": {}}', "line 2: a record of another version"),
-        ('{"kind": "plan", "cells": []}', "line 2: a plan of another version of dprepro .*`dprepro results repair x"),
+        (
+            '{"kind": "plan", "cells": []}',
+            "line 2: a plan of another version of dprepro .*`dprepro results repair x",
+        ),
     ],
 )
 def test_damage_elsewhere_is_an_error_that_names_the_line(
