@@ -85,9 +85,10 @@ def run(
     Every finished task is one line of results/CONFIG.jsonl. Ctrl-C stops the run; the same command
     continues it.
 
-    A task whose worker is killed, or that the machine gives no memory, runs again: that is no failure.
+    A task whose worker is killed, or that gets no memory, runs again: that is no failure.
 
-    Exit code: 0 all well, 1 a task failed or could not be finished, 2 a mistake that you can correct, 130 interrupted.
+    Exit code: 0 all well, 1 a task failed or could not be finished, 2 a mistake that you can
+    correct, 130 interrupted.
 
     Example: dprepro run adult telco --jobs 4 --splits 5
     """

@@ -12,7 +12,7 @@ import io
 import os
 import shutil
 import sys
-from typing import IO
+from typing import TextIO
 
 _PLAIN = {
     "±": "+-", "ε": "epsilon", "δ": "delta", "²": "^2", "×": "x", "·": ".", "−": "-", "–": "-",
@@ -98,7 +98,7 @@ def _occupy_closed_numbers() -> None:
             os.set_inheritable(number, True)  # workers need the three, too
 
 
-def _forgiving(stream: IO[str] | None) -> _Forgiving | None:
+def _forgiving(stream: TextIO | None) -> _Forgiving | None:
     if stream is None:
         return _Forgiving(None)
     buffer = stream.buffer if isinstance(stream, io.TextIOWrapper) else None
@@ -107,7 +107,7 @@ def _forgiving(stream: IO[str] | None) -> _Forgiving | None:
     return _Forgiving(buffer) if isinstance(buffer, io.FileIO) else None  # python -u
 
 
-def _text(raw: _Forgiving, stream: IO[str] | None, is_error: bool = False) -> io.TextIOWrapper:
+def _text(raw: _Forgiving, stream: TextIO | None, is_error: bool = False) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=stream.encoding if stream is not None else "utf-8",

@@ -33,7 +33,7 @@ class AppendedFile:
 
     Attributes
     ----------
-    content : bytes
+    content
         All that the file holds.
 
     Raises
@@ -46,6 +46,7 @@ class AppendedFile:
 
     def __init__(self, path: Path, fresh: bool = False) -> None:
         self.path = path
+        self.content = b""
         self._place = Path(os.path.realpath(path))
         self._file = -1
         make_folder(self._place.parent)
@@ -112,7 +113,7 @@ class AppendedFile:
             If another process writes in its place; what is here, and `pending`, is then kept.
         """
         try:
-            there = os.stat(self._place)
+            there = self._place.stat()
         except FileNotFoundError:
             what, theirs = "deleted", b""
         else:
@@ -127,7 +128,7 @@ class AppendedFile:
             what = "changed" if is_same else "replaced"
             if not is_same and _is_locked(self._place):
                 self._give_way(pending)
-        kept = "" if self.content.startswith(theirs) else self._keep(theirs)
+        kept = "" if self.content.startswith(theirs) else self.keep(theirs)
         make_folder(self._place.parent)
         self.replace(self.content)
         warnings.warn(
@@ -153,7 +154,7 @@ class AppendedFile:
         self._unfinished.unlink(missing_ok=True)  # of a process that was killed
         if fresh and os.fstat(self._file).st_size:
             old = self._file
-            os.rename(self._place, free_name(self._place))
+            self._place.rename(free_name(self._place))
             try:
                 self._file = _opened(self._place)
             finally:
@@ -168,20 +169,22 @@ class AppendedFile:
         self._noted = own.st_size, own.st_mtime_ns
 
     def _give_way(self, pending: bytes) -> None:
-        kept = self._keep(self.content + pending)
+        kept = self.keep(self.content + pending)
         raise DpreproError(
             f"{self.path}: another run took its place and is writing there. What this run wrote "
             f"is in {kept}. Let the other run end; then give the same command again"
         )
 
-    def _keep(self, content: bytes) -> Path:
+    def keep(self, content: bytes, name: str = "bak") -> Path:
+        """Write `content` beside the file, as ``.NAME``, ``.NAME1``, ... Raises OSError."""
         make_folder(self._place.parent)
-        backup = free_name(self._place)
+        backup = free_name(self._place, name)
         number = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             write_all(number, content)
         finally:
             os.close(number)
+        sync_folder(self._place.parent)
         return backup
 
     def _release(self) -> None:
@@ -190,10 +193,10 @@ class AppendedFile:
             self._file = -1
 
 
-def free_name(path: Path) -> Path:
-    """Return the first of ``.bak``, ``.bak1``, ... that is free."""
+def free_name(path: Path, name: str = "bak") -> Path:
+    """Return the first of ``.NAME``, ``.NAME1``, ... that is free."""
     number = 0
-    while (backup := path.with_name(f"{path.name}.bak{number or ''}")).exists():
+    while (backup := path.with_name(f"{path.name}.{name}{number or ''}")).exists():
         number += 1
     return backup
 
@@ -204,7 +207,7 @@ def _opened(place: Path) -> int:
         number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             _lock(number)
-            own, there = os.fstat(number), os.stat(place)
+            own, there = os.fstat(number), place.stat()
         except FileNotFoundError:
             os.close(number)  # another process took the name away before the lock was ours
             continue

@@ -12,6 +12,8 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+from dprepro.experiment.record import Record
+
 _REFUSED = {
     errno.EAGAIN, errno.EDQUOT, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENODEV,
     errno.ENOLCK, errno.ENOMEM, errno.ENOSPC, errno.ENXIO, errno.EROFS, errno.ESTALE,
@@ -56,9 +58,9 @@ def was_killed(exit_codes: str) -> bool:
     return all(code < 0 and -code not in _OWN_SIGNALS for code in codes)
 
 
-def was_fault(message: str) -> bool:
-    """Whether a failed record of an earlier version tells of a fault of the machine."""
-    return _OF_OLD.match(message) is not None
+def was_fault(record: Record) -> bool:
+    """Whether the record of an earlier version tells of a fault of the machine."""
+    return record.status == "failed" and _OF_OLD.match(record.message) is not None
 
 
 def is_stopped(process: int) -> bool:

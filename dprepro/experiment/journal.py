@@ -23,7 +23,7 @@ from dprepro.experiment.stated import StatedPlan
 Entry = Record | StatedPlan | dict[str, Any]
 """What a line says; a dict is an environment."""
 
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 _PLAN = b'{"kind":"plan"'
 
 
@@ -102,7 +102,7 @@ def entries(raw: bytes, path: Path) -> Iterator[tuple[int, Entry]]:
     for number, line in enumerate(whole_lines(raw, path), start=1):
         try:
             entry = entry_of(line)
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise DpreproError(
                 f"{path}, line {number}: {problem_of(error)}. `dprepro results repair {path.stem} "
                 f"--results {path.parent}` takes the line out and keeps it beside the journal"
@@ -125,7 +125,7 @@ def entry_of(line: bytes) -> Entry:
             raise ValueError(f"unknown kind {kind!r}")
     except DamagedLineError:
         raise
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise ValueError(f"not a journal line ({_said(error)})") from error
     if kind == "environment":
         return {"kind": kind, **fields}
@@ -133,7 +133,7 @@ def entry_of(line: bytes) -> Entry:
         return Record.from_json(fields) if kind == "record" else StatedPlan.from_json(fields)
     except DamagedLineError:
         raise
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise ValueError(f"a {kind} of another version of dprepro ({_said(error)})") from error
 
 
@@ -155,7 +155,7 @@ def last_plan(path: Path) -> StatedPlan | None:
         with path.open("rb") as lines:
             stated = [line for line in lines if line.startswith(_PLAN)]
         return StatedPlan.from_json(parsed(stated[-1].rstrip(b"\n"))) if stated else None
-    except (OSError, *_MALFORMED):
+    except (OSError, *MALFORMED):
         return None
 
 
@@ -170,6 +170,8 @@ class Journal:
         The ``.jsonl`` file; its folder is made if need be.
     fresh
         Move an existing journal aside (``.bak``, ``.bak1``, ...) and begin a new one.
+    cut_torn
+        Drop what a crash left of a last line, with a `JournalWarning`.
 
     Raises
     ------
@@ -177,9 +179,9 @@ class Journal:
         If another run has it open, or the file system refuses.
     """
 
-    def __init__(self, path: Path, fresh: bool = False) -> None:
+    def __init__(self, path: Path, fresh: bool = False, cut_torn: bool = True) -> None:
         self.path = path
-        self._fresh = fresh
+        self._fresh, self._cuts_torn = fresh, cut_torn
 
     def __enter__(self) -> Journal:
         try:
@@ -191,10 +193,14 @@ class Journal:
             ) from error
         except OSError as error:
             raise _refused(self.path, error) from error
+        if self._cuts_torn:
+            self._cut_torn()
+        return self
+
+    def _cut_torn(self) -> None:
         whole = sum(len(line) + 1 for line in whole_lines(self._file.content, self.path))
         if whole < len(self._file.content):
             self._file.cut(whole)
-        return self
 
     def __exit__(
         self,
@@ -239,6 +245,19 @@ class Journal:
         """Put other content in the journal's place, at once. Raises DpreproError."""
         try:
             self._file.replace(content)
+        except OSError as error:
+            raise _refused(self.path, error) from error
+
+    def keep(self, content: bytes, name: str) -> Path:
+        """Write a file beside the journal, called as it is with `name` (and a number) added.
+
+        Raises
+        ------
+        DpreproError
+            If it cannot be written.
+        """
+        try:
+            return self._file.keep(content, name)
         except OSError as error:
             raise _refused(self.path, error) from error
 

@@ -74,7 +74,7 @@ def outlook_of(
         elif (
             record.status == "failed"
             and not entry.skip
-            and (retry_failed or was_fault(record.message))
+            and (retry_failed or was_fault(record))
         ):
             todo.append(entry.task)
         elif record.lacks(metrics):

@@ -45,7 +45,9 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "seed": (int, type(None)),
     "tuned": (bool,),
 }
-_FIELDS = frozenset("kind key task status metrics seconds ledger message absent exact".split())
+_FIELDS = frozenset(
+    ("kind", "key", "task", "status", "metrics", "seconds", "ledger", "message", "absent", "exact")
+)
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 

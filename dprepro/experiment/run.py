@@ -150,7 +150,8 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
     Results depend neither on the number of workers, nor on the order in which tasks finish, nor
     on how often the run was interrupted. A task that raises, ends its worker or exceeds its time
     limit leaves a ``failed`` record and the others go on. A task that a fault of the machine stops,
-    such as a worker killed from outside, runs again; if that happens each time, it leaves no record.
+    such as a worker killed from outside, runs again; if that happens each time, it leaves no
+    record.
 
     Raises
     ------
