@@ -103,6 +103,11 @@ def _code_of_app() -> int:
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
+        from dprepro.experiment.faults import machine_fault
+
+        if fault := machine_fault(error):
+            _print_error("error:", f"{fault}. Mend that; then give the same command again")
+            return 2
         _print_error(
             "internal error:",
             f"{type(error).__name__}: {publishable(error)}\n"

@@ -11,8 +11,10 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dprepro.experiment.record import Record
+if TYPE_CHECKING:
+    from dprepro.experiment.record import Record
 
 _REFUSED = {
     errno.EAGAIN, errno.EDQUOT, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENODEV,
