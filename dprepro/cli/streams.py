@@ -25,8 +25,9 @@ _ERRORS = "dprepro-plain"
 class _Forgiving(io.RawIOBase):
     """Writes for as long as it can, and says nothing of the rest; notes why it could not."""
 
-    def __init__(self, raw: io.RawIOBase | None) -> None:
+    def __init__(self, raw: io.RawIOBase | None, stream: TextIO | None = None) -> None:
         self._raw = raw
+        self._stream = stream  # which would close `raw` if nothing held it
         self.refused: OSError | None = None
 
     def writable(self) -> bool:
@@ -103,8 +104,8 @@ def _forgiving(stream: TextIO | None) -> _Forgiving | None:
         return _Forgiving(None)
     buffer = stream.buffer if isinstance(stream, io.TextIOWrapper) else None
     if isinstance(buffer, io.BufferedWriter):
-        return _Forgiving(buffer.raw)
-    return _Forgiving(buffer) if isinstance(buffer, io.FileIO) else None  # python -u
+        return _Forgiving(buffer.raw, stream)
+    return _Forgiving(buffer, stream) if isinstance(buffer, io.FileIO) else None  # python -u
 
 
 def _text(raw: _Forgiving, stream: TextIO | None, is_error: bool = False) -> io.TextIOWrapper:

@@ -71,11 +71,7 @@ def outlook_of(
             (done if record == skip else skips).append(skip)
         elif record is None or record.status == "skipped":
             todo.append(entry.task)  # what was in its way is gone
-        elif (
-            record.status == "failed"
-            and not entry.skip
-            and (retry_failed or was_fault(record))
-        ):
+        elif record.status == "failed" and not entry.skip and (retry_failed or was_fault(record)):
             todo.append(entry.task)
         elif record.lacks(metrics):
             todo.append(entry.task)

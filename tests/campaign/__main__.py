@@ -1,6 +1,6 @@
 """The long form: `make campaign`.
 
-    python -m tests.campaign [--root FOLDER] [--kills N] [--every N]
+python -m tests.campaign [--root FOLDER] [--kills N] [--every N]
 """
 
 from __future__ import annotations

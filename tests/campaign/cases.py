@@ -16,15 +16,13 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 KILL = -1
 Case = tuple[str, str, int, int, bool]
-"""How the run starts, the kind of call, its number in the run, the error, and whether all later calls fail, too."""
+"""How the run starts, the kind of call, its number, the error, and whether all later calls fail."""
 
 
 def faults(counts: dict[str, dict[str, int]]) -> Iterator[Case]:
     """Yield every fault of runs that make so many calls of each kind, by how they start."""
     calls = [
-        (start, kind, number)
-        for start, kinds in counts.items()
-        for kind, number in kinds.items()
+        (start, kind, number) for start, kinds in counts.items() for kind, number in kinds.items()
     ]
     for start, kind, number in calls:
         for place in range(1, number + 1):

@@ -60,9 +60,9 @@ class Disk:
 
 
 def _torn(state: State, draw: random.Random) -> bytes:
-    common = len(os.path.commonprefix([state.synced, state.written]))
-    if len(state.written) < len(state.synced) or common < len(state.synced):
+    if not state.written.startswith(state.synced):
         return draw.choice([state.synced, state.written])  # cut: done, or not yet
+    common = len(state.synced)
     length = draw.choice([common, len(state.written), draw.randint(common, len(state.written))])
     image = bytearray(state.written[:length])
     for start in range(common - common % BLOCK, length, BLOCK):
