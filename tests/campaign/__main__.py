@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from tests.campaign.cases import ROOT, campaign, faults
+from tests.campaign.host import KINDS
 
 WRONG = ("lost", "doubled", "different", "tracebacks", "hangs", "not resumed", "left over")
 
@@ -23,11 +24,13 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="the package under test")
     parser.add_argument("--kills", type=int, default=2000, help="kills at random times")
     parser.add_argument("--every", type=int, default=1, help="only every n-th fault")
+    parser.add_argument("--only", choices=KINDS, help="only calls of this kind")
     asked = parser.parse_args()
     begun, draw = time.monotonic(), random.Random(21)
     with tempfile.TemporaryDirectory() as folder, campaign(Path(folder), asked.root) as tried:
         print("calls of a run:", tried.counts, flush=True)
-        tried.run(list(faults(tried.counts))[:: asked.every])
+        cases = [case for case in faults(tried.counts) if asked.only in (None, case[1])]
+        tried.run(cases[:: asked.every])
         for number in range(asked.kills):
             start = ("new", "old")[number % 2]
             tried.run([(start, "kill_after", draw.randrange(1_000, 400_000), 0, False)])
