@@ -134,13 +134,8 @@ def run_task(task: Task, data: DataRef, metrics: tuple[str, ...] = ()) -> Record
     `metrics` are those that the config asks for, by the names of records.
 
     Whatever the method raises ends up in the record (status ``failed``), as far as it may be
-    published; only an interrupt or the death of the process escapes.
-
-    Raises
-    ------
-    MachineFaultError
-        If the machine refused memory, room on the disk, or the like: that says nothing of the
-        method.
+    published; only an interrupt or the death of the process escapes, and `MachineFaultError` if
+    the machine refused memory, room on the disk, or the like.
     """
     try:
         with warnings.catch_warnings():
