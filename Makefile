@@ -12,7 +12,7 @@ PIP_INSTALL := install --quiet --no-compile
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test mutants docs docs-test docs-readme docs-others docs-outputs lint wheel-test check bench clean
+.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test campaign mutants docs docs-test docs-readme docs-others docs-outputs lint wheel-test check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,6 +52,9 @@ audit-test: install-dev ## Test that audits pass what is sound, and that attacks
 
 cluster-test: install-dev ## Test runs and fits on a local Dask cluster whose workers are killed
 	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
+
+campaign: install-dev ## Fail every call of a small run in turn, kill runs at random, and tell what was lost
+	$(BIN)/python -m tests.campaign
 
 mutants: install-dev ## Put small faults into MODULES, and name those that no test notices
 	$(BIN)/python -m tests.mutation $(MODULES)

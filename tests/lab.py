@@ -192,7 +192,7 @@ class Lab:
     def records(self, name: str = "lab") -> dict[str, dict[str, Any]]:
         """Return the journal's records by key, without what may differ between runs."""
         return {
-            line["key"]: {k: v for k, v in line.items() if k != "seconds"}
+            line["key"]: {k: v for k, v in line.items() if k not in ("seconds", "format", "crc32")}
             for line in self.lines(name)
             if line["kind"] == "record"
         }

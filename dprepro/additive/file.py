@@ -15,7 +15,6 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.checking import checked_record, parse_strictly
-from dprepro.additive.complete import appearing_complete
 from dprepro.additive.editing import Edit, note_edits
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.record import (
@@ -30,6 +29,7 @@ from dprepro.additive.record import (
 )
 from dprepro.additive.units import Powers, whole_numbers
 from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import classes_of, has_named_columns, ledger_of
 

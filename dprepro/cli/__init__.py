@@ -14,6 +14,7 @@ import typer
 
 from dprepro import __version__
 from dprepro.cli.completing import complete_names
+from dprepro.cli.streams import Streams
 from dprepro.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning, publishable
 
 app = typer.Typer(
@@ -69,29 +70,60 @@ _flow(app)
 complete_names(app)
 
 
+_PRINTING = {
+    "budget", "check", "cite", "compare", "configs", "data", "documents", "forensics", "ledger",
+    "methods", "results", "table", "votes",
+}  # fmt: skip
+"""Commands whose result is what they print: where that is lost, they have failed."""
+
+
 def main() -> None:
-    """Run the command line; exit code 2 and one clear message on anything the user can mend."""
+    """Run the command line; exit code 2 and one clear message on anything the user can mend.
+
+    What a job shows of itself is not its result: no closed or full output changes its exit code.
+    """
+    streams = Streams()
     _show_warnings_as_lines()
+    code = _code_of_app()
+    lost = streams.lost_output()
+    if code == 0 and lost and not _PRINTING.isdisjoint(sys.argv[1:2]):
+        _print_error("error:", f"standard output could not be written: {lost}")
+        code = 2
+    sys.exit(code)
+
+
+def _code_of_app() -> int:
     try:
         app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except DpreproError as error:
-        from rich.console import Console
-
-        Console(stderr=True, highlight=False).print(
-            f"[bold red]error:[/] {_escape(str(error))}", soft_wrap=True
-        )
-        sys.exit(2)
+        _print_error("error:", str(error))
+        return 2
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        from rich.console import Console
+        from dprepro.experiment.faults import machine_fault
 
-        Console(stderr=True, highlight=False).print(
-            f"[bold red]internal error:[/] {type(error).__name__}: {_escape(publishable(error))}\n"
+        if fault := machine_fault(error):
+            _print_error("error:", f"{fault}. Mend that; then give the same command again")
+            return 2
+        _print_error(
+            "internal error:",
+            f"{type(error).__name__}: {publishable(error)}\n"
             f"This is a bug in dprepro. Run again with {DEBUG_VARIABLE}=1 for the traceback.",
-            soft_wrap=True,
         )
-        sys.exit(70)
+        return 70
+    return 0
+
+
+def _print_error(what: str, text: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    Console(stderr=True, highlight=False).print(
+        f"[bold red]{what}[/] {escape(text)}", soft_wrap=True
+    )
 
 
 def _show_warnings_as_lines() -> None:
@@ -113,9 +145,3 @@ def _show_warnings_as_lines() -> None:
             typer.echo(f"warning: {message}", err=True)
 
     warnings.showwarning = show
-
-
-def _escape(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

@@ -53,8 +53,8 @@ def export(
 
     Example: dprepro export model.json --to sql --output model.sql --table customers
     """
-    from dprepro.additive.complete import appearing_complete
     from dprepro.additive.file import load_model
+    from dprepro.durable import appearing_complete
     from dprepro.errors import DpreproError
 
     if to is Form.INTERPRET:

@@ -85,7 +85,10 @@ def run(
     Every finished task is one line of results/CONFIG.jsonl. Ctrl-C stops the run; the same command
     continues it.
 
-    Exit code: 0 all well, 1 a task failed, 2 a mistake that you can correct, 130 interrupted.
+    A task whose worker is killed, or that gets no memory, runs again: that is no failure.
+
+    Exit code: 0 all well, 1 a task failed or could not be finished, 2 a mistake that you can
+    correct, 130 interrupted.
 
     Example: dprepro run adult telco --jobs 4 --splits 5
     """
@@ -128,7 +131,7 @@ def run(
 def run_one(
     config: ExperimentConfig, options: Options, console: Console, dry_run: bool, profile: bool
 ) -> int:
-    """Run one config, print its summary, return the number of failed tasks."""
+    """Run one config, print its summary, return the number of failed and unfinished tasks."""
     from dprepro.experiment import display
     from dprepro.experiment.run import journal_path, look_ahead
     from dprepro.experiment.run import run as run_config
@@ -147,4 +150,4 @@ def run_one(
         console.print(display.profile_table(summary))
     for note in display.notes(summary, journal_path(config, options.results)):
         console.print(note, markup=False, highlight=False, soft_wrap=True)
-    return summary.failed
+    return summary.failed + sum(summary.unfinished.values())

@@ -21,6 +21,7 @@ from typing import Any
 import platformdirs
 from filelock import FileLock, Timeout
 
+from dprepro.durable import sync_folder
 from dprepro.errors import DpreproError
 
 STATE_VARIABLE = "DPREPRO_STATE"
@@ -164,14 +165,3 @@ def write_own(path: Path, text: str) -> None:
         sync_folder(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Let the names in a folder outlive a crash of the machine. Raises OSError."""
-    if os.name != "posix":  # others have no file descriptor of a folder
-        return
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

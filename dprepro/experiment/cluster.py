@@ -17,17 +17,16 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
-from typing import Any, NoReturn
+from typing import Any
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.cluster_worker import Session, end_session, packed, run_call
 from dprepro.experiment.executors import (
     Call,
     CallQueue,
-    HandedBackError,
+    MachineFaultError,
     NowhereToRunError,
     Slot,
-    WorkerDiedError,
 )
 
 # In seconds: to reach the scheduler; without any worker, before the run gives up; between two
@@ -38,8 +37,6 @@ LOOK_INTERVAL = 1.0
 NOTICE_LIMIT = 5.0
 END_LIMIT = 10.0
 
-MOST_LOST_WORKERS = 3
-
 _RESUME = "Finished tasks are in the journal, and the same command continues the run"
 
 
@@ -47,7 +44,7 @@ class DaskExecutor:
     """Runs calls on the workers of a Dask cluster, as many at a time as they have threads.
 
     Workers may come and go. A call whose worker is lost runs again on another one; with the third
-    worker that it loses it is given up (`WorkerDiedError`).
+    worker that it loses it is given up (`MachineFaultError`).
 
     Parameters
     ----------
@@ -240,14 +237,14 @@ class _DaskSlot(Slot):
                 self._cancel()
             result, error = self._running.result()
         except KilledWorker:  # it came back under one address so quickly that nobody noticed
-            raise WorkerDiedError(
+            raise MachineFaultError(
                 f"the Dask worker {self._worker} was lost again and again while it ran it"
             ) from None
         except DpreproError:
             raise
         except Exception as reason:
             if self._has_lost_worker():
-                self._hand_back(call)
+                self.try_again(call, f"the Dask worker {self._worker} was lost while it ran it")
             raise self._explain(reason) from reason
         finally:
             self._running = None
@@ -275,16 +272,6 @@ class _DaskSlot(Slot):
         if self._killed or self._problem is not None or self._client.status != "running":
             return False
         return self._retired.wait(NOTICE_LIMIT)
-
-    def _hand_back(self, call: Call) -> NoReturn:
-        lost = call.lost_workers
-        lost.append(self._worker)
-        if len(lost) >= MOST_LOST_WORKERS:
-            raise WorkerDiedError(
-                f"{len(lost)} Dask workers were lost while they ran it: {', '.join(lost)}"
-            )
-        self._queue.put(call)
-        raise HandedBackError
 
     def _explain(self, reason: Exception) -> DpreproError:
         if self._problem is not None:

@@ -258,6 +258,10 @@ def notes(summary: Summary, journal: Path) -> Iterable[str]:
         yield f"{status}: {label}, {count} task(s): {message}"
     if summary.failed:
         yield "failed tasks are run again only with --retry-failed"
+    for (label, fault), count in summary.unfinished.items():
+        yield f"not finished: {label}, {count} task(s): {fault}"
+    if summary.unfinished:
+        yield "nothing is recorded of unfinished tasks: the same command runs them again"
     for label, count in summary.tally.unverified.items():
         yield f"{label}, {count} task(s): {UNVERIFIED}"
     if summary.tally.is_private:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from dprepro.errors import DpreproError
 
@@ -22,7 +22,11 @@ class TimeLimitError(Exception):
 
 
 class WorkerDiedError(Exception):
-    """The worker process ended while it ran the call."""
+    """The worker process ended by itself while it ran the call."""
+
+
+class MachineFaultError(Exception):
+    """The call was not brought to its end: its worker was killed, or the machine refused."""
 
 
 class NowhereToRunError(DpreproError):
@@ -33,8 +37,12 @@ class HandedBackError(Exception):
     """The slot could not serve the call and has put it back into the queue."""
 
 
+MOST_ATTEMPTS = 3
+"""How often a call runs that is stopped by a fault of the machine each time."""
+
+
 class Executor(Protocol):
-    """Runs calls in other processes, each call once."""
+    """Runs calls in other processes, each to its end once."""
 
     @property
     def jobs(self) -> int:
@@ -46,8 +54,10 @@ class Executor(Protocol):
     ) -> Future[Any]:
         """Queue ``fn(*args)``; calls of one `affinity` go to one worker where that costs nothing.
 
-        The future holds the result, or `TimeLimitError`, or `WorkerDiedError`, or what was raised;
-        `DpreproError` where no worker can be had.
+        A call that a fault of the machine stopped runs again, `MOST_ATTEMPTS` times in all.
+
+        The future holds the result, or `TimeLimitError`, or `WorkerDiedError`, or
+        `MachineFaultError`, or what was raised; `DpreproError` where no worker can be had.
         """
         ...
 
@@ -67,7 +77,7 @@ class Call:
         self.fn = fn
         self.args = args
         self.affinity = affinity
-        self.lost_workers: list[str] = []
+        self.faults: list[str] = []
         self.future: Future[Any] = Future()
 
 
@@ -165,6 +175,22 @@ class Slot(threading.Thread, ABC):
     @abstractmethod
     def end(self) -> None:
         """Let go of the worker; the last thing the thread does."""
+
+    def try_again(self, call: Call, fault: str) -> NoReturn:
+        """Put a call back that a fault of the machine stopped, unless that happens each time.
+
+        Raises
+        ------
+        HandedBackError
+            If the call is in the queue again.
+        MachineFaultError
+            If it has had all its attempts, or everything is being stopped.
+        """
+        call.faults.append(fault)
+        if self._killed or len(call.faults) >= MOST_ATTEMPTS:
+            raise MachineFaultError("; ".join(dict.fromkeys(call.faults)))
+        self._queue.put(call)
+        raise HandedBackError
 
     def run(self) -> None:
         """Serve the queue."""

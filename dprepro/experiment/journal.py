@@ -1,32 +1,30 @@
-"""The journal: one JSON line a finished task, on disk before the next one counts.
+"""The journal: one line a finished task, on disk before the next one counts.
 
 Lines of two other kinds stand between them: the environment of a run, before the tasks that it
-added, and the plan of its config, whenever that is not the one stated last.
+added, and the plan of its config, whenever that is not the one stated last. See
+`dprepro.experiment.lines` for what a line looks like.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from dprepro.errors import DpreproError, DpreproWarning
+from dprepro.errors import DpreproError
+from dprepro.experiment.appended import AppendedFile, JournalWarning
+from dprepro.experiment.lines import DamagedLineError, is_sealed, parsed, sealed, written
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
 
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+Entry = Record | StatedPlan | dict[str, Any]
+"""What a line says; a dict is an environment."""
 
-
-class JournalWarning(DpreproWarning):
-    """A journal had a torn last line."""
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+_PLAN = b'{"kind":"plan"'
 
 
 @dataclass(frozen=True)
@@ -57,33 +55,95 @@ def read_journal(path: Path) -> JournalContents:
     Raises
     ------
     DpreproError
-        If the file cannot be read, or a line is not what `Journal` writes.
+        If the file cannot be read, or a line is not what `Journal` wrote.
     """
+    return contents_of(entry for _, entry in entries(read_bytes(path), path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a journal. Raises DpreproError."""
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise DpreproError(f"no journal {path}; `dprepro run {path.stem}` writes it") from error
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error}") from error
-    lines = _whole_lines(raw, path)
+
+
+def contents_of(found: Iterator[Entry]) -> JournalContents:
+    """Return what the entries of a journal come to."""
     environments: list[dict[str, Any]] = []
     records: dict[str, Record] = {}
     computed_in: dict[str, dict[str, Any]] = {}
     plan = None
-    for number, line in enumerate(lines, start=1):
-        fields = _parse(line, path, number)
-        if fields["kind"] == "environment":
-            environments.append(fields)
-        elif fields["kind"] == "plan":
-            plan = _plan(fields, path, number)
-        else:
-            key, record = _record(fields, path, number)
+    for entry in found:
+        if isinstance(entry, Record):
+            key = entry.task.key
             # Last place too, so that the order tells which of two settings came later.
             records.pop(key, None)
-            records[key] = record
+            records[key] = entry
             if environments:
                 computed_in[key] = environments[-1]
+        elif isinstance(entry, StatedPlan):
+            plan = entry
+        else:
+            environments.append(entry)
     return JournalContents(environments, list(records.values()), computed_in, plan)
+
+
+def entries(raw: bytes, path: Path) -> Iterator[tuple[int, Entry]]:
+    """Yield the entries of a journal's bytes with the numbers of their lines, from 1 on.
+
+    Raises
+    ------
+    DpreproError
+        At a line that is not what `Journal` wrote; the message names it.
+    """
+    for number, line in enumerate(whole_lines(raw, path), start=1):
+        try:
+            entry = entry_of(line)
+        except MALFORMED as error:
+            raise DpreproError(
+                f"{path}, line {number}: {problem_of(error)}. `dprepro results repair {path.stem} "
+                f"--results {path.parent}` takes the line out and keeps it beside the journal"
+            ) from error
+        yield number, entry
+
+
+def entry_of(line: bytes) -> Entry:
+    """Return what a line says.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError, AttributeError, RecursionError
+        If the line is not what `Journal` wrote; see `problem_of`.
+    """
+    try:
+        fields = parsed(line)
+        kind = fields.pop("kind")
+        if kind not in ("environment", "plan", "record"):
+            raise ValueError(f"unknown kind {kind!r}")
+    except DamagedLineError:
+        raise
+    except MALFORMED as error:
+        raise ValueError(f"not a journal line ({_said(error)})") from error
+    if kind == "environment":
+        return {"kind": kind, **fields}
+    try:
+        return Record.from_json(fields) if kind == "record" else StatedPlan.from_json(fields)
+    except DamagedLineError:
+        raise
+    except MALFORMED as error:
+        raise ValueError(f"a {kind} of another version of dprepro ({_said(error)})") from error
+
+
+def problem_of(error: Exception) -> str:
+    """Return in words what is wrong with a line, given what `entry_of` raised."""
+    return f"damaged: {error}" if isinstance(error, DamagedLineError) else str(error)
+
+
+def _said(error: Exception) -> str:
+    return f"{error}" if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 
 def last_plan(path: Path) -> StatedPlan | None:
@@ -93,14 +153,16 @@ def last_plan(path: Path) -> StatedPlan | None:
     """
     try:
         with path.open("rb") as lines:
-            stated = [line for line in lines if line.startswith(b'{"kind":"plan"')]
-        return StatedPlan.from_json(json.loads(stated[-1])) if stated else None
-    except (OSError, *_MALFORMED):
+            stated = [line for line in lines if line.startswith(_PLAN)]
+        return StatedPlan.from_json(parsed(stated[-1].rstrip(b"\n"))) if stated else None
+    except (OSError, *MALFORMED):
         return None
 
 
 class Journal:
     """A journal open for appending, by one run at a time. Use it as a context manager.
+
+    Lines of format 1 become lines of the current format with the first that is appended.
 
     Parameters
     ----------
@@ -108,6 +170,8 @@ class Journal:
         The ``.jsonl`` file; its folder is made if need be.
     fresh
         Move an existing journal aside (``.bak``, ``.bak1``, ...) and begin a new one.
+    cut_torn
+        Drop what a crash left of a last line, with a `JournalWarning`.
 
     Raises
     ------
@@ -115,34 +179,28 @@ class Journal:
         If another run has it open, or the file system refuses.
     """
 
-    def __init__(self, path: Path, fresh: bool = False) -> None:
+    def __init__(self, path: Path, fresh: bool = False, cut_torn: bool = True) -> None:
         self.path = path
-        self._fresh = fresh
-        self._lock = FileLock(f"{path}.lock", timeout=0)
-        self._file = -1
+        self._fresh, self._cuts_torn = fresh, cut_torn
 
     def __enter__(self) -> Journal:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire()
-        except Timeout as error:
+            self._file = AppendedFile(self.path, self._fresh)
+        except BlockingIOError as error:
             raise DpreproError(
                 f"another run is writing {self.path}; wait for it to end, stop it, or give "
                 "this one another folder with --results"
             ) from error
         except OSError as error:
-            raise DpreproError(f"{self.path}: cannot be written: {error}") from error
-        try:
-            if self._fresh:
-                _move_aside(self.path)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            self._cut_torn_line()
-        except BaseException as error:
-            self._close()
-            if isinstance(error, OSError):
-                raise DpreproError(f"{self.path}: cannot be written: {error}") from error
-            raise
+            raise _refused(self.path, error) from error
+        if self._cuts_torn:
+            self._cut_torn()
         return self
+
+    def _cut_torn(self) -> None:
+        whole = sum(len(line) + 1 for line in whole_lines(self._file.content, self.path))
+        if whole < len(self._file.content):
+            self._file.cut(whole)
 
     def __exit__(
         self,
@@ -150,10 +208,24 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close()
+        try:
+            if error is None and self._file.content:
+                self._file.hold_place()
+        except OSError as refused:
+            raise _refused(self.path, refused) from refused
+        finally:
+            self._file.close()
+
+    @property
+    def content(self) -> bytes:
+        """All bytes of the journal."""
+        return bytes(self._file.content)
 
     def append(self, entry: Record | StatedPlan | Mapping[str, Any]) -> None:
         """Write one line and wait until it is on disk.
+
+        A journal that somebody replaced, deleted or changed meanwhile is put back first, with a
+        `JournalWarning`; what stood there is kept as ``.bak``.
 
         Raises
         ------
@@ -162,105 +234,64 @@ class Journal:
         ValueError
             If the entry holds NaN or infinity, which strict JSON lacks.
         """
-        fields = entry.to_json() if isinstance(entry, Record | StatedPlan) else dict(entry)
-        line = json.dumps(fields, allow_nan=False, separators=(",", ":")) + "\n"
-        size = os.fstat(self._file).st_size
+        line = written(entry.to_json() if isinstance(entry, Record | StatedPlan) else entry)
         try:
-            _write_all(self._file, line.encode())
-            os.fsync(self._file)
+            self._upgrade()
+            self._file.append(line)
         except OSError as error:
-            os.ftruncate(self._file, size)
-            raise DpreproError(
-                f"{self.path}: cannot be written: {error.strerror}. All earlier lines are safe: "
-                "make room, then give the same command again to resume"
-            ) from error
+            raise _refused(self.path, error) from error
 
-    def _cut_torn_line(self) -> None:
-        raw = self.path.read_bytes()
-        whole = sum(len(line) + 1 for line in _whole_lines(raw, self.path))
-        if whole < len(raw):
-            os.ftruncate(self._file, whole)
+    def replace(self, content: bytes) -> None:
+        """Put other content in the journal's place, at once. Raises DpreproError."""
+        try:
+            self._file.replace(content)
+        except OSError as error:
+            raise _refused(self.path, error) from error
 
-    def _close(self) -> None:
-        if self._file >= 0:
-            if os.fstat(self._file).st_size == 0:
-                self.path.unlink()  # nothing came of it
-            os.close(self._file)
-            self._file = -1
-        self._lock.release()
+    def keep(self, content: bytes, name: str) -> Path:
+        """Write a file beside the journal, called as it is with `name` (and a number) added.
+
+        Raises
+        ------
+        DpreproError
+            If it cannot be written.
+        """
+        try:
+            return self._file.keep(content, name)
+        except OSError as error:
+            raise _refused(self.path, error) from error
+
+    def _upgrade(self) -> None:
+        lines = self._file.content.split(b"\n")[:-1]
+        if all(map(is_sealed, lines)):
+            return
+        for _ in entries(self._file.content, self.path):
+            pass  # a CRC must not be given to what is damaged
+        self._file.replace(upgraded(lines))
 
 
-def _write_all(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
+def upgraded(lines: list[bytes]) -> bytes:
+    """Return sound lines, without their newlines, as lines of the current format."""
+    return b"".join(line + b"\n" if is_sealed(line) else sealed(line) for line in lines)
 
 
-def _whole_lines(raw: bytes, path: Path) -> list[bytes]:
+def whole_lines(raw: bytes, path: Path) -> list[bytes]:
     """Return the complete lines; warn about what a crash left after them."""
     *lines, tail = raw.split(b"\n")
-    if not tail and lines and not _is_json(lines[-1]):
+    if not tail and lines and b"\0" in lines[-1]:
         tail = lines.pop()  # after a power cut, blocks of zeros can end in a newline
     if tail:
         warnings.warn(
-            f"{path}: the last line was torn by a crash and is dropped ({len(tail)} bytes)",
+            f"{path}, line {len(lines) + 1}: the last line was torn by a crash and is dropped "
+            f"({len(tail)} bytes)",
             JournalWarning,
             stacklevel=3,
         )
     return lines
 
 
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _parse(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    try:
-        fields = json.loads(line)
-        if fields["kind"] in ("environment", "plan", "record"):
-            return dict(fields)
-        problem = f"unknown kind {fields['kind']!r}"
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        problem = f"{type(error).__name__}: {error}"
-    raise DpreproError(
-        f"{path}, line {number}: not a journal line ({problem}); take the line out, or begin "
-        "again with --fresh, which keeps the old file as .bak"
+def _refused(path: Path, error: OSError) -> DpreproError:
+    return DpreproError(
+        f"{path}: cannot be written: {error.strerror or error}. All earlier lines are safe: make "
+        "room, then give the same command again to resume"
     )
-
-
-def _record(fields: dict[str, Any], path: Path, number: int) -> tuple[str, Record]:
-    try:
-        record = Record.from_json(fields)
-        for name, value in (*record.metrics.items(), *record.seconds.items()):
-            if not math.isfinite(value):
-                raise ValueError(f"{name} is {value}")
-        return record.task.key, record
-    except _MALFORMED as error:
-        raise DpreproError(
-            f"{path}, line {number}: a record of another version of dprepro "
-            f"({type(error).__name__}: {error}); begin again with --fresh, which keeps the old "
-            "file as .bak"
-        ) from error
-
-
-def _plan(fields: dict[str, Any], path: Path, number: int) -> StatedPlan:
-    try:
-        return StatedPlan.from_json(fields)
-    except _MALFORMED as error:
-        raise DpreproError(
-            f"{path}, line {number}: not a plan that this version of dprepro can read "
-            f"({type(error).__name__}: {error}). The records are intact: remove line {number}. "
-            f"The next `dprepro run {path.stem}` writes the plan again"
-        ) from error
-
-
-def _move_aside(path: Path) -> None:
-    if not path.exists():
-        return
-    number = 0
-    while (backup := path.with_name(f"{path.name}.bak{number or ''}")).exists():
-        number += 1
-    path.rename(backup)

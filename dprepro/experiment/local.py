@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -15,12 +16,17 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.executors import (
     Call,
     CallQueue,
+    MachineFaultError,
     Slot,
     TimeLimitError,
     WorkerDiedError,
 )
+from dprepro.experiment.faults import is_stopped, was_killed
 from dprepro.experiment.safe_path import keep_working_directory_out
 from dprepro.threads import granted
+
+# Seconds between two looks at a call that runs.
+_LOOK = 0.5
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -37,7 +43,7 @@ class LocalExecutor:
 
     A pool breaks as a whole when one of its processes dies. Pools of one confine that: a call
     that kills its worker, or is killed at its time limit, never touches its neighbours, and it is
-    always known which call it was.
+    always known which call it was. A call whose worker was killed from outside runs again.
 
     Parameters
     ----------
@@ -47,7 +53,8 @@ class LocalExecutor:
         How many there are to use. A call that starts when fewer calls are left may use as many
         threads as its share of them (`dprepro.threads.granted`); else it has one. None is `jobs`.
     time_limit
-        Seconds that one call may take, or None. The start of the worker does not count.
+        Seconds that one call may take, or None. The start of the worker does not count, nor does
+        time in which the worker or this process was stopped (SIGSTOP).
     warm_up
         Called once in every new worker before its first call.
     idle_limit
@@ -117,6 +124,7 @@ class _LocalSlot(Slot):
         self._warm_up = warm_up
         self._idle_limit = idle_limit
         self._pool: Any = None
+        self._worker = 0
         self._lock = threading.Lock()
 
     def kill(self) -> None:
@@ -137,13 +145,32 @@ class _LocalSlot(Slot):
         try:
             threads = max(1, self._processors // self._queue.unfinished())
             inner = pool.submit(_with_threads, threads, call.fn, *call.args)
-            if not wait([inner], timeout=self._time_limit).done:
+            if not self._ends_in_time(inner):
                 self._end_worker(kill=True)
                 raise TimeLimitError(f"time limit of {self._time_limit:g} s exceeded")
             return inner.result()
+        except MachineFaultError as error:
+            self.try_again(call, str(error))
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
-            raise WorkerDiedError(f"the worker process died{_exit_code(error)}") from None
+            said = f"the worker process died{_exit_code(error)}"
+            if _was_killed(error):
+                self.try_again(call, f"{said}; too little memory is the usual reason")
+            raise WorkerDiedError(said) from None
+
+    def _ends_in_time(self, inner: Future[Any]) -> bool:
+        """Wait for a call, and tell whether it ended within its limit.
+
+        Time does not count in which the worker was stopped, or we were: a job that is suspended
+        goes on afterwards.
+        """
+        left = math.inf if self._time_limit is None else self._time_limit
+        while left > 0:
+            step = min(left, _LOOK)
+            if wait([inner], timeout=step).done:
+                return True
+            left -= 0.0 if is_stopped(self._worker) else step
+        return False
 
     def _start_worker(self) -> Any:
         from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
@@ -162,7 +189,7 @@ class _LocalSlot(Slot):
         try:
             if killed:
                 raise WorkerDiedError("stopped")
-            pool.submit(self._warm_up or _nothing).result()
+            self._worker = pool.submit(_warmed_up, self._warm_up).result()
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
             raise DpreproError(
@@ -186,8 +213,17 @@ def _exit_code(error: BaseException) -> str:
     return f" ({codes[1]})" if codes else ""
 
 
-def _nothing() -> None:
-    pass
+def _was_killed(error: BaseException) -> bool:
+    """Whether somebody else ended the worker: the system for its memory, a user, a shutdown."""
+    codes = re.search(r"\{([^}]*)\}", str(error))
+    return codes is not None and was_killed(codes[1])
+
+
+def _warmed_up(warm_up: Callable[[], object] | None) -> int:
+    """Return the number of the worker's process."""
+    if warm_up is not None:
+        warm_up()
+    return os.getpid()
 
 
 def _with_threads(threads: int, fn: Callable[..., Any], *args: Any) -> Any:

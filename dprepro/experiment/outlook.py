@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dprepro.experiment.faults import was_fault
 from dprepro.experiment.plan import PlannedTask
 from dprepro.experiment.record import Record, Task
 
@@ -54,7 +55,8 @@ def outlook_of(
     planned, asked
         The whole plan, and the part of it that is asked for.
     retry_failed
-        Whether failed tasks are run again.
+        Whether failed tasks are run again. Those that earlier versions recorded as failed because
+        a worker was killed are, anyway.
     metrics
         What every record must have, or say why it has not; see `Record.lacks`.
     """
@@ -69,7 +71,7 @@ def outlook_of(
             (done if record == skip else skips).append(skip)
         elif record is None or record.status == "skipped":
             todo.append(entry.task)  # what was in its way is gone
-        elif record.status == "failed" and retry_failed and not entry.skip:
+        elif record.status == "failed" and not entry.skip and (retry_failed or was_fault(record)):
             todo.append(entry.task)
         elif record.lacks(metrics):
             todo.append(entry.task)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dprepro.config_keys import Evaluation
 from dprepro.data import SYNTHETIC_PREFIX, says_private
@@ -29,6 +29,26 @@ _EXACT: Mapping[str, tuple[str, ...]] = {
     "failed": ("status and message: that and how it failed", _TOKEN),
     "skipped": (_TOKEN,),
 }
+
+
+_STATUSES = get_args(Status)
+_EVALUATIONS = get_args(Evaluation)
+_NUMBER = (float, int)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(
+        ("dataset", "method", "label", "domain", "data_fingerprint", "evaluation", "unit"), (str,)
+    ),
+    **dict.fromkeys(("split", "method_version", "rows_per_unit"), (int,)),
+    **dict.fromkeys(("delta", "test_share"), _NUMBER),
+    "params": (dict,),
+    "epsilon": (*_NUMBER, type(None)),
+    "seed": (int, type(None)),
+    "tuned": (bool,),
+}
+_FIELDS = frozenset(
+    ("kind", "key", "task", "status", "metrics", "seconds", "ledger", "message", "absent", "exact")
+)
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True)
@@ -71,8 +91,7 @@ class Task:
 
         It is kept: commands ask for the keys of all records of all journals several times.
         """
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(_canonical(self.to_json()).encode()).hexdigest()[:16]
 
     @property
     def is_synthetic(self) -> bool:
@@ -100,9 +119,29 @@ class Task:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Task:
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If a field is missing, unknown, of another type, or beyond what a task can say.
+        """
+        for name, value in fields.items():
+            if type(value) not in _TYPES[name]:
+                raise TypeError(f"{name} is {value!r}")
         epsilon = fields["epsilon"]
-        return cls(**{**fields, "epsilon": math.inf if epsilon is None else float(epsilon)})
+        task = cls(**{**fields, "epsilon": math.inf if epsilon is None else float(epsilon)})
+        if not (
+            task.epsilon > 0
+            and 0 <= task.delta < 1
+            and 0 <= task.test_share < 1
+            and task.split >= 0
+            and task.rows_per_unit >= 1
+            and task.domain in ("public", "observed")
+            and task.evaluation in _EVALUATIONS
+        ):
+            raise ValueError("a value of the task is beyond what tasks can say")
+        return task
 
 
 @dataclass(frozen=True)
@@ -174,13 +213,35 @@ class Record:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Record:
-        """Read what `to_json` wrote."""
-        return cls(
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If a field is missing, unknown, of another type or value, or if the key is not the
+            task's.
+        """
+        if unknown := line.keys() - _FIELDS:
+            raise ValueError(f"unknown fields: {', '.join(sorted(unknown))}")
+        record = cls(
             task=Task.from_json(line["task"]),
             status=line["status"],
             metrics=line["metrics"],
             seconds=line["seconds"],
             ledger=line["ledger"],
             message=line["message"],
-            absent=dict(line.get("absent", {})),
+            absent=line.get("absent", {}),
         )
+        if record.status not in _STATUSES:
+            raise ValueError(f"status is {record.status!r}")
+        for figures in (record.metrics, record.seconds):
+            for name, value in figures.items():
+                if type(value) not in _NUMBER or not math.isfinite(value):
+                    raise ValueError(f"{name} is {value!r}")
+        if record.ledger is not None and type(record.ledger) is not dict:
+            raise TypeError("ledger is no object")
+        if type(record.message) is not str or type(record.absent) is not dict:
+            raise TypeError("message is no text, or absent no object")
+        if line["key"] != record.task.key:
+            raise ValueError(f"its key is {line['key']!r}, and that of its task {record.task.key}")
+        return record

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import JournalContents, JournalWarning, read_journal
+from dprepro.experiment.appended import JournalWarning
+from dprepro.experiment.journal import JournalContents, read_journal
 from dprepro.experiment.record import Record, Task
 
 

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -22,7 +23,12 @@ from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.circumstances import check_tuned_splits
 from dprepro.experiment.cluster import DaskExecutor
-from dprepro.experiment.executors import Executor, TimeLimitError, WorkerDiedError
+from dprepro.experiment.executors import (
+    Executor,
+    MachineFaultError,
+    TimeLimitError,
+    WorkerDiedError,
+)
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.local import LocalExecutor
 from dprepro.experiment.outlook import Outlook, outlook_of
@@ -33,6 +39,8 @@ from dprepro.experiment.stated import state_plan
 from dprepro.experiment.summary import Summary, Tally
 from dprepro.experiment.worker import DataRef, prepare_kernels, run_task, warm_up
 
+# What a closed or full output raises, or one whose encoding lacks a character.
+_UNSHOWN = (OSError, ValueError)
 # How often the runner looks up from waiting for results, in seconds.
 _POLL = 0.2
 _Arguments = tuple[Task, DataRef, tuple[str, ...]]
@@ -101,6 +109,25 @@ class Observer(Protocol):
         """The run is over, however it ended."""
 
 
+class _Told:
+    """Tells an observer; where it cannot show what it is told, the run goes on."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def begin(self, outlook: Outlook, jobs: int) -> None:
+        with contextlib.suppress(*_UNSHOWN):
+            self._observer.begin(outlook, jobs)
+
+    def advance(self, record: Record) -> None:
+        with contextlib.suppress(*_UNSHOWN):
+            self._observer.advance(record)
+
+    def end(self) -> None:
+        with contextlib.suppress(*_UNSHOWN):
+            self._observer.end()
+
+
 def journal_path(config: ExperimentConfig, results: Path) -> Path:
     """Return where the journal of a config lies."""
     return results / f"{config.name}.jsonl"
@@ -121,17 +148,20 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
     What another journal of the folder holds is taken over, unless ``options.fresh``. A task whose
     record lacks a metric that the config asks for counts as one that the journal does not hold.
     Results depend neither on the number of workers, nor on the order in which tasks finish, nor
-    on how often the run was interrupted. A task that raises, kills its worker or exceeds its time
-    limit leaves a ``failed`` record and the others go on.
+    on how often the run was interrupted. A task that raises, ends its worker or exceeds its time
+    limit leaves a ``failed`` record and the others go on. A task that a fault of the machine stops,
+    such as a worker killed from outside, runs again; if that happens each time, it leaves no
+    record.
 
     Raises
     ------
     DpreproError
         If config, dataset or journal cannot be used.
     KeyboardInterrupt
-        On SIGINT or SIGTERM, after the workers have ended; what had finished is in the journal.
+        On SIGINT, SIGTERM or SIGHUP, after the workers have ended; what had finished is in the
+        journal.
     """
-    start = time.perf_counter()
+    start, observer = time.perf_counter(), _Told(observer)
     plans = _plans(config, options)  # errors of the config come before anything is written
     with Journal(journal_path(config, options.results), fresh=options.fresh) as journal:
         before, stated = read_journal(journal.path), state_plan(config, (p.task for p in plans[0]))
@@ -152,16 +182,21 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
             for skip in outlook.skips:
                 journal.append(skip)
             observer.begin(outlook, jobs)
+            unfinished: Counter[tuple[str, str]] = Counter()
             try:
                 calls = [(task, data, metrics) for task in outlook.todo]
-                for record in _collect(executor, calls, stop) if executor else ():
-                    journal.append(record)
-                    tally.add(record)
-                    observer.advance(record)
+                for result in _collect(executor, calls, stop) if executor else ():
+                    if isinstance(result, Record):
+                        journal.append(result)
+                        tally.add(result)
+                        observer.advance(result)
+                    else:
+                        unfinished[result] += 1
             finally:
                 observer.end()
     wall = time.perf_counter() - start
-    return Summary(config.name, tally, len(outlook.todo), wall, outlook.stale, outlook.others)
+    ran = len(outlook.todo) - unfinished.total()
+    return Summary(config.name, tally, ran, wall, outlook.stale, outlook.others, dict(unfinished))
 
 
 def _plans(
@@ -211,7 +246,7 @@ def _workers(
 ) -> Iterator[tuple[Executor | None, threading.Event]]:
     """Start what runs the tasks (None without any) and end it, however the run goes.
 
-    From the start on, SIGINT and SIGTERM only set the event.
+    From the start on, signals to end only set the event.
     """
     executor = _start(config, options, data, todo) if todo else None
     with warnings.catch_warnings(), _stop_signals() as stop:
@@ -245,9 +280,13 @@ def _start(
     return LocalExecutor(jobs, limit, prepare, processors=processors)
 
 
+_Result = Record | tuple[str, str]
+"""A record, or the label and the fault of a task that has none."""
+
+
 def _collect(
     executor: Executor, calls: Sequence[_Arguments], stop: threading.Event
-) -> Iterator[Record]:
+) -> Iterator[_Result]:
     finished: queue.SimpleQueue[Future[Record]] = queue.SimpleQueue()
     tasks: dict[Future[Record], Task] = {}
     for task, data, metrics in calls:
@@ -259,34 +298,47 @@ def _collect(
             future = finished.get(timeout=_POLL)
         except queue.Empty:
             continue
-        yield _record(future, tasks.pop(future))
+        if stop.is_set():
+            finished.put(future)
+        else:
+            yield _result(future, tasks.pop(future), stop)
     if stop.is_set():
         executor.kill()
         while not finished.empty():
             future = finished.get()
-            if not future.cancelled():
-                yield _record(future, tasks.pop(future))
+            if not future.cancelled() and future.exception() is None:
+                yield future.result()
         raise KeyboardInterrupt
 
 
-def _record(future: Future[Record], task: Task) -> Record:
+def _result(future: Future[Record], task: Task, stop: threading.Event) -> _Result:
     try:
         return future.result()
     except (TimeLimitError, WorkerDiedError) as error:
         return Record(task, "failed", message=str(error))
+    except MachineFaultError as error:
+        return task.label, str(error)
+    except DpreproError:
+        # A signal to the whole group can end a worker that starts before we hear of it.
+        if stop.wait(_POLL):
+            return task.label, "interrupted"
+        raise
 
 
 @contextlib.contextmanager
 def _stop_signals() -> Iterator[threading.Event]:
-    """Turn SIGINT and SIGTERM into an event, so that no line of the journal is cut in two."""
+    """Turn signals to end into an event, so that no line of the journal is cut in two.
+
+    SIGHUP stays ignored where it is, as `nohup` wants it.
+    """
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {
-        number: signal.signal(number, lambda *_: stop.set())
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
     try:
         yield stop
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dprepro.experiment.record import Record
@@ -118,6 +118,9 @@ class Summary:
         Number of records in the journal that the config no longer asks for.
     others
         Records of the config that this run was not asked for.
+    unfinished
+        Tasks that faults of the machine stopped each time, by method's label and fault: they have
+        no record.
     """
 
     name: str
@@ -126,6 +129,7 @@ class Summary:
     wall_seconds: float
     stale: int = 0
     others: Sequence[Record] = ()
+    unfinished: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def whole(self) -> Tally:

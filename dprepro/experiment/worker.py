@@ -26,6 +26,8 @@ from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DEBUG_VARIABLE, DpreproError, is_our_own, publishable
 from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger_summary_of
 from dprepro.experiment.circumstances import note_circumstances, setting_of
+from dprepro.experiment.executors import MachineFaultError
+from dprepro.experiment.faults import machine_fault
 from dprepro.experiment.metrics import Scores, score
 from dprepro.experiment.parts import SplitKey, all_rows_of, parts_of
 from dprepro.experiment.record import Record, Task
@@ -132,7 +134,8 @@ def run_task(task: Task, data: DataRef, metrics: tuple[str, ...] = ()) -> Record
     `metrics` are those that the config asks for, by the names of records.
 
     Whatever the method raises ends up in the record (status ``failed``), as far as it may be
-    published; only an interrupt or the death of the process escapes.
+    published; only an interrupt or the death of the process escapes, and `MachineFaultError` if
+    the machine refused memory, room on the disk, or the like.
     """
     try:
         with warnings.catch_warnings():
@@ -143,6 +146,8 @@ def run_task(task: Task, data: DataRef, metrics: tuple[str, ...] = ()) -> Record
     except (Exception, SystemExit) as error:
         if os.environ.get(DEBUG_VARIABLE):
             traceback.print_exception(error)
+        if fault := machine_fault(error):
+            raise MachineFaultError(fault) from None
         return Record(task, "failed", message=_describe(error))
     return record
 

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from dprepro.additive.complete import appearing_complete
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.texts import read_categories
 from dprepro.data.card import Card
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.cleaning import as_numbers
 from dprepro.data.domain import CategoricalFeature
+from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 from dprepro.rows.carded import csv_settings
 from dprepro.rows.columns import Kind

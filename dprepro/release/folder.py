@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 
 from dprepro import __version__
 from dprepro.additive.file import MAX_BYTES, load_model
-from dprepro.data.register import sync_folder
+from dprepro.durable import sync_folder
 from dprepro.errors import DpreproError
 from dprepro.release.rendering import as_html, as_json, as_markdown
 from dprepro.release.statement import Publisher, Statement

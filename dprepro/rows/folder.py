@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
+from dprepro.durable import sync_folder
 from dprepro.errors import DpreproError, DpreproWarning
 from dprepro.rows.lines import line_of, value_of
 
@@ -160,12 +161,7 @@ class Folder:
 
     def sync(self) -> None:
         """Let new names of files be on the disk."""
-        if os.name == "posix":
-            handle = os.open(self.path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        sync_folder(self.path)
 
     def damaged(self, path: Path) -> StoreError:
         """Return the error that a file is not as it was written."""

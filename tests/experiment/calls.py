@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from dprepro.errors import DpreproError
+from dprepro.experiment.executors import MachineFaultError
 
 
 def nothing() -> None:
@@ -64,3 +65,20 @@ def threads_of_a_fit(seconds: float = 0.0) -> int:
 
     time.sleep(seconds)
     return Threads().number
+
+
+def signal_self_once(mark: Path, number: int) -> str:
+    """Send this process a signal, unless an earlier call has."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), number)
+        time.sleep(1000)
+    return "done"
+
+
+def refused_once(mark: Path) -> str:
+    """As a task that finds no memory, unless an earlier call has."""
+    if not mark.exists():
+        mark.touch()
+        raise MachineFaultError("there was not enough memory")
+    return "done"

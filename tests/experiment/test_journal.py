@@ -1,17 +1,26 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import re
+import shutil
 import subprocess
 import sys
+import warnings
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import Journal, JournalWarning, last_plan, read_journal
+from dprepro.experiment import lines
+from dprepro.experiment.appended import JournalWarning
+from dprepro.experiment.journal import Journal, entries, last_plan, read_journal
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedCell, StatedPlan
 from tests.experiment.test_record import TASK
@@ -89,7 +98,10 @@ def test_every_way_to_tear_the_last_line_leaves_the_earlier_ones(path: Path) -> 
         ('{"kind": "other"}', "line 2: not a journal line .unknown kind 'other'"),
         ("[1]", "line 2: not a journal line"),
         ('{"kind": "record", "task": {}}', "line 2: a record of another version"),
-        ('{"kind": "plan", "cells": []}', "remove line 2. The next `dprepro run"),
+        (
+            '{"kind": "plan", "cells": []}',
+            "line 2: a plan of another version of dprepro .*`dprepro results repair x",
+        ),
     ],
 )
 def test_damage_elsewhere_is_an_error_that_names_the_line(
@@ -237,3 +249,169 @@ def test_a_journal_may_state_no_plan(path: Path, tmp_path: Path) -> None:
     assert last_plan(path) is None
     assert last_plan(tmp_path / "nowhere.jsonl") is None
     assert read_journal(path).plan is None
+
+
+def _flipped(raw: bytes, bit: int) -> bytes:
+    changed = bytearray(raw)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def test_every_flipped_bit_is_noticed_and_named(path: Path) -> None:
+    raw = path.read_bytes()
+    starts = [0, *(k + 1 for k, byte in enumerate(raw) if byte == 10)]
+    for bit in range(0, 8 * len(raw), 3):
+        line = sum(start <= bit // 8 for start in starts)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                for _ in entries(_flipped(raw, bit), path):
+                    pass
+                texts = [str(entry.message) for entry in said]
+            except DpreproError as error:
+                texts = [str(error)]
+        # A newline that turns into another character joins two lines; one that appears cuts one.
+        assert any(f"{path}, line {number}" in t for t in texts for number in (line, line + 1)), bit
+
+
+def test_lines_of_earlier_versions_get_a_checksum_with_the_next_one(path: Path) -> None:
+    new = path.read_bytes()
+    old = re.sub(rb',"format":2,"crc32":"\w{8}"', b"", new)
+    path.write_bytes(old)
+    with Journal(path):
+        assert read_journal(path).records == [_record(0), _record(1)]
+    assert path.read_bytes() == old  # nothing was appended
+    mode = path.stat().st_mode
+    with Journal(path) as journal:
+        journal.append(_record(2))
+    assert path.read_bytes().startswith(new)
+    assert path.stat().st_mode == mode
+    assert len(read_journal(path).records) == 3
+
+
+def test_no_damaged_line_gets_a_checksum(path: Path) -> None:
+    old = re.sub(rb',"format":2,"crc32":"\w{8}"', b"", path.read_bytes())
+    path.write_bytes(old.replace(b'"split":0', b'"split":3'))
+    with Journal(path) as journal, pytest.raises(DpreproError, match=r"line 2: .*its key is"):
+        journal.append(_record(2))
+    assert b"crc32" not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "instead", "problem"),
+    [
+        (b'"status":"ok"', b'"status":"banana"', "status is 'banana'"),
+        (b'"split":1', b'"split":"1"', "split is '1'"),
+        (b'"split":1', b'"split":2', "its key is"),
+        (b'"message":""', b'"message":"","more":1', "unknown fields: more"),
+        (b'"auc":0.5', b'"auc":true', "auc is True"),
+    ],
+)
+def test_a_record_of_an_earlier_version_is_checked(
+    path: Path, given: bytes, instead: bytes, problem: str
+) -> None:
+    old = re.sub(rb',"format":2,"crc32":"\w{8}"', b"", path.read_bytes())
+    path.write_bytes(old.replace(given, instead))
+    with pytest.raises(DpreproError, match=rf"line [23]: a record of another .*{problem}"):
+        read_journal(path)
+
+
+def test_a_format_of_the_future_is_refused(path: Path) -> None:
+    line = lines.written({"kind": "environment"}).replace(b'"format":2', b'"format":3')
+    head = line.partition(b',"crc32"')[0]
+    path.write_bytes(b'%b,"crc32":"%08x"}\n' % (head, zlib.crc32(head)))
+    with pytest.raises(DpreproError, match="its format is 3, and this dprepro reads 1 to 2"):
+        read_journal(path)
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_two_names_of_a_journal_are_one(path: Path, tmp_path: Path, link: Any) -> None:
+    other = tmp_path / "other.jsonl"
+    link(path, other)
+    with Journal(path), pytest.raises(DpreproError, match="another run is writing"), Journal(other):
+        pass
+
+
+def _replace(path: Path) -> bytes:
+    new = path.with_name("new")
+    new.write_bytes(b"theirs")
+    new.replace(path)
+    return b"theirs"
+
+
+def _go_back(path: Path) -> bytes:
+    """As `git checkout` does with an earlier state."""
+    earlier = path.read_bytes().split(b"\n")[0] + b"\n"
+    new = path.with_name("new")
+    new.write_bytes(earlier)
+    new.replace(path)
+    return b""
+
+
+def _delete(path: Path) -> bytes:
+    shutil.rmtree(path.parent)
+    return b""
+
+
+def _change(path: Path) -> bytes:
+    text = path.read_bytes().replace(b"0.5", b"0.6")
+    path.write_bytes(text)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (_replace, "somebody replaced it .* nothing is lost; what stood there is in .*bak$"),
+        (_go_back, "somebody replaced it .* nothing is lost$"),
+        (_delete, "somebody deleted it .* nothing is lost$"),
+        (_change, "somebody changed it .* nothing is lost; what stood there is in .*bak$"),
+    ],
+)
+def test_what_others_do_to_a_journal_loses_nothing(
+    path: Path, happens: Callable[[Path], bytes], said: str
+) -> None:
+    with Journal(path) as journal:
+        theirs = happens(path)
+        with pytest.warns(JournalWarning, match=said):
+            journal.append(_record(2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            journal.append(_record(3))
+        with pytest.raises(DpreproError, match="another run is writing"), Journal(path):
+            pass  # it is still locked
+    assert read_journal(path).records == [_record(split) for split in range(4)]
+    backup = path.with_name("x.jsonl.bak")
+    assert (backup.read_bytes() if backup.exists() else b"") == theirs
+
+
+def test_a_journal_that_vanishes_after_the_last_line_comes_back(path: Path) -> None:
+    journal = Journal(path).__enter__()
+    journal.append(_record(2))
+    path.unlink()
+    with pytest.warns(JournalWarning, match="somebody deleted it"):
+        journal.__exit__(None, None, None)
+    assert len(read_journal(path).records) == 3
+
+
+def test_a_run_gives_way_to_one_that_took_the_journals_place(path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(Journal(path))
+        path.unlink()
+        with Journal(path) as second:
+            second.append(_record(5))
+            with pytest.raises(DpreproError, match="another run took its place") as told:
+                first.append(_record(2))
+            first.__exit__(told.type, told.value, told.tb)
+            stack.pop_all()
+            second.append(_record(6))
+    assert read_journal(path).records == [_record(5), _record(6)]
+    kept = read_journal(path.with_name("x.jsonl.bak"))
+    assert kept.records == [_record(split) for split in range(3)]
+
+
+def test_what_a_killed_run_left_unfinished_goes(path: Path) -> None:
+    left = path.with_name(f".{path.name}.new")
+    left.write_bytes(b"half")
+    with Journal(path):
+        assert not left.exists()

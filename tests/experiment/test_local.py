@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -11,7 +12,7 @@ import psutil
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.executors import TimeLimitError, WorkerDiedError
+from dprepro.experiment.executors import MachineFaultError, TimeLimitError, WorkerDiedError
 from dprepro.experiment.local import LocalExecutor
 from tests.experiment import calls
 
@@ -46,8 +47,8 @@ def test_bad_calls_fail_alone(executor: LocalExecutor) -> None:
         holding.result(60)
     with pytest.raises(WorkerDiedError, match=r"died \(EXIT\(3\)\)"):
         exiting.result(60)
-    with pytest.raises(WorkerDiedError, match=r"died \(SIGKILL\(-9\)\)"):
-        killed.result(60)
+    with pytest.raises(MachineFaultError, match=r"died \(SIGKILL\(-9\)\); too little memory"):
+        killed.result(60)  # the third worker that it lost
     assert [future.result(60) for future in good] == [3**n for n in range(6)]
 
 
@@ -92,4 +93,29 @@ def test_calls_have_a_thread_each_until_fewer_are_left_than_processors(tmp_path:
     assert [future.result() for future in many[:2]] == [1, 1]
     assert [future.result() for future in many[2:]] in ([1, 1], [1, 2], [2, 1])
     assert executor.submit(calls.threads_of_a_fit).result() == 2
+    executor.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_call_whose_worker_is_killed_runs_again(tmp_path: Path, number: signal.Signals) -> None:
+    executor = LocalExecutor(jobs=1)
+    assert executor.submit(calls.signal_self_once, tmp_path / "mark", number).result(60) == "done"
+    executor.close()
+
+
+def test_a_call_runs_again_that_the_machine_refused_once(tmp_path: Path) -> None:
+    executor = LocalExecutor(jobs=1)
+    assert executor.submit(calls.refused_once, tmp_path / "mark").result(60) == "done"
+    executor.close()
+
+
+def test_time_in_which_a_worker_is_stopped_does_not_count() -> None:
+    executor = LocalExecutor(jobs=1, time_limit=1.5, warm_up=calls.nothing)
+    worker = psutil.Process(executor.submit(os.getpid).result(60))
+    future = executor.submit(calls.nap)
+    worker.suspend()
+    time.sleep(3.0)
+    assert not future.done()
+    worker.resume()
+    assert future.result(60) == worker.pid
     executor.close()

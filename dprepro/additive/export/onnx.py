@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.complete import appearing_complete
 from dprepro.additive.export.plain import CategoricalTerm, NumericTerm, free_name, plain
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
+from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 
 # Old enough for the runtimes of 2022, new enough for all that the graph needs.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import JournalWarning
+from dprepro.experiment.appended import JournalWarning
 from dprepro.experiment.record import Record
 from dprepro.report.read.plans import JournalPlan
 from dprepro.report.read.results import journal_paths, read_results

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from dprepro.additive.complete import appearing_complete
+from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 
 
@@ -39,3 +40,22 @@ def test_what_the_disk_refuses_is_told(tmp_path: Path) -> None:
     with pytest.raises(DpreproError, match=r"cannot write .*no room"):
         fail(tmp_path / "file", OSError(28, "no room"))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, synced = tmp_path / "new" / "file", []
+    real = os.fsync
+
+    def fsync(number: int) -> None:
+        place = Path(f"/proc/self/fd/{number}").readlink()
+        synced.append((place.name, path.exists()))
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text("a")
+    assert synced == [
+        (tmp_path.name, False), (f".file.{os.getpid()}", False), ("new", True),
+    ]  # fmt: skip

@@ -1,0 +1,167 @@
+"""Check, repair and prune journals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.appended import JournalWarning
+from dprepro.experiment.journal import (
+    MALFORMED,
+    Entry,
+    Journal,
+    entry_of,
+    problem_of,
+    read_bytes,
+    upgraded,
+)
+from dprepro.experiment.lines import is_sealed
+from dprepro.experiment.record import Record
+from dprepro.experiment.stated import StatedPlan
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the lines of a journal are.
+
+    Attributes
+    ----------
+    lines
+        All lines that end in a newline, without these.
+    sound
+        The entries of sound lines, each with its position in `lines`.
+    problems
+        Line number, from 1 on, and what is wrong with the line.
+    unsealed
+        Number of sound lines without a checksum, as earlier versions wrote them.
+    superseded
+        Number of records that a later record of the same task replaces.
+    stale
+        Number of tasks with records that the last plan does not ask for; 0 without a plan.
+    """
+
+    lines: Sequence[bytes]
+    sound: Sequence[tuple[int, Entry]]
+    problems: Sequence[tuple[int, str]]
+    unsealed: int
+    superseded: int
+    stale: int
+
+    @property
+    def records(self) -> int:
+        """Number of tasks with a record."""
+        return len(_last_records(self.sound))
+
+
+def examine(path: Path) -> Findings:
+    """Look at every line of a journal. Raises DpreproError if the file cannot be read."""
+    return _examine(read_bytes(path))
+
+
+def repair(path: Path) -> tuple[Findings, Path | None]:
+    """Take damaged lines out of a journal, and give all others a checksum.
+
+    Return what was found, and the file beside the journal that has the damaged lines
+    (``.damaged``), or None. Tasks whose records were damaged run again with `dprepro run`.
+
+    Raises
+    ------
+    DpreproError
+        If a run writes the journal, or a file cannot be read or written.
+    """
+    read_bytes(path)  # a journal that is not there is not made
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JournalWarning)
+        with Journal(path, cut_torn=False) as journal:
+            found = _examine(journal.content)
+            whole = upgraded([found.lines[position] for position, _ in found.sound])
+            damaged = [text for text in _damaged(journal.content, found) if text]
+            kept = journal.keep(b"\n".join(damaged) + b"\n", "damaged") if damaged else None
+            if whole != journal.content:
+                journal.replace(whole)
+    return found, kept
+
+
+def prune(path: Path, dry_run: bool = False) -> tuple[Findings, Path | None]:
+    """Leave in a journal what its tables show: the last record of each task that its plan asks for.
+
+    Environments stay that a record left was computed in. Return what was found, and the name of the
+    old journal, which is kept; None if there was nothing to take out.
+
+    Raises
+    ------
+    DpreproError
+        If a line is damaged, a run writes the journal, or a file cannot be read or written.
+    """
+    found = examine(path)
+    if found.problems:
+        raise DpreproError(
+            f"{path}, line {found.problems[0][0]}: {found.problems[0][1]}. Repair it first: "
+            f"`dprepro results repair {path.stem} --results {path.parent}`"
+        )
+    if dry_run or not (found.superseded or found.stale):
+        return found, None
+    with Journal(path) as journal:
+        found = _examine(journal.content)
+        backup = journal.keep(journal.content, "bak")
+        journal.replace(upgraded([found.lines[position] for position in _needed(found)]))
+    return found, backup
+
+
+def _examine(raw: bytes) -> Findings:
+    *lines, tail = raw.split(b"\n")
+    sound: list[tuple[int, Entry]] = []
+    problems: list[tuple[int, str]] = []
+    for position, line in enumerate(lines):
+        try:
+            sound.append((position, entry_of(line)))
+        except MALFORMED as error:
+            problems.append((position + 1, problem_of(error)))
+    if tail:
+        problems.append((len(lines) + 1, f"torn by a crash ({len(tail)} bytes)"))
+    records = sum(isinstance(entry, Record) for _, entry in sound)
+    last = _last_records(sound)
+    asked = _asked(sound)
+    return Findings(
+        lines,
+        sound,
+        problems,
+        sum(not is_sealed(lines[position]) for position, _ in sound),
+        records - len(last),
+        0 if asked is None else len(last.keys() - asked),
+    )
+
+
+def _last_records(sound: Sequence[tuple[int, Entry]]) -> dict[str, int]:
+    """Return by key the position of each task's last record."""
+    return {entry.task.key: place for place, entry in sound if isinstance(entry, Record)}
+
+
+def _asked(sound: Sequence[tuple[int, Entry]]) -> set[str] | None:
+    plans = [entry for _, entry in sound if isinstance(entry, StatedPlan)]
+    return {key for cell in plans[-1].cells for key in cell.keys} if plans else None
+
+
+def _needed(found: Findings) -> list[int]:
+    """Return the positions of the lines that stay, in their order."""
+    last, asked = _last_records(found.sound), _asked(found.sound)
+    needed: set[int] = set()
+    environment: int | None = None
+    plan: int | None = None
+    for place, entry in found.sound:
+        if isinstance(entry, StatedPlan):
+            plan = place
+        elif not isinstance(entry, Record):
+            environment = place
+        elif last[entry.task.key] == place and (asked is None or entry.task.key in asked):
+            needed.add(place)
+            needed.update(() if environment is None else (environment,))
+    return sorted(needed | (set() if plan is None else {plan}))
+
+
+def _damaged(raw: bytes, found: Findings) -> list[bytes]:
+    lines = raw.split(b"\n")
+    return [lines[number - 1] for number, _ in found.problems]

@@ -1,0 +1,97 @@
+"""Which faults there are, and what came of them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+KILL = -1
+Case = tuple[str, str, int, int, bool]
+"""How the run starts, the kind of call, its number, the error, and whether all later calls fail."""
+
+
+def faults(counts: dict[str, dict[str, int]]) -> Iterator[Case]:
+    """Yield every fault of runs that make so many calls of each kind, by how they start."""
+    calls = [
+        (start, kind, number) for start, kinds in counts.items() for kind, number in kinds.items()
+    ]
+    for start, kind, number in calls:
+        for place in range(1, number + 1):
+            for error in (errno.ENOSPC, errno.EIO):
+                yield start, kind, place, error, False
+                yield start, kind, place, error, True
+            yield start, kind, place, errno.EINTR, False
+            yield start, kind, place, KILL, False
+
+
+def build(folder: Path) -> Path:
+    """Compile the shim. CalledProcessError: there is no compiler."""
+    library = folder / "shim.so"
+    source = Path(__file__).with_name("shim.c")
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True
+    )
+    return library
+
+
+class Campaign:
+    """A host, and what came of the cases that it was given."""
+
+    def __init__(self, host: subprocess.Popen[str]) -> None:
+        self._host = host
+        self.counts: dict[str, dict[str, int]] = self._answer()
+        self.tried: Counter[tuple[str, str]] = Counter()
+        self.wrong: Counter[tuple[str, str, str]] = Counter()
+        self.said: list[tuple[Case, dict[str, Any]]] = []
+
+    def run(self, cases: Iterable[Case]) -> None:
+        """Try cases, one after the other."""
+        assert self._host.stdin is not None
+        for case in cases:
+            self._host.stdin.write(json.dumps(case) + "\n")
+            self._host.stdin.flush()
+            answer = self._answer()
+            self.tried[case[:2]] += 1
+            for what in answer["wrong"]:
+                self.wrong[(*case[:2], what)] += 1
+            if answer["wrong"]:
+                self.said.append((case, answer))
+
+    def _answer(self) -> Any:
+        assert self._host.stdout is not None
+        line = self._host.stdout.readline()
+        assert line, "the host has died"
+        return json.loads(line)
+
+
+@contextmanager
+def campaign(folder: Path, root: Path = ROOT) -> Iterator[Campaign]:
+    """Yield a campaign in an empty folder, against the package under `root`."""
+    (folder / "lab").mkdir(parents=True)
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(build(folder)),
+        "PYTHONPATH": str(root),
+        "DPREPRO_METHODS": str(folder / "lab" / "methods"),
+        "DPREPRO_STATE": str(folder / "state"),
+        "MENDED": "",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    host = subprocess.Popen(
+        [sys.executable, "-m", "tests.campaign.host", str(folder / "lab")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=root,
+    )  # fmt: skip
+    try:
+        yield Campaign(host)
+    finally:
+        host.kill()
+        host.communicate()

@@ -1,0 +1,219 @@
+"""A process that makes one small run after the other, each in a fork, with one fault in each.
+
+    LD_PRELOAD=shim.so python -m tests.campaign.host FOLDER
+
+All is imported once. Each line of standard input is a case: the JSON list of start, kind, number,
+error and whether it stays. A run starts without a journal ("new"), or with half of one that version
+0.1.0 wrote ("old"). The answer is a line of JSON. `kill_after` as the kind kills the run after
+`number` microseconds. A case is one run with the fault, then the same command without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+KINDS = ("open", "write", "fsync", "rename", "fork")
+STARTS = ("new", "old")
+_LIMIT = 60.0
+
+
+class Here:
+    """Runs calls in this process, those that the machine stopped three times, as slots do."""
+
+    def __init__(self, jobs: int, *_: Any, **__: Any) -> None:
+        self.jobs = jobs
+
+    def submit(self, fn: Any, /, *args: Any, affinity: Any = None) -> Future[Any]:
+        future: Future[Any] = Future()
+        for attempt in range(3):
+            try:
+                future.set_result(fn(*args))
+                break
+            except Exception as error:
+                if type(error).__name__ != "MachineFaultError" or attempt == 2:
+                    future.set_exception(error)
+                    break
+        return future
+
+    def close(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+def essence(journal: Path) -> dict[str, Any]:
+    """Return the records by key, without what differs between runs; and how many are doubled."""
+    found: dict[str, Any] = {}
+    doubled = 0
+    for line in journal.read_bytes().splitlines():
+        record = json.loads(line)
+        if record["kind"] == "record":
+            doubled += record["key"] in found
+            kept = {k: v for k, v in record.items() if k not in ("seconds", "format", "crc32")}
+            found[record["key"]] = kept
+    return {"records": found, "doubled": doubled}
+
+
+def redirect(output: Path) -> None:
+    """Let all that this process prints go to a file."""
+    number = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(number, 1)
+    os.dup2(number, 2)
+
+
+def command(config: Path, results: Path) -> int:
+    """Run the command line here; return its exit code."""
+    from dprepro.cli import main
+
+    sys.argv = ["dprepro", "run", str(config), "--results", str(results), "--jobs", "1"]
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def in_fork(job: Callable[[], int], kill_after: float | None = None) -> int:
+    """Run `job` in a fork; return its exit code, the negative of a signal, or 99 if it hangs."""
+    child = os.fork()
+    if child == 0:
+        code = 98
+        try:
+            code = job()
+        finally:
+            os._exit(code)
+    if kill_after is not None:
+        time.sleep(kill_after)
+        os.kill(child, signal.SIGKILL)
+    deadline = time.monotonic() + _LIMIT
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return 99
+
+
+class Host:
+    """The lab, what an undisturbed run comes to, and how to disturb one."""
+
+    def __init__(self, folder: Path) -> None:
+        from dprepro.experiment import environment, worker
+        from dprepro.experiment import run as run_module
+        from tests.lab import Lab
+
+        self.folder = folder
+        self.shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+        self.shim.fault_count.restype = ctypes.c_long
+        self.config = Lab(folder).config(methods=["noisy", "plain"], splits=2)
+        self._git = environment.git_state
+        self._environment, self._worker = environment, worker
+        run_module.LocalExecutor = Here  # type: ignore[misc,assignment]
+        saved = os.dup(1), os.dup(2), sys.stdout, sys.stderr
+        redirect(folder / "calm.txt")
+        assert command(self.config, folder / "calm") == 0
+        os.dup2(saved[0], 1)
+        os.dup2(saved[1], 2)
+        sys.stdout, sys.stderr = saved[2:]
+        self.expected = essence(folder / "calm" / "lab.jsonl")
+        assert len(self.expected["records"]) == 6
+        self.half_of_old = b"".join(
+            re.sub(rb',"format":2,"crc32":"\w{8}"', b"", line)
+            for line in (folder / "calm" / "lab.jsonl").read_bytes().splitlines(True)[:5]
+        )
+
+    def counts(self, start: str) -> dict[str, int]:
+        """Return how many calls of each kind a run makes."""
+        found: dict[str, int] = {}
+        for kind in KINDS:
+            place = self.folder / "counts"
+            path = self.folder / f"count-{kind}"
+
+            def job(path: Path = path, place: Path = place, kind: str = kind) -> int:
+                code = self._disturbed(place, (start, kind, 0, 0, False))
+                path.write_text(str(self.shim.fault_count(KINDS.index(kind))))
+                return code
+
+            assert in_fork(job) == 0, (place / "output").read_text()
+            found[kind] = int(path.read_text())
+            shutil.rmtree(place)
+        return found
+
+    def _disturbed(self, place: Path, case: tuple[str, str, int, int, bool]) -> int:
+        start, kind, number, error, for_good = case
+        place.mkdir()
+        if start == "old":
+            (place / "results").mkdir()
+            (place / "results" / "lab.jsonl").write_bytes(self.half_of_old)
+        for held in (self._worker._dataset, self._worker._split, self._worker._encoded):
+            held.cache_clear()  # so that the data are read again
+        if kind != "fork":
+            self._environment.git_state = lambda: None  # two processes a run, each time the same
+        redirect(place / "output")
+        if kind in KINDS:
+            self.shim.fault_arm(KINDS.index(kind), number, error, for_good)
+        return command(self.config, place / "results")
+
+    def case(
+        self, start: str, kind: str, number: int, error: int, for_good: bool
+    ) -> dict[str, Any]:
+        """Make one disturbed run and one more; return what went wrong, and the exit codes."""
+        place, case = self.folder / "case", (start, kind, number, error, for_good)
+        shutil.rmtree(place, ignore_errors=True)
+        after = number / 1e6 if kind == "kill_after" else None
+        code = in_fork(lambda: self._disturbed(place, case), after)
+        place.mkdir(exist_ok=True)
+        results = place / "results"
+        again = in_fork(lambda: redirect(place / "again") or command(self.config, results))
+        text = "".join(
+            path.read_text(errors="replace")
+            for path in (place / "output", place / "again")
+            if path.exists()
+        )
+        wrong = []
+        if code == 99 or again == 99:
+            wrong.append("hangs")
+        if "Traceback" in text or "internal error" in text or code in (70, 98):
+            wrong.append("tracebacks")
+        if again != 0:
+            wrong.append("not resumed")
+        journal = results / "lab.jsonl"
+        found: dict[str, Any] = {"records": {}, "doubled": 0}
+        with contextlib.suppress(OSError, ValueError):
+            found = essence(journal)
+        if found["records"].keys() != self.expected["records"].keys():
+            wrong.append("lost")
+        elif found["records"] != self.expected["records"]:
+            wrong.append("different")
+        if found["doubled"]:
+            wrong.append("doubled")
+        left = {path.name for path in results.glob("*")} - {"lab.jsonl", "lab.jsonl.lock"}
+        if left:
+            wrong.append("left over")
+        return {"code": code, "wrong": wrong, "said": text[-1500:] if wrong else ""}
+
+
+def main() -> None:
+    """Answer cases until standard input ends."""
+    host = Host(Path(sys.argv[1]))
+    answers = os.fdopen(os.dup(1), "w")
+    print(json.dumps({start: host.counts(start) for start in STARTS}), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(host.case(*json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
