@@ -18,17 +18,19 @@ from dprepro.data.card_parts import (
     Expect,
     FeatureDomain,
     Format,
+    Number,
     RowsPerUnit,
     Source,
     Strict,
     TestSet,
     check_stand_in,
     check_unit,
-    expand_names,
 )
-from dprepro.data.domain import TaskKind
+from dprepro.data.domain import TOO_FAR, TaskKind
+from dprepro.data.feature_names import expand_names
 from dprepro.data.register import keyed_digest
 from dprepro.errors import DpreproError, nearest
+from dprepro.files import is_file
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
 
@@ -71,7 +73,7 @@ class Card(Strict):
     private: bool = False
     labels: list[str] | None = None
     relabel: dict[str, str] = Field(default_factory=dict)
-    target_bounds: tuple[float, float] | None = None
+    target_bounds: tuple[Number, Number] | None = None
     file: str | None = None
     sources: list[Source] = Field(default_factory=list)
     format: Format = Format()
@@ -144,8 +146,10 @@ class Card(Strict):
                 raise ValueError(
                     f"`target_bounds` must be finite with lower < upper, given [{lower}, {upper}]"
                 )
+            if math.isinf(upper - lower):
+                raise ValueError(f"`target_bounds` are {TOO_FAR}")
         if self.task == "binary" and self.labels is not None:
-            if len(set(self.labels)) != 2 or len(self.labels) != 2:
+            if not len(set(self.labels)) == len(self.labels) == 2:
                 raise ValueError(f"a binary task has two labels, given {self.labels}")
             if self.positive not in self.labels:
                 raise ValueError(f"`positive` {self.positive!r} is not one of {self.labels}")
@@ -334,7 +338,7 @@ def load_card(name_or_path: str | Path) -> Card:
         If there is no such card, or it is not valid; the message names file and key.
     """
     path = Path(name_or_path)
-    if path.is_file():
+    if is_file(path):
         card = read_model(path, Card)
         card._folder = path.resolve().parent
         return card

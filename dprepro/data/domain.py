@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+TOO_FAR = "further apart than a number can say, 1.8e308: choose narrower ones"
 TaskKind = Literal["binary", "multiclass", "regression"]
 
 
@@ -32,6 +33,8 @@ class NumericFeature:
                 f"feature {self.name!r}: bounds must be finite with lower <= upper, "
                 f"got [{self.lower}, {self.upper}]"
             )
+        if not np.isfinite(float(self.upper) - float(self.lower)):
+            raise ValueError(f"feature {self.name!r}: bounds are {TOO_FAR}")
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,10 @@ from filelock import FileLock, Timeout
 from dprepro.errors import DpreproError, DpreproWarning
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
+from dprepro.files import MEBIBYTE, NoFileError, read_bytes
 
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+_MOST_BYTES = 1024 * MEBIBYTE
 
 
 class JournalWarning(DpreproWarning):
@@ -60,11 +62,9 @@ def read_journal(path: Path) -> JournalContents:
         If the file cannot be read, or a line is not what `Journal` writes.
     """
     try:
-        raw = path.read_bytes()
-    except FileNotFoundError as error:
+        raw = read_bytes(path, _MOST_BYTES)
+    except NoFileError as error:
         raise DpreproError(f"no journal {path}; `dprepro run {path.stem}` writes it") from error
-    except OSError as error:
-        raise DpreproError(f"{path}: cannot be read: {error}") from error
     lines = _whole_lines(raw, path)
     environments: list[dict[str, Any]] = []
     records: dict[str, Record] = {}

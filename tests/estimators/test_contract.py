@@ -72,7 +72,10 @@ ELSEWHERE = {
         "except AttributeError": "a damaged book, read as JSON",
     },
     "published/schema.py": {"cell": "fields of a published cell, by name"},
-    "yaml_source.py": {"error": "errors of PyYAML with and without a place"},
+    "yaml_source.py": {
+        "error": "errors of PyYAML with and without a place",
+        "except AttributeError": "values that PyYAML leaves to Python",
+    },
     "rows/folder.py": {"os": "not every system can reserve room on a disk"},
     "rows/store.py": {"mmap": "not every system can be advised about memory"},
 }
