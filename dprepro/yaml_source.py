@@ -204,7 +204,7 @@ def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
         raise DpreproError(
             f"{path}{line}: not valid YAML: {getattr(error, 'problem', None) or error}"
         ) from error
-    except (ValueError, AttributeError, TypeError, KeyError) as error:
+    except (ValueError, AttributeError, TypeError, LookupError, OverflowError) as error:
         # What PyYAML leaves to Python: `!!timestamp 2024-02-30`, `!!bool maybe`.
         raise DpreproError(
             f"{path}: not valid YAML: a value does not fit the tag (`!!...`) before it; leave out "

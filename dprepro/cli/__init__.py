@@ -8,6 +8,7 @@ import os
 import pkgutil
 import sys
 import warnings
+from contextlib import suppress
 from typing import TextIO
 
 import typer
@@ -81,6 +82,11 @@ def main() -> None:
             f"[bold red]error:[/] {_escape(str(error))}", soft_wrap=True
         )
         sys.exit(2)
+    except (OSError, MemoryError) as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        _print_plainly(f"error: {_of_the_machine(error)}")
+        sys.exit(2)
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
@@ -92,6 +98,25 @@ def main() -> None:
             soft_wrap=True,
         )
         sys.exit(70)
+
+
+def _of_the_machine(error: OSError | MemoryError) -> str:
+    """Return what the operating system refused, and of which file; no text of a library."""
+    if isinstance(error, MemoryError):
+        return (
+            "memory ran out. Whatever was finished is kept: close other programs, or give --jobs a "
+            "smaller number where the command has it, then give the same command again"
+        )
+    place = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    why = os.strerror(error.errno) if error.errno else type(error).__name__
+    return f"{place[:500]}{why}. {DEBUG_VARIABLE}=1 shows where"
+
+
+def _print_plainly(text: str) -> None:
+    """Write a line to standard error, with as little memory as can be: rich takes more."""
+    with suppress(OSError, MemoryError, ValueError):
+        sys.stderr.write(text.encode("utf-8", "replace").decode() + "\n")
+        sys.stderr.flush()
 
 
 def _show_warnings_as_lines() -> None:

@@ -187,7 +187,7 @@ def numbers_of(column: pd.Series) -> np.ndarray:
     """
     try:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(
             f"feature {column.name!r} is numeric in the domain but holds something else: "
             f"pd.to_numeric(X[{column.name!r}], errors='coerce') is NaN in those rows"
