@@ -82,7 +82,10 @@ def main() -> None:
             f"[bold red]error:[/] {_escape(str(error))}", soft_wrap=True
         )
         sys.exit(2)
-    except (OSError, MemoryError) as error:
+    except MemoryError:
+        os.write(2, _NO_MEMORY)  # made beforehand, as to make it would take memory
+        sys.exit(2)
+    except OSError as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         _print_plainly(f"error: {_of_the_machine(error)}")
@@ -100,21 +103,22 @@ def main() -> None:
         sys.exit(70)
 
 
-def _of_the_machine(error: OSError | MemoryError) -> str:
+_NO_MEMORY = (
+    b"error: memory ran out. What was finished before is kept: close other programs, or give "
+    b"--jobs a smaller number where the command has it, then give the same command again\n"
+)
+
+
+def _of_the_machine(error: OSError) -> str:
     """Return what the operating system refused, and of which file; no text of a library."""
-    if isinstance(error, MemoryError):
-        return (
-            "memory ran out. Whatever was finished is kept: close other programs, or give --jobs a "
-            "smaller number where the command has it, then give the same command again"
-        )
     place = f"{error.filename}: " if isinstance(error.filename, str) else ""
     why = os.strerror(error.errno) if error.errno else type(error).__name__
     return f"{place[:500]}{why}. {DEBUG_VARIABLE}=1 shows where"
 
 
 def _print_plainly(text: str) -> None:
-    """Write a line to standard error, with as little memory as can be: rich takes more."""
-    with suppress(OSError, MemoryError, ValueError):
+    """Write a line to standard error, if there is one."""
+    with suppress(OSError, ValueError):
         sys.stderr.write(text.encode("utf-8", "replace").decode() + "\n")
         sys.stderr.flush()
 
