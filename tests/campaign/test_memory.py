@@ -1,4 +1,4 @@
-"""The short form: of each command every 97th allocation up to 2,000 fails, in turn 1, 20 and 200."""
+"""The short form: every 97th allocation up to 2,000 fails, in turn 1, 20 and 200 of them."""
 
 from __future__ import annotations
 
