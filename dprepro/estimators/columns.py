@@ -48,13 +48,15 @@ def check_array(name: str, values: Any) -> None:
     if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
         problem = _problem(pd.Series(values))
     elif isinstance(values, np.ndarray) and values.dtype.kind != "O":
+        if values.dtype.kind == "c":  # the words that scikit-learn wants
+            raise ValueError(f"{name}: Complex data not supported, only real numbers")
         problem = _of_kind(values.dtype)
     elif isinstance(values, np.ndarray):
         problem = _of_types({type(value) for value in values.flat})
     if not problem and isinstance(values, pd.Series | np.ndarray) and values.dtype.kind == "O":
         present = {type(value) for value in np.ravel(np.asarray(values))}.difference(_MISSING)
         if len({issubclass(kind, str) for kind in present}) > 1:
-            problem = "mixes texts and other values: let them be of one type"
+            problem = "must hold values of one type, but mixes texts and others"
     if problem:
         raise ValueError(f"{name} {problem}. {_ALLOWED}")
 
