@@ -27,7 +27,8 @@ def check_columns(X: Any) -> None:
         for k, name in enumerate(X.columns):
             if problem := _problem(X.iloc[:, k]):
                 raise ValueError(f"feature {name!r} {problem}. {_ALLOWED}")
-    else:
+    elif not isinstance(X, np.ndarray) or X.dtype.kind != "O" or isinstance(X, np.ma.MaskedArray):
+        # An array of objects is turned into numbers, and numpy's error names types and no value.
         check_array("X", X)
 
 
