@@ -35,9 +35,14 @@ MOST_VARIANTS = 10_000
 _LONGEST_TEXT = 1000
 
 
-def _is_number(value: Any) -> Any:
+def _not_bool(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("a number is needed, not true or false")
+    return value
+
+
+def _is_number(value: Any) -> Any:
+    _not_bool(value)
     if isinstance(value, str):  # pydantic would read "1_0" as a number, which YAML does not
         raise ValueError("a number is needed, not a text")
     return value
@@ -70,6 +75,8 @@ Line = Annotated[
 Text = Annotated[Line, StringConstraints(min_length=1)]
 Number = Annotated[FiniteFloat, BeforeValidator(_is_number)]
 Epsilon = Annotated[Number, Field(gt=0)]
+# Keys of mappings are texts in JSON, which is YAML, too.
+EpsilonKey = Annotated[FiniteFloat, BeforeValidator(_not_bool), Field(gt=0)]
 Epsilons = Annotated[tuple[Epsilon, ...], AfterValidator(not_empty), AfterValidator(_distinct)]
 Delta = Annotated[Number, Field(ge=0, lt=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**128, strict=True)] | None
@@ -138,7 +145,7 @@ class MethodEntry(FrozenModel):
     method: Text
     label: Text = ""
     params: dict[str, JsonValue] = Field(default_factory=dict)
-    by_epsilon: dict[Epsilon, dict[str, JsonValue]] = Field(default_factory=dict)
+    by_epsilon: dict[EpsilonKey, dict[str, JsonValue]] = Field(default_factory=dict)
     grid: dict[str, Annotated[list[JsonValue], AfterValidator(not_empty)]] = Field(
         default_factory=dict
     )
