@@ -142,12 +142,11 @@ class Card(Strict):
             raise ValueError(f"`target_bounds` is for regression; the task is {self.task}")
         if self.target_bounds is not None:
             lower, upper = self.target_bounds
-            if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+            if not (lower < upper and math.isfinite(upper - lower)):
                 raise ValueError(
-                    f"`target_bounds` must be finite with lower < upper, given [{lower}, {upper}]"
+                    "`target_bounds` must be finite with lower < upper, and not "
+                    f"{TOO_FAR}; given [{lower}, {upper}]"
                 )
-            if math.isinf(upper - lower):
-                raise ValueError(f"`target_bounds` are {TOO_FAR}")
         if self.task == "binary" and self.labels is not None:
             if not len(set(self.labels)) == len(self.labels) == 2:
                 raise ValueError(f"a binary task has two labels, given {self.labels}")
@@ -177,18 +176,14 @@ class Card(Strict):
         for role, names in (("drop", self.drop), ("target", [self.target])):
             for name in set(names) & set(features):
                 raise ValueError(f"{name!r} is under both `features` and `{role}`")
-        if self.features is None:
-            return
-        for name in set(self.fill) - set(features):
+        for name in set(self.fill) - set(features) if self.features is not None else ():
             raise ValueError(
                 f"`fill` names {name!r}, which is not a feature{nearest(name, list(features))}"
             )
 
     def _check_unit(self) -> None:
-        roles = {
-            "target": [self.target], "features": self.features or {},
-            "drop": self.drop, "fill": self.fill,
-        }  # fmt: skip
+        roles: dict[str, Any] = {"target": [self.target], "features": self.features or {}}
+        roles |= {"drop": self.drop, "fill": self.fill}
         check_unit(self.unit, self.rows_per_unit, roles, self.sources)
 
     @property
