@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 TESTS ?=
 # Modules to put small faults into, e.g. make mutants MODULES=dprepro/report/judge/statistics.py
 MODULES ?= dprepro/report/judge/statistics.py
+# Parsers to fuzz, e.g. make campaign-inputs PARSERS="config card"
+PARSERS ?=
 # Options for the test of the wheel, e.g. make wheel-test WHEEL_TEST=--all
 WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
@@ -12,7 +14,7 @@ PIP_INSTALL := install --quiet --no-compile
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test campaign mutants docs docs-test docs-readme docs-others docs-outputs lint wheel-test check bench clean
+.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs lint wheel-test check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +60,11 @@ campaign: install-dev ## Fail every call of a small run in turn, kill runs at ra
 
 mutants: install-dev ## Put small faults into MODULES, and name those that no test notices
 	$(BIN)/python -m tests.mutation $(MODULES)
+
+campaign-inputs: install-dev ## Fuzz each parser for up to an hour, and let memory run out in small commands
+	$(BIN)/python -m pip $(PIP_INSTALL) atheris
+	$(BIN)/python -m tests.campaign.inputs $(PARSERS)
+	$(BIN)/python -m tests.campaign.memory
 
 docs: install-dev ## Build the site of all pages and the API reference in out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -23,20 +23,26 @@ from dprepro.config_keys import (
     Epsilons,
     Evaluation,
     FrozenModel,
+    Line,
     MethodEntry,
     MetricName,
     Number,
     Published,
     RowsPerUnit,
     Seed,
+    Splits,
     Text,
+    TimeLimit,
     TunedOn,
     not_empty,
 )
 from dprepro.errors import DpreproError, nearest
+from dprepro.files import is_file
 from dprepro.resources import builtin
-from dprepro.yaml_model import explain
+from dprepro.yaml_model import explain_all
 from dprepro.yaml_source import YamlSource, read_yaml
+
+_MOST_TASKS = 100_000
 
 
 class ExperimentConfig(FrozenModel):
@@ -74,7 +80,7 @@ class ExperimentConfig(FrozenModel):
         the card says.
     """
 
-    title: str = ""
+    title: Line = ""
     dataset: Text
     metric: MetricName
     metrics: tuple[Text, ...] = ()
@@ -83,15 +89,15 @@ class ExperimentConfig(FrozenModel):
     epsilons: Epsilons
     delta: Delta = DEFAULT_DELTA
     domain: DomainKind = "observed"
-    splits: Annotated[int, Field(ge=1, strict=True)] = 25
+    splits: Splits = 25
     test_share: Annotated[Number, Field(gt=0, lt=1)] = 0.2
     evaluation: Evaluation = "random"
-    folds: Annotated[int, Field(ge=2, strict=True)] | None = None
+    folds: Annotated[int, Field(ge=2, le=10_000, strict=True)] | None = None
     seed: Seed = 0
     tuned_on: TunedOn | None = None
     published: Published | None = None
     hypotheses: Annotated[bool, Field(strict=True)] = False
-    time_limit: Annotated[Number, Field(gt=0)] = 3600.0
+    time_limit: TimeLimit = 3600.0
 
     _source: YamlSource = PrivateAttr(default=YamlSource(Path("config.yaml"), "", {}))
 
@@ -107,6 +113,19 @@ class ExperimentConfig(FrozenModel):
             else entry
             for entry in methods
         )
+
+    @model_validator(mode="after")
+    def _is_not_too_large(self) -> ExperimentConfig:
+        tasks = sum(
+            entry.variants * len(entry.epsilons or self.epsilons) * (entry.splits or self.splits)
+            for entry in self.methods
+        )
+        if tasks > _MOST_TASKS:
+            raise ValueError(
+                f"methods, grids, epsilons and splits come to {tasks:,} tasks; at most "
+                f"{_MOST_TASKS:,} are allowed in one config. Divide it into several"
+            )
+        return self
 
     @model_validator(mode="after")
     def _labels_differ(self) -> ExperimentConfig:
@@ -256,7 +275,7 @@ def _collect(
 def _read(name: str | Path, folder: Path) -> YamlSource:
     given = Path(name)
     for candidate in (folder / given, given):
-        if candidate.is_file():
+        if is_file(candidate):
             return read_yaml(candidate)
     names = config_names()
     if str(name) in names:
@@ -291,9 +310,6 @@ def _validate(values: dict[str, Any], source: YamlSource) -> ExperimentConfig:
     try:
         config = ExperimentConfig.model_validate(values)
     except ValidationError as error:
-        problems = [
-            explain(detail, ExperimentConfig, source, ["include"]) for detail in error.errors()
-        ]
-        raise DpreproError("\n".join(problems)) from error
+        raise DpreproError(explain_all(error, ExperimentConfig, source, ["include"])) from error
     config._source = source
     return config

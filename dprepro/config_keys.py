@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -28,10 +29,29 @@ DEFAULT_DELTA = 1e-6
 _MOST_ROWS_PER_UNIT = 10**6
 
 
+MOST_VARIANTS = 10_000
+"""Entries that the grid and the bounds of one method may come to."""
+
+_LONGEST_TEXT = 1000
+
+
 def _not_bool(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("a number is needed, not true or false")
     return value
+
+
+def _is_number(value: Any) -> Any:
+    _not_bool(value)
+    if isinstance(value, str):  # pydantic would read "1_0" as a number, which YAML does not
+        raise ValueError("a number is needed, not a text")
+    return value
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("it may hold no line breaks and no control characters")
+    return text
 
 
 def not_empty(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -47,12 +67,23 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Number = Annotated[FiniteFloat, BeforeValidator(_not_bool)]
+Line = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=_LONGEST_TEXT),
+    AfterValidator(_printable),
+]
+Text = Annotated[Line, StringConstraints(min_length=1)]
+Number = Annotated[FiniteFloat, BeforeValidator(_is_number)]
 Epsilon = Annotated[Number, Field(gt=0)]
+# Keys of mappings are texts in JSON, which is YAML, too.
+EpsilonKey = Annotated[FiniteFloat, BeforeValidator(_not_bool), Field(gt=0)]
 Epsilons = Annotated[tuple[Epsilon, ...], AfterValidator(not_empty), AfterValidator(_distinct)]
 Delta = Annotated[Number, Field(ge=0, lt=1)]
-Seed = Annotated[int, Field(ge=0, strict=True)] | None
+Seed = Annotated[int, Field(ge=0, lt=2**128, strict=True)] | None
+Splits = Annotated[int, Field(ge=1, le=10_000, strict=True)]
+LONGEST_TASK = 31_536_000.0
+"""A year in seconds: clocks of the operating system cannot wait much longer."""
+TimeLimit = Annotated[Number, Field(gt=0, le=LONGEST_TASK)]
 
 
 def _listed(value: Any) -> Any:
@@ -97,7 +128,7 @@ class TunedOn(FrozenModel):
     dataset: Text
     evaluation: Evaluation = "random"
     seed: Seed = 0
-    splits: Annotated[int, Field(ge=1, strict=True)] = 25
+    splits: Splits = 25
     test_share: Annotated[Number, Field(gt=0, lt=1)] | None = None
 
 
@@ -114,7 +145,7 @@ class MethodEntry(FrozenModel):
     method: Text
     label: Text = ""
     params: dict[str, JsonValue] = Field(default_factory=dict)
-    by_epsilon: dict[Epsilon, dict[str, JsonValue]] = Field(default_factory=dict)
+    by_epsilon: dict[EpsilonKey, dict[str, JsonValue]] = Field(default_factory=dict)
     grid: dict[str, Annotated[list[JsonValue], AfterValidator(not_empty)]] = Field(
         default_factory=dict
     )
@@ -122,7 +153,7 @@ class MethodEntry(FrozenModel):
     epsilons: Epsilons | None = None
     delta: Delta | None = None
     rows_per_unit: RowsPerUnit | None = None
-    splits: Annotated[int, Field(ge=1, strict=True)] | None = None
+    splits: Splits | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -132,6 +163,20 @@ class MethodEntry(FrozenModel):
         if isinstance(value, Mapping) and "label" not in value:
             return {**value, "label": value.get("method", "")}
         return value
+
+    @model_validator(mode="after")
+    def _is_not_too_large(self) -> MethodEntry:
+        if self.variants > MOST_VARIANTS:
+            raise ValueError(
+                f"`grid` and `rows_per_unit` of {self.label!r} have {self.variants:,} "
+                f"combinations; at most {MOST_VARIANTS:,} are allowed. Try fewer values at a time"
+            )
+        return self
+
+    @property
+    def variants(self) -> int:
+        """How many entries `expanded` has."""
+        return math.prod(map(len, (*self.grid.values(), self.rows_per_unit or [None])))
 
     @property
     def expanded(self) -> list[MethodEntry]:

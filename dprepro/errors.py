@@ -10,6 +10,8 @@ DEBUG_VARIABLE = "DPREPRO_DEBUG"
 """If set, every error is printed to the terminal with its full text and traceback."""
 
 _PACKAGE = Path(__file__).parent
+_LONGEST_NAME = 200
+"""Characters of a name that others are compared with; each takes time, and nobody means more."""
 
 
 class DpreproError(Exception):
@@ -44,6 +46,8 @@ def nearest_names(given: str, allowed: Iterable[str], most: int = 1) -> list[str
     """
     from difflib import get_close_matches
 
+    if len(given) > _LONGEST_NAME:
+        return []
     names = list(dict.fromkeys(allowed))
     folded = given.casefold()
     room = len(given) // 3

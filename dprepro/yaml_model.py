@@ -16,6 +16,9 @@ from dprepro.yaml_source import FILL_IN, YamlSource, in_words, read_yaml
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_MOST_PROBLEMS = 20
+_LONGEST_VALUE = 200
+
 
 def read_model(path: Path, model: type[Model]) -> Model:
     """Read the YAML file at `path` as a `model`. Scalars are read as text; the model converts them.
@@ -38,8 +41,17 @@ def read_model(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(source.values)
     except ValidationError as error:
-        lines = [explain(detail, model, source) for detail in error.errors()]
-        raise DpreproError("\n".join(lines)) from error
+        raise DpreproError(explain_all(error, model, source)) from error
+
+
+def explain_all(
+    error: ValidationError, model: type[BaseModel], source: YamlSource, more: Sequence[str] = ()
+) -> str:
+    """Return an error of pydantic's as one line for each of its first problems; see `explain`."""
+    found = error.errors()
+    lines = [explain(detail, model, source, more) for detail in found[:_MOST_PROBLEMS]]
+    left = len(found) - _MOST_PROBLEMS
+    return "\n".join([*lines, f"and {left} more"] if left > 0 else lines)
 
 
 def explain(
@@ -61,11 +73,16 @@ def explain(
     if detail["type"] == "literal_error":
         allowed = re.findall(r"'([^']+)'", detail["ctx"]["expected"])
         hint = nearest(str(given), allowed)
-        return f"{where}: given {given!r}{hint or '.'} Allowed: {', '.join(allowed)}"
+        return f"{where}: given {_shown(given)}{hint or '.'} Allowed: {', '.join(allowed)}"
     message = in_words(detail["type"], detail["msg"])
     # The message of a rule about several keys says what was given.
-    shown = "" if isinstance(given, dict) else f"; given {given!r}"
+    shown = "" if isinstance(given, dict) else f"; given {_shown(given)}"
     return f"{where}: {message[0].lower()}{message[1:]}{shown}"
+
+
+def _shown(given: object) -> str:
+    text = repr(given)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def _model_at(loc: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel]:

@@ -1,16 +1,23 @@
-"""YAML files with the line of every value, so that errors can name it."""
+"""YAML files with the line of every value, so that errors can name it.
+
+Plain values are those of YAML 1.2, not of 1.1: ``1e-6`` is a number; ``no``, ``1:30`` and dates are
+texts. A number that a float cannot hold, and one like ``010``, which 1.1 and 1.2 read differently,
+is refused.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
 from dprepro.errors import DpreproError
+from dprepro.files import MEBIBYTE, read_text
 
 KeyPath = tuple[str | int, ...]
 
@@ -62,29 +69,108 @@ _Base: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _DEEPEST = 50
 """Lists and mappings in one another; deeper ones would end the C parser, not raise an error."""
 
+_MOST_NODES = 100_000
+"""Lists, mappings, keys and values, those that aliases repeat included: a few seconds' work."""
+
+_MOST_BYTES = 4 * MEBIBYTE
+_MOST_DIGITS = 100
+# What no YAML file may hold, though a text of Python may.
+_UNPRINTABLE = re.compile(
+    r"[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufeff\uff01-\ufffd\U00010000-\U0010ffff]"
+)
+
+_Resolvers = dict[str, list[tuple[str, re.Pattern[str]]]]
+
+
+def _resolvers(rules: Mapping[str, tuple[str, str]]) -> _Resolvers:
+    """Return PyYAML's form of rules: by tag a pattern, and the characters that it begins with."""
+    found: _Resolvers = {}
+    for tag, (pattern, beginnings) in rules.items():
+        for first in beginnings or [""]:
+            rule = (f"tag:yaml.org,2002:{tag}", re.compile(rf"^(?:{pattern})$"))
+            found.setdefault(first, []).append(rule)
+    return found
+
+
+_ABSENT = {"null": (r"~|null|Null|NULL|", "~nN"), "merge": ("<<", "<")}
+_CORE = {
+    **_ABSENT,
+    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    "float": (
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+}
+"""The core schema of YAML 1.2, and the merge key of 1.1."""
+
 
 class _Loader(_Base):
-    """Safe YAML in which ``1e-6`` is a number, as in YAML 1.2 (PyYAML reads it as a string)."""
+    """Safe YAML whose plain values are those of YAML 1.2."""
 
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
+    yaml_implicit_resolvers = _resolvers(_CORE)
 
 
 class _TextLoader(_Base):
-    """Reads every scalar except null as text.
+    """Reads every plain value except null as text: a checksum such as ``1234e567`` is no number."""
 
-    In YAML 1.1 ``No`` is false, and a checksum such as ``1234e567`` is a number.
+    yaml_implicit_resolvers = _resolvers(_ABSENT)
+
+
+def _construct_int(loader: Any, node: yaml.ScalarNode) -> int:
+    text = loader.construct_scalar(node)
+    digits = text.lstrip("-+")
+    if len(digits) > _MOST_DIGITS:
+        raise _refusal(node, f"a number with more than {_MOST_DIGITS} digits")
+    if digits.isdecimal() and digits[0] == "0" and len(digits) > 1:
+        raise _refusal(
+            node,
+            f"{text} is read as an octal number by YAML 1.1 and as a decimal one by 1.2. Leave out "
+            "the zeros; for a text, put it in quotes",
+        )
+    try:
+        return int(text, 0)
+    except ValueError:  # of a value with the tag !!int
+        raise _refusal(node, f"{text!r} is no whole number") from None
+
+
+def _construct_float(loader: Any, node: yaml.ScalarNode) -> float:
+    text = loader.construct_scalar(node)
+    try:
+        value = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    except ValueError:
+        raise _refusal(node, f"{text!r} is no number") from None
+    if problem := beyond_floats(text, value):
+        raise _refusal(node, problem)
+    return value
+
+
+def beyond_floats(text: str, value: float) -> str:
+    """Return what is wrong if a float cannot hold the number that a text is, else nothing.
+
+    Parameters
+    ----------
+    text, value
+        The number as it is written, and what Python's `float` makes of it.
     """
+    if math.isinf(value) and "inf" not in text.lower():
+        return f"{_brief(text)} is too large for a number; the largest is 1.8e308"
+    if value == 0 and re.search("[1-9]", re.split("[eE]", text)[0]):
+        return f"{_brief(text)} is too close to 0 for a number; write 0, or at least 5e-324"
+    return ""
 
 
-_TextLoader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag.endswith((":null", ":merge"))]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+def _brief(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _refusal(node: Any, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+_Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
 
 
 def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
@@ -95,13 +181,15 @@ def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
     DpreproError
         If the file cannot be read, is not YAML, or gives a key twice; the message names the line.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DpreproError(f"{path}: cannot be read: {error}") from error
+    text = read_text(path, _MOST_BYTES)
+    if found := _UNPRINTABLE.search(text):
+        number = text.count("\n", 0, found.start()) + 1
+        raise DpreproError(
+            f"{path}, line {number}: not valid YAML: it holds {found[0]!a}, a control character"
+        )
     loader = None
     try:
-        _refuse_deep(text)
+        _refuse_large(text)
         loader = _TextLoader(text) if text_only else _Loader(text)
         node = loader.get_single_node()
         lines: dict[KeyPath, int] = {}
@@ -115,6 +203,12 @@ def read_yaml(path: Path, text_only: bool = False) -> YamlSource:
         line = f", line {min(mark.line + 1, last)}" if mark else ""
         raise DpreproError(
             f"{path}{line}: not valid YAML: {getattr(error, 'problem', None) or error}"
+        ) from error
+    except (ValueError, AttributeError, TypeError, LookupError, OverflowError) as error:
+        # What PyYAML leaves to Python: `!!timestamp 2024-02-30`, `!!bool maybe`.
+        raise DpreproError(
+            f"{path}: not valid YAML: a value does not fit the tag (`!!...`) before it; leave out "
+            "the tags"
         ) from error
     finally:
         if loader is not None:
@@ -155,34 +249,85 @@ def _paths_to(values: Any, wanted: str, keys: KeyPath = ()) -> Iterator[KeyPath]
             yield from _paths_to(value, wanted, (*keys, position))
 
 
-def _refuse_deep(text: str) -> None:
-    depth = 0
+@dataclass
+class _Open:
+    """A list or mapping that is being read: its anchor, and how large and deep it is so far."""
+
+    anchor: str | None
+    nodes: int = 1
+    levels: int = 1
+
+    def add(self, nodes: int, levels: int) -> None:
+        self.nodes += nodes
+        self.levels = max(self.levels, levels + 1)
+
+
+def _refuse_large(text: str) -> None:
+    """Refuse what would take long to read, or would never end: aliases count as what they repeat.
+
+    Raises yaml.MarkedYAMLError.
+    """
+    whole = _Open(None, 0, 0)
+    opened = [whole]
+    named: dict[str, tuple[int, int]] = {}  # nodes and levels behind each anchor
+    total = 0
     for event in yaml.parse(text, Loader=_Base):
+        nodes, levels = 1, 0
         if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _DEEPEST:
-                raise yaml.MarkedYAMLError(
-                    problem=f"lists and mappings are nested deeper than {_DEEPEST} levels",
-                    problem_mark=cast(yaml.Mark, event.start_mark),
-                )
+            opened.append(_Open(event.anchor))
+            if event.anchor is not None:
+                named.pop(event.anchor, None)
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+            closed = opened.pop()
+            if closed.anchor is not None:
+                named[closed.anchor] = closed.nodes, closed.levels
+            opened[-1].add(closed.nodes, closed.levels)
+            continue
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor in {one.anchor for one in opened}:
+                raise _refusal(event, f"*{event.anchor} is a part of itself")
+            nodes, levels = named.get(str(event.anchor), (1, 0))
+            opened[-1].add(nodes, levels)
+        elif isinstance(event, yaml.ScalarEvent):
+            if event.anchor is not None:
+                named[event.anchor] = nodes, levels
+            opened[-1].add(nodes, levels)
+        else:
+            continue
+        total += nodes
+        if total > _MOST_NODES:
+            raise _refusal(event, f"more than {_MOST_NODES:,} lists, mappings, keys and values")
+        if len(opened) - 1 + levels > _DEEPEST:
+            raise _refusal(event, f"lists and mappings are nested deeper than {_DEEPEST} levels")
 
 
 def _note_lines(node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int], path: Path) -> None:
     if isinstance(node, yaml.MappingNode):
+        given: dict[object, int] = {}
         for key, value in node.value:
-            here = (*keys, str(key.value))
             line = key.start_mark.line + 1
-            if here in lines:
+            same = _as_key(key)
+            if same in given:
                 # PyYAML would use the second without a warning.
                 raise DpreproError(
                     f"{path}, line {line}: {key.value!r} is given twice (first on line "
-                    f"{lines[here]}); keep one of them"
+                    f"{given[same]}); keep one of them"
                 )
+            given[same] = line
+            here = (*keys, str(key.value))
             lines[here] = line
             _note_lines(value, here, lines, path)
     elif isinstance(node, yaml.SequenceNode):
         for position, entry in enumerate(node.value):
             lines[(*keys, position)] = entry.start_mark.line + 1
             _note_lines(entry, (*keys, position), lines, path)
+
+
+def _as_key(key: yaml.Node) -> object:
+    """Return what tells a key from others: 1 and 1.0 are one key, though their texts differ."""
+    if key.tag.endswith((":int", ":float")):
+        try:
+            return float(key.value)
+        except ValueError:  # such as 0x10 or .inf
+            pass
+    return str(key.value)

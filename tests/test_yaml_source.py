@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,66 @@ def test_places_to_fill_in_are_listed_once_a_line_with_their_comment(tmp_path: P
         "line 4, features.x.numeric",
         "line 6, features.y: all of them",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0o10", 8), ("0x1F", 31), ("+5", 5), ("-0", 0), ("0", 0), (".5", 0.5), ("5.", 5.0),
+        ("-1.5E3", -1500.0), (".inf", math.inf), ("-.INF", -math.inf), ("true", True),
+        ("FALSE", False), ("~", None), ("5e-324", 5e-324), ("0e-999", 0.0),
+        # Numbers, dates and truth values of YAML 1.1 alone are texts.
+        ("1:30", "1:30"), ("0b11", "0b11"), ("1_000", "1_000"), ("yes", "yes"), ("off", "off"),
+        ("2024-02-30", "2024-02-30"), ("=", "="), ("0x_", "0x_"), ("'010'", "010"),
+    ],
+)  # fmt: skip
+def test_plain_values_are_those_of_yaml_1_2(tmp_path: Path, text: str, value: object) -> None:
+    (found,) = read_yaml(_write(tmp_path, f"- {text}")).values
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("010", "010 is read as an octal number by YAML 1.1"),
+        ("-007", "-007 is read as an octal"),
+        ("1e-400", "1e-400 is too close to 0 for a number"),
+        ("-1e400", "-1e400 is too large for a number"),
+        ("9" * 101, "more than 100 digits"),
+        ("9" * 5000, "more than 100 digits"),
+        ("!!int a", "'a' is no whole number"),
+        ("!!float a", "'a' is no number"),
+        ("!!bool maybe", "a value does not fit the tag"),
+        ("!!timestamp 2024-02-30", "a value does not fit the tag"),
+        ("!!timestamp maybe", "a value does not fit the tag"),
+        ("!!python/object/apply:os.system [ls]", "could not determine a constructor"),
+        ("a\0b", "holds '.x00', a control character"),
+        ("&a [*a]", r"\*a is a part of itself"),
+        ("&a {b: [*a]}", r"\*a is a part of itself"),
+        ("&a {<<: *a}", r"\*a is a part of itself"),
+        ("[" + "1," * 100_001 + "]", "more than 100,000 lists"),
+        ("{1: a, 1.0: b}", "'1.0' is given twice"),
+        ("{0.5: a, 0.50: b}", "'0.50' is given twice"),
+    ],
+)
+def test_what_no_file_needs_is_refused_with_its_line(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    with pytest.raises(DpreproError, match=rf"some\.yaml(, line 2)?: .*{problem}") as caught:
+        read_yaml(_write(tmp_path, f"#\n- {text}"))
+    assert "\n" not in str(caught.value)
+
+
+def test_aliases_count_as_what_they_repeat(tmp_path: Path) -> None:
+    names = "abcdefghi"
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in pairwise(names)
+    )
+    with pytest.raises(DpreproError, match="line 6: not valid YAML: more than 100,000 lists"):
+        read_yaml(_write(tmp_path, bomb))
+    deep = "".join(f"- &{k} {'[' * 20}{f'*{k - 1}' if k else 'x'}{']' * 20}\n" for k in range(3))
+    with pytest.raises(DpreproError, match=r"line 3: .* deeper than 50 levels"):
+        read_yaml(_write(tmp_path, deep.replace("&", "&n").replace("*", "*n")))
+    again = read_yaml(_write(tmp_path, "- &a [1]\n- [*a, *a]\n- &b x\n- *b\n")).values
+    assert again == [[1], [[1], [1]], "x", "x"]

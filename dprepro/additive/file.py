@@ -32,8 +32,9 @@ from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import classes_of, has_named_columns, ledger_of
+from dprepro.files import MEBIBYTE, read_text
 
-MAX_BYTES = 16 * 2**20
+MAX_BYTES = 16 * MEBIBYTE
 
 
 class _Loaded(AdditiveModel):
@@ -108,15 +109,7 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
     --------
     See `save_model`.
     """
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DpreproError(f"{path}: larger than a model can be ({MAX_BYTES // 2**20} MiB)")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DpreproError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise DpreproError(f"{path}: not a text file in UTF-8") from error
-    return model_from_json(parse_strictly(text, path), str(path))
+    return model_from_json(parse_strictly(read_text(path, MAX_BYTES), path), str(path))
 
 
 def file_text(values: Any) -> str:

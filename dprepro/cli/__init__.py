@@ -8,6 +8,7 @@ import os
 import pkgutil
 import sys
 import warnings
+from contextlib import suppress
 from typing import TextIO
 
 import typer
@@ -100,6 +101,14 @@ def _code_of_app() -> int:
     except DpreproError as error:
         _print_error("error:", str(error))
         return 2
+    except MemoryError:
+        os.write(2, _NO_MEMORY)  # made beforehand, as to make it would take memory
+        return 2
+    except OSError as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        _print_plainly(f"error: {_of_the_machine(error)}")
+        return 2
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
@@ -124,6 +133,26 @@ def _print_error(what: str, text: str) -> None:
     Console(stderr=True, highlight=False).print(
         f"[bold red]{what}[/] {escape(text)}", soft_wrap=True
     )
+
+
+_NO_MEMORY = (
+    b"error: memory ran out. What was finished before is kept: close other programs, or give "
+    b"--jobs a smaller number where the command has it, then give the same command again\n"
+)
+
+
+def _of_the_machine(error: OSError) -> str:
+    """Return what the operating system refused, and of which file; no text of a library."""
+    place = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    why = os.strerror(error.errno) if error.errno else type(error).__name__
+    return f"{place[:500]}{why}. {DEBUG_VARIABLE}=1 shows where"
+
+
+def _print_plainly(text: str) -> None:
+    """Write a line to standard error, if there is one."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text.encode("utf-8", "replace").decode() + "\n")
+        sys.stderr.flush()
 
 
 def _show_warnings_as_lines() -> None:

@@ -72,7 +72,10 @@ def run(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            min=0.001, help="Seconds that one task may take.", show_default="the config's"
+            min=0.001,
+            max=31_536_000,
+            help="Seconds that one task may take.",
+            show_default="the config's",
         ),
     ] = None,
     allow_tuned_splits: AllowTunedSplits = False,

@@ -18,17 +18,19 @@ from dprepro.data.card_parts import (
     Expect,
     FeatureDomain,
     Format,
+    Number,
     RowsPerUnit,
     Source,
     Strict,
     TestSet,
     check_stand_in,
     check_unit,
-    expand_names,
 )
-from dprepro.data.domain import TaskKind
+from dprepro.data.domain import TOO_FAR, TaskKind
+from dprepro.data.feature_names import expand_names
 from dprepro.data.register import keyed_digest
 from dprepro.errors import DpreproError, nearest
+from dprepro.files import is_file
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
 
@@ -71,7 +73,7 @@ class Card(Strict):
     private: bool = False
     labels: list[str] | None = None
     relabel: dict[str, str] = Field(default_factory=dict)
-    target_bounds: tuple[float, float] | None = None
+    target_bounds: tuple[Number, Number] | None = None
     file: str | None = None
     sources: list[Source] = Field(default_factory=list)
     format: Format = Format()
@@ -140,12 +142,13 @@ class Card(Strict):
             raise ValueError(f"`target_bounds` is for regression; the task is {self.task}")
         if self.target_bounds is not None:
             lower, upper = self.target_bounds
-            if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+            if not (lower < upper and math.isfinite(upper - lower)):
                 raise ValueError(
-                    f"`target_bounds` must be finite with lower < upper, given [{lower}, {upper}]"
+                    "`target_bounds` must be finite with lower < upper, and not "
+                    f"{TOO_FAR}; given [{lower}, {upper}]"
                 )
         if self.task == "binary" and self.labels is not None:
-            if len(set(self.labels)) != 2 or len(self.labels) != 2:
+            if not len(set(self.labels)) == len(self.labels) == 2:
                 raise ValueError(f"a binary task has two labels, given {self.labels}")
             if self.positive not in self.labels:
                 raise ValueError(f"`positive` {self.positive!r} is not one of {self.labels}")
@@ -173,18 +176,14 @@ class Card(Strict):
         for role, names in (("drop", self.drop), ("target", [self.target])):
             for name in set(names) & set(features):
                 raise ValueError(f"{name!r} is under both `features` and `{role}`")
-        if self.features is None:
-            return
-        for name in set(self.fill) - set(features):
+        for name in set(self.fill) - set(features) if self.features is not None else ():
             raise ValueError(
                 f"`fill` names {name!r}, which is not a feature{nearest(name, list(features))}"
             )
 
     def _check_unit(self) -> None:
-        roles = {
-            "target": [self.target], "features": self.features or {},
-            "drop": self.drop, "fill": self.fill,
-        }  # fmt: skip
+        roles: dict[str, Any] = {"target": [self.target], "features": self.features or {}}
+        roles |= {"drop": self.drop, "fill": self.fill}
         check_unit(self.unit, self.rows_per_unit, roles, self.sources)
 
     @property
@@ -334,7 +333,7 @@ def load_card(name_or_path: str | Path) -> Card:
         If there is no such card, or it is not valid; the message names file and key.
     """
     path = Path(name_or_path)
-    if path.is_file():
+    if is_file(path):
         card = read_model(path, Card)
         card._folder = path.resolve().parent
         return card

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -10,6 +9,7 @@ from urllib.parse import urlparse
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     NonNegativeInt,
@@ -20,7 +20,21 @@ from pydantic import (
 
 from dprepro.data.domain import CategoricalFeature, NumericFeature, TaskKind
 from dprepro.privacy.units import ROW
+from dprepro.yaml_source import beyond_floats
 
+
+def _in_range(value: Any) -> Any:
+    """Refuse a text that is a number which a float cannot hold; others pydantic refuses."""
+    try:
+        problem = beyond_floats(value, float(value)) if isinstance(value, str) else ""
+    except ValueError:
+        return value
+    if problem:
+        raise ValueError(problem)
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_in_range)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
 UnitOfMeasure = Annotated[
@@ -216,37 +230,6 @@ def check_unit(
 MISSING_TEXTS = ("", "?", "NA", "NaN", "nan", "null")
 """The texts that stand for a missing value where nothing else is said."""
 
-_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
-
-
-def expand_names(features: Any) -> Any:
-    """Return a card's ``features`` with a name like ``pixel{1..784}`` written out, in place.
-
-    Raises
-    ------
-    ValueError
-        If a range is decreasing, or a name occurs twice.
-    """
-    if not isinstance(features, dict):
-        return features
-    expanded: dict[str, Any] = {}
-    for name, domain in features.items():
-        for full in _written_out(str(name)):
-            if full in expanded:
-                raise ValueError(f"{full!r} is described twice, the second time by {name!r}")
-            expanded[full] = domain
-    return expanded
-
-
-def _written_out(name: str) -> list[str]:
-    found = _RANGE.search(name)
-    if found is None:
-        return [name]
-    first, last = int(found[1]), int(found[2])
-    if first > last:
-        raise ValueError(f"{name!r}: the range must not be decreasing")
-    return [name[: found.start()] + str(k) + name[found.end() :] for k in range(first, last + 1)]
-
 
 class FeatureDomain(Strict):
     """What is public about one feature: ``numeric: [lower, upper]`` or ``categories: [...]``.
@@ -255,7 +238,7 @@ class FeatureDomain(Strict):
     such as years: model files and pictures show it, and nothing is computed from it.
     """
 
-    numeric: tuple[float, float] | None = None
+    numeric: tuple[Number, Number] | None = None
     categories: list[str] | None = None
     missing: bool = False
     measured_in: UnitOfMeasure | None = None
@@ -302,8 +285,8 @@ class BudgetLimit(Strict):
     It holds for the unit of privacy of its card: for a row, or for all rows of a unit.
     """
 
-    epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    epsilon: Annotated[Number, Field(gt=0, allow_inf_nan=False)]
+    delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
 
 
 class Distinct(Strict):
@@ -325,5 +308,5 @@ class Expect(Strict):
     rows: PositiveInt | None = None
     columns: PositiveInt | None = None
     positives: PositiveInt | None = None
-    positive_share: tuple[float, float] | None = None
+    positive_share: tuple[Number, Number] | None = None
     values_sha256: Sha256 | None = None

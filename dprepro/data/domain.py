@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+TOO_FAR = "further apart than a number can say, 1.8e308: choose narrower ones"
 TaskKind = Literal["binary", "multiclass", "regression"]
 
 
@@ -32,6 +33,8 @@ class NumericFeature:
                 f"feature {self.name!r}: bounds must be finite with lower <= upper, "
                 f"got [{self.lower}, {self.upper}]"
             )
+        if not np.isfinite(float(self.upper) - float(self.lower)):
+            raise ValueError(f"feature {self.name!r}: bounds are {TOO_FAR}")
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ def numbers_of(column: pd.Series) -> np.ndarray:
     """
     try:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(
             f"feature {column.name!r} is numeric in the domain but holds something else: "
             f"pd.to_numeric(X[{column.name!r}], errors='coerce') is NaN in those rows"

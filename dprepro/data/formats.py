@@ -33,6 +33,8 @@ _DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
 _CONVERSION = re.compile(r"In CSV column #(\d+): CSV conversion error to double")
 # ARFF that the fast csv reader cannot read: a second kind of quote, a quote after a blank.
 _AWKWARD_ARFF = re.compile(rb'"|,[ \t]+\'')
+# Of damaged archives, and of those that are encrypted or packed in ways that Python cannot read.
+_ARCHIVE_FAULTS = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 
 
 def extract_member(data: bytes, member: str) -> bytes:
@@ -46,7 +48,7 @@ def extract_member(data: bytes, member: str) -> bytes:
     read = _tar_member if data.startswith(_GZIP) else _zip_member
     try:
         return read(data, member)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, *_ARCHIVE_FAULTS) as error:
         kind = "gzipped tar" if data.startswith(_GZIP) else "zip"
         raise DpreproError(f"not a whole {kind} file: {error}") from error
 
@@ -244,6 +246,9 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
         raise DpreproError(f"not valid arff: {rule} in its header or in some line") from None
     except UnicodeDecodeError as error:
         raise DpreproError(f"not valid arff: {parser_problem(error)}") from None
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError):
+        # What liac-arff does not foresee, such as an attribute without a name.
+        raise DpreproError("not valid arff: some line is not as the format wants it") from None
     return content
 
 
@@ -263,7 +268,7 @@ def _read_svmlight(
         features, label = load_svmlight_file(
             io.BytesIO(data), n_features=len(names) - 1, zero_based=False
         )
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DpreproError(
             f"not valid svmlight with {len(names) - 1} features: every line is a label, then "
             f"INDEX:VALUE with an INDEX from 1 to {len(names) - 1}, and some line is not"
@@ -281,10 +286,12 @@ def _read_idx(
         data = gzip.decompress(data) if data.startswith(_GZIP) else data
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DpreproError(f"not a whole gzip file: {error}") from error
-    dimensions = data[3] if data[:3] == b"\0\0\x08" else 0
+    dimensions = data[3] if data[:3] == b"\0\0\x08" and len(data) > 3 else 0
     start = 4 + 4 * dimensions
+    if len(data) < start:
+        dimensions, start = 0, 4
     shape = [int(size) for size in np.frombuffer(data[4:start], dtype=">i4")]
-    if not shape or len(data) != start + math.prod(shape):
+    if not shape or min(shape) < 1 or len(data) != start + math.prod(shape):
         raise DpreproError(
             "not valid idx: expected a header for unsigned bytes, and as many bytes as it announces"
         )
@@ -307,7 +314,7 @@ def _read_npz(
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             features, label = arrays["X"], arrays["y"]
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, KeyError, EOFError, *_ARCHIVE_FAULTS) as error:
         raise DpreproError("not valid npz: expected arrays of numbers X and y") from error
     if features.ndim != 2 or features.shape != (label.size, len(names) - 1):
         raise DpreproError(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dprepro.cache import cache_dir
 from dprepro.errors import DpreproError
+from dprepro.files import is_file
 
 DATA_VARIABLE = "DPREPRO_DATA"
 
@@ -54,5 +55,5 @@ def file_candidates(name: str, folder: Path | None, data_dir: Path | None) -> li
 
 def find_file(name: str, folder: Path | None, data_dir: Path | None) -> Path | None:
     """Return the first of `file_candidates` that exists, or None."""
-    found = (path for path in file_candidates(name, folder, data_dir) if path.is_file())
+    found = (path for path in file_candidates(name, folder, data_dir) if is_file(path))
     return next(found, None)

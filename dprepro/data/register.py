@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 
 from dprepro.durable import sync_folder
 from dprepro.errors import DpreproError
+from dprepro.files import MEBIBYTE, read_bytes
 
 STATE_VARIABLE = "DPREPRO_STATE"
 _FILE = "private-data.json"
@@ -33,6 +34,8 @@ _NOTE = (
     "released: keep a copy of both."
 )
 _LOCK_SECONDS = 30.0
+MOST_BYTES = 64 * MEBIBYTE
+"""Of a file of private state: more than hundreds of thousands of releases need."""
 _ID = "the register itself"
 _HEX = re.compile(r"[0-9a-f]+")
 
@@ -126,13 +129,13 @@ def _read(path: Path) -> dict[str, Any]:
         return {"note": _NOTE, "version": 1, "key": secrets.token_hex(32), "tokens": {}}
     path.chmod(0o600)
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = json.loads(read_bytes(path, MOST_BYTES))
         sound = (
             state["version"] == 1
             and _is_hex(state["key"], 64)
             and all(_is_hex(k, 64) and _is_hex(v, 16) for k, v in state["tokens"].items())
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sound = False
     if not sound:
         raise DpreproError(

@@ -13,6 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from dprepro.data.domain import Domain, TaskKind, is_categorical
+from dprepro.estimators.columns import (
+    check_array,
+    check_columns,
+    check_finite,
+    check_numbers,
+)
 from dprepro.estimators.contract import has_named_columns
 from dprepro.estimators.targets import check_target, public_classes, read_labels, read_targets
 from dprepro.estimators.withheld import values_withheld
@@ -91,6 +97,7 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
     if reset:
         forget_fit(model)
     _refuse_table(X, model)
+    check_columns(X)
     if not isinstance(X, pd.DataFrame):
         array = _read_array(model, X, reset)
         return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
@@ -136,6 +143,12 @@ def _read_array(model: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
 def checked(model: BaseEstimator, *arrays: Any, **settings: Any) -> Any:
     """Return what scikit-learn's `validate_data` returns; its errors quote no value here."""
     _refuse_table(arrays[0], model)
+    check_columns(arrays[0])
+    check_numbers(arrays[0])
+    for y in arrays[1:]:
+        check_array("y", y)
+        if settings.get("y_numeric") and np.ndim(y) == 1:
+            check_finite("Input y", y)
     with values_withheld():
         return validate_data(model, *arrays, **settings)
 
@@ -151,9 +164,19 @@ def read_training_arrays(model: BaseEstimator, X: Any, y: Any) -> Private[Arrays
     return Private(Arrays(*checked(model, X, y, dtype=np.float64, y_numeric=True)))
 
 
+def check_rows(X: Any, y: Any) -> None:
+    """Raise ValueError on rows that no library reads as numbers; the feature is named."""
+    _refuse_table(X)
+    check_columns(X)
+    check_numbers(X)
+    check_array("y", y)
+    if y is not None and np.ndim(y) == 1 and pd.isna(np.asarray(y)).any():
+        raise ValueError("Input y contains NaN: drop these rows or fill in their target")
+
+
 def wrap_training_arrays(X: Any, y: Any) -> Private[Arrays]:
     """Return what a fit was given as it is, wrapped: a library that gets it will check it."""
-    _refuse_table(X)
+    check_rows(X, y)
     return Private(Arrays(X, y))
 
 
@@ -280,7 +303,9 @@ def resolve_domain_of(model: Any, private: Private[Any], task: TaskKind) -> Doma
             stacklevel=3,
         )
         y = rows.targets if task == "regression" else model.classes_[rows.targets.astype(int)]
-        return Domain.observe(rows.frame, y, task)
+        domain = Domain.observe(rows.frame, y, task)
+        check_target(domain, task)
+        return domain
     _check_features(model, rows.names)
     check_target(model.domain, task)
     return model.domain

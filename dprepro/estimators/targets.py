@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from dprepro.data.domain import Domain, TaskKind
+from dprepro.estimators.columns import check_array
 from dprepro.estimators.withheld import values_withheld
+
+_LARGEST = sys.float_info.max / 2
+"""The difference of two larger numbers may be none."""
 
 
 def read_labels(
@@ -72,13 +78,18 @@ def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarra
     """Return y as float64 (n,); ValueError if it is missing, infinite or not a number."""
     y = _read_y(model, frame, y)
     try:
-        return y.astype(np.float64)
-    except ValueError:
+        numbers = y.astype(np.float64)
+    except (ValueError, TypeError, OverflowError):
         # numpy quotes the value, which is private.
         raise ValueError(
             f"{type(model).__name__}: y must hold numbers, but it holds something else: "
             "pd.to_numeric(y, errors='coerce') is NaN in those rows"
         ) from None
+    with values_withheld("y"):
+        assert_all_finite(numbers, input_name="y")
+    if (np.abs(numbers) > _LARGEST).any():
+        raise ValueError(f"Input y has values beyond {_LARGEST:.2g}: scale it")
+    return np.asarray(numbers)
 
 
 def check_target(domain: Domain, task: TaskKind) -> None:
@@ -91,6 +102,14 @@ def check_target(domain: Domain, task: TaskKind) -> None:
             f"the domain's target must be {needed} for a {task} task"
             + (f", got {', '.join(map(str, domain.target))}" if domain.is_public else "")
         )
+    if task == "regression":
+        lower, upper = map(float, domain.target)
+        if not (math.isfinite(upper - lower) and lower <= upper):
+            raise ValueError(
+                "the domain's target must be finite bounds with lower <= upper, and no further "
+                "apart than a number can say"
+                + (f", got {lower:g}, {upper:g}" if domain.is_public else ": scale y")
+            )
 
 
 def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
@@ -98,6 +117,7 @@ def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
         raise ValueError(
             f"{type(model).__name__} requires y to be passed, but the target y is None."
         )
+    check_array("y", y)
     with values_withheld("y"):
         y = column_or_1d(y, warn=True)
     if len(y) != len(frame):  # scikit-learn would say how many rows there are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from typing import TypeGuard
 
 
 def check_integer(name: str, value: object, lowest: int, highest: int | None = None) -> None:
@@ -14,15 +15,26 @@ def check_integer(name: str, value: object, lowest: int, highest: int | None = N
         raise ValueError(f"{name} must be an integer {limit}, got {value!r}")
 
 
+def _is_real(value: object) -> TypeGuard[float]:
+    """Whether `value` is a number that a float can hold, and not true or false."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
 def check_share(name: str, value: object) -> None:
     """Raise ValueError unless `value` is a number in (0, 1]."""
-    if not (isinstance(value, Real) and 0 < float(value) <= 1):
+    if not (_is_real(value) and 0 < float(value) <= 1):
         raise ValueError(f"{name} must be a number above 0 and at most 1, got {value!r}")
 
 
 def check_number(name: str, value: object, lowest: float) -> None:
     """Raise ValueError unless `value` is a finite number of at least `lowest`."""
-    if not (isinstance(value, Real) and lowest <= float(value) < math.inf):
+    if not (_is_real(value) and lowest <= float(value) < math.inf):
         raise ValueError(f"{name} must be a finite number of at least {lowest}, got {value!r}")
 
 

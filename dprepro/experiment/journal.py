@@ -14,16 +14,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from dprepro import files
 from dprepro.errors import DpreproError
 from dprepro.experiment.appended import AppendedFile, JournalWarning
 from dprepro.experiment.lines import DamagedLineError, is_sealed, parsed, sealed, written
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
+from dprepro.files import MEBIBYTE, NoFileError
 
 Entry = Record | StatedPlan | dict[str, Any]
 """What a line says; a dict is an environment."""
 
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+_MOST_BYTES = 1024 * MEBIBYTE
 _PLAN = b'{"kind":"plan"'
 
 
@@ -63,11 +66,9 @@ def read_journal(path: Path) -> JournalContents:
 def read_bytes(path: Path) -> bytes:
     """Return the bytes of a journal. Raises DpreproError."""
     try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
+        return files.read_bytes(path, _MOST_BYTES)
+    except NoFileError as error:
         raise DpreproError(f"no journal {path}; `dprepro run {path.stem}` writes it") from error
-    except OSError as error:
-        raise DpreproError(f"{path}: cannot be read: {error}") from error
 
 
 def contents_of(found: Iterator[Entry]) -> JournalContents:

@@ -11,6 +11,7 @@ from sklearn.neural_network import MLPClassifier
 
 from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
+from dprepro.estimators.inputs import check_rows
 from dprepro.llm import DPLLMClassifier, LLMClassifier
 from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -32,6 +33,7 @@ class Network(MLPClassifier):
 
     def fit(self, X: Any, y: Any) -> Network:
         """Fit without warning of slow convergence."""
+        check_rows(X, y)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return super().fit(X, y)

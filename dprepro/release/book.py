@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from dprepro.additive.record import ledger_from_json, ledger_to_json
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import (
+    MOST_BYTES,
     STATE_VARIABLE,
     register_id,
     register_path,
@@ -26,6 +27,7 @@ from dprepro.data.register import (
     write_own,
 )
 from dprepro.errors import DpreproError
+from dprepro.files import read_bytes
 from dprepro.privacy.ledger import ROW, Ledger
 from dprepro.release.composing import Total, total_of
 from dprepro.release.limits import limits_of, require_limits, total_for
@@ -314,7 +316,7 @@ def _read(path: Path) -> Book:
     path.chmod(0o600)
     _refuse_other_version(path)
     try:
-        book = Book.model_validate_json(path.read_bytes())
+        book = Book.model_validate_json(read_bytes(path, MOST_BYTES))
         for entry in book.entries:
             entry.spent  # noqa: B018 - a ledger that cannot be read is found here
     except (ValidationError, ValueError) as error:
@@ -327,8 +329,8 @@ def _read(path: Path) -> Book:
 
 def _refuse_other_version(path: Path) -> None:
     try:
-        version = json.loads(path.read_bytes()).get("version")
-    except (ValueError, AttributeError):
+        version = json.loads(read_bytes(path, MOST_BYTES)).get("version")
+    except (ValueError, AttributeError, RecursionError):
         return  # damaged, which reading it tells
     if isinstance(version, int) and version != _VERSION:
         raise DpreproError(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
+from dprepro.files import MEBIBYTE, read_text
 
 COLUMNS = (
     "name", "type", "lower", "upper", "categories", "missing", "measured_in", "description",
@@ -17,6 +19,7 @@ OTHERS = "*"
 """The name of a line about all columns that the codebook does not name."""
 
 TYPES = ("numeric", "categorical", "target", "unit", "drop")
+_MOST_BYTES = 16 * MEBIBYTE
 _BETWEEN, _AS = "|", " as "
 _ANSWERS = {"yes": True, "true": True, "no": False, "false": False, "": False}
 
@@ -60,7 +63,7 @@ def read_codebook(path: Path) -> dict[str, Entry]:
         If it cannot be read, or a line is not valid; the message names the line.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.StringIO(read_text(path, _MOST_BYTES)) as file:
             reader = csv.DictReader(file)
             _check_header(path, reader.fieldnames or [])
             found: dict[str, Entry] = {}
@@ -72,7 +75,7 @@ def read_codebook(path: Path) -> dict[str, Entry]:
                 found[name] = _entry(values, where)
                 if name == OTHERS and found[name].kind != "drop":
                     raise DpreproError(f"{where}: all other columns can only be of type drop")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
         raise DpreproError(f"{path}: cannot be read: {error}") from error
     return found
 

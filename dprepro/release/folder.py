@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-from dprepro import __version__
+from dprepro import __version__, files
 from dprepro.additive.file import MAX_BYTES, load_model
 from dprepro.durable import sync_folder
 from dprepro.errors import DpreproError
@@ -168,14 +168,7 @@ def differences(folder: Path) -> tuple[Statement, list[str]]:
 
 def read_text(path: Path) -> str:
     """Return the text of a file of a release. Raises DpreproError."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DpreproError(f"{path}: larger than it can be ({MAX_BYTES // 2**20} MiB)")
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise DpreproError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise DpreproError(f"{path}: not a text file in UTF-8") from error
+    return files.read_text(path, MAX_BYTES)
 
 
 def _unlike(said: object, derived: object, place: str = "") -> Iterator[str]:

@@ -367,14 +367,14 @@ def test_text_that_is_no_model_is_refused(tmp_path, text, message):
 
 
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
-    with pytest.raises(DpreproError, match="cannot read"):
+    with pytest.raises(DpreproError, match="cannot be read"):
         load_model(tmp_path / "absent.json")
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x80")
     with pytest.raises(DpreproError, match="UTF-8"):
         load_model(tmp_path / "binary.json")
     with (tmp_path / "huge.json").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    with pytest.raises(DpreproError, match="larger than a model"):
+    with pytest.raises(DpreproError, match="larger than a file"):
         load_model(tmp_path / "huge.json")
     (tmp_path / "file").write_text("")
     with pytest.raises(DpreproError, match="cannot write"):

@@ -89,7 +89,7 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
         ({**CLASSES, "features": {"x": {"numeric": [0, 1]}}}, ("positive",), "needs `labels`"),
         *(
             ({**NUMBERS, "target_bounds": bounds}, ("positive",), "finite with lower < upper")
-            for bounds in ([1, 1], [2, 1], [0, "1e999"])
+            for bounds in ([1, 1], [2, 1], [0, "inf"])
         ),
         ({**CLASSES, "features": {}}, ("positive",), "needs `labels`"),
         ({**CLASSES, "labels": []}, ("positive",), "two or more different labels, given []"),

@@ -139,12 +139,12 @@ def test_a_folder_without_a_statement_is_refused(released: Path) -> None:
     with pytest.raises(DpreproError, match="not a statement"):
         differences(released)
     (released / "statement.json").unlink()
-    with pytest.raises(DpreproError, match="cannot read"):
+    with pytest.raises(DpreproError, match="cannot be read"):
         differences(released)
 
 
 def test_a_statement_that_is_too_large_to_be_one_is_not_read(released: Path) -> None:
     with (released / "statement.md").open("r+b") as file:
         file.truncate(2**30)
-    with pytest.raises(DpreproError, match="larger than it can be"):
+    with pytest.raises(DpreproError, match="larger than a file of its kind"):
         differences(released)

@@ -10,6 +10,7 @@ from diffprivlib.models import RandomForestClassifier as DiffprivlibForest
 from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, UnlabelledTree
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
+from dprepro.estimators.columns import check_array, check_finite
 from dprepro.estimators.inputs import wrap_training_arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -67,6 +68,8 @@ class DPRandomForest(DiffprivlibForest):
         """
         if self.domain is None:
             raise ValueError("a private random forest needs a domain: pass domain=Domain(...)")
+        check_array("y", y)
+        check_finite("Input y", y)  # diffprivlib would sort codes and texts together
         self.bounds = one_hot_bounds(self.domain)
         self.classes = np.arange(len(self.domain.target))
         ledger = Ledger(

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dprepro.baselines.logistic.curator import LARGEST_NORM, Coefficients, LogisticCurator
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.estimators.inputs import wrap_training_arrays
+from dprepro.estimators.inputs import check_rows, wrap_training_arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -81,6 +81,7 @@ class PlainLogisticRegression(LogisticRegression):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PlainLogisticRegression:
         """Fit without warning of slow convergence."""
+        check_rows(X, y)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return super().fit(X, y, sample_weight)
@@ -93,6 +94,7 @@ class StandardizedLogisticRegression(PlainLogisticRegression):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PlainLogisticRegression:
         """Standardize the columns of X, float64 (n, columns), and fit."""
+        check_rows(X, y)
         self.scaler_ = StandardScaler().fit(X)
         return super().fit(self.scaler_.transform(X), y, sample_weight)
 

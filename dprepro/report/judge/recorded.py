@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dprepro.errors import DpreproError
+from dprepro.files import MEBIBYTE, read_text
 
 NAME = "verdicts.csv"
 """The file beside the journals that holds what was recorded."""
@@ -20,6 +21,7 @@ COLUMNS = (
 # Digits of recorded numbers, and how far they may differ: processors differ in the last digits.
 _DIGITS = 9
 _TOLERANCE = 1e-6
+_MOST_BYTES = 64 * MEBIBYTE
 
 Row = Mapping[str, str]
 
@@ -50,13 +52,16 @@ def read_recorded(path: Path) -> list[dict[str, str]]:
     """
     renew = "`dprepro check --record` writes it anew"
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DpreproError(f"{path}: cannot be read ({error}); {renew}") from error
+        lines = read_text(path, _MOST_BYTES).splitlines()
+    except DpreproError as error:
+        raise DpreproError(f"{error}; {renew}") from error
     reader = csv.DictReader(lines)
     if tuple(reader.fieldnames or ()) != COLUMNS:
         raise DpreproError(f"{path}: the columns are not {', '.join(COLUMNS)}; {renew}")
-    rows = list(reader)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise DpreproError(f"{path}: cannot be read: {error}; {renew}") from error
     if any(None in row or None in row.values() for row in rows):
         raise DpreproError(f"{path}: a line has another number of fields; {renew}")
     return rows

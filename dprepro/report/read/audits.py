@@ -8,8 +8,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dprepro.errors import DpreproError
+from dprepro.files import MEBIBYTE, read_bytes
 
 PATTERN = "audit*.json"
+_MOST_BYTES = 64 * MEBIBYTE
 
 
 class Audit(BaseModel):
@@ -62,9 +64,7 @@ def read_audits(folder: Path) -> list[Audit]:
 
 def _read(path: Path) -> Iterable[Audit]:
     try:
-        return TypeAdapter(list[Audit]).validate_json(path.read_bytes())
-    except OSError as error:
-        raise DpreproError(f"{path}: cannot be read: {error}") from error
+        return TypeAdapter(list[Audit]).validate_json(read_bytes(path, _MOST_BYTES))
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"])) or "the file"

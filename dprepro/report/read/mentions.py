@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from dprepro.errors import DpreproError
+from dprepro.files import MEBIBYTE, read_bytes
 from dprepro.report.read.results import journal_paths
 
+_MOST_BYTES = 1024 * MEBIBYTE
 _DATASET = re.compile(rb'"dataset": ?("(?:[^"\\]|\\.)*")')
 
 
@@ -85,10 +86,7 @@ def holding_both(
 
 def _mentioned(path: Path, names: Sequence[str]) -> dict[str, set[str]]:
     """Return, by dataset, those of `names` that are the label or the method of a task there."""
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise DpreproError(f"{path}: cannot be read: {error}") from error
+    text = read_bytes(path, _MOST_BYTES)
     found: dict[str, set[str]] = defaultdict(set)
     for name in names:
         patterns = [pattern for pattern in _patterns(name) if pattern in text]

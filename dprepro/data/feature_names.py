@@ -1,0 +1,44 @@
+"""Names of features on a card, such as ``pixel{1..784}`` for 784 of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+MOST_FEATURES = 20_000
+"""Of one card. Models of more would take hours."""
+
+_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+
+
+def expand_names(features: Any) -> Any:
+    """Return a card's ``features`` with a name like ``pixel{1..784}`` written out, in place.
+
+    Raises
+    ------
+    ValueError
+        If a range is decreasing, a name occurs twice, or there are more than `MOST_FEATURES`.
+    """
+    if not isinstance(features, dict):
+        return features
+    expanded: dict[str, Any] = {}
+    for name, domain in features.items():
+        for full in _written_out(str(name), MOST_FEATURES - len(expanded)):
+            if full in expanded:
+                raise ValueError(f"{full!r} is described twice, the second time by {name!r}")
+            expanded[full] = domain
+    return expanded
+
+
+def _written_out(name: str, room: int) -> list[str]:
+    """Return the names that a name stands for, at most `room` of them. Raises ValueError."""
+    found = _RANGE.search(name)
+    # Longer numbers are beyond any limit, and take long to read.
+    first, last = (0, 0) if found is None else (int(found[1][-19:]), int(found[2][-19:]))
+    if (found and max(map(len, found.groups())) > 18) or last - first >= room:
+        raise ValueError(f"{name[:80]!r}: more than {MOST_FEATURES:,} features in all")
+    if found is None:
+        return [name]
+    if first > last:
+        raise ValueError(f"{name!r}: the range must not be decreasing")
+    return [name[: found.start()] + str(k) + name[found.end() :] for k in range(first, last + 1)]

@@ -1,0 +1,76 @@
+"""Coverage-guided fuzzing of every parser: the long form of tests/campaign/test_inputs.py.
+
+    python -m tests.campaign.inputs --runs 1000000 --seconds 600 config card
+
+needs `pip install atheris`. Each parser runs in a process of its own, from the committed corpus.
+What a parser did not answer clearly is written to out/campaign/inputs, one file for each kind of
+fault; whoever mends it puts the file into the corpus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+OUT = Path("out/campaign/inputs")
+_LONGEST = 4096
+
+
+def _fuzz(parser: str, runs: int, seconds: int) -> None:
+    """Fuzz one parser; ends the process."""
+    import atheris  # type: ignore[import-not-found]
+
+    with atheris.instrument_imports(include=["dprepro", "yaml", "arff"]):
+        from tests.campaign import parsers
+
+    faults: set[str] = set()
+    folder = Path(tempfile.mkdtemp())
+    found = OUT / parser
+    found.mkdir(parents=True, exist_ok=True)
+
+    def once(data: bytes) -> None:
+        try:
+            parsers.read(parser, data, folder)
+        except parsers.UnclearError as error:
+            if str(error)[:80] not in faults:
+                faults.add(str(error)[:80])
+                name = hashlib.sha256(data).hexdigest()[:12]
+                (found / name).write_bytes(data)
+                print(f"FAULT {error} ({found / name})", flush=True)
+
+    grown = folder / "grown"
+    grown.mkdir()
+    options = [f"-runs={runs}", f"-max_total_time={seconds}", f"-max_len={_LONGEST}", "-timeout=60"]
+    atheris.Setup([sys.argv[0], *options, str(grown), str(parsers.CORPUS / parser)], once)
+    atheris.Fuzz()
+
+
+def main() -> None:
+    """Fuzz the parsers that are named, or all, one after the other."""
+    from tests.campaign.parsers import PARSERS
+
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("parsers", nargs="*", choices=[*PARSERS, []], help="default: all")
+    options.add_argument("--runs", type=int, default=1_000_000, help="inputs for each parser")
+    options.add_argument("--seconds", type=int, default=3600, help="longest time of each parser")
+    options.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.here:
+        _fuzz(given.parsers[0], given.runs, given.seconds)
+    for parser in given.parsers or PARSERS:
+        command = [sys.executable, "-m", "tests.campaign.inputs", "--here", parser]
+        command += ["--runs", str(given.runs), "--seconds", str(given.seconds)]
+        done = subprocess.run(
+            command, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        told = [line for line in done.stdout.splitlines() if line.startswith(("FAULT", "Done"))]
+        print(f"{parser}: exit {done.returncode}; " + "\n  ".join(told), flush=True)
+
+
+if __name__ == "__main__":
+    main()
