@@ -25,10 +25,11 @@ from dprepro.config_keys import (
     FrozenModel,
     MethodEntry,
     MetricName,
-    Number,
     Published,
     RowsPerUnit,
+    Seconds,
     Seed,
+    Share,
     Text,
     TunedOn,
     not_empty,
@@ -84,14 +85,14 @@ class ExperimentConfig(FrozenModel):
     delta: Delta = DEFAULT_DELTA
     domain: DomainKind = "observed"
     splits: Annotated[int, Field(ge=1, strict=True)] = 25
-    test_share: Annotated[Number, Field(gt=0, lt=1)] = 0.2
+    test_share: Share = 0.2
     evaluation: Evaluation = "random"
     folds: Annotated[int, Field(ge=2, strict=True)] | None = None
     seed: Seed = 0
     tuned_on: TunedOn | None = None
     published: Published | None = None
     hypotheses: Annotated[bool, Field(strict=True)] = False
-    time_limit: Annotated[Number, Field(gt=0)] = 3600.0
+    time_limit: Seconds = 3600.0
 
     _source: YamlSource = PrivateAttr(default=YamlSource(Path("config.yaml"), "", {}))
 

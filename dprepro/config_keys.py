@@ -48,10 +48,13 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Number = Annotated[FiniteFloat, BeforeValidator(_not_bool)]
-Epsilon = Annotated[Number, Field(gt=0)]
+# Last, so that the JSON Schema of a key keeps the bounds that stand before it.
+_IsNumber = BeforeValidator(_not_bool)
+Epsilon = Annotated[FiniteFloat, Field(gt=0), _IsNumber]
 Epsilons = Annotated[tuple[Epsilon, ...], AfterValidator(not_empty), AfterValidator(_distinct)]
-Delta = Annotated[Number, Field(ge=0, lt=1)]
+Delta = Annotated[FiniteFloat, Field(ge=0, lt=1), _IsNumber]
+Share = Annotated[FiniteFloat, Field(gt=0, lt=1), _IsNumber]
+Seconds = Annotated[FiniteFloat, Field(gt=0), _IsNumber]
 Seed = Annotated[int, Field(ge=0, strict=True)] | None
 
 
@@ -98,7 +101,7 @@ class TunedOn(FrozenModel):
     evaluation: Evaluation = "random"
     seed: Seed = 0
     splits: Annotated[int, Field(ge=1, strict=True)] = 25
-    test_share: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    test_share: Share | None = None
 
 
 class MethodEntry(FrozenModel):
