@@ -84,8 +84,15 @@ def journal_schema() -> Schema:
         "keys": {"type": "array", "items": _KEY, "minItems": 1},
     }
     told = record["properties"]
-    told |= {"key": _KEY, "task": {"$ref": "#/$defs/Task"}}
-    told["exact"] = {"type": "array", "items": {"type": "string"}}
+    told |= {
+        "key": {**_KEY, "description": "The same for equal tasks, and only for those."},
+        "task": {"$ref": "#/$defs/Task"},
+        "exact": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": _said(Record)["exact"],
+        },
+    }
     record["required"] = ["key", "task", "status", "metrics", "seconds", "ledger", "message"]
     stated = plan["properties"]
     document = {"paper": stated.pop("paper"), "table": stated.pop("table")}
@@ -147,7 +154,9 @@ def schema(name: str) -> Schema:
 def _finish(found: Schema, title: str) -> Schema:
     for keys in _mappings(found):
         if "description" in keys and isinstance(keys["description"], str):
-            keys["description"] = " ".join(keys["description"].split()).replace("``", "`")
+            text, _, _ = keys["description"].partition("Attributes\n---")
+            paragraphs = (" ".join(part.split()) for part in text.strip().split("\n\n"))
+            keys["description"] = "\n\n".join(paragraphs).replace("``", "`")
     return {"$schema": DRAFT, **found, "title": title}
 
 
@@ -171,6 +180,13 @@ def _offer(keys: Schema, names: list[str]) -> Schema:
 
 def _describe(properties: Schema, kind: type) -> None:
     """Give each key the text under `Attributes` in the docstring of its class."""
+    for name, text in _said(kind).items():
+        if name in properties:
+            properties[name]["description"] = text
+
+
+def _said(kind: type) -> dict[str, str]:
+    """Return the text of each name under `Attributes` in the docstring of a class."""
     names: list[str] = []
     texts: dict[str, list[str]] = {}
     _, _, attributes = (inspect.getdoc(kind) or "").partition("Attributes\n----------\n")
@@ -179,9 +195,7 @@ def _describe(properties: Schema, kind: type) -> None:
             names = named[1].split(", ")
         for name in names if line.startswith("    ") else ():
             texts.setdefault(name, []).append(line.strip())
-    for name, lines in texts.items():
-        if name in properties:
-            properties[name]["description"] = " ".join(lines)
+    return {name: " ".join(lines) for name, lines in texts.items()}
 
 
 def _first(kind: type) -> str:

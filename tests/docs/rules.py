@@ -72,11 +72,15 @@ RULES = {
             replace=(("fashion-filters --method llm", "few-filters.yaml"),),
         ),
         Rule("dprepro plot margins lazybb-figure1", "--fits 1"),
+    ),
+    "docs/own-data.md": (
         Rule(
             "dprepro fit mine.yaml --method dp-ebm-gdp --epsilon 1 --table customers.parquet "
             "--output many.json",
             replace=(("customers.parquet", "shop.csv"),),
         ),
+    ),
+    "docs/cluster.md": (
         Rule("dask scheduler", "--host 127.0.0.1 --port {port} --no-dashboard", (), "Scheduler at"),
         Rule(
             "dask worker HOST:8786 --nthreads 1 --nworkers 8",
@@ -107,6 +111,13 @@ RULES = {
         Rule(
             'make test TESTS="tests/privacy tests/ebm"',
             replace=(("tests/ebm", "tests/ebm --collect-only --quiet"),),
+        ),
+    ),
+    "docs/tutorial.md": (
+        Rule(
+            "dprepro run adult --method dp-ebm-gdp --epsilon 1 --splits 1 --results mine",
+            "--jobs 1",
+            (("--results mine", "--results first"),),
         ),
     ),
     "docs/forensics.md": (
@@ -179,7 +190,7 @@ RULES = {
 }
 
 NOT_RUN = (
-    NotRun("README.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
+    NotRun("docs/cluster.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
     NotRun("docs/shapes.md", "Var f_k(b) =", ""),
     NotRun("ARCHITECTURE.md", " configs/CONFIG.yaml ", ""),
 )
