@@ -1,7 +1,7 @@
 """Draw the pictures of docs/gallery.md anew: `make gallery`.
 
-A picture in `figures/gallery/` is followed by the command that draws it. It has the name of the file
-that this command writes to out/figures.
+A picture in `figures/gallery/` is followed by the command that draws it. Its name is that of the
+file that this command writes to out/figures.
 """
 
 from __future__ import annotations
