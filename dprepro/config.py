@@ -59,7 +59,7 @@ class ExperimentConfig(FrozenModel):
     epsilons
         The privacy levels. Methods without privacy ignore them.
     delta
-        The delta of every privacy level; pure methods use 0.
+        The delta of every privacy level.
     domain
         Whether bounds and categories come from the card ("public"), or are read from the training
         rows ("observed"), which epsilon does not cover.

@@ -46,9 +46,9 @@ def test_every_built_in_file_has_its_schema(kind: str, folder: str, names: list[
         assert faults(kind, values) == [], name
 
 
-def test_lines_of_every_third_journal_have_their_schema() -> None:
+def test_lines_of_every_ninth_journal_have_their_schema() -> None:
     kinds = set()
-    for path in sorted((ROOT / "results").glob("*.jsonl"))[::3]:
+    for path in sorted((ROOT / "results").glob("*.jsonl"))[::9]:
         lines = path.read_bytes().splitlines()
         plans = [line for line in lines if line.startswith(b'{"kind":"plan"')]
         for line in (*lines[:2], *plans[-1:], lines[-1]):

@@ -46,7 +46,9 @@ def _escaped(value: dict[str, Any]) -> str:
 
 
 def _default(value: Any) -> str:
-    return "" if value in (None, "", []) or isinstance(value, dict) else f"`{json.dumps(value)}`"
+    if value in (None, "", []) or isinstance(value, dict):
+        return ""
+    return f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 
 def _kind(value: dict[str, Any]) -> str:

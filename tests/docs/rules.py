@@ -173,12 +173,7 @@ RULES = {
             "dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png",
             "--trials 100 --task binary",
         ),
-        Rule("dprepro plot margins lazybb-figure1 --epsilon 1", "--fits 1"),
         Rule("dprepro report --output report.html", "--config adult"),
-        Rule(
-            "dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7",
-            replace=(("fashion-mnist --method llm --method mlp", "few-filters.yaml"),),
-        ),
         Rule(
             "dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric",
             "--method dp-ebm-gdp",
@@ -188,6 +183,12 @@ RULES = {
         ),
     ),
 }
+
+ELSEWHERE = {
+    "dprepro plot margins lazybb-figure1 --epsilon 1": "README.md",
+    "dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7": "README.md",
+}
+"""Examples of --help that train for long, and the page whose block runs the same command."""
 
 NOT_RUN = (
     NotRun("docs/cluster.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
