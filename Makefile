@@ -14,7 +14,7 @@ PIP_INSTALL := install --quiet --no-compile
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs lint wheel-test check bench clean
+.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,21 +66,29 @@ campaign-inputs: install-dev ## Fuzz each parser for up to an hour, and let memo
 	$(BIN)/python -m tests.campaign.inputs $(PARSERS)
 	$(BIN)/python -m tests.campaign.memory
 
-docs: install-dev ## Build the site of all pages and the API reference in out/site
+docs: install-dev ## Build the site of all pages and the API reference in out/site, and try it in a browser
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m pytest -m site tests/docs/test_built_site.py
 
 docs-test: install-dev ## Run every block of every document in a fresh clone
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target docs-readme docs-others
 
-# Blocks stand on those before them: one process a clone, in order.
+# Blocks stand on those before them: one process a clone, in order. tests/docs/conftest.py says which
+# pages share the clone of README.md.
+README_CLONE := README or docs/cluster or docs/own
 docs-readme: install-dev
-	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py -k README
+	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py -k "$(README_CLONE)"
 
 docs-others: install-dev
-	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py tests/docs/test_help.py -k "not README"
+	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py tests/docs/test_help.py -k "not ($(README_CLONE))"
 
 docs-outputs: install-dev ## Write the outputs that the documents state anew
+	$(BIN)/python -m tests.docs.formats
+	$(BIN)/python -m tests.docs.notebooks
 	$(BIN)/python -m tests.docs.outputs
+
+gallery: install-dev ## Draw the pictures of docs/gallery.md anew
+	$(BIN)/python .ci/gallery.py
 
 lint: install-dev ## Check style and types
 	$(BIN)/ruff check .

@@ -26,10 +26,10 @@ from dprepro.config_keys import (
     Line,
     MethodEntry,
     MetricName,
-    Number,
     Published,
     RowsPerUnit,
     Seed,
+    Share,
     Splits,
     Text,
     TimeLimit,
@@ -50,6 +50,8 @@ class ExperimentConfig(FrozenModel):
 
     Attributes
     ----------
+    title
+        For people: tables and lists show it.
     dataset
         The name of a built-in card, or the path of a card (relative to the config's folder).
     metric
@@ -57,6 +59,21 @@ class ExperimentConfig(FrozenModel):
     metrics
         More metrics that records must have: scikit-learn's scorers, by name. Which tasks are run
         does not depend on them, but a task whose record lacks one is run again.
+    methods
+        Names of methods, or mappings that also set their parameters.
+    epsilons
+        The privacy levels. Methods without privacy ignore them.
+    delta
+        The delta of every privacy level.
+    domain
+        Whether bounds and categories come from the card ("public"), or are read from the training
+        rows ("observed"), which epsilon does not cover.
+    splits
+        How often rows are divided into training and test rows, each with a seed of its own.
+    test_share
+        Share of the rows that are test rows, where the evaluation is "random" or "stratified".
+    published
+        The printed table that the results are compared with: `paper` and `table`.
     seed
         With None each estimator's seed comes from the operating system. The splits are then those
         of seed 0, since the choice of the training rows does not protect them.
@@ -90,7 +107,7 @@ class ExperimentConfig(FrozenModel):
     delta: Delta = DEFAULT_DELTA
     domain: DomainKind = "observed"
     splits: Splits = 25
-    test_share: Annotated[Number, Field(gt=0, lt=1)] = 0.2
+    test_share: Share = 0.2
     evaluation: Evaluation = "random"
     folds: Annotated[int, Field(ge=2, le=10_000, strict=True)] | None = None
     seed: Seed = 0

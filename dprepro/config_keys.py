@@ -73,17 +73,19 @@ Line = Annotated[
     AfterValidator(_printable),
 ]
 Text = Annotated[Line, StringConstraints(min_length=1)]
-Number = Annotated[FiniteFloat, BeforeValidator(_is_number)]
-Epsilon = Annotated[Number, Field(gt=0)]
+# Last, so that the JSON Schema of a key keeps the bounds that stand before it.
+_IsNumber = BeforeValidator(_is_number)
+Epsilon = Annotated[FiniteFloat, Field(gt=0), _IsNumber]
 # Keys of mappings are texts in JSON, which is YAML, too.
-EpsilonKey = Annotated[FiniteFloat, BeforeValidator(_not_bool), Field(gt=0)]
+EpsilonKey = Annotated[FiniteFloat, Field(gt=0), BeforeValidator(_not_bool)]
 Epsilons = Annotated[tuple[Epsilon, ...], AfterValidator(not_empty), AfterValidator(_distinct)]
-Delta = Annotated[Number, Field(ge=0, lt=1)]
+Delta = Annotated[FiniteFloat, Field(ge=0, lt=1), _IsNumber]
+Share = Annotated[FiniteFloat, Field(gt=0, lt=1), _IsNumber]
 Seed = Annotated[int, Field(ge=0, lt=2**128, strict=True)] | None
 Splits = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 LONGEST_TASK = 31_536_000.0
 """A year in seconds: clocks of the operating system cannot wait much longer."""
-TimeLimit = Annotated[Number, Field(gt=0, le=LONGEST_TASK)]
+TimeLimit = Annotated[FiniteFloat, Field(gt=0, le=LONGEST_TASK), _IsNumber]
 
 
 def _listed(value: Any) -> Any:
@@ -129,7 +131,7 @@ class TunedOn(FrozenModel):
     evaluation: Evaluation = "random"
     seed: Seed = 0
     splits: Splits = 25
-    test_share: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    test_share: Share | None = None
 
 
 class MethodEntry(FrozenModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,7 @@ DataDir = Annotated[
 ]
 
 # Of the group below, for a word that looks like one of them.
-_COMMANDS = ("list", "fetch", "check", "verify", "describe")
+_COMMANDS = ("list", "fetch", "check", "verify", "describe", "croissant")
 
 
 class _ListOrCommand(TyperGroup):
@@ -140,6 +141,18 @@ def check(
         typer.echo("It does not say why its domain is public: add `domain_note`")
     if found.budget_limit is None:
         typer.echo("It sets no limit for what `dprepro release` may spend in all (`budget_limit`)")
+
+
+@data.command()
+def croissant(name: Name) -> None:
+    """Print a card as Croissant 1.0 (JSON-LD), which catalogues of datasets read. No row is read.
+
+    Example: dprepro data croissant adult
+    """
+    from dprepro.data.card import load_card
+    from dprepro.data.croissant import croissant as described
+
+    typer.echo(json.dumps(described(load_card(name)), indent=1, ensure_ascii=False))
 
 
 @data.command()

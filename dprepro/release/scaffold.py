@@ -49,7 +49,7 @@ def config_text(card: Card, place: str) -> str:
     if card.task not in _METHODS:
         raise DpreproError(
             f"the card of {card.name} is for {card.task}; a new config is written for binary and "
-            "regression. README.md shows how to write one"
+            "regression. docs/own-data.md shows how to write one"
         )
     if card.features is None:
         raise DpreproError(f"the card of {card.name} gives no public domain: add `features`")

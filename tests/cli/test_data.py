@@ -11,7 +11,7 @@ from dprepro.cli.data import _COMMANDS, data
 from dprepro.data.loading import UnavailableError
 from dprepro.errors import DpreproError
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "own-data.md"
 
 
 def run(*args: str) -> Result:
@@ -133,8 +133,8 @@ def test_an_unknown_name_is_an_error_of_the_users() -> None:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """The card that README prints, beside a table of its own."""
-    text = README.read_text().split("```yaml\n# shop.yaml\n")[1].split("```")[0]
+    """The card that docs/own-data.md prints, beside a table of its own."""
+    text = PAGE.read_text().split("```yaml\n# shop.yaml\n")[1].split("```")[0]
     path = tmp_path / "shop.yaml"
     path.write_text(text)
     (tmp_path / "shop.csv").write_text("age,city,returned\n20,Bonn,yes\n31,Turin,no\n")

@@ -1,4 +1,7 @@
-"""The clones in which documents are run: README.md, CONTRIBUTING.md and all else have one each."""
+"""The clones in which documents are run: README.md, CONTRIBUTING.md and all else have one each.
+
+What README.md points to for a reader's own data, methods and machines is run in its clone, too.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT
+from tests.docs.pages import PAGES, README_AND_MORE, ROOT
 from tests.docs.session import Session
 
 
@@ -16,7 +19,9 @@ def group(page: str) -> str:
 
     CONTRIBUTING.md adds a document, which commands of other pages would judge; it needs no kernels.
     """
-    return page if page in ("README.md", "CONTRIBUTING.md") else "others"
+    if page in README_AND_MORE:
+        return "README.md"
+    return page if page == "CONTRIBUTING.md" else "others"
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,14 @@ PAGES = (
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
-    *sorted(f"docs/api/{p.name}" for p in (ROOT / "docs" / "api").glob("*.md")),
+    *sorted(
+        f"docs/{folder}/{p.name}"
+        for folder in ("api", "formats")
+        for p in (ROOT / "docs" / folder).glob("*.md")
+    ),
 )
+README_AND_MORE = ("README.md", "docs/cluster.md", "docs/own-data.md", "docs/own-method.md")
+"""Pages that share a clone, so that kernels are compiled once for all of them."""
 
 
 @dataclass(frozen=True)

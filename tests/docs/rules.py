@@ -72,11 +72,15 @@ RULES = {
             replace=(("fashion-filters --method llm", "few-filters.yaml"),),
         ),
         Rule("dprepro plot margins lazybb-figure1", "--fits 1"),
+    ),
+    "docs/own-data.md": (
         Rule(
             "dprepro fit mine.yaml --method dp-ebm-gdp --epsilon 1 --table customers.parquet "
             "--output many.json",
             replace=(("customers.parquet", "shop.csv"),),
         ),
+    ),
+    "docs/cluster.md": (
         Rule("dask scheduler", "--host 127.0.0.1 --port {port} --no-dashboard", (), "Scheduler at"),
         Rule(
             "dask worker HOST:8786 --nthreads 1 --nworkers 8",
@@ -107,6 +111,13 @@ RULES = {
         Rule(
             'make test TESTS="tests/privacy tests/ebm"',
             replace=(("tests/ebm", "tests/ebm --collect-only --quiet"),),
+        ),
+    ),
+    "docs/tutorial.md": (
+        Rule(
+            "dprepro run adult --method dp-ebm-gdp --epsilon 1 --splits 1 --results mine",
+            "--jobs 1",
+            (("--results mine", "--results first"),),
         ),
     ),
     "docs/forensics.md": (
@@ -166,12 +177,7 @@ RULES = {
             "dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png",
             "--trials 40 --task binary",
         ),
-        Rule("dprepro plot margins lazybb-figure1 --epsilon 1", "--fits 1"),
         Rule("dprepro report --output report.html", "--config adult"),
-        Rule(
-            "dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7",
-            replace=(("fashion-mnist --method llm --method mlp", "few-filters.yaml"),),
-        ),
         Rule(
             "dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric",
             "--method dp-ebm-gdp",
@@ -182,8 +188,14 @@ RULES = {
     ),
 }
 
+ELSEWHERE = {
+    "dprepro plot margins lazybb-figure1 --epsilon 1": "README.md",
+    "dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7": "README.md",
+}
+"""Examples of --help that train for long, and the page whose block runs the same command."""
+
 NOT_RUN = (
-    NotRun("README.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
+    NotRun("docs/cluster.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
     NotRun("docs/shapes.md", "Var f_k(b) =", ""),
     NotRun("ARCHITECTURE.md", " configs/CONFIG.yaml ", ""),
 )

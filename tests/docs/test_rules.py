@@ -20,7 +20,7 @@ from tests.docs.pages import (
     inline_commands,
     missing_lines,
 )
-from tests.docs.rules import EXTRAS, NOT_RUN, RULES
+from tests.docs.rules import ELSEWHERE, EXTRAS, NOT_RUN, RULES
 from tests.docs.session import rule_of
 
 KINDS = {"sh", "text", "python", "pycon", "yaml", ""}
@@ -158,6 +158,13 @@ def test_every_command_has_an_example_that_can_be_given():
         assert f"Example: {path}" in text, path
     for example in help_examples():
         parse(example)
+
+
+def test_an_example_that_is_run_elsewhere_is():
+    assert set(ELSEWHERE) <= set(help_examples())
+    for example, page in ELSEWHERE.items():
+        begin = " ".join(example.split()[:3])
+        assert any(p == page and command.startswith(begin) for p, command in SHELL), example
 
 
 def test_the_readme_has_the_main_job_word_for_word():

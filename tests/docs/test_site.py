@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 import dprepro
-from tests.docs.pages import PAGES, ROOT
+from tests.docs import formats
+from tests.docs.notebooks import NOTEBOOKS
+from tests.docs.pages import PAGES, README_AND_MORE, ROOT
 
 REFERENCE = "\n".join(path.read_text() for path in sorted((ROOT / "docs" / "api").glob("*.md")))
 DESCRIBED = re.findall(r"^::: (\S+)", REFERENCE, re.MULTILINE)
@@ -32,8 +34,24 @@ def test_the_site_has_every_page():
     settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
     found = list(pages_of(settings["nav"]))
     assert set(PAGES) | {"CHANGELOG.md"} <= set(found)
-    assert [page for page in found if not (ROOT / page).is_file()] == []
+    notebooks = {path.relative_to(ROOT).with_suffix(".md").as_posix() for path in NOTEBOOKS}
+    assert notebooks <= set(found)
+    assert [p for p in found if p not in notebooks and not (ROOT / p).is_file()] == []
     assert settings["strict"]
+
+
+@pytest.mark.parametrize("page", formats.PAGES, ids=lambda page: page.name)
+def test_tables_of_keys_are_those_of_the_schemas(page):
+    """`python -m tests.docs.formats` writes them anew."""
+    assert formats.renewed(page.read_text()) == page.read_text()
+
+
+def test_every_built_in_part_of_a_format_is_found():
+    """A page without its marks would be current whatever it says."""
+    marked = {
+        name for page in formats.PAGES for _, name, _ in formats.PLACE.findall(page.read_text())
+    }
+    assert marked == {"config", "card", "journal", "model"}
 
 
 def test_the_architecture_names_every_package():
@@ -49,6 +67,8 @@ def test_a_path_that_a_page_names_is_there(page):
     written = {
         "results/CONFIG.jsonl",
         "configs/CONFIG.yaml",
+        "configs/NAME.yaml",
+        "datasets/NAME.yaml",
         "results/NAME.jsonl",
         "results/mine.jsonl",
     }
@@ -71,5 +91,13 @@ def test_ci_calls_every_suite_and_builds_the_site():
     assert (suites - {"docs-test"}) | {"lint", "docs", "check", *halves} <= called
     recipe = makefile.split("\ndocs: ")[1].split("\n\n")[0]
     assert "mkdocs build" in recipe
+    assert "-m site" in recipe
     assert "--strict" in recipe
     assert "--quiet" not in recipe, "mkdocs counts no warning that --quiet hides"
+
+
+def test_makefile_and_tests_agree_on_the_pages_of_the_readmes_clone():
+    words = re.search(r"^README_CLONE := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    chosen = [page for page in PAGES if any(word in page for word in words[1].split(" or "))]
+    readmes = [page for page in chosen if page.endswith("/README.md")]
+    assert set(chosen) - set(readmes) == set(README_AND_MORE)
