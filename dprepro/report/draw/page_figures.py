@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.draw.curves import Panel, build_panels
 from dprepro.report.draw.figures import draw_curves, looks_of
+from dprepro.report.draw.overview import draw_overview
 from dprepro.report.draw.quantiles import draw_quantiles, far_cells
 from dprepro.report.draw.shapes import (
     ModelShapes,
@@ -54,6 +55,15 @@ def figure_groups(
     """
     groups = [quantile_figures(report), curve_figures(tables), shape_figures(folder)]
     return [group for group in groups if group.figures]
+
+
+def overview(report: CheckReport) -> PageFigure | None:
+    """Draw the z of all judged cells, by document; None where none was judged."""
+    figure = draw_overview(report)
+    if figure is None:
+        return None
+    caption = "Every printed cell that was judged, by document"
+    return PageFigure(caption, inline(figure, "o-", caption))
 
 
 def quantile_figures(report: CheckReport) -> FigureGroup:
