@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dprepro.config import config_names
 from dprepro.report.layout.view import ResultTable
 from dprepro.report.page.machines import machines_by_journal
 from dprepro.report.read.metrics import METRICS
@@ -19,9 +20,10 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class Origins:
-    """What is known of the runs behind all cells; `machines` are names by journal."""
+    """What is known of the runs behind all cells: names of machines by journal, built-in configs."""
 
     machines: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    configs: frozenset[str] = frozenset()
 
     def of(self, result: ResultCell | None, metric: str) -> dict[str, Any] | None:
         """Return the facts of a cell in words; None without a finished split.
@@ -48,13 +50,13 @@ class Origins:
             "facts": [[name, text] for name, text in facts.items() if text],
             "metric": METRICS[metric].title,
             "splits": [[split, round_off(value)] for split, value in values.items()],
-            "command": _command(result),
+            "command": _command(result, self.configs),
         }
 
 
 def origins_of(runs: Sequence[Run]) -> Origins:
     """Return what the runs of journals say of the cells in them."""
-    return Origins(machines_by_journal(runs))
+    return Origins(machines_by_journal(runs), frozenset(config_names()))
 
 
 def row_numbers(tables: Sequence[ResultTable], rows: Sequence[Any]) -> dict[tuple[str, int], int]:
@@ -80,9 +82,12 @@ def _test_rows(result: ResultCell) -> str:
     return f"{task.evaluation}"
 
 
-def _command(result: ResultCell) -> str:
+def _command(result: ResultCell, configs: frozenset[str]) -> str:
     task = result.task
-    words = ["dprepro", "run", result.journals[0], "--method", task.label]
+    name = result.journals[0]
+    # A config of one's own goes by its file, which is named like its journal.
+    config = name if name in configs else f"{name}.yaml"
+    words = ["dprepro", "run", config, "--method", task.label]
     if math.isfinite(task.epsilon):
         words += ["--epsilon", f"{task.epsilon:g}"]
     return shlex.join([*words, "--results", "again"])

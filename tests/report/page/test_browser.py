@@ -216,7 +216,7 @@ def test_a_number_leads_to_its_runs(page):
     for text in ("Config\ntwo", "Machines\nM1", "0: 43", "9: 43"):
         assert text in detail.text
     assert detail.find_element(By.CSS_SELECTOR, "code").text == (
-        "dprepro run two --method mine --epsilon 1 --results again"
+        "dprepro run two.yaml --method mine --epsilon 1 --results again"
     )
     button = page.execute_script("return arguments[0].previousElementSibling", detail)
     button = button.find_element(By.CSS_SELECTOR, "button")
