@@ -20,7 +20,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class Origins:
-    """What is known of the runs behind all cells: names of machines by journal, built-in configs."""
+    """What is known of the runs behind cells: names of machines by journal, built-in configs."""
 
     machines: Mapping[str, Sequence[str]] = field(default_factory=dict)
     configs: frozenset[str] = frozenset()

@@ -126,7 +126,9 @@ def test_one_model_is_a_grid_on_one_scale_within_a_page():
     figure = drawn([many], names)
     assert len({axes.get_position().y0.round(3) for axes in figure.axes}) == 5
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
-    assert len({axes.get_ylim() for axes in drawn([many], names, own_scale=True).axes}) > 10
+    assert (
+        len({axes.get_ylim() for axes in draw_shapes([many], names[:4], own_scale=True).axes}) == 4
+    )
     assert figure.get_size_inches().max() <= 11.7
     assert figure.get_supylabel() == "log odds"
     boxes = [axes.get_tightbbox() for axes in figure.axes]
@@ -202,10 +204,8 @@ def test_a_picture_of_many_features_keeps_its_size(tmp_path, monkeypatch):
     (whole,) = write_shapes([many], names, "s", tmp_path, ["svg"])
     height = float(ElementTree.parse(whole).getroot().attrib["height"].removesuffix("pt"))
     assert height < 72 * 11.7
-    several = [replace(many, title=str(number)) for number in range(3)]
-    (whole,) = write_shapes(several, names, "s", tmp_path, ["svg"])
-    size = ElementTree.parse(whole).getroot().attrib
-    assert all(float(size[side].removesuffix("pt")) < 72 * 11.7 for side in ("width", "height"))
+    several = [replace(many, title=str(number)) for number in range(MOST_MODELS)]
+    assert draw_shapes(several, names[: shapes._MOST_ROWS]).get_size_inches().max() <= 11.7
 
 
 def test_too_many_models_side_by_side_are_refused():
