@@ -44,6 +44,12 @@ def register(app: typer.Typer) -> None:
     )
 
 
+_RELEASES = (
+    "PRIVATE DATA: {} model(s) are fitted for this picture. Each is one more release of the rows, "
+    "and no budget book lists it. --model FILE draws a model that you have and costs nothing."
+)
+
+
 @plot.command()
 def curves(
     metric: Annotated[
@@ -64,7 +70,9 @@ def curves(
 ) -> None:
     """Draw the metric against epsilon: one picture for each dataset, and one of all datasets.
 
-    Filled markers and lines are measured values, hollow markers are published ones. Bars are
+    Filled markers and lines are measured values, rings are published ones. Where good methods
+    lie close together, a second panel shows them closer. A method looks the same in every
+    picture, and its name stands beside its curve. Bars are
     standard deviations over splits. The non-private twin of each method is at the right edge.
 
     Example: dprepro plot curves --metric auc --output out/figures --format svg
@@ -107,9 +115,9 @@ def shapes(
         list[str] | None, typer.Option(help="Only this feature; repeatable.")
     ] = None,
     numeric: Annotated[bool, typer.Option("--numeric", help="Only numeric features.")] = False,
-    same_scale: Annotated[
+    own_scale: Annotated[
         bool,
-        typer.Option("--same-scale", help="Use one vertical scale for all panels of a feature."),
+        typer.Option("--own-scale", help="Give each panel its own vertical scale: shows forms."),
     ] = False,
     split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
     name: Annotated[str, typer.Option(help="Beginning of the names of the files.")] = "shapes",
@@ -117,12 +125,16 @@ def shapes(
     format: Formats = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Draw shape functions: one row for each feature, methods and privacy levels side by side.
+    """Draw shape functions: of one model a grid, of several one row for each feature.
+
+    Features are in the order of their importance. Functions that stand side by side have one
+    vertical scale, which holds whole bands; --own-scale gives each panel its own.
 
     Bands are two standard deviations of the noise that boosting added; for DP-EBM+, two posterior
     standard deviations. Grey bars are the density of the rows. If the ledger of a model holds, the
     picture is post-processing of releases; if not, it shows exact functions of the training rows.
-    If there are more than 20 features, the 20 whose functions vary most over the rows are drawn;
+    The picture of all features fills one page: 20 features of one model, 6 of several. Each feature
+    has a picture of its own, but of more than 20 only those that vary most over the rows;
     --feature draws any other.
 
     Example: dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric
@@ -150,6 +162,8 @@ def shapes(
             experiment, method or [], epsilon or [], split, data_dir, identify=False
         )
     require_room(len(tasks) + len(model or []))
+    if any(task.is_private for task in tasks):
+        typer.echo(_RELEASES.format(len(tasks)), err=True)
     for task in shown_steps("fitting", tasks, describe):
         fitted = fit_model(experiment, task, data_dir)
         columns.append(column_of(describe(task), fitted))
@@ -169,5 +183,5 @@ def shapes(
     features = there if feature else most_important(columns, there)
     if note := left_out(len(features), len(there)):
         typer.echo(note, err=True)
-    for path in write_shapes(columns, features, name, output, endings_of(format), same_scale):
+    for path in write_shapes(columns, features, name, output, endings_of(format), own_scale):
         typer.echo(path)

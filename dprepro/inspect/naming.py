@@ -9,7 +9,7 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.model import AdditiveModel
-from dprepro.data.card import Card
+from dprepro.data.card import Card, card_names, load_card
 from dprepro.data.domain import CategoricalFeature
 
 
@@ -26,6 +26,15 @@ def take_names(model: AdditiveModel, card: Card) -> None:
         model.labels_ = (negative, positive)
     features = {str(bins.feature.name) for bins in model.bins_}
     model.measured_in_ = {name: unit for name, unit in card.measured_in.items() if name in features}
+
+
+def take_missing_names(model: AdditiveModel, dataset: str) -> None:
+    """Give a loaded model without names those of the built-in card of its dataset, if there is one.
+
+    Files of early versions hold no names.
+    """
+    if model.target_name_ is None and dataset in card_names():
+        take_names(model, load_card(dataset))
 
 
 def take_fills(model: AdditiveModel, fills: Mapping[str, str]) -> None:

@@ -117,4 +117,4 @@ def test_a_feature_that_was_left_out_can_be_asked_for(wide_model):
 
 def test_too_many_models_are_refused_before_any_is_read(tmp_path):
     outcome = shapes(tmp_path, *(13 * ["--model", str(tmp_path / "absent.json")]))
-    assert "at most 12 fit" in str(outcome.exception)
+    assert "at most 8 fit" in str(outcome.exception)

@@ -137,7 +137,7 @@ RULES = {
     "docs/shapes.md": (
         Rule(
             'dprepro plot shapes adult-shapes --numeric --method "EBM in 25 bags" --method EBM '
-            "--method dp-ebm-gdp --epsilon 4 --epsilon 1",
+            "--method dp-ebm-gdp --epsilon 4 --epsilon 1 --own-scale",
             replace=(('--method "EBM in 25 bags" ', ""), ("--numeric", "--feature age")),
         ),
     ),

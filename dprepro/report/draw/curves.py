@@ -90,7 +90,8 @@ def _tell_apart(panels: Sequence[Panel]) -> list[Panel]:
         if counts[panel.metric.name, panel.dataset] == 1:
             found.append(replace(panel, table=""))
         elif len({point.epsilon for point in panel.points}) > 1:
-            found.append(replace(panel, title=f"{panel.title} ({_heading(panel.table)})"))
+            place = f" ({_heading(panel.table)})" if panel.table else ""
+            found.append(replace(panel, title=panel.title + place))
     return found
 
 

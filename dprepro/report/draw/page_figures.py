@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.draw.curves import Panel, build_panels
 from dprepro.report.draw.figures import draw_curves, looks_of
+from dprepro.report.draw.overview import draw_overview
 from dprepro.report.draw.quantiles import draw_quantiles, far_cells
 from dprepro.report.draw.shapes import (
     ModelShapes,
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
 MODELS = "models"
 """The folder below the results' that holds saved models."""
 
-# Inches; small enough for a phone, where a point is about a pixel.
-_WIDTH = 4.7
-_HEIGHT = 3.1
-_LEGEND_ROW = 0.19
 # Of one dataset. Each panel of a saved model takes some ten thousand characters.
 _MOST_FEATURES = 12
 _MOST_MODELS = 6
@@ -58,6 +55,15 @@ def figure_groups(
     """
     groups = [quantile_figures(report), curve_figures(tables), shape_figures(folder)]
     return [group for group in groups if group.figures]
+
+
+def overview(report: CheckReport) -> PageFigure | None:
+    """Draw the z of all judged cells, by document; None where none was judged."""
+    figure = draw_overview(report)
+    if figure is None:
+        return None
+    caption = "Every printed cell that was judged, by document"
+    return PageFigure(caption, inline(figure, "o-", caption))
 
 
 def quantile_figures(report: CheckReport) -> FigureGroup:
@@ -83,8 +89,8 @@ def quantile_figures(report: CheckReport) -> FigureGroup:
 def curve_figures(tables: Sequence[ResultTable]) -> FigureGroup:
     """Draw each dataset's metric against epsilon."""
     text = (
-        "Lines and filled markers are measured values, hollow markers published ones. Bars are "
-        "standard deviations over splits. The tables have the same numbers."
+        "Lines and filled markers are measured values, rings published ones. Bars are standard "
+        "deviations over splits, pale ones those published. The tables have the same numbers."
     )
     return FigureGroup("Metric against ε", text, tuple(_curves(tables)))
 
@@ -96,8 +102,8 @@ def shape_figures(folder: Path) -> FigureGroup:
     """
     text = (
         "The shape functions of saved models. Bands are two standard deviations of the noise that "
-        "boosting added. Grey bars are the density of the training rows. Each panel has a scale "
-        "of its own."
+        "boosting added. Grey bars are the density of the training rows. The panels of a feature "
+        "have one scale."
     )
     paths = sorted((folder / MODELS).glob("*.json"))
     figures: list[PageFigure] = []
@@ -117,13 +123,13 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
         panels = [_legible(panel) for panel in build_panels([table]) if _has_levels(panel)]
         looks = looks_of(panels)
         for position, panel in enumerate(panels):
-            height = _HEIGHT + _LEGEND_ROW * math.ceil(len(panel.curves) / 2 + 1)
             place = f" ({table.paper}, Table {table.table})" if table.paper else ""
             caption = f"{panel.title}: {panel.metric.title} against ε{place}"
             # Title and notes stand above it already.
-            figure = draw_curves([replace(panel, title="", notes=())], looks, (_WIDTH, height))
+            figure = draw_curves([replace(panel, title="", notes=())], looks)
             svg = inline(figure, f"c{number}-{position}-", caption)
-            yield PageFigure(caption, svg, table.paper, panel.dataset, notes=panel.notes)
+            wide = len(figure.axes) > 1
+            yield PageFigure(caption, svg, table.paper, panel.dataset, wide, panel.notes)
 
 
 def _shapes(
@@ -158,6 +164,7 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[ModelShapes]]:
         return {}  # without loading what loads models
     from dprepro.additive.file import load_model
     from dprepro.estimators.contract import ledger_of
+    from dprepro.inspect.naming import take_missing_names
 
     found = []
     for path in paths:
@@ -167,6 +174,7 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[ModelShapes]]:
         dataset, label = (
             shortened(str(task.get(key, path.stem)), _LONGEST_NAME) for key in ("dataset", "label")
         )
+        take_missing_names(model, dataset)
         ledger = ledger_of(model)
         budget = ledger.budget if ledger else PrivacyBudget(math.inf, 0.0)
         title = budget.name(label)

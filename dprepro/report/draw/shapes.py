@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.report.draw.files import save_figures
@@ -29,13 +31,18 @@ FUNCTION, RELEASED, ROWS = BLUE, ORANGE, "0.82"
 _STRIP = 0.18
 _DEVIATIONS = 2
 _LONGEST_LABEL = 16
+_TICKS = 4
 _LONGEST_NAME = 44
 _MOST_NAMED = 20
 
 MOST_FEATURES = 20
 """So many rows a figure has at most, and so many features are drawn where none is named."""
-MOST_MODELS = 12
+MOST_MODELS = 8
 """So many columns a figure has at most."""
+_MOST_ROWS = 6
+# Inches: a picture is no larger than a page, A4 or letter, one way up or the other.
+_PAGE_WIDTH, _PAGE_HEIGHT = 11.0, 11.0
+_GRID_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -57,10 +64,10 @@ class ModelShapes:
 
 def column_of(title: str, model: AdditiveModel, warning: str = "") -> ModelShapes:
     """Return the functions of a fitted or loaded model."""
+    from dprepro.additive.measure import measure_of
     from dprepro.additive.shapes import shapes_of
-    from dprepro.estimators.contract import classes_of
 
-    unit = "target" if classes_of(model) is None else "log odds"
+    unit = shortened(measure_of(model), _LONGEST_NAME)
     return ModelShapes(title, tuple(shapes_of(model)), unit, warning)
 
 
@@ -94,12 +101,10 @@ def select_features(
 def most_important(
     columns: Sequence[ModelShapes], features: Sequence[str], most: int = MOST_FEATURES
 ) -> list[str]:
-    """Return the features as they are or, of more than `most`, those that say most, in that order.
+    """Return at most so many of the features, those that say most, in that order.
 
     A feature says as much as the largest standard deviation of its functions over the rows.
     """
-    if len(features) <= most:
-        return list(features)
     said = dict.fromkeys(features, 0.0)
     for shape in (shape for column in columns for shape in column.shapes):
         if shape.name in said:
@@ -132,62 +137,103 @@ def write_shapes(
     name: str,
     folder: Path,
     formats: Iterable[str],
-    same_scale: bool = False,
+    own_scale: bool = False,
 ) -> list[Path]:
     """Write a picture a feature, ``NAME-FEATURE``, and one of all, ``NAME``; return the paths.
 
-    The picture of all holds the most important `MOST_FEATURES`. A feature whose name is no safe,
-    short and distinct name of a file has what is left of it there, with a digest.
+    The picture of all fills one page at most: of one model it holds the first `MOST_FEATURES`, of
+    several fewer. A feature whose name is no safe, short and distinct name of a
+    file has what is left of it there, with a digest.
     """
     figures = {
-        f"{name}-{own}": draw_shapes(columns, [feature], same_scale)
+        f"{name}-{own}": draw_shapes(columns, [feature], own_scale)
         for feature, own in zip(features, file_names(features), strict=True)
     }
     if len(features) > 1:
-        figures[name] = draw_shapes(columns, most_important(columns, features), same_scale)
+        most = MOST_FEATURES if len(columns) == 1 else _MOST_ROWS
+        figures[name] = draw_shapes(columns, features[:most], own_scale)
     return save_figures(figures, folder, formats)
 
 
 def draw_shapes(
-    columns: Sequence[ModelShapes], features: Sequence[str], same_scale: bool = False
+    columns: Sequence[ModelShapes], features: Sequence[str], own_scale: bool = False
 ) -> Figure:
-    """Return a figure with a row a feature and a column a model.
+    """Return a figure: a row a feature and a column a model; of one model a grid of its features.
 
     Lines are the functions, dashed ones what was released where somebody edited it, bands two
-    standard deviations of the noise of boosting, grey bars the density of the rows. `same_scale`
-    gives the panels of a row one vertical scale: sizes can be compared, but where one model
-    shrinks its functions their form is hard to see.
+    standard deviations of the noise of boosting, grey bars the density of the rows. Panels that
+    show one feature, and all panels of one model, have the same vertical scale, so that sizes can
+    be compared. `own_scale` gives each panel its own, so that forms can be seen.
     """
     require_room(len(columns))
-    n_rows, n_columns = len(features), len(columns)
-    size = (max(4.8, 3.1 * n_columns + 0.5), 2.35 * n_rows + 0.9)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(n_rows, n_columns, squeeze=False)
-    for axes_row, feature in zip(grid, features, strict=True):
-        _draw_row(axes_row, columns, feature, same_scale)
-    for axes, column in zip(grid[0], columns, strict=True):
-        axes.set_title(plain(shortened(column.title, _LONGEST_NAME)), fontsize=10)
+    if len(columns) == 1:
+        figure = _draw_grid(columns[0], features, own_scale)
+    else:
+        figure = _draw_rows(columns, features, own_scale)
     keys = _keys([shape for column in columns for shape in column.shapes if shape.name in features])
     figure.legend(
-        handles=keys, loc="outside lower center",
-        ncols=min(len(keys), 2 * n_columns if n_columns > 1 else 1), frameon=False, fontsize=8,
+        handles=keys, loc="outside lower center", ncols=1 if len(figure.axes) == 1 else 2,
+        frameon=False, fontsize=8,
     )  # fmt: skip
     return figure
 
 
+def _draw_grid(column: ModelShapes, features: Sequence[str], own_scale: bool) -> Figure:
+    across = min(_GRID_COLUMNS, len(features))
+    down = math.ceil(len(features) / across)
+    size = (max(4.8, 2.7 * across), min(2.1 * down + 1.2, _PAGE_HEIGHT))
+    figure = Figure(figsize=size if across > 1 else (4.8, 3.25), layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False)
+    shapes, unit = in_range([column.get(feature) for feature in features])
+    drawn = [shape for shape in shapes if shape is not None]
+    limits = None if own_scale else _limits(drawn)
+    for axes, shape, feature in zip(grid.flat, drawn, features, strict=False):
+        draw_shape(axes, shape, limits)
+        axes.set_xlabel(plain(shortened(feature, _LONGEST_NAME)), fontsize=9)
+    for axes in list(grid.flat)[len(drawn) :]:
+        axes.remove()
+    title = plain(shortened(column.title, _LONGEST_NAME))
+    if len(drawn) > 1:
+        figure.suptitle(title, fontsize=10)
+        figure.supylabel(_measure(column, unit), fontsize=9)
+    else:
+        grid[0, 0].set_title(title, fontsize=10)
+        grid[0, 0].set_ylabel(_measure(column, unit), fontsize=9)
+    return figure
+
+
+def _draw_rows(columns: Sequence[ModelShapes], features: Sequence[str], own_scale: bool) -> Figure:
+    n_rows, n_columns = len(features), len(columns)
+    size = (
+        max(4.8, min(2.9 * n_columns + 0.5, _PAGE_WIDTH)),
+        min(2.35 * n_rows + 0.9, max(_PAGE_HEIGHT, 1.4 * n_rows)),
+    )
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(n_rows, n_columns, squeeze=False)
+    for axes_row, feature in zip(grid, features, strict=True):
+        _draw_row(axes_row, columns, feature, own_scale)
+    length = min(_LONGEST_NAME, int(12 * size[0] / n_columns))
+    for axes, column in zip(grid[0], columns, strict=True):
+        axes.set_title(plain(shortened(column.title, length)), fontsize=10 if length > 25 else 8)
+    return figure
+
+
 def _draw_row(
-    axes_row: Sequence[Axes], columns: Sequence[ModelShapes], feature: str, same_scale: bool
+    axes_row: Sequence[Axes], columns: Sequence[ModelShapes], feature: str, own_scale: bool
 ) -> None:
     shapes, unit = in_range([column.get(feature) for column in columns])
-    limits = _limits([shape for shape in shapes if shape is not None]) if same_scale else None
+    limits = None if own_scale else _limits([shape for shape in shapes if shape is not None])
     for axes, shape in zip(axes_row, shapes, strict=True):
         if shape is None:
             axes.set_axis_off()
             continue
         draw_shape(axes, shape, limits)
         axes.set_xlabel(plain(shortened(feature, _LONGEST_NAME)), fontsize=9)
-    measure = columns[0].unit if unit == 1 else f"{columns[0].unit} / {unit:g}"
-    axes_row[0].set_ylabel(plain(measure), fontsize=9)
+    axes_row[0].set_ylabel(_measure(columns[0], unit), fontsize=9)
+
+
+def _measure(column: ModelShapes, unit: float) -> str:
+    return plain(column.unit if unit == 1 else f"{column.unit} / {unit:g}")
 
 
 def draw_shape(axes: Axes, shape: Shape, limits: tuple[float, float] | None = None) -> None:
@@ -211,9 +257,12 @@ def _draw_numbers(axes: Axes, shape: Shape, edges: np.ndarray) -> None:
         shape, places, names = equally_wide(shape, edges)
         edges = np.arange(edges.size, dtype=float)
         axes.set_xticks(places, names)
-    axes.bar(
-        edges[:-1], 0.9 * _STRIP * heights(shape, ordinary), np.diff(edges), align="edge",
-        color=ROWS, transform=axes.get_xaxis_transform(), linewidth=0,
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(_TICKS))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+    axes.stairs(
+        0.9 * _STRIP * heights(shape, ordinary), edges, fill=True, color=ROWS, lw=0,
+        transform=axes.get_xaxis_transform(),
     )  # fmt: skip
     if shape.noise is not None:
         lower, upper = (bound[:ordinary] for bound in _band(shape))
@@ -261,13 +310,10 @@ def _band(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _limits(shapes: Sequence[Shape]) -> tuple[float, float]:
-    """Return the range of functions and bands, cut where a band dwarfs every function."""
+    """Return the range of functions and of whole bands."""
     values = np.concatenate([np.append(shape.values, shape.released) for shape in shapes])
     bands = np.concatenate([np.concatenate(_band(shape)) for shape in shapes])
-    room = 0.75 * float(np.ptp(values))
-    lowest = max(float(bands.min()), float(values.min()) - room)
-    highest = min(float(bands.max()), float(values.max()) + room)
-    return min(lowest, float(values.min())), max(highest, float(values.max()))
+    return float(min(bands.min(), values.min())), float(max(bands.max(), values.max()))
 
 
 def _keys(shapes: Sequence[Shape]) -> list[Line2D | Patch]:

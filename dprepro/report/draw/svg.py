@@ -91,7 +91,7 @@ def _value(name: str, value: str, names: dict[str, str]) -> str:
     if name in ("href", "clip-path"):
         return _REFERENCE.sub(lambda match: "#" + names[match[1]], value)
     if name in _GEOMETRY:
-        return _LONG.sub(lambda match: f"{float(match[0]):.2f}", " ".join(value.split()))
+        return _LONG.sub(lambda match: f"{float(match[0]):.1f}", " ".join(value.split()))
     return _style(value) if name == "style" else value
 
 

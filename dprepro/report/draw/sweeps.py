@@ -11,12 +11,14 @@ from matplotlib.figure import Figure
 
 from dprepro.errors import DpreproError
 from dprepro.report.draw.curves import Point
-from dprepro.report.draw.style import Look, looks, metric_label, open_frame
+from dprepro.report.draw.direct import End, name_ends, room_for
+from dprepro.report.draw.style import Look, metric_label, open_frame, with_dashes
 from dprepro.report.levels import with_level
 from dprepro.report.read.metrics import Metric
 from dprepro.report.read.results import ResultCell, Results
 from dprepro.report.text import plain
 
+_HEIGHT = 3.4  # of the axes, in inches
 _LOGARITHMIC_FROM = 8.0
 """A factor between the smallest and the largest value from which they are spread in octaves."""
 
@@ -26,11 +28,13 @@ class Sweep:
     """One method at one privacy level: (value, mean, sd), in the order of the values.
 
     `level` is the point of the value none (null in the config), which has no place on the axis.
+    Sweeps of one `method` differ in their privacy level, and share its colour and marker.
     """
 
     title: str
     points: tuple[tuple[float, Point], ...]
     level: Point | None = None
+    method: str = ""
 
 
 def build_sweeps(
@@ -61,7 +65,7 @@ def build_sweeps(
     for (dataset, method, epsilon), by_value in sorted(groups.items(), key=lambda g: g[0]):
         if len(by_value) > 1:
             title = with_level(titles.get(method, method), epsilon)
-            found.setdefault(dataset, []).append(_sweep(title, by_value, metric.name))
+            found.setdefault(dataset, []).append(_sweep(title, method, by_value, metric.name))
     if not found:
         raise DpreproError(
             f"no results over several values of {parameter!r}; a config's `grid` runs them, e.g. "
@@ -99,31 +103,45 @@ def _value(cell: ResultCell, parameter: str) -> float | None:
     return value
 
 
-def _sweep(title: str, by_value: Mapping[float | None, ResultCell], metric: str) -> Sweep:
+def _sweep(
+    title: str, method: str, by_value: Mapping[float | None, ResultCell], metric: str
+) -> Sweep:
     points = {
         value: Point(cell.task.epsilon, cell.mean(metric), cell.sd(metric))
         for value, cell in by_value.items()
     }
     level = points.pop(None, None)
-    return Sweep(
-        title, tuple(sorted((float(v), p) for v, p in points.items() if v is not None)), level
-    )
+    placed = sorted((float(v), p) for v, p in points.items() if v is not None)
+    return Sweep(title, tuple(placed), level, method)
 
 
 def draw_sweeps(sweeps: Sequence[Sweep], parameter: str, metric: Metric, heading: str) -> Figure:
     """Return a figure: a curve a sweep, bars of one standard deviation, levels as thin lines."""
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    names = sum(1 + (sweep.level is not None) for sweep in sweeps)
+    height = max(_HEIGHT, room_for(names))
+    figure = Figure(figsize=(6.8, height + 1.0), layout="constrained")
     axes = figure.subplots()
-    chosen = looks(sweep.title for sweep in sweeps)
-    for sweep in sweeps:
-        _draw_sweep(axes, sweep, chosen[sweep.title])
-    _set_values(axes, sorted({value for sweep in sweeps for value, _ in sweep.points}))
+    chosen = with_dashes([(sweep.method or sweep.title) for sweep in sweeps])
+    for sweep, look in zip(sweeps, chosen, strict=True):
+        _draw_sweep(axes, sweep, look)
+    values = sorted({value for sweep in sweeps for value, _ in sweep.points})
+    _set_values(axes, values)
     axes.set_xlabel(plain(parameter))
     axes.set_ylabel(metric_label(metric))
-    axes.set_title(plain(heading), fontsize=11)
+    axes.set_title(plain(heading), fontsize=11, loc="left")
     open_frame(axes, grid=True)
-    axes.legend(frameon=False, fontsize=9)
+    axes.set_ylim(axes.get_ylim())
+    ends = (_ends(sweep, look, values[-1]) for sweep, look in zip(sweeps, chosen, strict=True))
+    name_ends(axes, [end for found in ends for end in found], height)
     return figure
+
+
+def _ends(sweep: Sweep, look: Look, last: float) -> Iterable[End]:
+    if sweep.points:
+        value, point = sweep.points[-1]
+        yield End(sweep.title, look, value, point.mean)
+    if sweep.level is not None:
+        yield End(f"{sweep.title}, none", look, last, sweep.level.mean)
 
 
 def _draw_sweep(axes: Axes, sweep: Sweep, look: Look) -> None:
@@ -132,13 +150,10 @@ def _draw_sweep(axes: Axes, sweep: Sweep, look: Look) -> None:
         [point.mean for _, point in sweep.points],
         yerr=[point.sd or 0.0 for _, point in sweep.points],
         color=look.colour, linestyle=look.dash, marker=look.marker, markersize=4.5,
-        linewidth=1.4, elinewidth=0.9, capsize=2, label=plain(sweep.title),
+        linewidth=1.4, elinewidth=0.9, capsize=2,
     )  # fmt: skip
     if sweep.level is not None:
-        axes.axhline(
-            sweep.level.mean, color=look.colour, linestyle=(0, (1, 2)), linewidth=1.2,
-            label=plain(f"{sweep.title}, none"),
-        )  # fmt: skip
+        axes.axhline(sweep.level.mean, color=look.colour, linestyle=(0, (1, 2)), linewidth=1.2)
 
 
 def _set_values(axes: Axes, values: Sequence[float]) -> None:

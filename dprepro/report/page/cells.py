@@ -79,7 +79,9 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
         *(Cell(text) for text in (printed.paper, printed.table)),
         Cell(_note(cell.result) + ("why" if reason else cell.note), link=reason or ""),
     )
-    return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
+    return Row(
+        fields, printed.paper, printed.dataset, printed.method, verdict, cell.result, printed.metric
+    )
 
 
 def _note(result: ResultCell | None) -> str:
@@ -117,4 +119,4 @@ def _measured(table: ResultTable, group: Group, entry: Entry, result: ResultCell
         Cell(UNPRINTED, tone="none"),
         *(Cell(text or "") for text in ("", "", "", "", table.paper, table.table, note)),
     )
-    return Row(fields, table.paper, group.dataset, entry.label, UNPRINTED)
+    return Row(fields, table.paper, group.dataset, entry.label, UNPRINTED, result, metric)

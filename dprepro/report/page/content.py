@@ -11,7 +11,7 @@ from dprepro.published.published import PublishedCell, load_published
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import Outcome
 from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.layout.pictures import FigureGroup
+from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.view import ResultTable
 from dprepro.report.layout.words import together_in_words
 from dprepro.report.page.cells import cell_sheet
@@ -19,6 +19,8 @@ from dprepro.report.page.columns import column_sheet
 from dprepro.report.page.deviations import Reason, explained_by, missing_sheet, reasons_of
 from dprepro.report.page.evidence import audit_sheet, claim_sheet, ledger_sheet
 from dprepro.report.page.machines import Machine, machines_of, run_sheet, timing_sheet
+from dprepro.report.page.origins import origins_of, row_numbers
+from dprepro.report.page.packed import pack
 from dprepro.report.page.sheets import Sheet
 from dprepro.report.read.audits import Audit
 from dprepro.report.read.metrics import METRICS
@@ -43,6 +45,7 @@ class Sources:
     runs: Runs
     audits: Sequence[Audit]
     figures: Sequence[FigureGroup] = ()
+    overview: PageFigure | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,10 @@ class Page:
         By filter (paper, dataset, method, verdict), what can be chosen.
     reasons
         By printed cell that deviates, the name of the part that explains it.
+    packed
+        The rows of `cells`, `runs` and `times`, and `figures`, as `pack` gives them.
+    numbers
+        The row of each result in `cells`, by metric and identity of the result.
     """
 
     summaries: tuple[DocumentSummary, ...]
@@ -83,6 +90,9 @@ class Page:
     tables: Sequence[ResultTable]
     reasons: Mapping[PublishedCell, str]
     cells: Sheet
+    packed: str
+    numbers: Mapping[tuple[str, int], int]
+    overview: PageFigure | None
     columns: Sheet
     figures: Sequence[FigureGroup]
     claims: Sheet
@@ -103,6 +113,7 @@ def build_page(sources: Sources) -> Page:
     report, runs = sources.report, _shown(sources.runs, sources.tables)
     reasons = explained_by(report)
     cells = cell_sheet(report.verdicts, sources.tables, reasons)
+    own_runs, times = run_sheet(runs.runs), timing_sheet(runs.timings)
     return Page(
         summaries=tuple(_summary(document, report) for document in sources.documents),
         is_explained=report.passes(),
@@ -111,6 +122,9 @@ def build_page(sources: Sources) -> Page:
         tables=sources.tables,
         reasons=reasons,
         cells=cells,
+        packed=pack([cells, own_runs, times], sources.figures, origins_of(runs.runs)),
+        numbers=row_numbers(sources.tables, cells.rows),
+        overview=sources.overview,
         columns=column_sheet(report.columns),
         figures=sources.figures,
         claims=claim_sheet(report.claims),
@@ -121,8 +135,8 @@ def build_page(sources: Sources) -> Page:
         audits=audit_sheet(sources.audits),
         confidence=min((audit.confidence for audit in sources.audits), default=0.0),
         machines=machines_of(runs.runs),
-        runs=run_sheet(runs.runs),
-        times=timing_sheet(runs.timings),
+        runs=own_runs,
+        times=times,
         hours=sum(timing.total for timing in runs.timings) / 3600,
     )
 

@@ -20,5 +20,6 @@ def render_page(page: Page) -> str:
         "level": level,
         "legend": legend,
         "words": words,
+        "identity": id,
     }
     return render_alone("dprepro.report.page", values, ["page.js"], functions, {"tone": tone})

@@ -44,6 +44,18 @@ def machines_of(runs: Iterable[Run]) -> list[Machine]:
     return list(_by_machine(runs).values())
 
 
+def machines_by_journal(runs: Iterable[Run]) -> dict[str, list[str]]:
+    """Return the names of the machines that each journal was written on."""
+    runs = list(runs)
+    machines = _by_machine(runs)
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        name = machines[_identity(run)].name
+        if name not in found.setdefault(run.journal, []):
+            found[run.journal].append(name)
+    return found
+
+
 def run_sheet(runs: Sequence[Run]) -> Sheet:
     """Return the runs in the order of their journals, each with its machine's name."""
     machines = _by_machine(runs)

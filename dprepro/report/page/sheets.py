@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from dprepro.report.read.cell import ResultCell
+
 
 class Kind(str, Enum):
     """What a column holds, and so how it is set: left, right-aligned digits, or wrapped prose."""
@@ -50,13 +52,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row, and what the filters go by; None passes every choice of that filter."""
+    """A row, and what the filters go by; None passes every choice of that filter.
+
+    `result` and `metric` are what a row of a single cell shows.
+    """
 
     cells: tuple[Cell, ...]
     paper: str | None = None
     dataset: str | None = None
     method: str | None = None
     verdict: str | None = None
+    result: ResultCell | None = field(default=None, repr=False)
+    metric: str = ""
 
 
 @dataclass(frozen=True)

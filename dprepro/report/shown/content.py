@@ -109,6 +109,7 @@ def content_of(
     """Return what the page of a model shows; see `model_page`."""
     from dprepro.additive.checking import checked_record
     from dprepro.additive.file import model_to_json
+    from dprepro.additive.measure import measure_of
     from dprepro.estimators.contract import ledger_of
 
     values = model_to_json(model, origin)
@@ -116,7 +117,7 @@ def content_of(
     ledger = ledger_of(model)
     return Content(
         title=title,
-        axis=_axis(model),
+        axis=measure_of(model),
         features=len(model.bins_),
         warning=str(values["origin"].get("not_for_release", "")),
         guarantee=Guarantee(NO_LEDGER, False) if ledger is None else _guarantee(ledger),
@@ -144,26 +145,6 @@ def _guarantee(ledger: Ledger) -> Guarantee:
     )
 
 
-def _axis(model: AdditiveModel) -> str:
-    """Return what the sum of the functions is measured in."""
-    from dprepro.estimators.contract import classes_of
-
-    if classes_of(model) is not None:
-        return f"log odds of {_outcome(model)}"
-    unit = model.measured_in_.get(model.target_name_ or "")
-    return _outcome(model) + (f" ({unit})" if unit else "")
-
-
-def _outcome(model: AdditiveModel) -> str:
-    """Return what is predicted: the second class, or the target."""
-    from dprepro.estimators.contract import classes_of
-
-    classes = classes_of(model)
-    if classes is None:
-        return model.target_name_ or "the target"
-    return model.labels_[1] if model.labels_ is not None else f"class {classes[1]}"
-
-
 def _facts(origin: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in origin.items():
         if isinstance(value, Mapping):
@@ -183,6 +164,7 @@ def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, 
     """
     from dprepro.additive.bins import OTHER
     from dprepro.additive.file import MAX_BYTES
+    from dprepro.additive.measure import measure_of, outcome_of
     from dprepro.additive.shapes import importance, shapes_of
 
     importances = [importance(shape) for shape in shapes_of(model)]
@@ -193,8 +175,8 @@ def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, 
         "units": {key: 2.0**power for key, power in values["units"].items()},
         "order": sorted(range(len(importances)), key=lambda k: -importances[k]),
         "importance": importances,
-        "axis": _axis(model),
-        "outcome": _outcome(model),
+        "axis": measure_of(model),
+        "outcome": outcome_of(model),
         "other": OTHER,
         "file": f"{name.removesuffix('.json')}-edited.json",
         "largest": MAX_BYTES,

@@ -3,13 +3,15 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from itertools import combinations
 
-import matplotlib.colors
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from matplotlib.text import Text
 
 from dprepro.report.draw.curves import Curve, Panel, Point
+from dprepro.report.draw.direct import spread
 from dprepro.report.draw.figures import _tick_names, draw_curves, looks_of, positions, write_figures
+from dprepro.report.draw.zoom import zoom_of
 from dprepro.report.read.metrics import METRICS
 
 INF = math.inf
@@ -31,6 +33,10 @@ def panel(dataset="adult", metric="auc", factor=1.0, titles=TITLES, **fields):
     return Panel(dataset, dataset.title(), METRICS[metric], tuple(curves), **fields)
 
 
+def few(dataset="adult", metric="auc"):
+    return panel(dataset, metric, titles=TITLES[:2])
+
+
 def drawn(*panels):
     figure = draw_curves(panels, looks_of(panels))
     figure.draw_without_rendering()
@@ -38,13 +44,19 @@ def drawn(*panels):
 
 
 def markers(axes):
-    """Return the marker lines of the error bars: filled ones, then hollow ones."""
-    lines = [container.lines[0] for container in axes.containers]
-    hollow = [matplotlib.colors.same_color(line.get_markerfacecolor(), "white") for line in lines]
-    return (
-        [line for line, is_hollow in zip(lines, hollow, strict=True) if not is_hollow],
-        [line for line, is_hollow in zip(lines, hollow, strict=True) if is_hollow],
-    )
+    """Return the lines of filled markers, then those of rings."""
+    filled = [c.lines[0] for c in axes.containers if c.lines[0] is not None]
+    rings = [line for line in axes.lines if line.get_markersize() == 8]
+    return filled, rings
+
+
+def names(axes):
+    """Return the names beside the curves, from top to bottom."""
+    return [t.get_text() for t in sorted(axes.texts, key=_top) if t.get_text()]
+
+
+def _top(text):
+    return -text.get_window_extent().y1
 
 
 def test_the_axis_counts_octaves_and_puts_non_private_behind():
@@ -54,22 +66,25 @@ def test_the_axis_counts_octaves_and_puts_non_private_behind():
     assert positions([INF]) == {INF: 0.0}
 
 
-def test_filled_markers_are_measured_and_hollow_ones_published():
+def test_filled_markers_are_measured_and_rings_published_at_their_true_epsilon():
     one = panel()
-    (axes,) = drawn(one).axes
-    filled, hollow = markers(axes)
-    for lines, side in ((filled, "measured"), (hollow, "published")):
+    whole = drawn(one).axes[0]
+    filled, rings = markers(whole)
+    for lines, side in ((filled, "measured"), (rings, "published")):
         assert len(lines) == len(one.curves)
         for line, curve in zip(lines, one.curves, strict=True):
             assert list(line.get_ydata()) == [point.mean for point in getattr(curve, side)]
+            assert list(line.get_xdata())[:-1] == [math.log2(e) for e in EPSILONS[:-1]]
+    for line in rings:
+        assert line.get_markerfacecolor() == "none"
 
 
 def test_lines_join_the_private_points_only():
-    (axes,) = drawn(panel()).axes
+    axes = drawn(panel()).axes[0]
     lines = [line for line in axes.lines if line.get_linestyle() != "None"]
     joined = [line for line in lines if len(line.get_xdata()) == 5]
     assert len(joined) == len(TITLES)
-    split = positions(EPSILONS)[8.0] + 0.75
+    split = positions(EPSILONS)[8.0] + 0.6
     assert all(max(line.get_xdata()) < split for line in joined)
 
 
@@ -81,60 +96,78 @@ def test_error_bars_reach_one_standard_deviation():
         assert heights == pytest.approx([0.04] * len(EPSILONS))
 
 
-def test_no_two_points_of_one_epsilon_share_a_place():
-    (axes,) = drawn(panel()).axes
-    filled, hollow = markers(axes)
-    first = [line.get_xdata()[0] for line in (*filled, *hollow)]
-    assert len(set(np.round(first, 6))) == 2 * len(TITLES)
-    assert max(first) - min(first) < 1, "they stay nearer than the next epsilon"
-
-
-@pytest.mark.parametrize("count", [2, 4, 8])
-def test_the_legend_covers_no_data_and_nothing_is_cut_off(count):
-    figure = drawn(*(panel(f"data-{i}") for i in range(count)))
-    (legend,) = figure.legends
-    box = legend.get_window_extent()
-    assert not any(box.overlaps(axes.get_tightbbox()) for axes in figure.axes)
-    assert figure.bbox.x0 <= box.x0
-    assert box.x1 <= figure.bbox.x1
-    corners = [
-        c for axes in figure.axes for c in (axes.get_tightbbox().min, axes.get_tightbbox().max)
+def near_and_far():
+    """Return a panel of three good methods within 0.02 and a bad one far below."""
+    means = {"Best": 0.92, "Good": 0.91, "Fair": 0.9, "Bad": 0.5}
+    curves = [
+        Curve(title.lower(), title, tuple(Point(e, mean, 0.01) for e in EPSILONS), ())
+        for title, mean in means.items()
     ]
-    assert all(figure.bbox.contains(x, y) for x, y in corners)
+    return Panel("adult", "Adult", METRICS["auc"], tuple(curves))
 
 
-def test_panels_do_not_overlap():
-    figure = drawn(*(panel(f"data-{i}", notes=("a note", "another")) for i in range(5)))
-    assert len(figure.axes) == 5
+def test_good_methods_are_shown_closer_and_each_name_stands_once():
+    whole, near = drawn(near_and_far()).axes
+    assert names(whole) == ["Bad"]
+    assert names(near) == ["Best", "Good", "Fair"]
+    assert near.get_ylim()[0] > 0.89
+    assert whole.get_ylim()[0] < 0.5
+    assert near.get_title(loc="left") == "Adult, closer"
+
+
+def test_without_a_bad_method_there_is_no_closer_look():
+    assert zoom_of(panel()) is None
+    assert zoom_of(replace(near_and_far(), curves=near_and_far().curves[:2])) is None
+    (axes,) = drawn(panel()).axes
+    assert sorted(names(axes)) == sorted(TITLES)
+
+
+def test_lower_losses_are_the_good_ones():
+    upside = {"Best": 0.1, "Good": 0.12, "Fair": 0.13, "Bad": 0.6}
+    curves = tuple(
+        Curve(t, t, tuple(Point(e, m, 0.01) for e in EPSILONS), ()) for t, m in upside.items()
+    )
+    found = zoom_of(Panel("pol", "Pol", METRICS["rmse"], curves))
+    assert [curve.title for curve in found.good] == ["Best", "Good", "Fair"]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_nothing_overlaps_and_nothing_is_cut_off(count):
+    titles = [f"method {i}" for i in range(12)]
+    figure = drawn(*(panel(f"data-{i}", titles=titles, notes=("a note",)) for i in range(count)))
     boxes = [axes.get_tightbbox() for axes in figure.axes]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert not any(figure.legends[0].get_window_extent().overlaps(box) for box in boxes)
+    assert all(figure.bbox.contains(*corner) for box in boxes for corner in (box.min, box.max))
+    assert sum(name.startswith("method") for a in figure.axes for name in names(a)) == 12 * count
+    for axes in figure.axes:
+        written = [text for text in axes.texts if text.get_text().startswith("method")]
+        extents = sorted(Text.get_window_extent(text).y0 for text in written)
+        assert min(np.diff(extents)) > 0.9 * 7.5 * figure.dpi / 72
 
 
-def test_the_legend_names_each_method_once_and_both_kinds():
-    figure = drawn(panel(), panel("telco", titles=TITLES[2:]))
-    (legend,) = figure.legends
-    names = [text.get_text() for text in legend.get_texts()]
-    assert names == [*TITLES, "measured, mean ± sd", "published"]
+@pytest.mark.parametrize("wanted", [[0.5, 0.5, 0.5], [0.0, 0.01, 1.0], [0.9, 1.0, 0.95], [0.2]])
+def test_names_stay_in_order_apart_and_inside(wanted):
+    found = spread(wanted, 0.1)
+    assert np.argsort(found, kind="stable").tolist() == np.argsort(wanted, kind="stable").tolist()
+    assert min(np.diff(sorted(found)), default=1) >= 0.1 - 1e-9
+    assert min(found) >= 0
+    assert max(found) <= 1 + 1e-9
+    assert spread([0.2, 0.8], 0.1) == pytest.approx([0.2, 0.8])
 
 
 def test_a_kind_that_is_not_drawn_is_not_in_the_legend():
     curve = Curve("mine", "Mine", (Point(1.0, 0.5, None),), ())
     figure = drawn(Panel("shop", "Shop", METRICS["auc"], (curve,)))
-    assert "published" not in [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_methods_look_the_same_in_all_panels_and_differ_without_colour():
-    looks = looks_of([panel(titles=TITLES[:3]), panel(titles=TITLES[1:])])
-    assert list(looks) == list(TITLES)
-    many = looks_of([panel(titles=[f"method {i}" for i in range(14)])]).values()
-    assert len({(str(look.dash), look.marker) for look in many}) == 14
-    assert len({look.marker for look in list(many)[:8]}) == 8
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["measured, mean ± sd"]
+    assert len(drawn(panel()).legends[0].get_texts()) == 2
 
 
 def test_only_long_ranges_of_losses_get_a_logarithmic_axis():
     wide = Curve("m", "M", (Point(1.0, 0.004, 0.001),), (Point(1.0, 4.7, 2.0),))
     long = Panel("elevators", "Elevators", METRICS["rmse"], (wide,))
-    axes = drawn(long, panel(metric="rmse")).axes
+    axes = drawn(long, panel(metric="rmse")).axes[:2]
     assert [a.get_yscale() for a in axes] == ["log", "linear"]
     assert "RMSE (lower is better)" in axes[0].get_ylabel()
     assert "AUROC (higher is better)" in drawn(panel()).axes[0].get_ylabel()
@@ -142,12 +175,12 @@ def test_only_long_ranges_of_losses_get_a_logarithmic_axis():
 
 def test_titles_are_taken_literally():
     figure = drawn(panel("costs $5 and $6", titles=("a $x^2$ method",)))
-    assert figure.axes[0].get_title() == r"Costs \$5 And \$6"
-    assert figure.legends[0].get_texts()[0].get_text() == r"a \$x^2\$ method"
+    assert figure.axes[0].get_title(loc="left") == r"Costs \$5 And \$6"
+    assert names(figure.axes[0]) == [r"a \$x^2\$ method"]
 
 
 def test_one_picture_a_dataset_and_a_grid_are_written(tmp_path):
-    paths = write_figures([panel(), panel("telco")], tmp_path / "new", ["png", "svg"])
+    paths = write_figures([few(), few("telco")], tmp_path / "new", ["png", "svg"])
     names = ["curves-auc-adult", "curves-auc-telco", "curves-auc"]
     assert [p.name for p in paths] == [f"{n}.{e}" for n in names for e in ("png", "svg")]
     for path in paths:
@@ -159,13 +192,13 @@ def test_one_picture_a_dataset_and_a_grid_are_written(tmp_path):
 
 
 def test_panels_of_several_tables_have_files_of_their_own(tmp_path):
-    both = [replace(panel(), table=table) for table in ("2", "figure-2")]
+    both = [replace(few(), table=table) for table in ("2", "figure-2")]
     names = [path.name for path in write_figures(both, tmp_path, ["svg"])]
     assert names == ["curves-auc-adult-2.svg", "curves-auc-adult-figure-2.svg", "curves-auc.svg"]
 
 
 def test_a_dataset_names_no_file_outside_the_folder(tmp_path):
-    (path,) = write_figures([panel("../../adult")], tmp_path / "out", ["svg"])
+    (path,) = write_figures([few("../../adult")], tmp_path / "out", ["svg"])
     assert path.parent == tmp_path / "out"
     assert path.name.startswith("curves-auc-.._.._adult-")
 
@@ -180,12 +213,12 @@ def test_labels_of_crowded_privacy_levels_are_left_out():
 
 
 def test_a_single_panel_needs_no_grid_and_several_metrics_share_one(tmp_path):
-    assert [p.name for p in write_figures([panel()], tmp_path, ["svg"])] == ["curves-auc-adult.svg"]
-    both = write_figures([panel(), panel("pol", "rmse")], tmp_path, ["svg"])
+    assert [p.name for p in write_figures([few()], tmp_path, ["svg"])] == ["curves-auc-adult.svg"]
+    both = write_figures([few(), few("pol", "rmse")], tmp_path, ["svg"])
     assert both[-1].name == "curves.svg"
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_the_same_curves_give_the_same_bytes(tmp_path, ending):
-    first, second = (write_figures([panel()], tmp_path / n, [ending])[0] for n in "ab")
+    first, second = (write_figures([few()], tmp_path / n, [ending])[0] for n in "ab")
     assert first.read_bytes() == second.read_bytes()

@@ -59,7 +59,7 @@ def stairs(axes):
 
 def test_numbers_are_steps_with_a_band_and_missing_ones_a_point():
     (axes,) = drawn([PRIVATE], ["age"]).axes
-    band, steps = stairs(axes)
+    _, band, steps = stairs(axes)
     np.testing.assert_array_equal(steps.values, AGE.values[:3])
     np.testing.assert_array_equal(steps.edges, AGE.edges)
     np.testing.assert_allclose(band.values, AGE.values[:3] + 2 * AGE.noise[:3])
@@ -71,8 +71,7 @@ def test_numbers_are_steps_with_a_band_and_missing_ones_a_point():
 
 def test_density_is_rows_per_unit_in_the_lowest_part():
     (axes,) = drawn([PRIVATE], ["age"]).axes
-    bars = axes.containers[0]
-    heights = np.array([bar.get_height() for bar in bars])
+    heights = stairs(axes)[0].values
     np.testing.assert_allclose(heights / heights.max(), [0.5, 1.0, 0.25])
     lowest = axes.get_ylim()[0]
     floor = axes.transData.inverted().transform(axes.transAxes.transform([0, heights.max()]))[1]
@@ -93,7 +92,7 @@ def test_an_edited_function_is_drawn_over_what_was_released():
     figure = drawn([PRIVATE, ModelShapes("edited", (edited, WORK))], ["age"])
     before, after = figure.axes
     assert len(stairs(after)) == len(stairs(before)) + 1
-    band, released, steps = stairs(after)
+    _, band, released, steps = stairs(after)
     np.testing.assert_array_equal(released.values, AGE.values[:3])
     np.testing.assert_array_equal(steps.values, edited.values[:3])
     np.testing.assert_allclose((band.values + band.baseline) / 2, AGE.values[:3])
@@ -101,23 +100,39 @@ def test_an_edited_function_is_drawn_over_what_was_released():
     assert "before editing" not in legend(drawn([PRIVATE], ["age"]))
 
 
-def test_models_stand_side_by_side_on_their_own_scales_or_on_one():
-    figure = drawn([PLAIN, PRIVATE], ["age", "work $/h"])
+def test_models_stand_side_by_side_on_one_scale_or_on_their_own():
+    figure = drawn([PLAIN, PRIVATE], ["age", "work $/h"], own_scale=True)
     assert len(figure.axes) == 4
     assert [axes.get_title() for axes in figure.axes[:2]] == ["EBM", "DP-EBM"]
     assert figure.axes[0].get_ylim()[1] > 2 * figure.axes[1].get_ylim()[1]
-    shared = drawn([PLAIN, PRIVATE], ["age"], same_scale=True)
+    shared = drawn([PLAIN, PRIVATE], ["age"])
     assert shared.axes[0].get_ylim() == shared.axes[1].get_ylim()
 
 
-def test_a_wide_band_does_not_flatten_the_function():
-    wide = replace(AGE, noise=np.full(4, 50.0))
+def test_bands_are_whole():
+    wide = replace(AGE, noise=np.full(4, 5.0))
     (axes,) = drawn([ModelShapes("much noise", (wide,))], ["age"]).axes
     lowest, highest = axes.get_ylim()
-    assert highest - lowest < 4 * np.ptp(AGE.values)
+    assert lowest < -10.5
+    assert highest > 10.4
     flat = replace(AGE, values=np.zeros(4), released=np.zeros(4), noise=None)
     (axes,) = drawn([ModelShapes("flat", (flat,))], ["age"]).axes
     assert np.ptp(axes.get_ylim()) > 0
+
+
+def test_one_model_is_a_grid_on_one_scale_within_a_page():
+    many = wide(MOST_FEATURES)
+    names = most_important([many], [shape.name for shape in many.shapes])
+    figure = drawn([many], names)
+    assert len({axes.get_position().y0.round(3) for axes in figure.axes}) == 5
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    assert (
+        len({axes.get_ylim() for axes in draw_shapes([many], names[:4], own_scale=True).axes}) == 4
+    )
+    assert figure.get_size_inches().max() <= 11.7
+    assert figure.get_supylabel() == "log odds"
+    boxes = [axes.get_tightbbox() for axes in figure.axes]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
 def test_nothing_is_cut_off_and_panels_do_not_overlap():
@@ -171,7 +186,7 @@ def test_of_many_features_those_that_vary_most_over_the_rows_come_first():
     many = wide(MOST_FEATURES + 2)
     names = [shape.name for shape in many.shapes]
     assert most_important([many], names) == names[:1:-1]
-    assert most_important([many], names[:3]) == names[:3]
+    assert most_important([many], names[:3]) == names[2::-1]
     # High, but only where there are no rows.
     empty = replace(AGE, name="f0", values=np.array([0.0, 0.0, 9.0, 0.0]),
                     counts=np.array([9.0, 9.0, 0.0, 9.0]))  # fmt: skip
@@ -188,7 +203,9 @@ def test_a_picture_of_many_features_keeps_its_size(tmp_path, monkeypatch):
     names = [shape.name for shape in many.shapes]
     (whole,) = write_shapes([many], names, "s", tmp_path, ["svg"])
     height = float(ElementTree.parse(whole).getroot().attrib["height"].removesuffix("pt"))
-    assert height < 72 * (2.35 * MOST_FEATURES + 2)
+    assert height < 72 * 11.7
+    several = [replace(many, title=str(number)) for number in range(MOST_MODELS)]
+    assert draw_shapes(several, names[: shapes._MOST_ROWS]).get_size_inches().max() <= 11.7
 
 
 def test_too_many_models_side_by_side_are_refused():
@@ -245,7 +262,7 @@ def test_a_range_that_no_axis_shows_has_equally_wide_bins_with_their_bounds():
     shape = replace(AGE, edges=np.array([-1e300, 0.0, 1.0, 1e300]))
     (axes,) = drawn([ModelShapes("m", (shape,))], ["age"]).axes
     assert [text.get_text() for text in axes.get_xticklabels()] == ["-1e+300", "0", "1", "1e+300"]
-    assert np.diff(stairs(axes)[1].edges).tolist() == [1.0, 1.0, 1.0]
+    assert np.diff(stairs(axes)[2].edges).tolist() == [1.0, 1.0, 1.0]
     near = replace(AGE, edges=np.array([1e16, 1e16 + 2, 1e16 + 4, 1e16 + 6]))
     (axes,) = drawn([ModelShapes("m", (near,))], ["age"]).axes
     names = [text.get_text() for text in axes.get_xticklabels()]
@@ -256,7 +273,7 @@ def test_values_that_no_axis_shows_are_drawn_in_a_unit():
     shape = replace(AGE, values=AGE.values * 1e200, released=AGE.values * 1e200)
     (axes,) = drawn([ModelShapes("m", (shape,), "target")], ["age"]).axes
     assert axes.get_ylabel() == "target / 1e+199"
-    np.testing.assert_allclose(stairs(axes)[1].values, 10 * AGE.values[:3])
+    np.testing.assert_allclose(stairs(axes)[2].values, 10 * AGE.values[:3])
 
 
 def test_a_feature_that_one_model_lacks_leaves_its_panel_empty():

@@ -1,13 +1,34 @@
 from matplotlib.figure import Figure
 
-from dprepro.report.draw.style import looks, metric_label, open_frame
+from dprepro.methods import registry
+from dprepro.report.draw import style
+from dprepro.report.draw.style import looks, metric_label, open_frame, with_dashes
 from dprepro.report.read.metrics import METRICS
 
 
-def test_each_title_has_one_look_and_no_two_look_alike():
-    found = looks(["a", "b", "a", "c", "d", "e", "f", "g", "h"])
-    assert list(found) == list("abcdefgh")
-    assert len({(look.colour, look.dash, look.marker) for look in found.values()}) == 8
+def test_a_method_looks_the_same_whatever_stands_beside_it():
+    alone, among = looks(["dpboost"]), looks(["mine", "dp-ebm-gdp", "dpboost"])
+    assert alone["dpboost"] == among["dpboost"]
+    assert looks(["mine"])["mine"] == looks(["dpboost", "mine"])["mine"]
+
+
+def test_every_built_in_method_has_a_look_of_its_own():
+    names = [*registry.all_methods(), "one of mine", "another"]
+    assert set(registry.all_methods()) <= set(style._METHODS)
+    found = looks(names)
+    assert len({(look.colour, look.marker) for look in found.values()}) == len(names)
+
+
+def test_labels_that_ask_for_one_look_get_two(monkeypatch):
+    monkeypatch.setattr(style.zlib, "crc32", lambda _: 5)
+    found = looks(["a", "b", style._METHODS[6]])
+    assert len({(look.colour, look.marker) for look in found.values()}) == 3
+
+
+def test_levels_of_one_method_differ_in_their_lines_alone():
+    first, second = with_dashes(["dp-llm", "dp-llm"])
+    assert (first.colour, first.marker) == (second.colour, second.marker)
+    assert first.dash != second.dash
 
 
 def test_an_open_frame_has_no_line_above_and_to_the_right():

@@ -49,7 +49,7 @@ def test_each_privacy_level_is_a_curve_and_none_is_a_level():
     axes = draw_sweeps(found, "n_maps", ACCURACY, "mnist").axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "3", "9"]
     assert axes.get_xscale() == "log"
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    labels = [text.get_text() for text in axes.texts]
     assert sorted(labels) == ["DP-LLM", "DP-LLM, ε=2", "DP-LLM, ε=2, none"]
 
 

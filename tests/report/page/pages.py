@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner
 
@@ -88,6 +91,17 @@ def hostile_journals(folder: Path) -> Path:
     # Strict JSON has no lone surrogate.
     (folder / "audit.json").write_text(json.dumps([audit]).replace("\\ud800", ""))
     return folder
+
+
+def whole(page: str) -> str:
+    """Return the text of a page and, as JSON, what is packed in it."""
+    return page + json.dumps(content_of(page), ensure_ascii=False)
+
+
+def content_of(page: str) -> dict[str, Any]:
+    """Return what is packed in a page; see `dprepro.report.page.packed`."""
+    packed = page.split('<template id="packed">')[1].split("</template>")[0]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
 def write_page(folder: Path, output: Path, *arguments: str) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
+import json
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from tests.report.browsing import errors, show, visible
-from tests.report.page.pages import hostile_journals, journals, write_page
+from tests.report.journals import records, spread, write
+from tests.report.page.pages import ENVIRONMENT, hostile_journals, journals, write_page
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +27,24 @@ def address(tmp_path_factory):
 @pytest.fixture
 def page(browser, address):
     show(browser)
+    return opened(browser, address)
+
+
+def opened(browser, address):
+    """Open a page and wait until its script has run."""
     browser.get(address)
+    WebDriverWait(browser, 10).until(
+        lambda found: found.execute_script(
+            "return document.documentElement.classList.contains('ready')"
+        )
+    )
     return browser
 
 
 def column(page, sheet, number):
     """Return the texts of a column's visible fields."""
     script = """
-    const rows = [...document.querySelectorAll(`#${arguments[0]} tbody tr`)];
+    const rows = [...document.querySelectorAll(`#${arguments[0]} tbody tr:not(.detail)`)];
     return rows.filter((row) => row.checkVisibility())
       .map((row) => row.cells[arguments[1]].textContent.trim());
     """
@@ -102,6 +116,7 @@ def test_filters_choose_rows_tables_and_columns(page):
     total = len(column(page, "all-cells", 0))
     assert output.text == f"{total} of {total} cells"
 
+    page.execute_script("document.querySelectorAll('#figures details').forEach(d => d.open = true)")
     choose(page, "dataset", "adult")
     assert set(column(page, "all-cells", 0)) == {"adult"}
     assert {e.get_attribute("data-dataset") for e in visible(page, ".layout tbody")} == {"adult"}
@@ -119,7 +134,7 @@ def test_filters_choose_rows_tables_and_columns(page):
     assert [row.text.split()[0] for row in visible(page, ".layout tr:has(td)")] == ["2"]
     assert output.text == f"1 of {total} cells"
 
-    choose(page, "dataset", "cod-rna")
+    choose(page, "dataset", "prices")
     assert visible(page, ".layout table") == []
     assert len(visible(page, ".empty")) > 1
 
@@ -176,6 +191,112 @@ def luminance(colour):
     return sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
+def test_filters_and_sort_stand_in_the_address(page, address):
+    choose(page, "dataset", "adult")
+    head(page, "all-cells", "Measured").click()
+    head(page, "all-cells", "Measured").click()
+    link = page.current_url
+    before = column(page, "all-cells", 5)
+    assert link == f"{address}?dataset=adult&sort=all-cells.5.descending"
+    page.get("about:blank")
+    opened(page, link)
+    assert column(page, "all-cells", 5) == before
+    assert set(column(page, "all-cells", 0)) == {"adult"}
+    opened(page, f"{address}?dataset=none-such&sort=nothing.99.up")
+    assert errors(page) == []
+    assert len(set(column(page, "all-cells", 0))) > 1
+
+
+def test_a_number_leads_to_its_runs(page):
+    choose(page, "dataset", "prices")
+    link = next(e for e in visible(page, ".layout a.runs") if e.text.startswith("4321"))
+    choose(page, "dataset", "adult")
+    page.execute_script("arguments[0].click()", link)
+    (detail,) = visible(page, ".detail")
+    for text in ("Config\ntwo", "Machines\nM1", "0: 43", "9: 43"):
+        assert text in detail.text
+    assert detail.find_element(By.CSS_SELECTOR, "code").text == (
+        "dprepro run two.yaml --method mine --epsilon 1 --results again"
+    )
+    button = page.execute_script("return arguments[0].previousElementSibling", detail)
+    button = button.find_element(By.CSS_SELECTOR, "button")
+    assert button.get_attribute("aria-expanded") == "true"
+    button.send_keys(Keys.ENTER)
+    assert visible(page, ".detail") == []
+
+
+def test_what_is_shown_can_be_saved(page):
+    page.execute_script(
+        "window.saved = [];"
+        "URL.createObjectURL = (blob) => { window.saved.push(blob); return '#'; };"
+    )
+    choose(page, "verdict", "worse")
+    for name in ("csv", "json"):
+        page.find_element(By.NAME, name).click()
+    table, objects = page.execute_async_script(
+        "Promise.all(window.saved.map((blob) => blob.text())).then(arguments[0])"
+    )
+    (row,) = csv.DictReader(io.StringIO(table))
+    (found,) = json.loads(objects)
+    runs = found.pop("runs")
+    assert row == found
+    assert row["Difference"] == "-0.1870"
+    assert len(runs["splits"]) == 25
+
+
+def test_it_is_short_before_anything_is_unfolded_and_headings_stay(page):
+    show(page, 1400)
+    assert page.execute_script("return document.documentElement.scrollHeight") < 12_000
+    top = page.execute_script(
+        """
+        const box = document.querySelector("#cells .scroll");
+        box.scrollTop = 400;
+        const head = box.querySelector("thead th").getBoundingClientRect();
+        return head.top - box.getBoundingClientRect().top;
+        """
+    )
+    assert abs(top) < 2
+
+
+def test_on_a_phone_numbers_come_first(page):
+    show(page, 390, 844)
+    choose(page, "verdict", "worse")
+    (row,) = visible(page, "#all-cells tbody tr")
+    cells = sorted(row.find_elements(By.TAG_NAME, "td"), key=lambda e: (e.rect["y"], e.rect["x"]))
+    shown = [cell.get_attribute("data-title") for cell in cells if cell.is_displayed()]
+    assert shown[:2] == ["Published", "Measured"]
+
+
+def test_controls_have_names_and_are_large_enough(page):
+    page.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    nameless, small = page.execute_script(
+        """
+        const seen = [...document.querySelectorAll("button, select, summary")]
+          .filter((e) => e.checkVisibility());
+        const name = (e) => e.labels?.[0]?.textContent ?? e.textContent;
+        const height = (e) => e.getBoundingClientRect().height;
+        return [seen.filter((e) => !name(e).trim()), seen.filter((e) => height(e) < 24)]
+          .map((found) => found.map((e) => e.outerHTML));
+        """
+    )
+    assert nameless == []
+    assert small == []
+    ids = page.execute_script("return [...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_own_results_have_a_page_about_them(browser, tmp_path):
+    mine = [*records(spread(0.7, 0.01, 3), "mine", 1.0, dataset="shop")]
+    write(tmp_path, "mine", mine, ENVIRONMENT)
+    text = write_page(tmp_path, tmp_path / "report.html")
+    opened(browser, (tmp_path / "report.html").as_uri())
+    assert browser.title == "Results: shop"
+    assert "Results on shop" in browser.find_element(By.TAG_NAME, "h1").text
+    assert column(browser, "all-cells", 0) == ["shop"]
+    assert "dp-ebm-2021" not in text
+    assert errors(browser) == []
+
+
 def test_paper_gets_the_whole_page_and_no_controls(page):
     show(page, scheme="dark", media="print")
     assert visible(page, ".filters, nav, .skip") == []
@@ -189,22 +310,27 @@ def test_paper_gets_the_whole_page_and_no_controls(page):
     assert base64.b64decode(pdf).startswith(b"%PDF")
 
 
-def test_without_scripts_everything_is_there(browser, address):
+def test_without_scripts_the_tables_are_there(browser, address):
     show(browser)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.get(address)
         assert visible(browser, ".filters") == []
-        rows = browser.find_elements(By.CSS_SELECTOR, "#all-cells tbody tr")
-        assert len(rows) > 100
-        assert all(row.is_displayed() for row in rows[::20])
+        assert "no figures" in browser.find_element(By.TAG_NAME, "noscript").text
+        for summary in browser.find_elements(By.CSS_SELECTOR, ".layout summary")[1:]:
+            summary.click()
+        printed = browser.find_elements(By.CSS_SELECTOR, ".layout .published")
+        assert len(printed) > 20
+        assert all(element.is_displayed() for element in printed)
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_hostile_text_runs_nothing(browser, tmp_path):
     write_page(hostile_journals(tmp_path), tmp_path / "report.html")
-    browser.get((tmp_path / "report.html").as_uri())
+    opened(browser, (tmp_path / "report.html").as_uri())
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    browser.execute_script("document.querySelectorAll('.open').forEach(b => b.click())")
     assert errors(browser) == []
     assert browser.execute_script("return window.hacked") is None
     assert browser.execute_script("return document.querySelectorAll('img, b[id]').length") == 0

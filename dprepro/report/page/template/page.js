@@ -1,8 +1,8 @@
 "use strict";
-// Sorting and filtering. Without this script the page shows everything.
+// Sorting, filtering, runs of cells, and files of what is shown. Tables and evidence need no script.
 document.documentElement.classList.add("script");
 
-document.addEventListener("DOMContentLoaded", () => {
+document.addEventListener("DOMContentLoaded", async () => {
   const FILTERS = ["paper", "dataset", "method", "verdict"];
   const form = document.querySelector("form.filters");
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -21,11 +21,161 @@ document.addEventListener("DOMContentLoaded", () => {
     return a.localeCompare(b, "en", { numeric: true });
   }
 
-  function sort(button) {
+  function make(tag, text, names = {}) {
+    const element = document.createElement(tag);
+    element.textContent = text ?? "";
+    for (const [name, value] of Object.entries(names)) element.setAttribute(name, value);
+    return element;
+  }
+
+  // Figures and the rows of long tables come packed: as HTML they would be ten times as large.
+  async function unpack() {
+    const packed = document.getElementById("packed").content.textContent.trim();
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  function fill(name, rows) {
+    const sheet = document.getElementById(name);
+    const heads = all("thead th", sheet);
+    sheet.tBodies[0].append(...rows.map((entry, number) => makeRow(entry, number, heads, name)));
+  }
+
+  function draw(details) {
+    for (const place of all("[data-figure]:empty", details)) {
+      place.insertAdjacentHTML("afterbegin", packed.figures[places.indexOf(place)]);
+    }
+  }
+
+  function makeRow(entry, number, heads, name) {
+    const row = make("tr", "");
+    if (name === "all-cells") {
+      row.id = `cell-${number}`;
+      row.tabIndex = -1;
+    }
+    entry.filters.forEach((value, k) => {
+      if (value !== null) row.dataset[FILTERS[k]] = value;
+    });
+    entry.cells.forEach(([text, key, tone, link], k) => {
+      const cell = make("td", "", { class: heads[k].className, "data-title": heads[k].textContent.trim() });
+      if (key !== null) cell.dataset.key = key;
+      if (k === 0 && entry.runs) {
+        const button = make("button", text, { type: "button", class: "open", "aria-expanded": "false" });
+        button.addEventListener("click", () => toggle(row, entry.runs));
+        cell.append(button);
+      } else if (link) cell.append(make("a", text, { href: `#${link}` }));
+      else if (tone) cell.append(make("span", text, { class: `tone ${tone}` }));
+      else cell.textContent = text;
+      row.append(cell);
+    });
+    return row;
+  }
+
+  function toggle(row, runs, isOpen = !row.nextElementSibling?.matches(".detail")) {
+    row.querySelector(".open").setAttribute("aria-expanded", String(isOpen));
+    if (row.nextElementSibling?.matches(".detail")) row.nextElementSibling.remove();
+    if (!isOpen) return;
+    const inside = make("div", "");
+    const facts = make("dl", "");
+    for (const [name, text] of runs.facts) {
+      const pair = make("div", "");
+      pair.append(make("dt", name), make("dd", text));
+      facts.append(pair);
+    }
+    const splits = make("ol", "", { "aria-label": `${runs.metric} by split` });
+    for (const [split, value] of runs.splits) splits.append(make("li", `${split}: ${value}`));
+    const command = make("p", "To repeat it: ");
+    command.append(make("code", runs.command));
+    inside.append(facts, make("p", `${runs.metric} by split:`), splits, command);
+    const detail = make("tr", "", { class: "detail" });
+    const cell = make("td", "", { colspan: String(row.cells.length) });
+    cell.append(inside);
+    detail.append(cell);
+    row.after(detail);
+  }
+
+  // What is chosen stands in the address, so that a link shows the same.
+  function remember() {
+    const words = new URLSearchParams();
+    for (const name of FILTERS) if (form.elements[name].value) words.set(name, form.elements[name].value);
+    for (const head of all(".sheet thead th:not([aria-sort=none])")) {
+      const name = `${head.closest("table").id}.${head.cellIndex}`;
+      words.append("sort", `${name}.${head.getAttribute("aria-sort")}`);
+    }
+    const query = String(words);
+    history.replaceState(null, "", location.pathname + (query ? `?${query}` : "") + location.hash);
+  }
+
+  function recall() {
+    const words = new URLSearchParams(location.search);
+    for (const name of FILTERS) {
+      const wanted = words.get(name);
+      if ([...form.elements[name].options].some((o) => o.value === wanted)) form.elements[name].value = wanted;
+    }
+    for (const place of words.getAll("sort")) {
+      const [sheet, column, order] = place.split(".");
+      const table = document.getElementById(sheet);
+      const head = table?.matches(".sheet") && table.tHead.rows[0].cells[Number(column)];
+      if (head) sort(head.querySelector("button"), order === "descending" ? order : "ascending");
+    }
+  }
+
+  // A link into what is folded or filtered away shows it first.
+  function reveal() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    for (let place = target; place; place = place.parentElement) if (place.matches("details")) place.open = true;
+    const number = /^cell-(\d+)$/.exec(target.id)?.[1];
+    if (number === undefined) return;
+    if (target.hidden) {
+      for (const name of FILTERS) form.elements[name].value = "";
+      filter();
+      remember();
+    }
+    if (entries[number].runs) toggle(target, entries[number].runs, true);
+    target.scrollIntoView({ block: "center" });
+    target.focus({ preventScroll: true });
+  }
+
+  function shownCells() {
+    const heads = all("#all-cells thead th").map((head) => head.textContent.trim());
+    const rows = all("#all-cells tbody tr:not(.detail)").filter((row) => !row.hidden);
+    return { heads, rows: rows.map((row) => [row, [...row.cells].map((cell) => cell.textContent.trim())]) };
+  }
+
+  function save(name, type, text) {
+    const link = make("a", "", { download: name });
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  function saveCsv() {
+    const { heads, rows } = shownCells();
+    const quote = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const lines = [heads, ...rows.map(([, fields]) => fields)].map((fields) => fields.map(quote).join(","));
+    save("cells.csv", "text/csv", `${lines.join("\r\n")}\r\n`);
+  }
+
+  function saveJson() {
+    const { heads, rows } = shownCells();
+    const cells = rows.map(([row, fields]) => ({
+      ...Object.fromEntries(heads.map((head, k) => [head, fields[k]])),
+      runs: entries[Number(row.id.slice(5))].runs,
+    }));
+    save("cells.json", "application/json", JSON.stringify(cells, null, 1));
+  }
+
+  function sort(button, wanted) {
     const head = button.closest("th");
     const body = head.closest("table").tBodies[0];
+    for (const row of all(".detail", body)) {
+      row.previousElementSibling.querySelector(".open").setAttribute("aria-expanded", "false");
+      row.remove();
+    }
     const isNumber = head.classList.contains("number");
-    const order = head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+    const order = wanted ?? (head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending");
     for (const other of head.parentElement.cells) other.setAttribute("aria-sort", "none");
     head.setAttribute("aria-sort", order);
     const sign = order === "ascending" ? 1 : -1;
@@ -71,12 +221,16 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     const isOther = !passes(layout, wanted, ["paper"]);
     layout.hidden = isOther || !columns.slice(1).includes(true);
+    if (Object.values(wanted).some(Boolean) && !isEmpty) layout.querySelector("details").open = true;
     layout.querySelector(".scroll").hidden = isEmpty;
     layout.querySelector(".empty").hidden = !isEmpty;
   }
 
   function filterSheet(sheet, wanted) {
-    const rows = [...sheet.tBodies[0].rows];
+    for (const detail of all(".detail", sheet)) {
+      detail.hidden = !passes(detail.previousElementSibling, wanted);
+    }
+    const rows = [...sheet.tBodies[0].rows].filter((row) => !row.matches(".detail"));
     for (const row of rows) row.hidden = !passes(row, wanted);
     const shown = rows.filter((row) => !row.hidden).length;
     const region = sheet.parentElement;
@@ -99,14 +253,34 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   }
 
+  const packed = await unpack();
+  const entries = packed.sheets["all-cells"];
+  const places = all("[data-figure]");
+  for (const [name, rows] of Object.entries(packed.sheets)) fill(name, rows);
+  for (const details of all("#figures details")) details.addEventListener("toggle", () => draw(details));
+  window.addEventListener("beforeprint", () => draw(document));
+
   for (const button of all(".sheet thead button")) {
-    button.addEventListener("click", () => sort(button));
+    button.addEventListener("click", () => {
+      sort(button);
+      remember();
+    });
   }
-  form.addEventListener("change", filter);
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.querySelector("button").addEventListener("click", () => {
-    form.reset();
+  form.addEventListener("change", () => {
     filter();
+    remember();
   });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.elements.reset.addEventListener("click", () => {
+    for (const name of FILTERS) form.elements[name].value = "";
+    filter();
+    remember();
+  });
+  form.elements.csv.addEventListener("click", saveCsv);
+  form.elements.json.addEventListener("click", saveJson);
+  window.addEventListener("hashchange", reveal);
+  recall();
   filter();
+  reveal();
+  document.documentElement.classList.add("ready");
 });

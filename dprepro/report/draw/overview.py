@@ -1,0 +1,72 @@
+"""All judged cells at a glance: one dot a cell by its z, one row a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dprepro.report.draw.style import BLUE, ORANGE, open_frame
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.omnibus import normal_score
+from dprepro.report.judge.verdicts import CellVerdict
+from dprepro.report.text import plain, shortened
+
+FARTHEST = 8.0
+"""Cells with a larger |z| stand at this edge."""
+
+# Inches; small enough for a phone.
+_WIDTH, _ROW = 5.0, 0.62
+_BIN = 0.25
+_DOT = 3.4
+_LONGEST = 40
+# A row has room for so many dots one above the other before they move closer together.
+_TALLEST = 9
+
+
+def draw_overview(report: CheckReport) -> Figure | None:
+    """Return a figure of the z of all judged cells; None where no cell was judged.
+
+    A circle is a cell that is the same or equivalent, a triangle one that is different. Dots of
+    about the same z stand on each other. The band holds 95 % of the dots if nothing differs.
+    """
+    papers = [(paper, _judged(report.of_paper(paper))) for paper in report.papers]
+    papers = [(paper, cells) for paper, cells in papers if cells]
+    if not papers:
+        return None
+    figure = Figure(figsize=(_WIDTH, _ROW * len(papers) + 0.6), layout="constrained")
+    axes = figure.subplots()
+    axes.axvspan(-1.96, 1.96, color="0.9", linewidth=0)
+    for row, (paper, cells) in enumerate(papers):
+        _draw_row(axes, -row, paper, cells)
+    axes.set_xlim(-FARTHEST - 0.6, FARTHEST + 0.6)
+    axes.set_ylim(0.85 - len(papers), 0.95)
+    ticks = [-8, -4, -2, 0, 2, 4, 8]
+    axes.set_xticks(ticks, [f"{'≤ ' if t == -8 else '≥ ' if t == 8 else ''}{t}" for t in ticks])
+    axes.set_yticks([])
+    axes.set_xlabel("z: measured minus published, in standard errors", fontsize=8)
+    axes.tick_params(labelsize=8)
+    axes.spines["left"].set_visible(False)
+    open_frame(axes)
+    return figure
+
+
+def _judged(report: CheckReport) -> list[CellVerdict]:
+    found = (cell for cell in report.verdicts if cell.verdict.is_final and cell.comparison)
+    return sorted(found, key=normal_score)
+
+
+def _draw_row(axes: Axes, floor: float, paper: str, cells: Sequence[CellVerdict]) -> None:
+    scores = np.clip([normal_score(cell) for cell in cells], -FARTHEST, FARTHEST)
+    across = np.round(scores / _BIN) * _BIN
+    ranks = np.array([int((across[:k] == place).sum()) for k, place in enumerate(across)])
+    up = floor + 0.55 * ranks / max(_TALLEST, int(ranks.max()) + 1)
+    different = np.array([cell.verdict.is_deviation for cell in cells])
+    for chosen, marker, colour in ((~different, "o", BLUE), (different, "^", ORANGE)):
+        axes.plot(across[chosen], up[chosen], marker, color=colour, markersize=_DOT, mew=0)
+    counts = f"{len(cells)} cells, {int(different.sum())} different"
+    name = plain(f"{shortened(paper, _LONGEST)}: {counts}")
+    axes.text(-FARTHEST - 0.5, floor + 0.62, name, fontsize=8, va="bottom")
+    axes.axhline(floor - 0.06, color="0.8", linewidth=0.5)
