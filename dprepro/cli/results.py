@@ -19,7 +19,9 @@ Names = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
-        help="Check, repair and prune journals.", no_args_is_help=True, add_completion=False
+        help="Check, repair and prune journals.\n\nExample: dprepro results verify adult",
+        no_args_is_help=True,
+        add_completion=False,
     )
     group.command("verify")(verify)
     group.command("repair")(repair)

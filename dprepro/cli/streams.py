@@ -12,6 +12,7 @@ import io
 import os
 import shutil
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from typing import TextIO
 
 _PLAIN = {
@@ -61,9 +62,9 @@ class Streams:
         self._output = _forgiving(sys.stdout)
         error = _forgiving(sys.stderr)
         if self._output is not None:
-            sys.stdout = _text(self._output, sys.stdout)
+            redirect_stdout(_text(self._output, sys.stdout)).__enter__()
         if error is not None:
-            sys.stderr = _text(error, sys.stderr, is_error=True)
+            redirect_stderr(_text(error, sys.stderr, is_error=True)).__enter__()
 
     def lost_output(self) -> str:
         """Return why a part of standard output is lost; empty if none is, or nobody reads it."""

@@ -24,7 +24,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-KINDS = ("open", "write", "fsync", "rename", "fork")
+KINDS = ("open", "write", "fsync", "rename")
 STARTS = ("new", "old")
 _LIMIT = 60.0
 
@@ -119,7 +119,6 @@ class Host:
         self.shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
         self.shim.fault_count.restype = ctypes.c_long
         self.config = Lab(folder).config(methods=["noisy", "plain"], splits=2)
-        self._git = environment.git_state
         self._environment, self._worker = environment, worker
         run_module.LocalExecutor = Here  # type: ignore[misc,assignment]
         saved = os.dup(1), os.dup(2), sys.stdout, sys.stderr
@@ -160,8 +159,7 @@ class Host:
             (place / "results" / "lab.jsonl").write_bytes(self.half_of_old)
         for held in (self._worker._dataset, self._worker._split, self._worker._encoded):
             held.cache_clear()  # so that the data are read again
-        if kind != "fork":
-            self._environment.git_state = lambda: None  # two processes a run, each time the same
+        self._environment.git_state = lambda: None  # two processes a run, each time the same
         redirect(place / "output")
         if kind in KINDS:
             self.shim.fault_arm(KINDS.index(kind), number, error, for_good)

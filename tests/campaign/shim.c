@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { OPEN, WRITE, FSYNC, RENAME, FORK, KINDS };
+enum { OPEN, WRITE, FSYNC, RENAME, KINDS };
 
 static atomic_long counts[KINDS];
 static int armed_kind = -1, armed_error, armed_for_good;
@@ -103,11 +103,3 @@ int rename(const char *from, const char *to) {
     REAL("rename", int (*)(const char *, const char *));
     return fails(RENAME) ? -1 : real(from, to);
 }
-
-pid_t fork(void) {
-    REAL("fork", pid_t(*)(void));
-    return fails(FORK) ? -1 : real();
-}
-
-/* The real one must not be called from a function that returns. */
-pid_t vfork(void) { return fork(); }
