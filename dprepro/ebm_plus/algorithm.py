@@ -12,9 +12,9 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    [-bound, bound], per bin; for classification also the curvatures |r_i| (1 - |r_i|). For
    regression, an epoch begins with counts of |r_i| by size, from which the bound follows.
 
-Where the number of rows that was released is small for the noise (`coarse`), histograms get 2 %, bins
-depend on the domain alone, and the functions follow their noisy gradients. The queries are the
-same, and either way all of mu^2 is spent.
+Where the number of rows that was released is small for the noise (`coarse`), histograms get 2 %,
+bins depend on the domain alone, and the functions follow their noisy gradients. The queries are
+the same, and either way all of mu^2 is spent.
 
 All else is post-processing of the answers: cells are merged until a bin stands out from its noise,
 bounds and the division of an epoch's mu^2 follow from the functions so far, and each function is
