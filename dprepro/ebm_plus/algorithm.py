@@ -12,6 +12,10 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    [-bound, bound], per bin; for classification also the curvatures |r_i| (1 - |r_i|). For
    regression, an epoch begins with counts of |r_i| by size, from which the bound follows.
 
+Where the number of rows that was released is small for the noise (`coarse`), histograms get 2 %,
+bins depend on the domain alone, and the functions follow their noisy gradients. The queries are
+the same, and either way all of mu^2 is spent.
+
 All else is post-processing of the answers: cells are merged until a bin stands out from its noise,
 bounds and the division of an epoch's mu^2 follow from the functions so far, and each function is
 inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`).
@@ -21,16 +25,24 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.booster import Booster, Function
+from dprepro.ebm_plus.coarse import (
+    COARSE_SHARE,
+    CoarseBooster,
+    is_coarse,
+    likely_counts,
+    public_bins,
+)
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.grid import merge_fine
-from dprepro.ebm_plus.groups import agreeing_counts
+from dprepro.ebm_plus.groups import agreeing_counts, sum_deviations
 from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import Loss
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Merge, Move, Start, Totals
-from dprepro.ebm_plus.smoothing import lookup
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.query import Release
@@ -48,17 +60,22 @@ def learn(
     curator.open_totals(*gdp_part(budget, START_SHARE))
     rows, start, typical = release_totals(curator, loss)
 
-    mu, spent = gdp_part(budget, loss.binning_share)
+    coarse = is_coarse(rows, n_features, gdp_part(budget, 1.0)[0], loss.coarse_signal)
+    binning_share = COARSE_SHARE if coarse else loss.binning_share
+    mu, spent = gdp_part(budget, binning_share)
     curator.open_histograms(mu, n_features, spent)
     histograms = [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
-    mu, rest = gdp_part(budget, 1 - START_SHARE - loss.binning_share)
-    fewest = loss.fewest_rows(math.sqrt(n_features) / mu, start)
-    bins, functions = merge(
-        curator, domain, histograms, rows, seen=loss.bin_deviations, fewest=fewest
-    )
+    mu, rest = gdp_part(budget, 1 - START_SHARE - binning_share)
+    if coarse:
+        bins, functions = divide(curator, domain, histograms, rows)
+    else:
+        fewest = loss.fewest_rows(math.sqrt(n_features) / mu, start)
+        rule = {"seen": loss.bin_deviations, "fewest": fewest}
+        bins, functions = merge(curator, domain, histograms, rows, **rule)
     deviation = curator.open_epochs(mu, n_epochs, rest)
     learned = [function for function in functions if function.counts.size > 1]
-    booster = Booster(learned, loss, rows, start, typical, deviation, n_epochs)
+    kind = CoarseBooster if coarse else Booster
+    booster = kind(learned, loss, rows, start, typical, deviation, n_epochs)
     curator.tell(Start(int(to_units(start))))  # F_i = start for every row
     for number in range(n_epochs):
         epoch(curator, booster, number)
@@ -86,6 +103,25 @@ def merge(
     return all_bins, functions
 
 
+def divide(
+    curator: PlusCurator, domain: Domain, histograms: list[Release], rows: float
+) -> tuple[list[FeatureBins], list[Function]]:
+    """Return each feature's public bins and function of zeros; see `public_bins`."""
+    all_bins, functions = [], []
+    for k, (feature, histogram) in enumerate(zip(domain.features, histograms, strict=True)):
+        cells, noise = agreeing_counts(feature, histogram.value, histogram.scale)
+        bins, bin_of_cell = public_bins(feature)
+        curator.tell(Merge(k, bin_of_cell, bins.n_bins))
+        # The cell of missing values is empty, and known to be, where the domain allows none.
+        used = slice(None) if feature.missing else slice(-1)
+        noisy = np.bincount(bin_of_cell[used], cells[used], bins.n_bins)
+        deviations = sum_deviations(feature, bin_of_cell, bins.n_bins, noise)
+        counts = likely_counts(noisy, deviations, rows)
+        all_bins.append(bins)
+        functions.append(Function.over_bins(k, feature, counts, bin_of_cell, noise))
+    return all_bins, functions
+
+
 def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
     """Ask every query of an epoch. Their bound and shares are fixed before residuals are asked."""
     if booster.loss.sizes_weight:
@@ -103,10 +139,6 @@ def step(
     curator: PlusCurator, booster: Booster, function: Function, share: float, number: int
 ) -> None:
     """Ask for a function's residuals, and move it to what all answers so far say."""
-    table = booster.table(function)
-    expected = lookup(table, function.values)
     release = curator.answer(booster.residuals_of(function, share))
-    # Later epochs count more: the other functions are closer to what they will be.
-    function.remember(release, expected, (number + 1) * share)
-    values = booster.infer(function, table, expected, number)
+    values = booster.learn(function, release, share, number)
     curator.tell(Move(function.feature, function.move(values)))

@@ -25,7 +25,7 @@ from dprepro.ebm_plus.groups import sum_deviations
 from dprepro.ebm_plus.kernel import LARGEST, from_units, to_units
 from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.queries import INTERCEPT, Residuals
-from dprepro.ebm_plus.smoothing import Priors, priors, smooth
+from dprepro.ebm_plus.smoothing import Priors, lookup, priors, smooth
 from dprepro.privacy.query import Release
 
 INTERCEPT_WEIGHT = 0.5
@@ -256,7 +256,23 @@ class Booster:
             bound = self.loss.intercept_bound(bound, self.typical)
         return Residuals(self.loss.part_norm(bound), share, function.feature, bound, self.loss)
 
-    def infer(
+    def learn(self, function: Function, release: Release, share: float, number: int) -> np.ndarray:
+        """Return the values, float64 (B,), that a function moves to after one more answer.
+
+        Parameters
+        ----------
+        release
+            Of `residuals_of` the function.
+        share, number
+            What the query was charged of the epoch, and the epoch's number, from 0.
+        """
+        table = self.table(function)
+        expected = lookup(table, function.values)
+        # Later epochs count more: the other functions are closer to what they will be.
+        function.remember(release, expected, (number + 1) * share)
+        return self._infer(function, table, expected, number)
+
+    def _infer(
         self, function: Function, table: np.ndarray, expected: np.ndarray, number: int
     ) -> np.ndarray:
         """Set a function's deviations, and return the values, float64 (B,), that it moves to.

@@ -44,7 +44,7 @@ _FRACTIONS = np.array(
 )
 """Powers of ten, 12 a decade, from 1 down over five decades."""
 
-_FINEST = 250
+FINEST = 250
 """No bin aims at fewer rows than this share of all. Codes are uint8: more categories are joined; of
 cells a number has 249 at most, and missing values."""
 
@@ -218,7 +218,7 @@ def _merge_numeric(
     fewest: float,
 ) -> tuple[FeatureBins, np.ndarray]:
     most = rows / _COARSEST
-    least = min(max(rows / _FINEST, fewest), most)
+    least = min(max(rows / FINEST, fewest), most)
     steps = variance_steps(noisy.size - 1)
     bin_of_cell = _merge_neighbours(noisy[:-1], steps, seen * deviation, least, most)
     cuts = grid_edges(feature)[np.diff(bin_of_cell) > 0]
@@ -254,4 +254,4 @@ def _merge_categories(
     feature: CategoricalFeature, noisy: np.ndarray, target: float
 ) -> tuple[FeatureBins, np.ndarray]:
     weights = noisy[: len(feature.categories) + feature.missing]
-    return category_bins(feature, largest(weights, weights >= target, _FINEST))
+    return category_bins(feature, largest(weights, weights >= target, FINEST))

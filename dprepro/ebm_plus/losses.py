@@ -59,6 +59,13 @@ class Loss(ABC):
         Highest power of the targets whose sum is released at the start.
     binning_share
         Share of mu^2 that goes to the histograms.
+    coarse_signal
+        Below how many deviations of the noise in a feature's sums there are too few rows for
+        histograms; see `dprepro.ebm_plus.coarse`.
+    coarse_intercept
+        Share of an epoch's mu^2 that the intercept then gets at least.
+    largest_curvature
+        Of a row.
     bin_deviations
         Standard deviations of noise that a bin of a numeric feature has to hold.
     intercept_prior
@@ -77,6 +84,9 @@ class Loss(ABC):
     released: ClassVar[str]
     powers: ClassVar[int]
     binning_share: ClassVar[float]
+    coarse_signal: ClassVar[float]
+    largest_curvature: ClassVar[float]
+    coarse_intercept: ClassVar[float]
     bin_deviations: ClassVar[float]
     intercept_prior: ClassVar[float]
     stride: ClassVar[float]
@@ -158,6 +168,9 @@ class LogisticLoss(Loss):
     )
     powers = 1
     binning_share = 0.12
+    coarse_signal = 150.0
+    largest_curvature = 0.25
+    coarse_intercept = 0.0
     bin_deviations = 3.0
     intercept_prior = 3.0
     stride = 0.5
@@ -235,6 +248,9 @@ class SquaredLoss(Loss):
     )
     powers = 2
     binning_share = 0.2
+    coarse_signal = 40.0
+    largest_curvature = 1.0
+    coarse_intercept = 0.3
     bin_deviations = 2.0
     intercept_prior = 0.25
     stride = 1.0

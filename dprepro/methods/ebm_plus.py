@@ -26,7 +26,7 @@ def _build(setting: Setting, **params: Any) -> Estimator:
 METHODS = [
     Method(
         name="dp-ebm-plus",
-        version=10,
+        version=11,
         title="DPEBM+",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,

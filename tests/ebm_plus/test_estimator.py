@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm
 from dprepro.ebm_plus.losses import SQUARED
 from dprepro.estimators.inputs import PrivacyWarning
 from dprepro.privacy.accountant import spent_epsilon
@@ -49,12 +49,19 @@ def test_very_large_epsilons_are_fitted(epsilon):
         assert ledger.spent_epsilon() == (ideal if epsilon < 260 else math.inf)
 
 
-def test_the_ledger_does_not_depend_on_the_rows():
-    ledgers = []
-    for rows in (20, 3000):
-        X, labels, _ = table(rows)
-        ledgers.append(DPEBMPlusClassifier(domain=DOMAIN).fit(X, labels).ledger_.summary())
-    assert ledgers[0] == ledgers[1]
+def test_the_ledger_depends_on_the_released_number_of_rows_alone(monkeypatch):
+    ledgers = {}
+    for released in (300.0, 3000.0):
+        for rows in (20, 3000):
+            X, labels, _ = table(rows)
+            monkeypatch.setattr(algorithm, "release_totals", lambda *_, n=released: (n, 0.0, 0.5))
+            ledger = DPEBMPlusClassifier(domain=DOMAIN).fit(X, labels).ledger_
+            assert ledger.spent_epsilon() == pytest.approx(1.0, abs=1e-4)
+            ledgers[released, rows] = ledger.summary()
+    assert ledgers[300.0, 20] == ledgers[300.0, 3000]
+    assert ledgers[3000.0, 20] == ledgers[3000.0, 3000]
+    # With few rows less goes to the histograms.
+    assert ledgers[300.0, 20] != ledgers[3000.0, 20]
 
 
 def test_bounds_are_never_guessed_unless_told():

@@ -69,8 +69,10 @@ def pair(kind, seed, monkeypatch, parts=PARTS, rows=ROWS):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("coarse", [False, True])
 @pytest.mark.parametrize("kind", ["labels", "numbers"])
-def test_with_the_same_answers_a_row_more_gives_the_same_model(kind, seed, monkeypatch):
+def test_with_the_same_answers_a_row_more_gives_the_same_model(kind, coarse, seed, monkeypatch):
+    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: coarse)
     one, other = pair(kind, seed, monkeypatch)
     assert same(one, other, atol=ATOL)
     assert len(one["numbers"][2]) > 3
@@ -109,6 +111,17 @@ def exact_in_merging(monkeypatch):
         return merge(asked, domain, histograms, float(rows_of(asked)), **rule)
 
     monkeypatch.setattr(algorithm, "merge", exact)
+    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: False)
+
+
+def exact_in_dividing(monkeypatch):
+    divide = algorithm.divide
+
+    def exact(asked, domain, histograms, rows):
+        return divide(asked, domain, histograms, float(rows_of(asked)))
+
+    monkeypatch.setattr(algorithm, "divide", exact)
+    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: True)
 
 
 def exact_in_fewest(monkeypatch):
@@ -138,6 +151,8 @@ def exact_in_clipping(monkeypatch):
         ("numbers", exact_in_boosting),
         ("labels", exact_in_merging),
         ("numbers", exact_in_merging),
+        ("labels", exact_in_dividing),
+        ("numbers", exact_in_dividing),
         ("numbers", exact_in_clipping),
     ],
 )

@@ -1,0 +1,126 @@
+"""What is done where noise exceeds most of what rows say: public bins, and small noisy steps.
+
+Where histograms would be lost in their noise, so would be bins merged by them, and the evidence for
+how rough a single function is. Then every function has the same few public bins and the same
+roughness, and follows its noisy gradients: what noise adds in one step the other steps average, and
+what features have in common adds up in the sum of the functions, though no one of them stands out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
+from dprepro.data.domain import Feature, NumericFeature
+from dprepro.ebm_plus.booster import Booster, Function, Shares
+from dprepro.ebm_plus.grid import FINEST, grid_edges
+from dprepro.ebm_plus.losses import weighted_mean
+from dprepro.privacy.query import Release
+
+COARSE_SHARE = 0.02
+"""Part of mu^2 for the histograms. They weigh bins where a function is centred and shown."""
+
+_INTERVALS = 10
+"""Bins of a numeric feature: alike in cells of the public grid, not in width."""
+
+_REACH = 0.5
+"""Bins over which a gradient is spread: exp(-d / `_REACH`) of it goes to the d-th neighbour."""
+
+_NOISE = 0.8
+"""What the noise of all steps may come to in the sum of all functions: log odds, or in units of
+the bound of the residuals."""
+
+
+def is_coarse(rows: float, n_features: int, mu: float, signal: float) -> bool:
+    """Say whether there are fewer rows than `signal` deviations of the noise in a feature's sums.
+
+    Parameters
+    ----------
+    rows
+        About how many rows there are: released.
+    n_features, mu
+        Noise in a sum over the rows in a bin is about sqrt(n_features) / mu.
+    """
+    return rows * mu < signal * math.sqrt(n_features)
+
+
+def public_bins(feature: Feature) -> tuple[FeatureBins, np.ndarray]:
+    """Return bins that depend on the domain alone, and the bin of each cell, int (cells,).
+
+    Numeric: so many neighbouring cells of the public grid each, and one for missing values where
+    the domain allows them. Categorical: one for each category, as far as codes can number them.
+    """
+    if not isinstance(feature, NumericFeature):
+        weights = np.ones(len(feature.categories) + feature.missing)
+        return category_bins(feature, largest(weights, weights > 0, FINEST))
+    edges = grid_edges(feature)
+    cells = edges.size + 1
+    n_bins = min(_INTERVALS, cells)
+    bin_of_cell = np.arange(cells) * n_bins // cells
+    missing_bin = n_bins if feature.missing else -1
+    bins = numeric_bins(feature, edges[np.diff(bin_of_cell) > 0], missing_bin)
+    return bins, np.append(bin_of_cell, max(missing_bin, 0))
+
+
+def likely_counts(noisy: np.ndarray, deviations: np.ndarray, rows: float) -> np.ndarray:
+    """Return rows a bin a posteriori, float64 (B,), positive, `rows` in all.
+
+    A priori bins have as many rows each, give or take as many again.
+
+    Parameters
+    ----------
+    noisy, deviations : float64 (B,)
+        Noisy counts, and the standard deviation of the noise in each.
+    """
+    even = rows / noisy.size
+    trust = even**2 / (even**2 + deviations**2)
+    counts = np.maximum(trust * noisy + (1 - trust) * even, even / 20)
+    return np.asarray(counts * (rows / counts.sum()))
+
+
+class CoarseBooster(Booster):
+    """A `Booster` whose functions follow their noisy gradients; the intercept is learned as there.
+
+    A step moves a function by gain S g: g are the sums of residuals in its bins, and S spreads them
+    over neighbours, so that functions which change little from bin to bin are learned first. The
+    gain is proportional to the share of mu^2 that the query got, so that what is asked precisely
+    counts more, and all steps together add noise of `_NOISE` to a row's score. It is at most half
+    of Newton's for a bin with all rows, which makes it stable.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shares = self._shares()
+        self._spreading = [_spreading(function) for function in self.functions]
+
+    def _shares(self) -> Shares:
+        """Return the shares of an epoch: the intercept gets more for regression."""
+        features, intercept, magnitudes = self.shares
+        more = max(self.loss.coarse_intercept, intercept)
+        rest = (1 - more) / (1 - intercept)
+        return Shares(features * rest, more, magnitudes * rest)
+
+    def learn(self, function: Function, release: Release, share: float, number: int) -> np.ndarray:
+        """See `Booster.learn`."""
+        if function is self.intercept:
+            return super().learn(function, release, share, number)
+        spreading = self._spreading[self.functions.index(function)]
+        gain = _NOISE * share / (math.sqrt(self.n_epochs) * self.deviation)
+        steepest = self.rows * self.loss.largest_curvature * spreading.sum(axis=1).max()
+        gain = min(gain, 1 / steepest)
+        values = function.values + gain * (spreading @ release.value[0])
+        variance = (gain * release.scale) ** 2 * (spreading**2).sum(axis=1)
+        function.deviations = np.sqrt(function.deviations**2 + variance)
+        return np.asarray(values - weighted_mean(values, function.counts))
+
+
+def _spreading(function: Function) -> np.ndarray:
+    """Return S, float64 (B, B): neighbours share gradients, except for missing values."""
+    spreading = np.eye(function.counts.size)
+    if function.ordered:
+        intervals = np.flatnonzero(function.extents > 0)
+        apart = np.abs(np.subtract.outer(intervals, intervals))
+        spreading[np.ix_(intervals, intervals)] = np.exp(-apart / _REACH)
+    return spreading

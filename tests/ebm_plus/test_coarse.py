@@ -1,0 +1,139 @@
+"""The coarse way: when it is taken, its public bins, and that it learns where noise is large."""
+
+import numpy as np
+import pytest
+
+from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.ebm_plus import algorithm, coarse
+from dprepro.ebm_plus.coarse import CoarseBooster, is_coarse, likely_counts, public_bins
+from dprepro.ebm_plus.grid import grid_edges
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.queries import Residuals
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.gdp import mu_of
+from tests.ebm_plus import test_algorithm
+from tests.ebm_plus.stub import booster, gaussian, learn
+from tests.ebm_plus.test_booster import BOTH
+
+LITTLE = PrivacyBudget(0.02, 1e-6)
+"""Of this the 2,000 rows of `test_algorithm` are few."""
+
+
+@BOTH
+def test_the_estimator_does_what_the_page_says(loss, monkeypatch):
+    monkeypatch.setattr(test_algorithm, "BUDGET", LITTLE)
+    _, *learned = test_algorithm.page(loss)
+    model = test_algorithm.fit(loss)
+    assert test_algorithm.agree(model, *learned)
+    assert [function.counts.size for function in learned[1]] == [11, 10, 4, 1]
+
+
+@BOTH
+def test_all_mu_is_spent_and_the_ledger_says_so(loss, monkeypatch):
+    monkeypatch.setattr(test_algorithm, "BUDGET", LITTLE)
+    plain, *_ = test_algorithm.page(loss)
+    asked = [query for query in plain.queries if isinstance(query, Residuals)]
+    charged = [query.share for query in plain.queries[5:]]
+    assert sum(charged) == pytest.approx(test_algorithm.EPOCHS, rel=1e-12)
+    assert asked[0].share == pytest.approx(0.3 if loss is SQUARED else 0.5 / 3.5)
+    ledger = test_algorithm.fit(loss).ledger_
+    mus = [np.sqrt(entry.uses) / entry.noise_multiplier for entry in ledger.entries]
+    np.testing.assert_allclose(np.square(mus) / mu_of(*LITTLE) ** 2, [0.01, 0.02, 0.97], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(999, True), (1001, False)])
+def test_rows_are_few_below_so_many_deviations_of_the_noise(rows, expected):
+    # The noise is sqrt(16) / 0.4 = 10.
+    assert is_coarse(rows, 16, 0.4, 100) is expected
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_numeric_bins_have_alike_many_cells_of_the_public_grid(missing):
+    feature = NumericFeature("x", 0, 1e5, missing=missing)
+    bins, bin_of_cell = public_bins(feature)
+    assert bins.n_bins == 10 + missing
+    sizes = np.bincount(bin_of_cell[:-1])
+    assert sizes.size == 10
+    assert np.ptp(sizes) <= 1
+    assert bin_of_cell[-1] == (10 if missing else 0)
+    cells = np.searchsorted(bins.cuts, grid_edges(feature), side="right")
+    np.testing.assert_array_equal(cells, bin_of_cell[1:-1])
+
+
+def test_categories_are_bins_as_far_as_codes_number_them():
+    few, many = (tuple(map(str, range(n))) for n in (5, 400))
+    bins, bin_of_cell = public_bins(CategoricalFeature("c", few, missing=True))
+    assert bins.n_bins == 6
+    np.testing.assert_array_equal(bin_of_cell, np.arange(6))
+    bins, bin_of_cell = public_bins(CategoricalFeature("c", many))
+    assert bins.n_bins == 251
+    assert bin_of_cell.max() == 250
+
+
+def test_a_feature_of_one_value_has_one_bin():
+    assert public_bins(NumericFeature("x", 3, 3))[0].n_bins == 1
+
+
+def test_counts_that_are_lost_in_noise_are_even_and_others_are_kept():
+    noisy = np.array([100.0, 300.0, 600.0, 0.0])
+    np.testing.assert_allclose(likely_counts(noisy, np.full(4, 1e9), 1000.0), 250, rtol=1e-6)
+    np.testing.assert_allclose(
+        likely_counts(noisy, np.full(4, 1e-6), 1000.0)[:3] / 1000, noisy[:3] / 1012.5, rtol=1e-6
+    )
+    assert likely_counts(-1e6 * np.ones(4), np.full(4, 100.0), 1000.0).min() > 0
+
+
+def coarse_booster(loss, deviation):
+    """Return a coarse booster of two features of three bins, and the log odds or targets."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (2, 4000))
+    signal = np.array([-1.0, 0.0, 1.0])[codes[0]]
+    labels = (rng.logistic(size=4000) < 2 * signal).astype(float)
+    targets = labels if loss is LOGISTIC else 0.2 * signal
+    plain = booster(codes, targets, loss, noise=gaussian(deviation), deviation=deviation)
+    learner = CoarseBooster(
+        plain.functions, loss, plain.rows, 0.0, plain.typical, deviation, n_epochs=16
+    )
+    learner.curator = plain.curator
+    return learner
+
+
+@BOTH
+def test_it_learns_and_says_what_noise_it_has(loss):
+    learner = coarse_booster(loss, deviation=100.0)
+    learn(learner, 16)
+    first, second = learner.functions
+    unit = 1.0 if loss is LOGISTIC else 0.2
+    assert np.ptp(first.values) > 0.3 * unit
+    assert np.all(np.diff(first.values) > 0)
+    assert np.all(second.deviations > 0)
+    assert np.abs(second.values).max() < 4 * second.deviations.max()
+
+
+@BOTH
+def test_steps_are_stable_without_noise(loss):
+    """Also where all rows lie in one bin, and a step of the full gain would overshoot."""
+    learner = coarse_booster(loss, deviation=1e-6)
+    learn(learner, 16)
+    assert np.abs(learner.functions[0].values).max() < 5
+
+
+def test_missing_values_share_no_gradient():
+    plain = booster(np.zeros((1, 4), int), np.zeros(4), SQUARED)
+    function = plain.functions[0]
+    function.extents, function.ordered = np.array([0.5, 0.5, 0.0]), True
+    spreading = coarse._spreading(function)
+    np.testing.assert_array_equal(spreading[2], [0, 0, 1])
+    assert spreading[0, 1] == pytest.approx(np.exp(-2))
+
+
+def test_rows_decide_which_way_is_taken(monkeypatch):
+    taken = []
+    rule = algorithm.is_coarse
+    monkeypatch.setattr(
+        algorithm, "is_coarse", lambda *told: taken.append(rule(*told)) or taken[-1]
+    )
+    for budget in (LITTLE, PrivacyBudget(2.0, 1e-6)):
+        monkeypatch.setattr(test_algorithm, "BUDGET", budget)
+        test_algorithm.page(LOGISTIC)
+    assert taken == [True, False]
