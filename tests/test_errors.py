@@ -9,7 +9,7 @@ from dprepro.cli import main
 from dprepro.data.domain import NumericFeature
 from dprepro.ebm import DPEBMRegressor
 from dprepro.errors import DpreproError, edits, nearest, nearest_names, publishable
-from dprepro.experiment.record import Task
+from dprepro.experiment.stated import _cell
 
 
 def caught(action: object) -> BaseException:
@@ -30,8 +30,8 @@ def test_our_own_raise_is_kept_and_a_foreign_one_withheld() -> None:
 
 
 def test_an_error_of_compiled_code_that_we_call_is_foreign() -> None:
-    # `Task.from_json` calls float(); the error comes from its line, but not from a `raise`.
-    error = caught(lambda: Task.from_json({"epsilon": "secret"}))
+    # It calls float(); the error comes from its line, but not from a `raise`.
+    error = caught(lambda: _cell({"epsilon": "secret"}))
     assert "secret" in str(error)
     assert "secret" not in publishable(error)
 

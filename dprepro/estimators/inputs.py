@@ -174,9 +174,15 @@ def check_rows(X: Any, y: Any) -> None:
         raise ValueError("Input y contains NaN: drop these rows or fill in their target")
 
 
-def wrap_training_arrays(X: Any, y: Any) -> Private[Arrays]:
-    """Return what a fit was given as it is, wrapped: a library that gets it will check it."""
+def wrap_training_arrays(X: Any, y: Any, codes: bool = False) -> Private[Arrays]:
+    """Return what a fit was given as it is, wrapped: a library that gets it will check it.
+
+    With `codes` y must hold finite numbers: some libraries sort numbers and texts together.
+    """
     check_rows(X, y)
+    if codes:
+        check_array("y", y)
+        check_finite("Input y", y)
     return Private(Arrays(X, y))
 
 

@@ -9,7 +9,6 @@ instructions from the start, and gives the same answer.
 from __future__ import annotations
 
 import time
-import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -303,8 +302,7 @@ def _forget_frames(error: BaseException | None) -> None:
     Without this the workers would hold the rows of a fit until Python next looks for such circles.
     """
     while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error.__traceback__ = None
+        error.with_traceback(None)
         error = error.__cause__ or error.__context__
 
 

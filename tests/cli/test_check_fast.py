@@ -106,6 +106,9 @@ def test_a_journal_value_with_another_fourth_digit_fails(recorded, name):
     """Also in a journal of which no task is run again."""
     path = recorded / f"{name}.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:  # a line whose checksum is another is refused
+        line.pop("crc32", None)
+        line.pop("format", None)
     changed = next(line for line in lines if line.get("metrics"))
     changed["metrics"]["auc"] += 0.0001
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))

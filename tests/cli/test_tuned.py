@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.test_unverified import run
 from tests.report.journals import records, spread, write
+from tests.report.page.pages import whole
 
 CHOSEN = "parameters were chosen by `dprepro tune` on rows of this dataset"
 
@@ -66,4 +67,4 @@ def test_check_names_the_cells(folder):
 def test_the_page_says_so_beside_the_cell(folder):
     output = folder / "page.html"
     run("report", "--results", folder, "--output", output)
-    assert f"Tuned: {CHOSEN}." in output.read_text()
+    assert f"Tuned: {CHOSEN}." in whole(output.read_text())

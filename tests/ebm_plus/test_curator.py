@@ -76,13 +76,15 @@ def test_an_estimator_that_reads_rows_beside_the_curator_is_caught():
         ReadsLabels(domain=DOMAIN).fit(X, labels)
 
 
-def test_merging_by_exact_counts_is_caught(monkeypatch):
-    merge = algorithm.merge
+@pytest.mark.parametrize("way", ["merge", "divide"])
+def test_bins_by_exact_counts_are_caught(monkeypatch, way):
+    usual = vars(algorithm)[way]
 
     def reading(curator, domain, histograms, *rest, **rule):
-        return merge(curator, domain, curator._exact.open()._counts, *rest, **rule)
+        return usual(curator, domain, curator._exact.open()._counts, *rest, **rule)
 
-    monkeypatch.setattr(algorithm, "merge", reading)
+    monkeypatch.setattr(algorithm, "is_coarse", lambda *given: way == "divide")
+    monkeypatch.setattr(algorithm, way, reading)
     X, labels, _ = table(60)
     with pytest.raises(PrivateRowsError, match="may not open private rows"):
         DPEBMPlusClassifier(domain=DOMAIN).fit(X, labels)

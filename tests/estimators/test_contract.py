@@ -56,6 +56,7 @@ ELSEWHERE = {
         "card": "fields of a card, by name",
         "source": "fields of a source, by name",
     },
+    "experiment/run.py": {"signal": "Windows has no SIGHUP"},
     "data/network.py": {
         "error": "errors of libraries of different versions",
         "error.args[0]": "the same, one deeper",

@@ -71,6 +71,8 @@ def signal_self_once(mark: Path, number: int) -> str:
     """Send this process a signal, unless an earlier call has."""
     if not mark.exists():
         mark.touch()
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)  # `nohup` has one ignored
         os.kill(os.getpid(), number)
         time.sleep(1000)
     return "done"

@@ -10,7 +10,6 @@ from diffprivlib.models import RandomForestClassifier as DiffprivlibForest
 from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, UnlabelledTree
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
-from dprepro.estimators.columns import check_array, check_finite
 from dprepro.estimators.inputs import wrap_training_arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -68,8 +67,6 @@ class DPRandomForest(DiffprivlibForest):
         """
         if self.domain is None:
             raise ValueError("a private random forest needs a domain: pass domain=Domain(...)")
-        check_array("y", y)
-        check_finite("Input y", y)  # diffprivlib would sort codes and texts together
         self.bounds = one_hot_bounds(self.domain)
         self.classes = np.arange(len(self.domain.target))
         ledger = Ledger(
@@ -79,7 +76,7 @@ class DPRandomForest(DiffprivlibForest):
             assumed_public=["number and order of rows", "labels", "bounds and categories"],
         )
         curator = ForestCurator(
-            wrap_training_arrays(X, y), ledger, self.random_state, self.domain.observed
+            wrap_training_arrays(X, y, codes=True), ledger, self.random_state, self.domain.observed
         )
         curator.grow(self, LeafLabels(0.5, 1.0, ledger.adjacency))
         self.ledger_ = ledger

@@ -319,7 +319,7 @@ def odd(units, number):
     made = values(units=units)
     city, age, visits = made["features"]
     city |= categorical("city", [], [], ["(other)"])
-    age |= {"lower": -1e308, "upper": 1e308, "counts": [0] * (N_AGES + 1), "noise": [number] * 13}
+    age |= {"lower": -8e307, "upper": 8e307, "counts": [0] * (N_AGES + 1), "noise": [number] * 13}
     visits |= {"lower": 2.0, "upper": 2.0, "cuts": [], "labels": ["all"], "values": [number]}
     visits |= {"counts": [1], "noise": [0]}
     return model_from_json(made)
