@@ -7,13 +7,18 @@ from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from dprepro.audit.one_run import OneRunResult
 from dprepro.audit.result import AuditResult, AuditVerdict
 from dprepro.privacy.one_run_curve import CURVE
+from dprepro.stacked import StackedColumn
+from dprepro.terminal import Renderable, stacked_table
 
 Result = AuditResult | OneRunResult
+
+_NAME_WIDTH = 20
+_SIDES: dict[str, Literal["left"]] = {"verdict": "left"}
 
 _NO_REASON = "the ledger names no reason: a fault of the method, or of its ledger"
 
@@ -37,16 +42,18 @@ def _basis(result: Result) -> str:
     return f"{result.neighbours}. {result.correct} of {result.guesses} guesses right{under}"
 
 
-def _table(results: Sequence[Result]) -> Table:
+def _table(results: Sequence[Result]) -> Renderable:
     """All results are of one kind: by many runs, or by one."""
-    table = Table(box=None, pad_edge=False)
     rows = [_cells(result) for result in results]
-    for heading in rows[0]:
-        justify: Literal["left", "right"] = "left" if heading in ("audited", "verdict") else "right"
-        table.add_column(heading, justify=justify, no_wrap=True)
-    for row in rows:
-        table.add_row(*row.values())
-    return table
+    columns = [
+        StackedColumn(heading, [row[heading] for row in rows], least=_NAME_WIDTH)
+        if heading == "audited"
+        else StackedColumn(
+            heading, [(Text(row[heading]),) for row in rows], _SIDES.get(heading, "right")
+        )
+        for heading in rows[0]
+    ]
+    return stacked_table("", columns, 1, is_tight=True)
 
 
 def _cells(result: Result) -> dict[str, str]:
@@ -62,7 +69,7 @@ def _cells(result: Result) -> dict[str, str]:
         "audited": _name(result),
         **bounds,
         "ledger": f"{result.spent_epsilon:.3f}",
-        "stated": f"{result.epsilon:g}",
+        "stated": f"{result.epsilon:.4g}",
         "verdict": result.verdict.value,
     }
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import MofNCompleteColumn
 
 from dprepro import __version__
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.terminal import error_console, progress_bar
+from dprepro.terminal import console, error_console, progress_bar
 
 if TYPE_CHECKING:
     from dprepro.audit import AuditResult, OneRunResult
@@ -123,7 +122,7 @@ def audit(
         results = [*many]
     if output is not None and one_run:
         _record(output, results)
-    Console(highlight=False).print(render(results), soft_wrap=True)
+    console().print(render(results), highlight=False)
     if any(result.unexplained for result in results):
         raise typer.Exit(1)
 

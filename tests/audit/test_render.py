@@ -1,21 +1,24 @@
 """Results as text."""
 
+from dataclasses import replace
+
+import pytest
 from rich.console import Console
 
 from dprepro.audit import audit, audit_in_one_run, find_case, find_one_run_case
 from dprepro.audit.render import render
 
 
-def text(results):
-    console = Console(width=100, highlight=False)
+def text(results, width=1000):
+    console = Console(width=width, highlight=False)
     with console.capture() as capture:
-        console.print(render(results), soft_wrap=True)
+        console.print(render(results))
     return capture.get()
 
 
 def test_a_row_gives_the_bound_and_the_verdict_and_a_line_the_pair():
     result = audit(find_case("gaussian", epsilon=4.0), 400, seed=0)
-    heading, row, *_ = text([result]).splitlines()
+    heading, _, row, *_ = filter(str.strip, text([result]).splitlines())
     headings = ["audited", "epsilon", ">=", "ceiling", "reached", "ledger", "stated", "verdict"]
     assert heading.split() == headings
     bound, share = f"{result.lower_bound:.3f}", f"{result.lower_bound / 4:.0%}"
@@ -34,9 +37,20 @@ def test_an_excess_comes_with_the_reasons_that_the_ledger_names():
 
 def test_one_run_shows_all_of_its_bounds_and_the_curve_of_one():
     result = audit_in_one_run(find_one_run_case("gaussian", epsilon=8.0), seed=0)
-    heading, row, *_ = text([result]).splitlines()
+    heading, _, row, *_ = filter(str.strip, text([result]).splitlines())
     assert heading.index("by curve") < heading.index("if indep.")
     bounds = (result.lower_bound, result.curve_bound, result.independent_bound)
     assert row.split()[1:4] == [f"{bound:.3f}" for bound in bounds]
     assert "under a Gaussian trade-off curve" in text([result])
     assert f"{result.correct} of 2500 guesses right" in text([result])
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_nothing_is_cut_on_a_narrow_screen(width):
+    case = find_case("dpboost", "binary")
+    result = replace(audit(case, 60, seed=0), subject="a-method-of-a-long-name/everywhere")
+    shown = text([replace(result, epsilon=0.109000123)], width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "…" not in shown
+    for word in ("a-method-of-a-", "everywhere", "0.109", "EXCEEDED", f"{result.lower_bound:.3f}"):
+        assert word in shown

@@ -23,7 +23,7 @@ def run(*arguments, code=0):
 
 def test_a_method_is_audited_on_each_of_its_tasks():
     output = run("dpboost", "--trials", "60", "--seed", "1")
-    rows = [line.split() for line in output.splitlines() if line.startswith("dpboost ")]
+    rows = [line.split() for line in output.splitlines() if line.startswith(" dpboost ")]
     assert [row[:2] for row in rows[:2]] == [["dpboost", "binary"], ["dpboost", "regression"]]
     assert all("EXCEEDED" in row for row in rows[:2])
     assert "- bin edges of all features" in output
