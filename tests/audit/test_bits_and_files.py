@@ -41,12 +41,17 @@ def hash_in_the_ledger(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["dp-ebm-sound/bits", "dp-ebm-plus/bits"])
-def test_neither_table_is_ruled_out_by_whole_counts_more_than_the_other(name):
+def test_neither_table_is_ruled_out_by_whole_counts_more_often_than_the_other(name):
+    """Some whole numbers are no product of a double and the scale, whatever the rows are."""
     case = find_case(name)
+    wrong = right = 0.0
     for present in (True, False):
-        for seed in range(6):
-            ruled_out = case.fit(present, seed).ruled_out
-            np.testing.assert_array_equal(ruled_out[:, 0], ruled_out[:, 1])
+        found = np.array([case.fit(present, seed).ruled_out for seed in range(40)])
+        with_row, without = found[..., 0].sum(), found[..., 1].sum()
+        wrong += without if present else with_row
+        right += with_row if present else without
+    assert right > 0
+    assert abs(wrong - right) < 3 * np.sqrt(wrong + right)
 
 
 def test_the_right_table_is_ruled_out_by_exact_leaves_as_well():

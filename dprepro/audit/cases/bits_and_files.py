@@ -30,7 +30,7 @@ _FILES = 8
 def bits_of_counts(setting: AuditSetting) -> Case:
     """Return whole counts that the canary is in, and whether floating-point noise can make them.
 
-    With exact noise a count is a whole number, and neither world rules it out more than the other.
+    With exact noise a count is a whole number, and rules out either world as often as the other.
     """
     whole = dp_ebm_plus(setting) if setting.method == "dp-ebm-plus" else dp_ebm(setting)
     overheard: Any = whole.fit
