@@ -33,7 +33,8 @@ _DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
 _CONVERSION = re.compile(r"In CSV column #(\d+): CSV conversion error to double")
 # ARFF that the fast csv reader cannot read: a second kind of quote, a quote after a blank.
 _AWKWARD_ARFF = re.compile(rb'"|,[ \t]+\'')
-# Of damaged archives, and of those that are encrypted or packed in ways that Python cannot read.
+# Of damaged archives, and of those that Python cannot read: zipfile raises NotImplementedError for
+# an unknown way of packing, and RuntimeError for an encrypted member.
 _ARCHIVE_FAULTS = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 
 

@@ -20,6 +20,9 @@ from dprepro.audit.cases.transcripts import dp_ebm, dp_ebm_plus
 
 BITS, FILE = "bits", "file"
 
+_TRANSCRIPTS = {"dp-ebm-joint": dp_ebm, "dp-ebm-sound": dp_ebm, "dp-ebm-plus": dp_ebm_plus}
+"""The case of all answers of a method, whose pairs are used here."""
+
 _TRIALS = 400
 _FILES = 8
 """Fits to either table whose files are compared before the audit."""
@@ -32,7 +35,7 @@ def bits_of_counts(setting: AuditSetting) -> Case:
 
     With exact noise a count is a whole number, and rules out either world as often as the other.
     """
-    whole = dp_ebm_plus(setting) if setting.method == "dp-ebm-plus" else dp_ebm(setting)
+    whole = _TRANSCRIPTS[setting.method](setting)
     overheard: Any = whole.fit
     return Case(
         subject=f"{setting.method}/{BITS}",
@@ -124,7 +127,7 @@ def _file(model: Any) -> bytes:
 
 def model_file(setting: AuditSetting) -> Case:
     """Return the bytes of a model file, without what was told of its origin."""
-    whole = dp_ebm_plus(setting) if setting.method == "dp-ebm-plus" else dp_ebm(setting)
+    whole = _TRANSCRIPTS[setting.method](setting)
     pairs: Any = whole.fit
     return Case(
         subject=f"{setting.method}/{FILE}",
@@ -140,10 +143,8 @@ def _words(outcome: Any) -> np.ndarray:
     return np.array(outcome.found, float)
 
 
-_ADDITIVE = ("dp-ebm-joint", "dp-ebm-sound", "dp-ebm-plus")
-
 CASES = (
-    {f"{name}/{BITS}": bits_of_counts for name in _ADDITIVE}
-    | {f"{name}/{FILE}": model_file for name in _ADDITIVE}
+    {f"{name}/{BITS}": bits_of_counts for name in _TRANSCRIPTS}
+    | {f"{name}/{FILE}": model_file for name in _TRANSCRIPTS}
     | {f"dpboost-sound/{BITS}": bits_of_leaves}
 )

@@ -158,7 +158,10 @@ def write_shapes(
 def draw_shapes(
     columns: Sequence[ModelShapes], features: Sequence[str], own_scale: bool = False
 ) -> Figure:
-    """Return a figure: a row a feature and a column a model; of one model a grid of its features.
+    """Return a figure of the functions of one or more models.
+
+    With several models each feature has a row, and each model a column. With one model its features
+    fill a grid.
 
     Lines are the functions, dashed ones what was released where somebody edited it, bands two
     standard deviations of the noise of boosting, grey bars the density of the rows. Panels that

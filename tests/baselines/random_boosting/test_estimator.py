@@ -80,7 +80,7 @@ def test_reads_and_gaps_are_listed_and_by_default_there_are_none():
 @pytest.mark.parametrize(
     ("params", "uses"),
     [
-        ({"n_trees": 6}, [6, 6]),  # 5 rounds of 3 features, one a tree
+        ({"n_trees": 6}, [6, 6]),
         ({"additive": False}, [20, 15]),
         ({"histograms": "all", "n_trees": 10}, [10, 30]),
         ({"full_cycles": True, "candidates": "uniform", "separate": True}, [60, 60]),
