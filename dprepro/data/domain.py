@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TOO_FAR = "further apart than a number can say, 1.8e308: choose narrower ones"
 TaskKind = Literal["binary", "multiclass", "regression"]
@@ -117,6 +119,8 @@ class Domain:
 
 def is_categorical(column: pd.Series) -> bool:
     """Whether a column holds categories (category, string, object or bool dtype)."""
+    import pandas as pd
+
     return not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(
         column.dtype
     )
@@ -144,6 +148,8 @@ def category_codes(column: pd.Series, categories: Sequence[str]) -> np.ndarray:
     other value gets the category that equals its text. The code of a row depends only on its own
     value and on `categories`, whatever values the other rows have.
     """
+    import pandas as pd
+
     find = _finder(categories)
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, distinct = np.asarray(column.cat.codes), column.cat.categories

@@ -20,8 +20,9 @@ def finished_elsewhere(
 
     Records follow the environment that they were computed in, with the name of the journal that
     was written there as ``taken_from``. Equal tasks have equal results, so there is nothing to run;
-    only tasks without a seed, which no run repeats, are left out. A neighbour that cannot be read
-    is passed over, and so is a record that no environment precedes, or that lacks one of `metrics`.
+    only tasks without a seed, which no run repeats, are left out. A neighbour is passed over if it
+    or a record wanted of it cannot be read, and a record if no environment precedes it, or if it
+    lacks one of `metrics`.
     """
     wanted = {task.key for task in tasks if task.seed is not None}
     entries: list[dict[str, Any] | Record] = []
@@ -31,26 +32,23 @@ def finished_elsewhere(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", JournalWarning)
-                contents = read_journal(neighbour)
+                contents = read_journal(neighbour, wanted)
         except DpreproError:
             continue
-        taken = list(_taken(contents, neighbour.stem, wanted, metrics))
+        taken = list(_taken(contents, neighbour.stem, metrics))
         entries += taken
         wanted -= {entry.task.key for entry in taken if isinstance(entry, Record)}
     return entries
 
 
 def _taken(
-    contents: JournalContents, journal: str, wanted: Collection[str], metrics: Collection[str]
+    contents: JournalContents, journal: str, metrics: Collection[str]
 ) -> Iterator[dict[str, Any] | Record]:
-    """Yield the finished records wanted, each environment before those that it holds for."""
+    """Yield the finished records, each environment before those that it holds for."""
     last: dict[str, Any] | None = None
     for record in contents.records:
-        key = record.task.key
-        environment = contents.computed_in.get(key)
-        if environment is None or record.status != "ok" or key not in wanted:
-            continue
-        if record.lacks(metrics):
+        environment = contents.computed_in.get(record.task.key)
+        if environment is None or record.status != "ok" or record.lacks(metrics):
             continue
         if environment is not last:
             # What the neighbour took over itself was computed for the journal named there.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.baselines.ada_ssp import AdaSSPRegressor
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE
@@ -12,8 +12,14 @@ from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
 
+def _estimator() -> Callable[..., Estimator]:
+    from dprepro.baselines.ada_ssp import AdaSSPRegressor
+
+    return AdaSSPRegressor
+
+
 def _build(setting: Setting, **params: Any) -> Estimator:
-    return AdaSSPRegressor(
+    return _estimator()(
         epsilon=setting.epsilon, delta=setting.delta, domain=setting.domain,
         random_state=setting.seed, **params,
     )  # fmt: skip
@@ -35,6 +41,6 @@ METHODS = [
         divides=Division.GAUSSIAN,
         keeps_ledger=True,
         repeats_within=REPEATS_PRODUCTS,
-        defaults=defaults_of(AdaSSPRegressor, "epsilon", "delta", "domain", "random_state"),
+        defaults=defaults_of(_estimator, "epsilon", "delta", "domain", "random_state"),
     )
 ]

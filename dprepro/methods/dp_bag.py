@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.baselines.dp_bag import DPBagClassifier
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.standing import Noise
 
 
+def _estimator() -> Callable[..., Estimator]:
+    from dprepro.baselines.dp_bag import DPBagClassifier
+
+    return DPBagClassifier
+
+
 def _build(inputs: str) -> Any:
     def build(setting: Setting, **params: Any) -> Estimator:
-        return DPBagClassifier(
+        return _estimator()(
             inputs=inputs, epsilon=setting.epsilon, delta=setting.delta, domain=setting.domain,
             random_state=setting.seed, **params,
         )  # fmt: skip
@@ -37,9 +43,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         noise=Noise.EXACT,
         keeps_ledger=True,
         repeats_within=REPEATS_SOLVER,
-        defaults=defaults_of(
-            DPBagClassifier, "inputs", "epsilon", "delta", "domain", "random_state"
-        ),
+        defaults=defaults_of(_estimator, "inputs", "epsilon", "delta", "domain", "random_state"),
     )
 
 

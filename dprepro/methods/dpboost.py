@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from dprepro.data.domain import TaskKind
 from dprepro.data.encode import IndicatorEncoder
-from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-from dprepro.dpboost.variants import AS_PUBLISHED, SOUND, Variant, of_code
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
+from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 from dprepro.privacy.standing import Noise
 
-_DEFAULTS = defaults_of(DPBoostClassifier, "epsilon", "variant", "domain", "random_state")
+if TYPE_CHECKING:
+    from dprepro.dpboost.variants import Variant
 
 
-def _estimator(setting: Setting, variant: str | Variant, **params: Any) -> Estimator:
-    estimator = DPBoostRegressor if setting.task == "regression" else DPBoostClassifier
+def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
+    from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
+
+    return DPBoostRegressor if task == "regression" else DPBoostClassifier
+
+
+_DEFAULTS = defaults_of(_estimator, "epsilon", "variant", "domain", "random_state")
+
+
+def _made(setting: Setting, variant: str | Variant, **params: Any) -> Estimator:
     given: dict[str, Any] = {"domain": setting.domain, "random_state": setting.seed}
-    return estimator(setting.epsilon, variant=variant, **(given | params))
+    return _estimator(setting.task)(setting.epsilon, variant=variant, **(given | params))
 
 
 def _build(variant: str) -> Build:
     def build(setting: Setting, **params: Any) -> Estimator:
-        return _estimator(setting, variant, **params)
+        return _made(setting, variant, **params)
 
     return build
 
@@ -37,13 +47,15 @@ place of the task's own seed: all splits then share their draws, those of our ge
 
 def _build_of_code(encoding: str) -> Build:
     def build(setting: Setting, **params: Any) -> Estimator:
+        from dprepro.dpboost.variants import of_code
+
         options = {name: params.pop(name, value) for name, value in _OPTIONS.items()}
         seed, scale = options.pop("noise_seed"), options.pop("scale")
         scale = scale or ("-1..1" if setting.task == "regression" else "0..1")
         given = {} if seed is None else {"random_state": seed}
         if encoding == "indicators":
             given["domain"] = IndicatorEncoder(setting.domain).domain
-        return _estimator(setting, of_code(scale=scale, **options), **(given | params))
+        return _made(setting, of_code(scale=scale, **options), **(given | params))
 
     return build
 
@@ -55,7 +67,7 @@ def _of_code(name: str, title: str, coding: str, encoding: str) -> Method:
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.NONE,
-        adjacency=AS_PUBLISHED.adjacency,
+        adjacency=ZERO_OUT,
         assumes=(
             "not covered by epsilon: bin edges, mean of the target",
             "exact gains and counts decide how trees grow: no guarantee",
@@ -81,7 +93,7 @@ METHODS = [
         title="DPBoost",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.NONE,
-        adjacency=AS_PUBLISHED.adjacency,
+        adjacency=ZERO_OUT,
         assumes=(
             "not covered by epsilon: bin edges, mean of the target (regression)",
             "exact gains and counts decide how trees grow: no guarantee",
@@ -100,7 +112,7 @@ METHODS = [
         title="DPBoost (sound)",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.PURE,
-        adjacency=SOUND.adjacency,
+        adjacency=ADD_REMOVE,
         assumes=("public: bounds, categories, target range or labels",),
         cite=("li2020",),
         reference="Li, Wu, Wen, He 2020, sections 4.1-4.3",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
+from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_FLOATS, Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -12,10 +13,21 @@ from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
 
+def _private_estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
+    from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
+
+    return DPEBMRegressor if task == "regression" else DPEBMClassifier
+
+
+def _plain_estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
+    from dprepro.ebm import EBMClassifier, EBMRegressor
+
+    return EBMRegressor if task == "regression" else EBMClassifier
+
+
 def _build_private(**settings: str | bool) -> Build:
     def build(setting: Setting, **params: Any) -> Estimator:
-        estimator = DPEBMRegressor if setting.task == "regression" else DPEBMClassifier
-        return estimator(
+        return _private_estimator(setting.task)(
             setting.epsilon,
             setting.delta,
             domain=setting.domain,
@@ -27,8 +39,7 @@ def _build_private(**settings: str | bool) -> Build:
 
 
 def _build_plain(setting: Setting, **params: Any) -> Estimator:
-    estimator = EBMRegressor if setting.task == "regression" else EBMClassifier
-    return estimator(random_state=setting.seed, **params)
+    return _plain_estimator(setting.task)(random_state=setting.seed, **params)
 
 
 def _private(
@@ -59,7 +70,7 @@ def _private(
         divides=Division.GAUSSIAN,
         keeps_ledger=True,
         takes_tables=True,
-        defaults=defaults_of(DPEBMClassifier, *excluded) | settings,
+        defaults=defaults_of(_private_estimator, *excluded) | settings,
     )
 
 
@@ -121,6 +132,6 @@ METHODS = [
         build=_build_plain,
         takes_epsilon=False,
         repeats_within=REPEATS_FLOATS,
-        defaults=defaults_of(EBMClassifier, "random_state"),
+        defaults=defaults_of(_plain_estimator, "random_state"),
     ),
 ]

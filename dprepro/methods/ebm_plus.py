@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE
@@ -12,9 +13,14 @@ from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
 
+def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
+    from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+
+    return DPEBMPlusRegressor if task == "regression" else DPEBMPlusClassifier
+
+
 def _build(setting: Setting, **params: Any) -> Estimator:
-    estimator = DPEBMPlusRegressor if setting.task == "regression" else DPEBMPlusClassifier
-    return estimator(
+    return _estimator(setting.task)(
         setting.epsilon,
         setting.delta,
         domain=setting.domain,
@@ -42,6 +48,6 @@ METHODS = [
         divides=Division.GAUSSIAN,
         keeps_ledger=True,
         takes_tables=True,
-        defaults=defaults_of(DPEBMPlusClassifier, "epsilon", "delta", "domain", "random_state"),
+        defaults=defaults_of(_estimator, "epsilon", "delta", "domain", "random_state"),
     )
 ]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.baselines.forests.estimator import DPRandomForest
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
 
 
+def _estimator() -> Callable[..., Estimator]:
+    from dprepro.baselines.forests.estimator import DPRandomForest
+
+    return DPRandomForest
+
+
 def _build_private(setting: Setting, **params: Any) -> Estimator:
-    return DPRandomForest(
+    return _estimator()(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )
 
@@ -46,7 +52,7 @@ METHODS = [
         noise=Noise.EXACT,
         keeps_ledger=True,
         encoding="one-hot",
-        defaults=defaults_of(DPRandomForest, "epsilon", "domain", "random_state"),
+        defaults=defaults_of(_estimator, "epsilon", "domain", "random_state"),
     ),
     Method(
         name="random-forest",

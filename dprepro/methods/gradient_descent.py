@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.baselines.gradient_descent import DPGradientDescentClassifier
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE
@@ -12,8 +12,14 @@ from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
 
+def _estimator() -> Callable[..., Estimator]:
+    from dprepro.baselines.gradient_descent import DPGradientDescentClassifier
+
+    return DPGradientDescentClassifier
+
+
 def _build(setting: Setting, **params: Any) -> Estimator:
-    return DPGradientDescentClassifier(
+    return _estimator()(
         epsilon=setting.epsilon, delta=setting.delta, domain=setting.domain,
         random_state=setting.seed, **params,
     )  # fmt: skip
@@ -34,8 +40,6 @@ METHODS = [
         noise=Noise.EXACT,
         divides=Division.GAUSSIAN,
         keeps_ledger=True,
-        defaults=defaults_of(
-            DPGradientDescentClassifier, "epsilon", "delta", "domain", "random_state"
-        ),
+        defaults=defaults_of(_estimator, "epsilon", "delta", "domain", "random_state"),
     )
 ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from dprepro.data.domain import TaskKind
 from dprepro.data.encode import IndicatorEncoder
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -13,10 +14,15 @@ from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
 
+def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
+    from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
+
+    return DPEBMRegressor if task == "regression" else DPEBMClassifier
+
+
 def _build(composition: str) -> Build:
     def build(setting: Setting, **params: Any) -> Estimator:
-        estimator = DPEBMRegressor if setting.task == "regression" else DPEBMClassifier
-        return estimator(
+        return _estimator(setting.task)(
             setting.epsilon,
             setting.delta,
             domain=IndicatorEncoder(setting.domain).domain,
@@ -28,7 +34,7 @@ def _build(composition: str) -> Build:
 
 
 def _method(name: str, title: str, composition: str) -> Method:
-    defaults = defaults_of(DPEBMClassifier, "epsilon", "delta", "domain", "random_state")
+    defaults = defaults_of(_estimator, "epsilon", "delta", "domain", "random_state")
     return Method(
         name=name,
         version=2,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dprepro.estimators.contract import Estimator
-from dprepro.lazybb import LazyBBClassifier, OneRule
-from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import Guarantee, LateMapping, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.standing import Noise
 
@@ -16,7 +16,15 @@ _PUBLIC = (
 )
 _NOISE = ("the noise is too small, since the code divides by zeta twice: no guarantee",)
 _BOOSTING = {"rounds", "learning_rate", "density", "margin", "diagnostics"}
-_DEFAULTS = defaults_of(LazyBBClassifier)
+
+
+def _classifier() -> Callable[..., Estimator]:
+    from dprepro.lazybb import LazyBBClassifier
+
+    return LazyBBClassifier
+
+
+_DEFAULTS = defaults_of(_classifier)
 
 
 def _boosted(
@@ -28,7 +36,7 @@ def _boosted(
     taken |= {"label_share"} if base == "topdown" and guarantee is not Guarantee.NONE else set()
 
     def build(setting: Setting, **params: Any) -> Estimator:
-        return LazyBBClassifier(
+        return _classifier()(
             base,
             epsilon=setting.epsilon,
             delta=setting.delta,
@@ -39,11 +47,13 @@ def _boosted(
 
     return _method(
         name, title, guarantee, section, build, private,
-        {**{key: _DEFAULTS[key] for key in _DEFAULTS if key in taken}, **changed},
+        LateMapping(lambda: {k: _DEFAULTS[k] for k in _DEFAULTS if k in taken} | changed),
     )  # fmt: skip
 
 
 def _one_rule(setting: Setting, **params: Any) -> Estimator:
+    from dprepro.lazybb import OneRule
+
     return OneRule(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )
@@ -51,7 +61,7 @@ def _one_rule(setting: Setting, **params: Any) -> Estimator:
 
 def _method(
     name: str, title: str, guarantee: Guarantee, section: str, build: Any, private: bool,
-    defaults: dict[str, Any],
+    defaults: Mapping[str, Any],
 ) -> Method:  # fmt: skip
     return Method(
         name=name,

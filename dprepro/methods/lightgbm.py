@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from lightgbm import LGBMClassifier, LGBMRegressor
-
+from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 
@@ -14,11 +14,16 @@ from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 _REPEATABLE = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
 
 
+def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    return LGBMRegressor if task == "regression" else LGBMClassifier
+
+
 def _build(setting: Setting, **params: Any) -> Estimator:
-    estimator = LGBMRegressor if setting.task == "regression" else LGBMClassifier
     # All that its defaults leave to the seed is which 200,000 rows (`subsample_for_bin`) fix the
     # bin edges of a larger table. On credit card fraud that alone can move the AUROC by 0.2.
-    return estimator(random_state=setting.seed, **(_REPEATABLE | params))
+    return _estimator(setting.task)(random_state=setting.seed, **(_REPEATABLE | params))
 
 
 # What the task decides, and what does not change the model.
@@ -40,6 +45,6 @@ METHODS = [
         takes_epsilon=False,
         # A DataFrame with category columns is what its defaults recognise.
         encoding="category",
-        defaults=defaults_of(LGBMClassifier, *_NOT_PARAMETERS),
+        defaults=defaults_of(_estimator, *_NOT_PARAMETERS),
     )
 ]

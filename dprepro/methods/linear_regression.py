@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from dprepro.baselines.linear_regression.estimator import (
-    _REGRESSION,
-    DPLinearRegression,
-    PlainBoundedLinearRegression,
-)
+from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.standing import Noise
 
+_REGRESSION: frozenset[TaskKind] = frozenset({"regression"})
+
 
 def _build_private_fair(setting: Setting, **params: Any) -> Estimator:
+    from dprepro.baselines.linear_regression.estimator import DPLinearRegression
+
     return DPLinearRegression(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )
@@ -28,6 +28,8 @@ def _build_plain(setting: Setting, **params: Any) -> Estimator:
 
 
 def _build_plain_fair(setting: Setting, **params: Any) -> Estimator:
+    from dprepro.baselines.linear_regression.estimator import PlainBoundedLinearRegression
+
     return PlainBoundedLinearRegression(domain=setting.domain, **params)
 
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
+from collections.abc import Callable
 from typing import Any
-
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
 
 from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
-from dprepro.estimators.inputs import check_rows
-from dprepro.llm import DPLLMClassifier, LLMClassifier
-from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting
+from dprepro.methods.registry import REPEATS_EPOCHS, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
@@ -28,36 +22,34 @@ _NETWORK = {
 }
 
 
-class Network(MLPClassifier):
-    """scikit-learn's fully connected network; that it stops after its epochs is the point."""
+def _private_estimator() -> Callable[..., Estimator]:
+    from dprepro.llm import DPLLMClassifier
 
-    def fit(self, X: Any, y: Any) -> Network:
-        """Fit without warning of slow convergence."""
-        check_rows(X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return super().fit(X, y)
+    return DPLLMClassifier
+
+
+def _plain_estimator() -> Callable[..., Estimator]:
+    from dprepro.llm import LLMClassifier
+
+    return LLMClassifier
 
 
 def _build_private(setting: Setting, **params: Any) -> Estimator:
-    return DPLLMClassifier(
+    return _private_estimator()(
         setting.epsilon, setting.delta, domain=setting.domain, random_state=setting.seed, **params
     )
 
 
 def _build_plain(setting: Setting, **params: Any) -> Estimator:
-    return LLMClassifier(random_state=setting.seed, **params)
+    return _plain_estimator()(random_state=setting.seed, **params)
 
 
 def _build_network(setting: Setting, **params: Any) -> Estimator:
+    from dprepro.llm.network import Network
+
     settings: dict[str, Any] = {**_NETWORK, **params}
     settings["hidden_layer_sizes"] = tuple(settings["hidden_layer_sizes"])
     return Network(random_state=setting.seed, **settings)
-
-
-def _defaults(estimator: type, *excluded: str) -> dict[str, Any]:
-    parameters = inspect.signature(estimator).parameters.values()
-    return {p.name: p.default for p in parameters if p.name not in excluded}
 
 
 METHODS = [
@@ -80,7 +72,7 @@ METHODS = [
         repeats_within=REPEATS_EPOCHS,
         keeps_ledger=True,
         encoding="unit-interval",
-        defaults=_defaults(DPLLMClassifier, "epsilon", "delta", "domain", "random_state"),
+        defaults=defaults_of(_private_estimator, "epsilon", "delta", "domain", "random_state"),
     ),
     Method(
         name="llm",
@@ -95,7 +87,7 @@ METHODS = [
         takes_epsilon=False,
         repeats_within=REPEATS_EPOCHS,
         encoding="unit-interval",
-        defaults=_defaults(LLMClassifier, "random_state"),
+        defaults=defaults_of(_plain_estimator, "random_state"),
     ),
     Method(
         name="mlp",

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from dprepro.baselines.logistic.estimator import (
-    _CLASSIFICATION,
-    DPLogisticRegression,
-    PlainLogisticRegression,
-    StandardizedLogisticRegression,
-)
+from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_NEVER, REPEATS_SOLVER, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.standing import Noise
 
+_CLASSIFICATION: frozenset[TaskKind] = frozenset({"binary"})
 _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
 
 
 def _build_private(setting: Setting, **params: Any) -> Estimator:
+    from dprepro.baselines.logistic.estimator import DPLogisticRegression
+
     return DPLogisticRegression(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )
@@ -30,6 +28,8 @@ def _build_private_fair(setting: Setting, **params: Any) -> Estimator:
 
 
 def _build_plain(setting: Setting, **params: Any) -> Estimator:
+    from dprepro.baselines.logistic.estimator import PlainLogisticRegression
+
     return PlainLogisticRegression(random_state=setting.seed, **params)
 
 
@@ -38,6 +38,8 @@ def _build_plain_fair(setting: Setting, **params: Any) -> Estimator:
 
 
 def _build_standardized(setting: Setting, **params: Any) -> Estimator:
+    from dprepro.baselines.logistic.estimator import StandardizedLogisticRegression
+
     return StandardizedLogisticRegression(random_state=setting.seed, **params)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.baselines.random_boosting import DPRandomBoostingClassifier
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE
@@ -12,8 +12,14 @@ from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
 
+def _estimator() -> Callable[..., Estimator]:
+    from dprepro.baselines.random_boosting import DPRandomBoostingClassifier
+
+    return DPRandomBoostingClassifier
+
+
 def _build(setting: Setting, **params: Any) -> Estimator:
-    return DPRandomBoostingClassifier(
+    return _estimator()(
         epsilon=setting.epsilon,
         delta=setting.delta,
         domain=setting.domain,
@@ -41,8 +47,6 @@ METHODS = [
         noise=Noise.EXACT,
         keeps_ledger=True,
         divides=Division.GAUSSIAN,
-        defaults=defaults_of(
-            DPRandomBoostingClassifier, "epsilon", "delta", "domain", "random_state"
-        ),
+        defaults=defaults_of(_estimator, "epsilon", "delta", "domain", "random_state"),
     )
 ]

@@ -9,10 +9,10 @@ import math
 import os
 import pkgutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Protocol
@@ -204,13 +204,45 @@ class Method:
         return self.build(Setting(task, epsilon, 1e-6, domain, 0), **params)
 
 
-def defaults_of(estimator: type, *excluded: str) -> dict[str, Any]:
-    """Return the parameters of an estimator's constructor with their defaults, less `excluded`.
+class LateMapping(Mapping[str, Any]):
+    """A mapping that `make` makes when it is first read, as that may import a library."""
 
-    Less ``n_jobs``, too: it changes how long a fit takes, and no result.
+    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, Any]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a name."""
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names in their order."""
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        """Return how many names there are."""
+        return len(self._made)
+
+    def __or__(self, other: Mapping[str, Any]) -> LateMapping:
+        """Return a late mapping with the values of `other` in place of these."""
+        return LateMapping(lambda: {**self, **other})
+
+
+def defaults_of(estimator: Callable[[], Callable[..., Estimator]], *excluded: str) -> LateMapping:
+    """Return the parameters of the constructor that `estimator` returns, less `excluded`.
+
+    With their defaults, and without ``n_jobs``: it changes how long a fit takes, and no result. The
+    estimator is imported when they are first read.
     """
-    parameters = inspect.signature(estimator).parameters.values()
-    return {p.name: p.default for p in parameters if p.name not in {*excluded, "n_jobs"}}
+
+    def make() -> dict[str, Any]:
+        parameters = inspect.signature(estimator()).parameters.values()
+        return {p.name: p.default for p in parameters if p.name not in {*excluded, "n_jobs"}}
+
+    return LateMapping(make)
 
 
 def get(name: str) -> Method:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.baselines.s_bdt import SBDTClassifier, SBDTRegressor
+from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -12,10 +13,15 @@ from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
 
+def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
+    from dprepro.baselines.s_bdt import SBDTClassifier, SBDTRegressor
+
+    return SBDTRegressor if task == "regression" else SBDTClassifier
+
+
 def _build(as_published: bool) -> Build:
     def build(setting: Setting, **params: Any) -> Estimator:
-        estimator = SBDTRegressor if setting.task == "regression" else SBDTClassifier
-        return estimator(
+        return _estimator(setting.task)(
             as_published=as_published, epsilon=setting.epsilon, delta=setting.delta,
             domain=setting.domain, random_state=setting.seed, **params,
         )  # fmt: skip
@@ -42,7 +48,7 @@ def _method(
         keeps_ledger=True,
         divides=Division.NONE,
         defaults=defaults_of(
-            SBDTClassifier, "as_published", "epsilon", "delta", "domain", "random_state"
+            _estimator, "as_published", "epsilon", "delta", "domain", "random_state"
         ),
     )
 

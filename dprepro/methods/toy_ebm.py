@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dprepro.baselines.toy_ebm import UNPAID, ToyDPEBMClassifier, ToyDPEBMRegressor
+from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
 
 
+def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
+    from dprepro.baselines.toy_ebm import ToyDPEBMClassifier, ToyDPEBMRegressor
+
+    return ToyDPEBMRegressor if task == "regression" else ToyDPEBMClassifier
+
+
 def _build(setting: Setting, **params: Any) -> Estimator:
-    estimator = ToyDPEBMRegressor if setting.task == "regression" else ToyDPEBMClassifier
-    return estimator(setting.epsilon, setting.delta, random_state=setting.seed, **params)
+    return _estimator(setting.task)(
+        setting.epsilon, setting.delta, random_state=setting.seed, **params
+    )
 
 
 METHODS = [
@@ -25,7 +33,9 @@ METHODS = [
         guarantee=Guarantee.NONE,
         adjacency=ZERO_OUT,
         assumes=(
-            f"not covered by epsilon: {'; '.join(UNPAID)}",
+            "not covered by epsilon: quantiles of the numeric features, which are the bin edges; "
+            "categories that occur; "
+            "number of rows in every bin, by which its sum of residuals is divided",
             "every bin, feature and epoch uses the noise of a single release: no guarantee",
         ),
         cite=("chatziloizos2025report",),
@@ -34,6 +44,6 @@ METHODS = [
         takes_epsilon=True,
         noise=Noise.EXACT,
         keeps_ledger=True,
-        defaults=defaults_of(ToyDPEBMClassifier, "epsilon", "delta", "random_state"),
+        defaults=defaults_of(_estimator, "epsilon", "delta", "random_state"),
     )
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dprepro.baselines.wishart_regression import WishartLinearRegression
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Method, Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -12,6 +11,8 @@ from dprepro.privacy.standing import Noise
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
+    from dprepro.baselines.wishart_regression import WishartLinearRegression
+
     return WishartLinearRegression(
         epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dprepro.config import load_config
+from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.run import Options, look_ahead, run
@@ -62,6 +63,18 @@ class TestTakingOver:
         run(load_config(first), options, Watch())
         (lab.results / "broken.jsonl").write_text(json.dumps({"kind": "nonsense"}) + "\n")
         assert run(load_config(second), options, Watch()).ran == 6
+
+    def test_only_the_records_asked_for_are_read(self, lab: Lab) -> None:
+        config, options = load_config(lab.config()), Options(results=lab.results)
+        run(config, options, Watch())
+        journal = lab.results / "lab.jsonl"
+        key = read_journal(journal).records[0].task.key
+        *lines, last = journal.read_text().splitlines(keepends=True)
+        assert key not in last
+        journal.write_text("".join([*lines, last.replace('"status":"ok"', '"status":"good"')]))
+        assert [record.task.key for record in read_journal(journal, {key}).records] == [key]
+        with pytest.raises(DpreproError, match="checksum"):
+            read_journal(journal)
 
 
 def run_on(cpu: str, lab: Lab, path: Path, monkeypatch: pytest.MonkeyPatch, splits: int) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dprepro.baselines.linear_regression.curator import LinearCurator, Products
 from dprepro.baselines.linear_regression.scaling import scaled
 from dprepro.baselines.linear_regression.solving import trim_and_solve
-from dprepro.data.domain import Domain, TaskKind
+from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import checked, read_training_arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -139,6 +139,3 @@ class DPLinearRegression(_BoundedLinearRegression):
                 "number of rows", "bounds of every column and of the target", "categories",
             ],
         )  # fmt: skip
-
-
-_REGRESSION: frozenset[TaskKind] = frozenset({"regression"})

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from dprepro.baselines.logistic.curator import LARGEST_NORM, Coefficients, LogisticCurator
-from dprepro.data.domain import Domain, TaskKind
+from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import check_rows, wrap_training_arrays
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -102,6 +102,3 @@ class StandardizedLogisticRegression(PlainLogisticRegression):
         """Return the log odds of the second class, float64 (n,)."""
         scores: np.ndarray = super().decision_function(self.scaler_.transform(X))
         return scores
-
-
-_CLASSIFICATION: frozenset[TaskKind] = frozenset({"binary"})
