@@ -175,7 +175,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         data = _data_of(config, options, outlook.todo)
         with _workers(config, options, data, outlook.todo) as (executor, stop):
             jobs = executor.jobs if executor else 0
-            if before.plan != stated:
+            if not stated.agrees_with(before.plan):
                 journal.append(stated)
             if outlook.todo or outlook.skips:
                 journal.append(environment.describe(config.text, jobs))

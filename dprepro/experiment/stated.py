@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -77,6 +77,16 @@ class StatedPlan:
                 for cell in self.cells
             ],
         }
+
+    def agrees_with(self, earlier: StatedPlan | None) -> bool:
+        """Whether an earlier plan says the same.
+
+        One of earlier versions does not say whether its config runs hypotheses. Of a built-in
+        config that is known.
+        """
+        if earlier is not None and earlier.hypotheses is None and self.is_builtin:
+            earlier = replace(earlier, hypotheses=self.hypotheses)
+        return self == earlier
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> StatedPlan:

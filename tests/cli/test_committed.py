@@ -20,7 +20,10 @@ from dprepro.cli import check as check_module
 from dprepro.cli import plot as plot_module
 from dprepro.cli import table as table_module
 from dprepro.cli.journals import read
-from dprepro.experiment.journal import read_journal
+from dprepro.config import config_names, load_config
+from dprepro.experiment.journal import last_plan, read_journal
+from dprepro.experiment.plan import plan
+from dprepro.experiment.stated import state_plan
 from dprepro.published.document import load_documents
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.recorded import NAME
@@ -51,6 +54,17 @@ def committed() -> Iterator[None]:
         )
     yield
     patch.undo()
+
+
+def journals() -> list[str]:
+    return sorted(name for name in config_names() if (RESULTS / f"{name}.jsonl").exists())
+
+
+@pytest.mark.parametrize("name", journals())
+def test_a_run_with_nothing_left_to_do_leaves_its_journal_as_it_is(name: str) -> None:
+    config = load_config(name)
+    stated = state_plan(config, (planned.task for planned in plan(config)))
+    assert stated.agrees_with(last_plan(RESULTS / f"{name}.jsonl"))
 
 
 def output(command: str, *arguments: str, **environment: str) -> str:
