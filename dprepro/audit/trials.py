@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from loky import ProcessPoolExecutor
+from loky import get_reusable_executor
 from loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
@@ -21,6 +21,7 @@ PARTS: tuple[Part, ...] = ("training", "held-out")
 
 _BATCHES = 100
 _SMALLEST_BATCH, _LARGEST_BATCH = 10, 1000
+_IDLE_SECONDS = 60
 
 Advance = Callable[[int], None]
 """Is told how many more runs are done."""
@@ -83,7 +84,8 @@ class TrialRunner:
     Parameters
     ----------
     jobs
-        Worker processes; with 1 the runs happen here.
+        Worker processes; with 1 the runs happen here. The next runner gets the same processes: to
+        start one takes seconds.
     seed
         None leaves coins and noise to the operating system, as a release would; training runs get
         seeds from there. With an integer every batch has coins and seeds of its own, which follow
@@ -111,14 +113,13 @@ class TrialRunner:
         self._case, self._seed, self._jobs = case, seed, jobs
         self._kept = kept
         self._advance = advance or (lambda runs: None)
-        self._executor: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> TrialRunner:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(kill_workers=True)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._jobs > 1:
+            self._workers().shutdown(kill_workers=True)
 
     def run(self, batches: Sequence[Batch]) -> Trials:
         """Return the runs of all batches, in their order."""
@@ -145,11 +146,10 @@ class TrialRunner:
             for batch in batches:
                 yield batch, _run_batch(self._case, batch, self._seed)
             return
-        if self._executor is None:
-            self._executor = ProcessPoolExecutor(max_workers=self._jobs)
+        workers = self._workers()
         try:
             futures: dict[Any, Batch] = {
-                self._executor.submit(_run_batch, self._case, batch, self._seed): batch
+                workers.submit(_run_batch, self._case, batch, self._seed): batch
                 for batch in batches
             }
             for future in as_completed(futures):
@@ -158,6 +158,9 @@ class TrialRunner:
             raise DpreproError(
                 f"audit of {self._case.subject}: a worker process died; try fewer --jobs"
             ) from error
+
+    def _workers(self) -> Any:
+        return get_reusable_executor(max_workers=self._jobs, timeout=_IDLE_SECONDS)
 
 
 def run_trials(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> Trials:

@@ -20,36 +20,43 @@ class UndecidedError(Exception):
 
 
 def probabilities(draw, length):
-    """Return the values of `draw(words)` with their probabilities, and what is undecided."""
-    found, undecided, waiting = {}, 0.0, [()]
-    while waiting:
-        bits = waiting.pop()
+    """Return the values of `draw(words)` with their probabilities, and what is undecided.
+
+    Strings are gone through in their order. A draw that ends takes the bits that it needs; the next
+    string follows the last that begins with these.
+    """
+    found, undecided, bits = {}, 0.0, []
+    while bits is not None:
+        words = Given(bits, length)
         try:
-            value = draw(Given(bits))
+            value = draw(words)
         except UndecidedError:
-            undecided += _branch(waiting, bits, length)
+            undecided += 2.0**-length
         else:
-            found[value] = found.get(value, 0.0) + 2.0 ** -len(bits)
+            found[value] = found.get(value, 0.0) + 2.0 ** -len(words.taken)
+        bits = _next(words.taken)
     return found, undecided
 
 
-def _branch(waiting, bits, length):
-    if len(bits) == length:
-        return 2.0**-length
-    waiting.extend([(*bits, 0), (*bits, 1)])
-    return 0.0
+def _next(bits):
+    """Return the bits whose last 0 is a 1 and the last; None after ones alone."""
+    while bits and bits[-1]:
+        bits = bits[:-1]
+    return [*bits[:-1], 1] if bits else None
 
 
 class Given:
-    """An iterator over some bits that raises `UndecidedError` after the last."""
+    """An iterator over some bits, then zeros; `UndecidedError` after `length` of them."""
 
-    def __init__(self, bits):
-        self.rest = iter(bits)
+    def __init__(self, bits, length):
+        self.bits, self.length, self.taken = bits, length, []
 
     def __next__(self):
-        for bit in self.rest:
-            return bit
-        raise UndecidedError
+        place = len(self.taken)
+        if place == self.length:
+            raise UndecidedError
+        self.taken.append(self.bits[place] if place < len(self.bits) else 0)
+        return self.taken[-1]
 
 
 def below(words, limit):
@@ -151,8 +158,8 @@ def test_numbers_below_a_limit_from_all_words_of_four_bits(limit, monkeypatch):
 
 def accepted(word, limit):
     try:
-        return reference.below(Given([word]), limit)
-    except UndecidedError:
+        return reference.below(iter([word]), limit)
+    except StopIteration:
         return None
 
 

@@ -29,6 +29,7 @@ from dprepro.experiment.worker import DataRef, Encoded, run_task
 from dprepro.methods import registry
 from tests.in_process import in_process
 from tests.lab import CARD
+from tests.methods.quick import quick
 
 __all__ = ["in_process"]
 
@@ -301,14 +302,6 @@ POISON: dict[str, Callable[[Encoded], Encoded]] = {
     "no y": lambda e: replace(e, y_train=None),
     "a test y that is text": lambda e: replace(e, y_test=target(e.y_test, TEXT, EVERY)),
 }
-QUICK: dict[str, dict[str, Any]] = {
-    "aplr": {"m": 3},
-    "dp-bag": {"teachers": 10, "partitions": 1},
-    "dp-bag-sound": {"teachers": 10, "partitions": 1},
-    "mlp": {"max_iter": 2},
-    "dp-llm": {"epochs": 1},
-    "llm": {"epochs": 1},
-}
 METHODS = [
     (m, t) for m in registry.all_methods().values() for t in sorted(m.tasks - {"multiclass"})
 ]
@@ -327,7 +320,7 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Task, Any]]
         monkeypatch.setattr(worker, "_dataset", lambda _: type("D", (), {"task": kind}))
         epsilon, delta = (1.0, 1e-6) if method.takes_epsilon else (math.inf, 0.0)
         task = Task(
-            "tiny", method.name, method.name, QUICK.get(method.name, {}), epsilon, delta, 0, 1,
+            "tiny", method.name, method.name, quick(method), epsilon, delta, 0, 1,
             "public", 0.2, 1, "f",
         )  # fmt: skip
         return task, rows

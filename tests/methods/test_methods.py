@@ -11,20 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods.registry import Guarantee, Setting, all_methods
+from tests.methods.quick import quick
 
 FEATURES = (NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b")))
 CASES = [(method, task) for method in all_methods().values() for task in sorted(method.tasks)]
 PRIVATE = [(method, task) for method, task in CASES if method.takes_epsilon]
 
-# What is slow beyond measure with its defaults.
-QUICK = {
-    "aplr": {"m": 20},
-    "dp-bag": {"teachers": 10, "partitions": 2},
-    "dp-bag-sound": {"teachers": 10, "partitions": 2},
-    "cnn": {"epochs": 1},
-    "s-bdt": {"n_trees": 10},
-    "s-bdt-sound": {"n_trees": 10},
-}
 # What reads square images, and no other rows.
 IMAGES = {"cnn"}
 
@@ -65,7 +57,7 @@ def fit(method, task, epsilon=2.0, seed=0):
     epsilon, delta = (epsilon, 1e-6) if method.takes_epsilon else (math.inf, 0.0)
     if method.requires:
         pytest.importorskip(method.requires)
-    model = method.build(Setting(task, epsilon, delta, domain, seed), **QUICK.get(method.name, {}))
+    model = method.build(Setting(task, epsilon, delta, domain, seed), **quick(method))
     return model.fit(X, y), X
 
 
