@@ -16,7 +16,7 @@ from dprepro.privacy.standing import Noise
 from tests.golden.__main__ import main
 from tests.golden.conditions import CONDITIONS
 from tests.golden.digest import digest
-from tests.golden.fits import FLOATING, GOLDEN, bits, exact_fits
+from tests.golden.fits import FLOATING, GOLDEN, bits, exact_fits, fitted, private_fits
 
 STORED = json.loads(GOLDEN.read_text())
 
@@ -111,3 +111,17 @@ def test_a_digest_tells_arrays_apart():
 def test_an_object_without_known_bits_is_refused():
     with pytest.raises(TypeError, match="a model holds a object"):
         digest([object()])
+
+
+def histogram_share(key):
+    """Return what histograms get of mu^2."""
+    entries = fitted(*private_fits()[key])[0].ledger_.entries
+    spent = [entry.uses * (entry.sensitivity / entry.scale) ** 2 for entry in entries]
+    return spent[1] / sum(spent)
+
+
+def test_dp_ebm_plus_goes_both_of_its_ways():
+    coarse = ("dp-ebm-plus/binary", "dp-ebm-plus/regression/0.5")
+    fine = ("dp-ebm-plus/regression", "dp-ebm-plus/binary/8")
+    assert [histogram_share(key) for key in coarse] == pytest.approx([0.02, 0.02], rel=0.02)
+    assert [histogram_share(key) for key in fine] == pytest.approx([0.2, 0.12], rel=0.02)
