@@ -113,11 +113,11 @@ def test_nothing_finished_is_lost_to_kills(lab: Lab) -> None:
     with (lab.results / "lab.jsonl").open("a") as journal:
         journal.write('{"kind":"rec')
 
-    process = lab.start(config, "--jobs", 2, "--time-limit", 2)
+    process = lab.start(config, "--jobs", 2, "--time-limit", 5)
     _wait(lambda: _written(lab) > len(finished))
     _workers(process)[0].kill()
     os.killpg(process.pid, signal.SIGSTOP)  # Ctrl-Z, for longer than a task may take
-    time.sleep(3)
+    time.sleep(6)
     os.killpg(process.pid, signal.SIGCONT)
     output, _ = process.communicate(timeout=60)
     assert "the last line was torn by a crash and is dropped" in output
