@@ -25,6 +25,8 @@ _LIMIT = 64.0
 LARGEST = np.int32(_LIMIT * 2**BITS - 1)
 """Largest score and change of a score, just below `_LIMIT`: their sum fits into int32."""
 
+_MOST = float(LARGEST)
+
 _BLOCK = 2048
 _LANES = 4
 """Tables of sums: rows next to each other often share a bin, and would wait for each other."""
@@ -38,8 +40,9 @@ _exact: Any = {"error_model": "numpy"}
 
 def to_units(values: Any) -> np.ndarray:
     """Return the nearest whole numbers of `UNIT`, int32, of released values; below +-64."""
-    whole = np.rint(np.ldexp(np.clip(values, -_LIMIT, _LIMIT), BITS))
-    return np.clip(whole, -LARGEST, LARGEST).astype(np.int32)
+    # On some dozens of values np.clip takes three times as long.
+    whole = np.rint(np.minimum(np.maximum(values, -_LIMIT), _LIMIT) * float(_ONE))
+    return np.minimum(np.maximum(whole, -_MOST), _MOST).astype(np.int32)
 
 
 def from_units(whole: Any) -> np.ndarray:
