@@ -60,7 +60,7 @@ def threads(given: argparse.Namespace) -> Rows:
     rows: Rows = []
     for problem, epochs in (
         (problems.real("credit", given.data_dir), 300),
-        (problems.synthetic(given.memory_rows, 5), 20),
+        (problems.synthetic(given.memory_rows, 5), 300),
     ):
         for name in models(None, 1, 1):
             if name == "ebm" and len(problem.y) > 10**6:
