@@ -4,6 +4,7 @@ Seconds are those of the clock: with threads the processor's would hide what is 
 an idle machine; nothing here asserts a time. Prints Markdown.
 
     threads  1 and 2 threads in turn: credit fraud, and synthetic rows in memory
+    memory   the bytes of a step of DP-EBM in a bare loop, and what waking a thread takes
     tables   DP-EBM+ and DP-EBM from a parquet file, in a process of its own that reads in chunks;
              interpret-core's DP-EBM in memory, as far as it fits
 
@@ -33,7 +34,9 @@ from scipy.special import expit
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, EBMClassifier
 from dprepro.ebm_plus import DPEBMPlusClassifier
+from dprepro.rows.holder import even_parts
 from dprepro.rows.table import Table
+from dprepro.threads import Threads
 
 FEATURES = 30
 ROW_GROUP = 2**18
@@ -60,7 +63,7 @@ def threads(given: argparse.Namespace) -> Rows:
     rows: Rows = []
     for problem, epochs in (
         (problems.real("credit", given.data_dir), 300),
-        (problems.synthetic(given.memory_rows, 5), 20),
+        (problems.synthetic(given.memory_rows, 5), 300),
     ):
         for name in models(None, 1, 1):
             if name == "ebm" and len(problem.y) > 10**6:
@@ -82,6 +85,48 @@ def _seconds(model: Any, problem: Problem) -> float:
     start = time.perf_counter()
     fit_quietly(model, problem)
     return time.perf_counter() - start
+
+
+def memory(given: argparse.Namespace) -> Rows:
+    """Limits of threads: 10 bytes a row in a bare loop, and a thread that is woken for nothing."""
+    return [_limits(given.memory_rows, n_jobs) for n_jobs in (1, 2)]
+
+
+def _limits(size: int, n_jobs: int) -> dict[str, Any]:
+    loop, states = _bare_loop(), np.zeros(size, np.int32)
+    before, now = np.ones((2, size), np.uint8)
+    parts = list(even_parts(size, n_jobs))
+    with Threads(n_jobs) as shared:
+        passes = _best_of(
+            lambda: shared.map(lambda at: loop(states[at], before[at], now[at]), parts)
+        )
+        woken = _best_of(lambda: shared.map(lambda at: at, parts))
+    return {
+        "threads": n_jobs, "ns a row": 1e9 * passes / size, "GB/s": 10e-9 * size / passes,
+        "woken, us": 1e6 * woken,
+    }  # fmt: skip
+
+
+def _bare_loop() -> Any:
+    """Return what reads and writes what a step does, and computes next to nothing."""
+    from numba import njit
+
+    @njit(nogil=True)
+    def loop(states: Any, before: Any, now: Any) -> None:
+        for i in range(states.size):
+            states[i] = np.int32(states[i] + before[i] - now[i])
+
+    return loop
+
+
+def _best_of(run: Callable[[], Any], repeats: int = 30) -> float:
+    """Return the shortest of some times, in seconds of the clock."""
+    found = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        found.append(time.perf_counter() - start)
+    return min(found)
 
 
 def tables(given: argparse.Namespace) -> Rows:
@@ -157,7 +202,11 @@ def fit_quietly_to(model: Any, table: Table) -> None:
         model.fit(table, "y")
 
 
-SECTIONS: dict[str, Callable[[argparse.Namespace], Rows]] = {"threads": threads, "tables": tables}
+SECTIONS: dict[str, Callable[[argparse.Namespace], Rows]] = {
+    "threads": threads,
+    "memory": memory,
+    "tables": tables,
+}
 
 
 def main() -> None:

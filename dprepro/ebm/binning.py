@@ -53,7 +53,7 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
     codes = category_codes(column, feature.categories)
     refuse_unseen(feature, (codes < 0) & ~missing)
     cells = cell_codes(codes, len(feature.categories))
-    return cells, np.bincount(cells, minlength=len(feature.categories) + 1)
+    return cells, count_rows(cells, len(feature.categories) + 1)
 
 
 def cell_edges(feature: NumericFeature, max_bins: int) -> np.ndarray:

@@ -46,12 +46,13 @@ def _add_steps(scores, codes, leaves, edges, steps, table):  # type: ignore[no-u
     if leaves > _COMPARED_LEAVES:
         _add_table(scores, codes, table)
         return
-    first_cut = np.uint8(edges[1]) if leaves > 1 else np.uint8(0)
-    second_cut = np.uint8(edges[2]) if leaves > 2 else np.uint8(0)
+    # As int32, like scores: of bytes the result of each comparison would have to be made wide.
+    first_cut = np.int32(edges[1]) if leaves > 1 else np.int32(0)
+    second_cut = np.int32(edges[2]) if leaves > 2 else np.int32(0)
     last = steps[leaves - 1]
     first, second = steps[0], steps[1] if leaves > 2 else last
     for i in range(scores.shape[0]):
-        code = codes[i]
+        code = np.int32(codes[i])
         step = second if code < second_cut else last
         scores[i] += first if code < first_cut else step
 

@@ -65,26 +65,37 @@ def start_states(targets, logistic, start, states):  # type: ignore[no-untyped-d
             states[i] = targets[i] - start
 
 
+@kernel()
+def _wide(below):  # type: ignore[no-untyped-def]
+    """Return cuts as int32. Codes become as wide once, before they are compared with all cuts.
+
+    Compared as bytes, they would have the result of each comparison made wide: four for one.
+    """
+    return below.astype(np.int32)
+
+
 @kernel(**_exact)
 def _label_block(states, last_codes, last, rises, codes, below, bound):  # type: ignore[no-untyped-def]
     """Do what `_add_update`, `_write_parts` and `_add_sums` do, for labels and two cuts.
 
     One loop instead of three saves a quarter of the time. Returns the sums of all parts, and of
-    those above either cut.
+    those above either cut. The cuts are int32: see `_wide`.
     """
     last_a, last_b, below_a, below_b = last[0], last[1], below[0], below[1]
-    base, add_a, add_b = rises[0], rises[1], rises[2]
+    # numba adds int32 as int64: without the casts half as many fit into a register.
+    low, middle = rises[0], np.int32(rises[0] + rises[1])
+    high = np.int32(middle + rises[2])
     total, sum_a, sum_b = _NONE, _NONE, _NONE
     for i in range(states.shape[0]):
-        # numba adds int32 as int64: without the casts half as many fit into a register.
-        state = np.int32(states[i] + base)
-        state = np.int32(state + (add_a if last_codes[i] > last_a else _NONE))
-        state = np.int32(state + (add_b if last_codes[i] > last_b else _NONE))
+        before, now = np.int32(last_codes[i]), np.int32(codes[i])
+        # Cuts ascend.
+        rise = middle if before > last_a else low
+        state = np.int32(states[i] + (high if before > last_b else rise))
         states[i] = state
         part = label_part(state, bound)
         total = np.int32(total + part)
-        sum_a = np.int32(sum_a + (part if codes[i] > below_a else _NONE))
-        sum_b = np.int32(sum_b + (part if codes[i] > below_b else _NONE))
+        sum_a = np.int32(sum_a + (part if now > below_a else _NONE))
+        sum_b = np.int32(sum_b + (part if now > below_b else _NONE))
     return total, sum_a, sum_b
 
 
@@ -99,9 +110,9 @@ def _add_update(states, codes, below, increments):  # type: ignore[no-untyped-de
         add_a, add_b = increments[j + 1], increments[j + 2]
         base = increments[0] if j == 0 else _NONE
         for i in range(states.shape[0]):
-            state = np.int32(states[i] + base)
-            state = np.int32(state + (add_a if codes[i] > below_a else _NONE))
-            states[i] = np.int32(state + (add_b if codes[i] > below_b else _NONE))
+            code, state = np.int32(codes[i]), np.int32(states[i] + base)
+            state = np.int32(state + (add_a if code > below_a else _NONE))
+            states[i] = np.int32(state + (add_b if code > below_b else _NONE))
 
 
 @kernel("(int32[::1], boolean, int32, int32[::1])", **_exact)
@@ -126,10 +137,10 @@ def _add_sums(parts, codes, below, sign, sums):  # type: ignore[no-untyped-def]
         below_a, below_b = below[j], below[j + 1]
         total, sum_a, sum_b = none, none, none
         for i in range(codes.shape[0]):
-            part = parts[i]
+            code, part = np.int32(codes[i]), parts[i]
             total = number(total + part)
-            sum_a = number(sum_a + (part if codes[i] > below_a else none))
-            sum_b = number(sum_b + (part if codes[i] > below_b else none))
+            sum_a = number(sum_a + (part if code > below_a else none))
+            sum_b = number(sum_b + (part if code > below_b else none))
         if j == 0:
             sums[0] += sign * np.int64(total)
         sums[j + 1] += sign * np.int64(sum_a)
@@ -148,8 +159,8 @@ def fused_pass(  # type: ignore[no-untyped-def]
 
     `update` has the codes of the last step's feature, its cuts less one, and what scores rise by.
     """
-    last_codes, last_below, rises = update
-    falls = -rises
+    last_codes, last_below, rises = update[0], _wide(update[1]), update[2]
+    below, falls = _wide(below), -rises
     narrow, wide = buffers
     sums[:] = 0
     for k in range(blocks.size - 1):
@@ -179,7 +190,7 @@ def fused_pass(  # type: ignore[no-untyped-def]
 )
 def move_states(states, targets, blocks, codes, below, rises, logistic):  # type: ignore[no-untyped-def]
     """Apply an update as `fused_pass` does, and sum nothing."""
-    falls = -rises
+    below, falls = _wide(below), -rises
     for k in range(blocks.size - 1):
         start, stop = blocks[k], blocks[k + 1]
         rise = rises if logistic and targets[start] > 0 else falls

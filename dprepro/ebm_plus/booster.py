@@ -328,7 +328,7 @@ class Booster:
         one label is rare. There are 2 `_ASTRAY` n min(p, 1 - p) strays among n rows with the share
         p of positive labels. The evidence decides between this guess and no effect.
         """
-        p = float(np.clip(expit(self.intercept.values[0]), 1e-6, 1 - 1e-6))
+        p = min(max(float(expit(self.intercept.values[0])), 1e-6), 1 - 1e-6)
         astray = 2 * _ASTRAY * min(p, 1 - p) * self.rows * function.extents
         rates = (function.counts * p + astray / 2) / (function.counts + astray)
         odds = np.log(rates / (1 - rates))

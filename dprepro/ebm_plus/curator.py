@@ -119,9 +119,10 @@ class ExactAnswers(Partition):
     def _totals(self, query: Totals) -> Whole:
         centred = self._loss.centred(self._columns.targets)
         sums, power = [centred.size], centred
-        for _ in range(query.powers):
+        for degree in range(query.powers):
+            if degree:
+                power = np.sign(power * centred) * (np.abs(power * centred) >> BITS)
             sums.append(int(power.sum()))
-            power = np.sign(power * centred) * (np.abs(power * centred) >> BITS)
         self._columns.let_go()
         return Whole(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
 

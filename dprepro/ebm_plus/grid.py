@@ -27,6 +27,7 @@ from dprepro.data.domain import (
     refuse_unseen,
 )
 from dprepro.ebm_plus.groups import MISSING_DEVIATION, sum_deviations, variance_steps
+from dprepro.rows.codes import count_rows
 
 _BLOCK = 512
 """Values that are sorted into cells at a time."""
@@ -132,7 +133,7 @@ def fine_cells(column: pd.Series, feature: Feature) -> tuple[np.ndarray, np.ndar
 
 
 def _count_cells(cells: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    return cells, np.bincount(cells, minlength=size)
+    return cells, count_rows(cells, size)
 
 
 @kernel("(const(float64[:]), float64[::1])")

@@ -14,6 +14,7 @@ import numpy as np
 
 from dprepro.additive.sigmoid import sigmoid
 from dprepro.compiled import kernel
+from dprepro.compiled.pairs import add_pair
 
 BITS = 24
 UNIT = 2.0**-BITS
@@ -24,9 +25,11 @@ _LIMIT = 64.0
 LARGEST = np.int32(_LIMIT * 2**BITS - 1)
 """Largest score and change of a score, just below `_LIMIT`: their sum fits into int32."""
 
+_MOST = float(LARGEST)
+
 _BLOCK = 2048
 _LANES = 4
-"""Partial histograms: rows next to each other often share a bin, and would wait for each other."""
+"""Tables of sums: rows next to each other often share a bin, and would wait for each other."""
 
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -37,8 +40,9 @@ _exact: Any = {"error_model": "numpy"}
 
 def to_units(values: Any) -> np.ndarray:
     """Return the nearest whole numbers of `UNIT`, int32, of released values; below +-64."""
-    whole = np.rint(np.ldexp(np.clip(values, -_LIMIT, _LIMIT), BITS))
-    return np.clip(whole, -LARGEST, LARGEST).astype(np.int32)
+    # On some dozens of values np.clip takes three times as long.
+    whole = np.rint(np.minimum(np.maximum(values, -_LIMIT), _LIMIT) * float(_ONE))
+    return np.minimum(np.maximum(whole, -_MOST), _MOST).astype(np.int32)
 
 
 def from_units(whole: Any) -> np.ndarray:
@@ -57,6 +61,15 @@ def move_scores(scores, last, change):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place, as `residual_sums` does."""
     for i in range(scores.size):
         scores[i] = _moved(scores[i], change[last[i]])
+
+
+@kernel(**_exact)
+def _move_block(scores, last, change, found):  # type: ignore[no-untyped-def]
+    """Do what `move_scores` does. `found` takes the changes: the second loop is vectorised then."""
+    for i in range(scores.size):
+        found[i] = change[last[i]]
+    for i in range(scores.size):
+        scores[i] = _moved(scores[i], found[i])
 
 
 @kernel(**_exact)
@@ -79,6 +92,20 @@ def _curvatures(residuals, out):  # type: ignore[no-untyped-def]
     for i in range(residuals.size):
         size = np.float64(abs(residuals[i]))
         out[i] = np.int32(size * (_ONE - size) * UNIT)
+
+
+@kernel(**_exact)
+def _add_to_bins(residuals, curvatures, codes, sums):  # type: ignore[no-untyped-def]
+    """Add (residual, curvature) of every row to its bin; `sums` is int64 (`_LANES`, bins, 2)."""
+    first, second, third, fourth = sums[0], sums[1], sums[2], sums[3]
+    in_fours = codes.size - codes.size % _LANES
+    for i in range(0, in_fours, _LANES):
+        add_pair(first, codes[i], residuals[i], curvatures[i])
+        add_pair(second, codes[i + 1], residuals[i + 1], curvatures[i + 1])
+        add_pair(third, codes[i + 2], residuals[i + 2], curvatures[i + 2])
+        add_pair(fourth, codes[i + 3], residuals[i + 3], curvatures[i + 3])
+    for i in range(in_fours, codes.size):
+        add_pair(first, codes[i], residuals[i], curvatures[i])
 
 
 @kernel(
@@ -111,21 +138,20 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
     int64 (2, n_bins)
         Sums of residuals, sums of curvatures; zeros instead of the latter for squared error.
     """
-    sums = np.zeros((2, _LANES, n_bins), np.int64)
+    sums = np.zeros((_LANES, n_bins, 2), np.int64)
     residuals, curvatures = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32)
     for start in range(0, scores.size, _BLOCK):
         stop = min(start + _BLOCK, scores.size)
-        block = scores[start:stop]
-        for i in range(block.size):
-            block[i] = _moved(block[i], change[last[start + i]])
+        block, now = scores[start:stop], codes[start:stop]
+        _move_block(block, last[start:stop], change, residuals)
         _clipped_residuals(block, targets[start:stop], logistic, bound, residuals)
-        for i in range(block.size):
-            sums[0, i % _LANES, codes[start + i]] += residuals[i]
         if logistic:
             _curvatures(residuals[: block.size], curvatures)
+            _add_to_bins(residuals, curvatures, now, sums)
+        else:
             for i in range(block.size):
-                sums[1, i % _LANES, codes[start + i]] += curvatures[i]
-    return sums.sum(axis=1)
+                sums[i % _LANES, now[i], 0] += residuals[i]
+    return sums.sum(axis=0).T.copy()
 
 
 @kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], int64)")

@@ -138,9 +138,9 @@ def expected_rates(intercept: float, deviation: float) -> np.ndarray:
 
 def lookup(table: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return g and g' at `values`, float64 (2, B), by interpolation in a table of `_GRID`."""
-    expected, slope = np.empty(values.size), np.empty(values.size)
-    _evaluate(values, np.zeros(values.size), np.ones(values.size), table, expected, slope)
-    return np.stack([expected, slope])
+    found = np.empty((2, values.size))
+    _evaluate(values, np.zeros(values.size), np.ones(values.size), table, found[0], found[1])
+    return found
 
 
 @kernel(

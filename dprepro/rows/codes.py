@@ -50,7 +50,7 @@ def _recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
         codes[i] = bin_of_cell[cells[order[i]]]
 
 
-@kernel("(uint8[::1], int64)", "(uint16[::1], int64)")
+@kernel("(uint8[::1], int64)", "(uint16[::1], int64)", "(uint32[::1], int64)")
 def count_rows(codes, size):  # type: ignore[no-untyped-def]
     """Return how many rows have each code below `size`, int64 (size,).
 

@@ -11,7 +11,8 @@ from dprepro.ebm_plus.curator import ExactAnswers
 from dprepro.ebm_plus.losses import LOGISTIC
 from dprepro.ebm_plus.queries import Histogram, Merge, Start
 from dprepro.estimators.inputs import Rows
-from dprepro.rows.holder import ArrayHolder, even_parts
+from dprepro.rows import holder as holders
+from dprepro.rows.holder import LEAST_ROWS, ArrayHolder, even_parts
 from dprepro.threads import Threads
 from tests.released import published
 
@@ -55,6 +56,12 @@ def fitted(model, settings, rows, n_jobs):
     return made.fit(*table(rows, labels))
 
 
+@pytest.fixture(autouse=True)
+def threads_that_share_few_rows(monkeypatch):
+    """So that tests with few rows have several partitions."""
+    monkeypatch.setattr(holders, "LEAST_ROWS", 1)
+
+
 @pytest.mark.parametrize(("model", "settings"), MODELS)
 def test_any_number_of_threads_gives_the_same_bits(model, settings):
     private = not model.__name__.startswith("EBM")
@@ -83,6 +90,18 @@ def test_parts_are_all_rows_once(rows, parts):
     assert np.concatenate([np.arange(rows)[part] for part in found]).tolist() == list(range(rows))
     sizes = [part.stop - part.start for part in found]
     assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts"),
+    [(0, 1), (2 * LEAST_ROWS - 1, 1), (2 * LEAST_ROWS, 2), (9 * LEAST_ROWS, 3)],
+)
+def test_a_thread_is_not_woken_for_few_rows(rows, parts, monkeypatch):
+    monkeypatch.setattr(holders, "LEAST_ROWS", LEAST_ROWS)
+    with Threads(3) as threads:
+        found = ArrayHolder(lambda part: part, rows, threads).partitions
+    assert len(found) == parts
+    assert (found[0].start, found[-1].stop) == (0, rows)
 
 
 def test_moves_wake_no_thread_and_bins_do(monkeypatch):
