@@ -21,8 +21,8 @@ STRONG = 8.0
     ],
 )
 def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
-    """Of five audits: where one bound lies depends on a few runs in the tail."""
-    results = [audit(find_case(name, task, epsilon=STRONG), 1200, seed=seed) for seed in range(5)]
+    """Of three audits: where one bound lies depends on a few runs in the tail."""
+    results = [audit(find_case(name, task, epsilon=STRONG), 1200, seed=seed) for seed in range(3)]
     assert {(result.bound, result.verdict) for result in results} == {("GDP", AuditVerdict.WITHIN)}
     bounds = [result.lower_bound for result in results]
     assert results[0].spent_epsilon / 2 < np.median(bounds)
