@@ -228,21 +228,24 @@ def _question(
 ) -> str:
     """Return what is going to be spent, on whom, and what is then spent in all."""
     from dprepro.release.exact_facts import compared_facts
-    from dprepro.release.words import mixed_in_words, neighbours_in_words, unit_in_words
+    from dprepro.release.words import (
+        mixed_in_words,
+        neighbours_in_words,
+        public_in_words,
+        unit_in_words,
+    )
 
     rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
     noise = "floating-point" if ledger.floating_point else "exact"
     limit = card.budget_limit
-    public = [*ledger.assumed_public, *compared_facts(card)]
-    public.append("names, bounds, categories of the card")
     lines = {
         "Release": f"all rows of {card.title or card.name}, to {place}",
         "Method": f"{method.name}, {noise} noise, no seed",
-        "Spends": f"epsilon {ledger.spent_epsilon():.4g} of {ledger.epsilon:g}",
+        "Spends": f"epsilon {ledger.spent_epsilon():.4g} of the stated {ledger.epsilon:g}",
         "Delta": f"{ledger.delta:g}{rule}",
         "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
         "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
-        "Public": "; ".join(public),
+        "Public": "; ".join(public_in_words(ledger, compared_facts(card))),
         "Before": f"{len(earlier)} release(s) of these rows in the budget book",
         "In all": f"{total.budget}, {total.adjacency}, "
         f"{'composed by dp_accounting' if total.by_accountant else 'added up'}",
