@@ -62,6 +62,9 @@ def release(
         bool,
         typer.Option("--allow-floating-point", help="Accept noise that is not exact."),
     ] = False,
+    allow_large_delta: Annotated[
+        bool, typer.Option("--allow-large-delta", help="Accept a --delta of 0.01 or more.")
+    ] = False,
     audits: Annotated[
         Path, typer.Option(help="Folder of results of `dprepro audit`, for the statement.")
     ] = Path("results"),
@@ -104,6 +107,7 @@ def release(
     _check_budget(epsilon, delta)
     rule = delta is None
     delta = planning.default_delta(found) if delta is None else delta
+    beware = "" if rule else planning.check_delta(found, delta, allow_large_delta)
     given = None if config is None else load_config(config)
     experiment = planning.release_config(found, card, method, epsilon, delta, given)
     chosen = planning.check_method(found, experiment.methods[0].method, allow_floating_point)
@@ -117,7 +121,7 @@ def release(
         method=chosen.name, ledger={}, limit=found.budget_limit,
     )  # fmt: skip
     total, earlier = book.look_ahead(entry, ledger)
-    typer.echo(_question(found, chosen, ledger, total, earlier, place, rule))
+    typer.echo(_question(found, chosen, ledger, total, earlier, place, rule, beware))
     _ask(yes)
     (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
     known = _audits(audits, chosen.name, found.task)
@@ -225,6 +229,7 @@ def _question(
     earlier: Sequence[Entry],
     place: Path,
     by_rule: bool,
+    beware: str,
 ) -> str:
     """Return what is going to be spent, on whom, and what is then spent in all."""
     from dprepro.release.exact_facts import compared_facts
@@ -255,6 +260,8 @@ def _question(
     }
     if mixed := mixed_in_words((e.spent.adjacency for e in earlier), ledger.adjacency):
         lines["In all"] += f"; {mixed}"
+    if beware:
+        lines["Beware"] = beware
     return "\n".join(_folded(f"{name + ':':<{_NAMES}}{text}") for name, text in lines.items())
 
 

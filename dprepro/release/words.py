@@ -21,6 +21,8 @@ _MECHANISMS = {
     "cited": "as the cited source says",
 }
 _LARGEST_AS_NUMBER = 10.0
+USUAL_DELTA = 1e-4
+"""A delta above this is warned of where the number of rows is not known."""
 
 
 def is_bounded(adjacency: Adjacency) -> bool:
@@ -66,9 +68,15 @@ def public_in_words(ledger: Ledger, compared: Sequence[str]) -> list[str]:
     return public
 
 
-def spent_in_words(unit: str, relation: Adjacency) -> list[str]:
-    """Return what the epsilons mean that a statement has beside the stated one."""
+def spent_in_words(unit: str, relation: Adjacency, delta: float) -> list[str]:
+    """Return what a large delta means, and the epsilons that a statement has beside the stated."""
     said = []
+    if delta > USUAL_DELTA:
+        said.append(
+            f"The delta is large. A method may publish each row as it is with the probability "
+            f"{delta:g}, and keep such a guarantee. Delta should be well below one over the number "
+            "of rows."
+        )
     if unit != ROW:
         said.append(
             f"The epsilon for each row is about one row of a {unit} by itself. It counts an "
