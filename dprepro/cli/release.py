@@ -327,8 +327,14 @@ def verify(
     Example: dprepro verify release
     """
     from dprepro import __version__
+    from dprepro.errors import DpreproError
     from dprepro.release.folder import differences, read_text
 
+    if folder.is_file():
+        raise DpreproError(
+            f"{folder} is a file: name the folder that `dprepro release` wrote. Of a model file "
+            "alone, `dprepro ledger MODEL` says what it spends"
+        )
     statement, found = differences(folder)
     if read_text(folder / PAGE) != _page(folder, statement):
         found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")

@@ -82,9 +82,7 @@ def _context(statement: Statement) -> dict[str, Any]:
         "unit": unit_in_words(privacy.unit, privacy.rows_per_unit),
         "certain": f"a certain {privacy.unit}",
         "neighbours": neighbours_in_words(Adjacency(privacy.relation), privacy.unit),
-        "spent": spent_in_words(
-            privacy.unit, Adjacency(privacy.relation), privacy.delta
-        ),
+        "spent": spent_in_words(privacy.unit, Adjacency(privacy.relation), privacy.delta),
         "of": statement.publisher,
         "t": statement.publisher.together,
         "releases": releases_in_words(statement.publisher.earlier_releases),

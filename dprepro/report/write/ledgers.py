@@ -33,6 +33,13 @@ def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
         return {**place, **why, "epsilon": task.epsilon, "delta": task.delta}
     return {
         **place,
+        **ledger_values(ledger),
+    }
+
+
+def ledger_values(ledger: Ledger) -> dict[str, Any]:
+    """Return a ledger in full, JSON-able."""
+    return {
         **ledger.summary(),
         "moments_epsilon": _by_moments(ledger),
         "assumed_public": list(ledger.assumed_public),
