@@ -20,8 +20,8 @@ Kind = Literal["card", "config", "model file"]
 """What a user can mistake for something else."""
 
 _TAKEN_BY: dict[Kind, str] = {
-    "card": "`dprepro new config CARD` writes a config for it, `dprepro data check CARD` checks it, "
-    "and `dprepro release CARD` fits a model to release",
+    "card": "`dprepro new config CARD` writes a config for it, `dprepro data check CARD` checks "
+    "it, and `dprepro release CARD` fits a model to release",
     "config": "`dprepro run CONFIG` runs it; its `dataset` names its card",
     "model file": "`dprepro ledger MODEL` prints what it spends, `dprepro show MODEL` makes a page "
     "of it",

@@ -18,7 +18,6 @@ from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import TOLERANCE, Ledger
 from dprepro.privacy.sensitivity import Adjacency
 
-
 _TELLING = 0.25
 """An audit that would not even show this share of its ceiling has too few runs."""
 

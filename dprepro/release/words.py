@@ -80,8 +80,8 @@ def spent_in_words(unit: str, relation: Adjacency, delta: float) -> list[str]:
     if unit != ROW:
         said.append(
             f"The epsilon for each row is about one row of a {unit} by itself. It counts an "
-            f"exchange: if a row goes, another of the same {unit} may train in its place. So it can "
-            "be more than the mechanisms below say of one row that comes or goes."
+            f"exchange: if a row goes, another of the same {unit} may train in its place. So it "
+            "can be more than the mechanisms below say of one row that comes or goes."
         )
     if relation is not REPLACE_ONE:
         said.append(

@@ -179,7 +179,7 @@ def test_describe_of_a_table_that_is_not_here_says_where_to_put_it(shop: Path) -
     shop.with_name("shop.csv").unlink()
     error = run("describe", str(shop)).exception
     assert isinstance(error, UnavailableError)
-    assert f"put the file there by hand: {shop.with_name('shop.csv')}" in str(error)
+    assert f"Put the file there by hand: {shop.with_name('shop.csv')}" in str(error)
 
 
 def test_a_card_whose_file_is_missing_is_not_complete(tmp_path):

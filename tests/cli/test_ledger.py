@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from dprepro.baselines.logistic.curator import FLOATING_POINT
 from dprepro.additive.file import save_model
+from dprepro.baselines.logistic.curator import FLOATING_POINT
 from dprepro.cli import app, main
 from dprepro.config import load_config
 from dprepro.errors import DpreproError
