@@ -18,10 +18,9 @@ def register(app: typer.Typer) -> None:
 
 
 def ledger(
-    name: Annotated[
+    config: Annotated[
         str,
         typer.Argument(
-            metavar="CONFIG",
             help="Built-in name or path of a config, a model file, or a folder of `dprepro "
             "release`.",
         ),
@@ -50,13 +49,13 @@ def ledger(
     from dprepro.inspect.ledgers import ROWS, planned_ledgers
     from dprepro.report.write import ledgers as render
 
-    if (model := _model_file(name)) is not None:
+    if (model := _model_file(config)) is not None:
         if method or epsilon:
             raise DpreproError(f"{model} has one ledger: leave out --method and --epsilon")
         _show_model(model, as_json)
         return
-    config = load_config(name)
-    found = planned_ledgers(config, tuple(method or ()), tuple(epsilon or ()), data_dir)
+    experiment = load_config(config)
+    found = planned_ledgers(experiment, tuple(method or ()), tuple(epsilon or ()), data_dir)
     console = Console(highlight=False)
     if as_json:
         fitted_to = {"fitted_to": f"{ROWS} random rows of the public domain"}
