@@ -39,7 +39,7 @@ from dprepro.config_keys import (
 from dprepro.errors import DpreproError, nearest
 from dprepro.files import is_file
 from dprepro.resources import builtin
-from dprepro.yaml_model import explain_all
+from dprepro.yaml_model import explain_all, refuse_other_kind
 from dprepro.yaml_source import YamlSource, read_yaml
 
 _MOST_TASKS = 100_000
@@ -311,6 +311,7 @@ def _split_include(source: YamlSource) -> tuple[dict[str, Any], list[str]]:
             f"{source.path}: a config is a mapping with the keys "
             f"{', '.join((*ExperimentConfig.model_fields, 'include'))}"
         )
+    refuse_other_kind(values, source.path, "config")
     own = {str(key): value for key, value in values.items()}
     include = own.pop("include", [])
     if not isinstance(include, list) or not all(isinstance(name, str) for name in include):

@@ -6,7 +6,7 @@ import re
 import types
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -16,11 +16,22 @@ from dprepro.yaml_source import FILL_IN, YamlSource, in_words, read_yaml
 
 Model = TypeVar("Model", bound=BaseModel)
 
+Kind = Literal["card", "config", "model file"]
+"""What a user can mistake for something else."""
+
+_TAKEN_BY: dict[Kind, str] = {
+    "card": "`dprepro new config CARD` writes a config for it, `dprepro data check CARD` checks "
+    "it, and `dprepro release CARD` fits a model to release",
+    "config": "`dprepro run CONFIG` runs it; its `dataset` names its card",
+    "model file": "`dprepro ledger MODEL` prints what it spends, `dprepro show MODEL` makes a page "
+    "of it",
+}
+
 _MOST_PROBLEMS = 20
 _LONGEST_VALUE = 200
 
 
-def read_model(path: Path, model: type[Model]) -> Model:
+def read_model(path: Path, model: type[Model], kind: Kind | None = None) -> Model:
     """Read the YAML file at `path` as a `model`. Scalars are read as text; the model converts them.
 
     Raises
@@ -28,12 +39,15 @@ def read_model(path: Path, model: type[Model]) -> Model:
     DpreproError
         If the file cannot be read, is not YAML, has a place that is still to be filled in (see
         `dprepro.yaml_source.FILL_IN`), or has a key that is not valid. The message has
-        file, line, key, what was given, what is allowed, and the nearest name.
+        file, line, key, what was given, what is allowed, and the nearest name. If the file is of
+        another `kind`, as `refuse_other_kind`.
     """
     source = read_yaml(path, text_only=True)
     if not isinstance(source.values, dict):
         allowed = ", ".join(model.model_fields)
         raise DpreproError(f"{path}: must be a mapping of keys to values. Keys: {allowed}")
+    if kind is not None:
+        refuse_other_kind(source.values, path, kind)
     if places := source.unfilled:
         raise DpreproError(
             "\n  ".join([f"{path}: still to be filled in, in the place of {FILL_IN}:", *places])
@@ -42,6 +56,36 @@ def read_model(path: Path, model: type[Model]) -> Model:
         return model.model_validate(source.values)
     except ValidationError as error:
         raise DpreproError(explain_all(error, model, source)) from error
+
+
+def refuse_other_kind(values: Any, path: Path, wanted: Kind) -> None:
+    """Refuse a file of another kind in one line, and not each of its keys.
+
+    Parameters
+    ----------
+    values
+        What is in the file.
+
+    Raises
+    ------
+    DpreproError
+        If its keys are those of a card, a config or a model file, and that is not what is `wanted`.
+        The message names the commands that take it.
+    """
+    found = _kind_of(values)
+    if found is not None and found != wanted:
+        raise DpreproError(f"{path}: this is a {found}, not a {wanted}. {_TAKEN_BY[found]}")
+
+
+def _kind_of(values: Any) -> Kind | None:
+    keys = set(values) if isinstance(values, dict) else set()
+    if {"format", "version", "features", "ledger"} <= keys:
+        return "model file"
+    if "methods" in keys and keys & {"dataset", "epsilons", "metric"}:
+        return "config"
+    if {"task", "target"} <= keys and "methods" not in keys:
+        return "card"
+    return None
 
 
 def explain_all(

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from dprepro.additive.record import FORMAT, VERSIONS, ModelRecord, ledger_from_json
 from dprepro.errors import DpreproError
 
+_WRITTEN_BY = "`dprepro release CARD` and `dprepro fit CONFIG --output FILE` write one"
 _MOST_LEVELS = 8
 _MOST_PROBLEMS = 5
 _LONGEST_LINE = 240
@@ -40,7 +41,9 @@ def parse_strictly(text: str, path: Path) -> Any:
     except RecursionError as error:
         raise DpreproError(f"{path}: nested more than {_MOST_LEVELS} levels deep") from error
     except ValueError as error:
-        raise DpreproError(f"{path}: not JSON as a model file needs it: {error}") from error
+        raise DpreproError(
+            f"{path}: not JSON as a model file needs it: {error}. {_WRITTEN_BY}"
+        ) from error
 
 
 def checked_record(values: Any, where: str) -> ModelRecord:
@@ -53,10 +56,7 @@ def checked_record(values: Any, where: str) -> ModelRecord:
         wrong. The message begins with `where`.
     """
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise DpreproError(
-            f'{where}: not a model file: "format" must be {FORMAT!r}; '
-            "`dprepro release CARD` and `dprepro fit CONFIG --output FILE` write one"
-        )
+        raise DpreproError(f'{where}: not a model file: "format" must be {FORMAT!r}; {_WRITTEN_BY}')
     if _is_deeper(values, _MOST_LEVELS):
         raise DpreproError(f"{where}: nested more than {_MOST_LEVELS} levels deep")
     if values.get("version") not in VERSIONS:

@@ -8,13 +8,18 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, ndtr
 
 from dprepro.audit.case import Case, Ceiling, OneRunCase
 from dprepro.audit.distinguisher import Bound
 from dprepro.errors import DpreproError
 from dprepro.privacy.audit import Form, Guesses, epsilon_lower_bound, mu_lower_bound
+from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import TOLERANCE, Ledger
 from dprepro.privacy.sensitivity import Adjacency
+
+_TELLING = 0.25
+"""An audit that would not even show this share of its ceiling has too few runs."""
 
 
 class UnverifiedError(DpreproError):
@@ -132,6 +137,32 @@ class AuditResult(Audited):
     def verdict(self) -> AuditVerdict:
         """See `AuditVerdict`."""
         return self.judged(self.lower_bound)
+
+    @property
+    def says_little(self) -> bool:
+        """Whether so many runs would hardly show a difference as large as the ceiling.
+
+        That is: if worlds differed by the ceiling, and the best distinguisher made as many mistakes
+        as are expected of it, the bound would be below `_TELLING` of the ceiling. Nor is the bound
+        that was found above that. False where no ceiling is known, or nothing can be shown.
+        """
+        share = self.share_of_ceiling
+        if self.ceiling is None or share is None or share >= _TELLING:
+            return False
+        return self._expected_bound(self.ceiling.epsilon) < _TELLING * self.ceiling.epsilon
+
+    def _expected_bound(self, epsilon: float) -> float:
+        """Return the bound that is expected of worlds that differ by `epsilon`."""
+        is_gaussian = self.bound == "GDP"
+        try:
+            # The least share of wrong guesses under mu-GDP, and under a pure guarantee.
+            error = float(ndtr(-mu_of(epsilon, self.delta) / 2)) if is_gaussian else expit(-epsilon)
+        except ValueError:  # too small an epsilon for any noise
+            return 0.0
+        runs = len(self.evidence.present)
+        half = Guesses(error * runs / 2, runs / 2, error * runs / 2, runs / 2)
+        found = float(bound_for(is_gaussian, self.delta, self.confidence)(half, "accuracy"))
+        return epsilon_of(found, self.delta) if is_gaussian else found
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the evidence, JSON-able."""

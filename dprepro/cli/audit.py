@@ -84,7 +84,8 @@ def audit(
     The tables are the worst pair known for the method. The audit tells them apart by the outputs
     alone, and its bound holds with 95 % confidence. EXCEEDED means that the stated guarantee is
     refuted. The exit code is then 1, unless the ledger gives a reason for it. "ceiling" is the most
-    that could be shown on these tables.
+    that could be shown on these tables. "too few runs" means that hardly any of it could be shown
+    by so many runs, so that nothing follows from a small bound.
 
     With --output an audit keeps finished runs beside that file, in FILE.runs, until it ends. If it
     is stopped, the same command continues it.
@@ -219,8 +220,14 @@ def _run_many(
     stderr = error_console()
     with progress_bar(stderr, MofNCompleteColumn(), is_transient=True) as bar:
         line = bar.add_task("", total=sum(runs))
-        for (name, kind), case, most in zip(chosen, cases, runs, strict=True):
-            bar.update(line, description=f"{name} {kind or ''}".strip())
+        for number, ((name, kind), case, most) in enumerate(
+            zip(chosen, cases, runs, strict=True), start=1
+        ):
+            called = f"{name} {kind or ''}".strip()
+            bar.update(line, description=called)
+            if not stderr.is_terminal:  # which shows no bar
+                said = f"{number} of {len(chosen)}: {called}, {most:,} runs at most"
+                stderr.print(said, markup=False, soft_wrap=True, highlight=False)
             before = bar.tasks[0].completed
             keep_in = None if output is None else _runs_file(output, name, kind)
             try:

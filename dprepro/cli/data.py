@@ -122,16 +122,23 @@ def check(
 ) -> None:
     """Check a card: what is still to be filled in, and what is wrong. No row is read.
 
-    Where the card's file is on this machine, the names of columns are compared with its header.
+    Where the card's file is on this machine, the names of columns are compared with its header. A
+    card whose file is not there, and that names no download, is refused.
 
     Example: dprepro data check datasets/adult.yaml
     """
     from dprepro.data.card import load_card
     from dprepro.data.header import check_names, header_names
+    from dprepro.data.loading import missing_files
 
     if not card.is_file():
         raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
     found = load_card(card)
+    if places := missing_files(found):
+        raise DpreproError(
+            f"{card}: all is filled in, but there is no file at {' or '.join(map(str, places))}: "
+            "correct `file`, or put the file there. Only `dprepro fit --table` does without it"
+        )
     names = header_names(found)
     if names is not None:
         check_names(found, names)

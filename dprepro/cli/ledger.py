@@ -1,4 +1,4 @@
-"""`dprepro ledger`: what a config spends. No private row is read."""
+"""`dprepro ledger`: what a config or a fitted model spends. No private row is read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+_MODEL = "model.json"
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
@@ -16,7 +18,13 @@ def register(app: typer.Typer) -> None:
 
 
 def ledger(
-    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    config: Annotated[
+        str,
+        typer.Argument(
+            help="Built-in name or path of a config, a model file, or a folder of `dprepro "
+            "release`.",
+        ),
+    ],
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method or label; repeatable.")
     ] = None,
@@ -26,29 +34,70 @@ def ledger(
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets.")] = None,
 ) -> None:
-    """Show every release of a config's private methods, and the epsilon that they spend.
+    """Show every release of a config's private methods, or of a fitted model, and what they spend.
 
-    The ledger is that of a fit to random rows of the public domain, so no private row is read. With
-    --method and --epsilon it is shown in full. The exit code is 2 if there is no ledger to show, or
-    if a method that --method names fails.
+    Of a model file it is the ledger in that file. Of a config it is that of fits to random rows of
+    the public domain, so no private row is read. The noise of a fit to your rows can differ: some
+    methods first release the number of rows, with noise, and divide their budget by it. With
+    --method and --epsilon a config's ledger is shown in full. The exit code is 2 if there is no
+    ledger to show, or if a method that --method names fails.
 
     Example: dprepro ledger adult --method dp-ebm-gdp --epsilon 1
     """
     from dprepro.config import load_config
-    from dprepro.inspect.ledgers import planned_ledgers
+    from dprepro.errors import DpreproError
+    from dprepro.inspect.ledgers import ROWS, planned_ledgers
     from dprepro.report.write import ledgers as render
 
-    found = planned_ledgers(
-        load_config(config), tuple(method or ()), tuple(epsilon or ()), data_dir
-    )
+    if (model := _model_file(config)) is not None:
+        if method or epsilon:
+            raise DpreproError(f"{model} has one ledger: leave out --method and --epsilon")
+        _show_model(model, as_json)
+        return
+    experiment = load_config(config)
+    found = planned_ledgers(experiment, tuple(method or ()), tuple(epsilon or ()), data_dir)
     console = Console(highlight=False)
     if as_json:
-        typer.echo(json.dumps([render.ledger_json(planned) for planned in found], indent=1))
-    elif method and epsilon:
-        for planned in found:
-            console.print(render.detail(planned))
+        fitted_to = {"fitted_to": f"{ROWS} random rows of the public domain"}
+        ledgers = [render.ledger_json(planned) | fitted_to for planned in found]
+        typer.echo(json.dumps(ledgers, indent=1))
     else:
-        console.print(render.ledger_overview(found))
-        console.print("\nTo see a ledger in full, give both --method and --epsilon.")
+        console.print(
+            f"Ledgers of fits to {ROWS} random rows of the public domain. Where a method divides "
+            "its budget by a released number of rows, as dp-ebm-plus does, the noise of a fit to "
+            "your rows can differ; `dprepro ledger MODEL` shows that of a fitted model.\n"
+        )
+        if method and epsilon:
+            for planned in found:
+                console.print(render.detail(planned))
+        else:
+            console.print(render.ledger_overview(found))
+            console.print("\nTo see a ledger in full, give both --method and --epsilon.")
     if method and any(planned.error for planned in found):
         raise typer.Exit(2)
+
+
+def _model_file(name: str) -> Path | None:
+    """Return the model file that is meant: the file itself, or that of a release folder."""
+    given = Path(name)
+    if given.is_dir():
+        return given / _MODEL if (given / _MODEL).is_file() else None
+    return given if given.suffix == ".json" else None
+
+
+def _show_model(path: Path, as_json: bool) -> None:
+    from rich.markup import escape
+
+    from dprepro.additive.file import load_model
+    from dprepro.errors import DpreproError
+    from dprepro.estimators.contract import ledger_of
+    from dprepro.report.write import ledgers as render
+
+    found = ledger_of(load_model(path))
+    if found is None:
+        raise DpreproError(f"{path} has no ledger: it promises no privacy")
+    if as_json:
+        typer.echo(json.dumps({"model": str(path)} | render.ledger_values(found), indent=1))
+        return
+    of = f"[bold]{escape(str(path))}[/], as stated in the file"
+    Console(highlight=False).print(render.ledger_in_full(found, of))

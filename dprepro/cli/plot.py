@@ -131,8 +131,10 @@ def shapes(
     vertical scale, which holds whole bands; --own-scale gives each panel its own.
 
     Bands are two standard deviations of the noise that boosting added; for DP-EBM+, two posterior
-    standard deviations. Grey bars are the density of the rows. If the ledger of a model holds, the
-    picture is post-processing of releases; if not, it shows exact functions of the training rows.
+    standard deviations. They do not contain that functions are drawn towards 0 where noise is
+    large compared with the rows. Grey bars are the density of the rows. If the ledger of a model
+    holds, the picture is post-processing of releases; if not, it shows exact functions of the
+    training rows.
     The picture of all features fills one page: 20 features of one model, 6 of several. Each feature
     has a picture of its own, but of more than 20 only those that vary most over the rows;
     --feature draws any other.

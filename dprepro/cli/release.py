@@ -62,6 +62,9 @@ def release(
         bool,
         typer.Option("--allow-floating-point", help="Accept noise that is not exact."),
     ] = False,
+    allow_large_delta: Annotated[
+        bool, typer.Option("--allow-large-delta", help="Accept a --delta of 0.01 or more.")
+    ] = False,
     audits: Annotated[
         Path, typer.Option(help="Folder of results of `dprepro audit`, for the statement.")
     ] = Path("results"),
@@ -104,6 +107,7 @@ def release(
     _check_budget(epsilon, delta)
     rule = delta is None
     delta = planning.default_delta(found) if delta is None else delta
+    beware = "" if rule else planning.check_delta(found, delta, allow_large_delta)
     given = None if config is None else load_config(config)
     experiment = planning.release_config(found, card, method, epsilon, delta, given)
     chosen = planning.check_method(found, experiment.methods[0].method, allow_floating_point)
@@ -117,7 +121,7 @@ def release(
         method=chosen.name, ledger={}, limit=found.budget_limit,
     )  # fmt: skip
     total, earlier = book.look_ahead(entry, ledger)
-    typer.echo(_question(found, chosen, ledger, total, earlier, place, rule))
+    typer.echo(_question(found, chosen, ledger, total, earlier, place, rule, beware))
     _ask(yes)
     (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
     known = _audits(audits, chosen.name, found.task)
@@ -225,24 +229,28 @@ def _question(
     earlier: Sequence[Entry],
     place: Path,
     by_rule: bool,
+    beware: str,
 ) -> str:
     """Return what is going to be spent, on whom, and what is then spent in all."""
     from dprepro.release.exact_facts import compared_facts
-    from dprepro.release.words import mixed_in_words, neighbours_in_words, unit_in_words
+    from dprepro.release.words import (
+        mixed_in_words,
+        neighbours_in_words,
+        public_in_words,
+        unit_in_words,
+    )
 
     rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
     noise = "floating-point" if ledger.floating_point else "exact"
     limit = card.budget_limit
-    public = [*ledger.assumed_public, *compared_facts(card)]
-    public.append("names, bounds, categories of the card")
     lines = {
         "Release": f"all rows of {card.title or card.name}, to {place}",
         "Method": f"{method.name}, {noise} noise, no seed",
-        "Spends": f"epsilon {ledger.spent_epsilon():.4g} of {ledger.epsilon:g}",
+        "Spends": f"epsilon {ledger.spent_epsilon():.4g} of the stated {ledger.epsilon:g}",
         "Delta": f"{ledger.delta:g}{rule}",
         "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
         "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
-        "Public": "; ".join(public),
+        "Public": "; ".join(public_in_words(ledger, compared_facts(card))),
         "Before": f"{len(earlier)} release(s) of these rows in the budget book",
         "In all": f"{total.budget}, {total.adjacency}, "
         f"{'composed by dp_accounting' if total.by_accountant else 'added up'}",
@@ -252,6 +260,8 @@ def _question(
     }
     if mixed := mixed_in_words((e.spent.adjacency for e in earlier), ledger.adjacency):
         lines["In all"] += f"; {mixed}"
+    if beware:
+        lines["Beware"] = beware
     return "\n".join(_folded(f"{name + ':':<{_NAMES}}{text}") for name, text in lines.items())
 
 
@@ -317,8 +327,14 @@ def verify(
     Example: dprepro verify release
     """
     from dprepro import __version__
+    from dprepro.errors import DpreproError
     from dprepro.release.folder import differences, read_text
 
+    if folder.is_file():
+        raise DpreproError(
+            f"{folder} is a file: name the folder that `dprepro release` wrote. Of a model file "
+            "alone, `dprepro ledger MODEL` says what it spends"
+        )
     statement, found = differences(folder)
     if read_text(folder / PAGE) != _page(folder, statement):
         found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")

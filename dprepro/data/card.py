@@ -334,7 +334,7 @@ def load_card(name_or_path: str | Path) -> Card:
     """
     path = Path(name_or_path)
     if is_file(path):
-        card = read_model(path, Card)
+        card = read_model(path, Card, "card")
         card._folder = path.resolve().parent
         return card
     names = card_names()

@@ -158,7 +158,8 @@ def _codes(column: pd.Series, card: Card) -> np.ndarray:
             codes, texts = _distinct(column)
             read = [card.relabel.get(text, text) for text in texts] + [None]
             column = pd.Series(np.array(read, dtype=object)[codes], name=column.name)
-        return _as_categorical(column, named, card.missing).codes.astype(np.int64)
+        codes = _as_categorical(column, named, card.missing, "labels").codes
+        return codes.astype(np.int64)
     values = _as_categorical(column, None, card.missing)
     if card.task != "binary":
         return values.codes.astype(np.int64)
@@ -275,7 +276,10 @@ def _parse_numbers(column: pd.Series, name: str, missing: Collection[str]) -> pd
 
 
 def _as_categorical(
-    column: pd.Series, categories: Sequence[str] | None, missing: Collection[str]
+    column: pd.Series,
+    categories: Sequence[str] | None,
+    missing: Collection[str],
+    called: str = "categories",
 ) -> pd.Categorical:
     codes, texts = _distinct(column)
     if categories is None:
@@ -283,7 +287,7 @@ def _as_categorical(
     position = {category: code for code, category in enumerate(categories)}
     if any(text not in position and text not in missing for text in texts):
         raise DpreproError(
-            f"column {column.name!r} holds a value that is not among the card's categories. "
+            f"column {column.name!r} holds a value that is not among the card's {called}. "
             f"Allowed: {', '.join(categories)}. Look in the codebook for what is missing from "
             "this list, and add it to the card: a list made from the rows is not public"
         )

@@ -121,8 +121,24 @@ def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
     return Dataset(card.name, X, y, card.task, domain, raw.origin, digest, units=units)
 
 
+def missing_files(card: Card, data_dir: Path | None = None) -> list[Path]:
+    """Return where a card's only sources, local files, are looked for and none is; else nothing."""
+    files = [part.file for _, part in card.parts]
+    places = [
+        place
+        for file in files
+        if file is not None
+        for place in file_candidates(file, card.folder, data_dir)
+    ]
+    is_here = None in files or any(place.is_file() for place in places)
+    return [] if is_here else places
+
+
 def _advice(card: Card, data_dir: Path | None) -> str:
     page = f" ({card.url})" if card.url else ""
+    # Only what comes over a network can be there later.
+    is_local = all(part.file is not None for _, part in card.parts)
+    do = "Put" if is_local else "Try again later, or put"
     for source in card.sources:
         places = [
             f"{file_candidates(part.file, card.folder, data_dir)[0]}"
@@ -132,7 +148,7 @@ def _advice(card: Card, data_dir: Path | None) -> str:
         ]
         if places:
             return (
-                f"Try again later, or put the file there by hand{page}: {' and '.join(places)}; or "
+                f"{do} the file there by hand{page}: {' and '.join(places)}; or "
                 f"set {DATA_VARIABLE} to a folder laid out like that"
             )
     return f"Try again later, or add a `file` source to the card{page}"

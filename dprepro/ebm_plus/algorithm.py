@@ -63,7 +63,7 @@ def learn(
     coarse = is_coarse(rows, n_features, gdp_part(budget, 1.0)[0], loss.coarse_signal)
     binning_share = COARSE_SHARE if coarse else loss.binning_share
     mu, spent = gdp_part(budget, binning_share)
-    curator.open_histograms(mu, n_features, spent)
+    curator.open_histograms(mu, n_features, spent, coarse)
     histograms = [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
     mu, rest = gdp_part(budget, 1 - START_SHARE - binning_share)
     if coarse:

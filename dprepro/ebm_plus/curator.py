@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dprepro.additive.bands import FEW_ROWS
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.grid import fine_cells
@@ -247,12 +248,19 @@ class PlusCurator(Curator):
             budget=budget,
         )
 
-    def open_histograms(self, mu: float, n_features: int, budget: PrivacyBudget) -> None:
-        """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP."""
+    def open_histograms(
+        self, mu: float, n_features: int, budget: PrivacyBudget, is_coarse: bool = False
+    ) -> None:
+        """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP.
+
+        `is_coarse` says which way the released number of rows decided for: the ledger names it.
+        """
+        few = f". They get little of the budget, as {FEW_ROWS}, by their released number"
         self._uses[Histogram] = self._gaussian(
             releases="for each feature, the number of rows in each category or narrow interval; "
             f"for numeric features also in each group of {GROUP} neighbouring intervals, and both "
-            "numbers divided by the square root of 2, but not that of missing values",
+            "numbers divided by the square root of 2, but not that of missing values"
+            + (few if is_coarse else ""),
             noise_multiplier=math.sqrt(n_features) / mu,
             sensitivity=histogram_sensitivity(ADD_REMOVE),
             uses=n_features,

@@ -245,11 +245,14 @@ def _check_units(config: ExperimentConfig, position: int, method: Method, card: 
             try:
                 method.row_budget(budget, unit, rows)
             except ValueError as error:
+                only = (
+                    ". To change it for this method only, list it under `methods` as "
+                    f"`{{method: {method.name}, rows_per_unit: 1}}`"
+                )
                 raise DpreproError(
                     f"{config.where('methods', position)}: {method.name} at {budget} cannot "
-                    f"protect a {unit_in_words(unit, rows)}: {error}. To change it for this method "
-                    f"only, list it under `methods` as `{{method: {method.name}, "
-                    "rows_per_unit: 1}`"
+                    f"protect a {unit_in_words(unit, rows)}: {error}"
+                    f"{only if config.text else ''}"
                 ) from error
 
 

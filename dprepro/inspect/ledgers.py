@@ -17,7 +17,7 @@ from dprepro.data.card import Card, load_card
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.drawing import draw_features
 from dprepro.data.encode import ENCODINGS
-from dprepro.data.places import file_candidates
+from dprepro.data.loading import missing_files
 from dprepro.errors import DEBUG_VARIABLE, DpreproError
 from dprepro.estimators.contract import ledger_of, plans_ledger
 from dprepro.experiment.circumstances import note_circumstances, setting_of
@@ -32,7 +32,7 @@ from dprepro.privacy.standing import Standing, standing_of
 from dprepro.privacy.unverified import UNVERIFIED
 
 # Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
-_ROWS = 400
+ROWS = 400
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def planned_ledgers(
     planned = plan(config, data_dir, identify=False)
     chosen = narrow(planned, splits=1, methods=methods, epsilons=epsilons)
     tasks = [p.task for p in chosen if not p.skip]
-    rows = round((card.expect.rows or _ROWS) * (1 - (0 if all_rows else config.held_out)))
+    rows = round((card.expect.rows or ROWS) * (1 - (0 if all_rows else config.held_out)))
     found = list(_fit_all(tasks, domain, card.task, rows))
     for each in found:
         note_circumstances(each.ledger, each.task, all_rows)
@@ -102,7 +102,7 @@ def _domain(card: Card, config: str, data_dir: Path | None) -> Domain:
 
 def _no_domain(card: Card, config: str, data_dir: Path | None) -> DpreproError:
     reason, first = "", ""
-    if places := _where_rows_are_missing(card, data_dir):
+    if places := missing_files(card, data_dir):
         reason = (
             f", and these are not here: {card.title or card.name}. The card names no download, and "
             f"there is no file at {' or '.join(map(str, places))}"
@@ -115,23 +115,10 @@ def _no_domain(card: Card, config: str, data_dir: Path | None) -> DpreproError:
     )
 
 
-def _where_rows_are_missing(card: Card, data_dir: Path | None) -> list[Path]:
-    """Return where the card's only sources, local files, could lie; empty if there are others."""
-    files = [part.file for source in card.sources for part in source.files]
-    places = [
-        place
-        for file in files
-        if file is not None
-        for place in file_candidates(file, card.folder, data_dir)
-    ]
-    here = None in files or any(place.is_file() for place in places)
-    return [] if here else places
-
-
 def _fit_all(
     tasks: list[Task], domain: Domain, kind: TaskKind, rows: int
 ) -> Iterator[PlannedLedger]:
-    X, y = draw_rows(domain, kind, _ROWS, np.random.default_rng(0))
+    X, y = draw_rows(domain, kind, ROWS, np.random.default_rng(0))
     observed = Domain.observe(X, y, kind)
     for task in shown_steps("ledger of", tasks, lambda task: task.budget.name(task.label)):
         method = registry.get(task.method)

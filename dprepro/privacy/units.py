@@ -70,8 +70,8 @@ def row_budget(budget: PrivacyBudget, rows_per_unit: int, division: Division) ->
         divided = PrivacyBudget(epsilon, budget.delta * _ROUNDED_DOWN / factor)
     if divided.epsilon <= 0 or (budget.delta > 0 and divided.delta == 0):
         raise ValueError(
-            f"{budget} for a unit of {rows_per_unit} rows leaves nothing for one row: set "
-            "`rows_per_unit` lower"
+            f"{budget} for a unit of {rows_per_unit} rows leaves nothing for one row: "
+            "choose a larger epsilon or a smaller delta, or set `rows_per_unit` lower"
         )
     return divided
 

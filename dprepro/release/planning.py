@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 from dprepro.additive.model import AdditiveModel
@@ -11,15 +12,23 @@ from dprepro.config_keys import MethodEntry
 from dprepro.data.card import Card
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError
+from dprepro.exact.sampler import SAMPLING_DISTANCE
 from dprepro.methods import registry
 from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.standing import Noise
 from dprepro.release.rows import no_domain
+from dprepro.release.words import USUAL_DELTA
 from dprepro.yaml_source import YamlSource
 
 NAME = "release"
 """What model files name as their config."""
+
+LARGE_DELTA = 1e-2
+"""A delta from here on is refused, unless the user allows it."""
+
+_LEFT = 20
+"""An epsilon so far below the samplers' limit gives them e^-20 of delta: less than is rounded."""
 
 _METRICS = {"binary": "auc", "regression": "rmse", "multiclass": "accuracy"}
 
@@ -43,6 +52,37 @@ def default_delta(card: Card) -> float:
             "over the number of rows"
         )
     return float(f"1e{-math.ceil(math.log10(10 * rows))}")
+
+
+def check_delta(card: Card, delta: float, allows_large: bool) -> str:
+    """Return what to say of a delta that is larger than is usual; empty if it is not.
+
+    A method that publishes each row as it is with the probability delta keeps (0, delta). So delta
+    is held against one over the number of rows where the card states it, and else, as the number of
+    the rows themselves is private, against fixed bounds.
+
+    Raises
+    ------
+    DpreproError
+        If it is `LARGE_DELTA` or more, or one over the number of rows that the card states, unless
+        `allows_large`.
+    """
+    rows = card.expect.rows
+    large = LARGE_DELTA if rows is None else min(LARGE_DELTA, 1 / rows)
+    usual = USUAL_DELTA if rows is None else min(USUAL_DELTA, 1 / (10 * rows))
+    if delta <= usual:
+        return ""
+    of_rows = "the number of rows" if rows is None else f"the {rows:,} rows of the card"
+    meaning = (
+        f"delta {delta:g} is large: a method may publish each row as it is with that probability, "
+        f"and keep such a guarantee. It should be well below one over {of_rows}"
+    )
+    if delta >= large and not allows_large:
+        raise DpreproError(
+            f"--{meaning}: choose a smaller one, such as 1e-6, or take it as given with "
+            "--allow-large-delta. Nothing was spent"
+        )
+    return meaning
 
 
 def check_method(card: Card, name: str, allows_floating_point: bool) -> Method:
@@ -128,8 +168,21 @@ def release_config(
         "seed": None,
     }
     config = ExperimentConfig.model_validate(values)
-    config._source = YamlSource(Path(f"{NAME}.yaml"), "", {})
+    asked = f"{place} with --epsilon {epsilon:g} --delta {delta:g} --method {method}"
+    asked += "" if given is None else f" --config {given.name}"
+    config._source = _Asked(Path(f"{NAME}.yaml"), "", {}, asked=asked)
     return config
+
+
+@dataclass(frozen=True)
+class _Asked(YamlSource):
+    """No file: what a user asked for on the command line, which errors name in a file's place."""
+
+    asked: str = ""
+
+    def where(self, *keys: str | int) -> str:
+        """Return the command line, whatever the key."""
+        return self.asked
 
 
 def _entry(given: ExperimentConfig, method: str) -> MethodEntry:
@@ -175,10 +228,10 @@ def require_sound(ledger: Ledger | None, why_missing: str, allows_floating_point
     if ledger is None:
         raise DpreproError(f"nothing is released without a ledger: {why_missing}")
     if not ledger.holds:
-        reasons = [*ledger.unpaid, *ledger.gaps]
-        spends = f"it spends epsilon {ledger.spent_epsilon():.4g} of {ledger.epsilon:g}"
+        reasons = [*ledger.unpaid, *ledger.gaps] or [_overspent(ledger)]
         raise DpreproError(
-            f"the stated guarantee, {ledger.budget}, does not hold: {'; '.join(reasons) or spends}"
+            f"the stated guarantee, {ledger.budget}, does not hold: {'; '.join(reasons)}. Nothing "
+            "was spent"
         )
     if ledger.floating_point and not allows_floating_point:
         raise DpreproError(
@@ -187,3 +240,14 @@ def require_sound(ledger: Ledger | None, why_missing: str, allows_floating_point
             "--allow-floating-point"
         )
     return ledger
+
+
+def _overspent(ledger: Ledger) -> str:
+    spends = f"it spends epsilon {ledger.spent_epsilon():.4g} of {ledger.epsilon:g}"
+    if not ledger.is_sampled_exactly or not ledger.is_calibrated:
+        return spends
+    largest = math.log((ledger.delta or 1.0) / SAMPLING_DISTANCE) - _LEFT
+    return (
+        f"epsilon {ledger.epsilon:g} is above what the samplers allow, whose draws are exact up to "
+        f"a tiny distance. At this delta the largest epsilon is {math.floor(largest)}"
+    )

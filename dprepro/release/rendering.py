@@ -17,6 +17,7 @@ from dprepro.release.words import (
     neighbours_in_words,
     number,
     releases_in_words,
+    spent_in_words,
     unit_in_words,
 )
 
@@ -81,6 +82,7 @@ def _context(statement: Statement) -> dict[str, Any]:
         "unit": unit_in_words(privacy.unit, privacy.rows_per_unit),
         "certain": f"a certain {privacy.unit}",
         "neighbours": neighbours_in_words(Adjacency(privacy.relation), privacy.unit),
+        "spent": spent_in_words(privacy.unit, Adjacency(privacy.relation), privacy.delta),
         "of": statement.publisher,
         "t": statement.publisher.together,
         "releases": releases_in_words(statement.publisher.earlier_releases),

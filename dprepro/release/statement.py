@@ -217,7 +217,7 @@ class Registry(_Part):
 
 
 class Statement(_Part):
-    """The whole statement."""
+    """The whole statement. `bands` says what the noise bands of functions are and are not."""
 
     format: Literal["dprepro statement"] = "dprepro statement"
     version: Literal[1] = 1
@@ -229,4 +229,5 @@ class Statement(_Part):
     assumed_public: list[str]
     not_covered: NotCovered
     post_processing: list[str]
+    bands: list[str]
     registry: Registry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 
+from dprepro.additive.bands import bands_in_words
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor
 from dprepro.data.domain import NumericFeature
 from dprepro.errors import DpreproError
@@ -26,6 +27,7 @@ from dprepro.release.statement import (
 from dprepro.release.words import (
     is_bounded,
     neighbours_in_words,
+    public_in_words,
     releases_in_words,
     unit_in_words,
 )
@@ -84,6 +86,7 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
             always=[*_ALWAYS, _CLIPS if publisher.clips else _REFUSES],
         ),
         post_processing=list(ledger.post_processing),
+        bands=bands_in_words(model),
         registry=_registry(ledger, data, publisher),
     )
 
@@ -160,10 +163,8 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
         ),
         unprotected_quantities="; ".join(
             [
-                *ledger.assumed_public,
-                *publisher.compared,
+                *public_in_words(ledger, publisher.compared),
                 *ledger.unpaid,
-                "names, bounds and categories in model.json",
             ]
         ),
         unit_of_privacy=unit_in_words(ledger.unit, ledger.rows_per_unit),

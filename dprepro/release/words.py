@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from dprepro.privacy.ledger import ROW
+from dprepro.privacy.ledger import ROW, Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
 
 _NEIGHBOURS = {
@@ -21,6 +21,8 @@ _MECHANISMS = {
     "cited": "as the cited source says",
 }
 _LARGEST_AS_NUMBER = 10.0
+USUAL_DELTA = 1e-4
+"""A delta above this is warned of where the number of rows is not known."""
 
 
 def is_bounded(adjacency: Adjacency) -> bool:
@@ -56,6 +58,39 @@ def mixed_in_words(earlier: Iterable[Adjacency], own: Adjacency) -> str:
         f"earlier releases have {' and '.join(others)} neighbours and this one {own}, so all are "
         f"counted under {REPLACE_ONE}, which costs more"
     )
+
+
+def public_in_words(ledger: Ledger, compared: Sequence[str]) -> list[str]:
+    """Return all that a release takes as public, each thing once."""
+    public = [*ledger.assumed_public, *compared]
+    if not any("bounds" in text for text in public):
+        public.append("names, bounds and categories of the card")
+    return public
+
+
+def spent_in_words(unit: str, relation: Adjacency, delta: float) -> list[str]:
+    """Return what a large delta means, and the epsilons that a statement has beside the stated."""
+    said = []
+    if delta > USUAL_DELTA:
+        said.append(
+            f"The delta is large. A method may publish each row as it is with the probability "
+            f"{delta:g}, and keep such a guarantee. Delta should be well below one over the number "
+            "of rows."
+        )
+    if unit != ROW:
+        said.append(
+            f"The epsilon for each row is about one row of a {unit} by itself. It counts an "
+            f"exchange: if a row goes, another of the same {unit} may train in its place. So it "
+            "can be more than the mechanisms below say of one row that comes or goes."
+        )
+    if relation is not REPLACE_ONE:
+        said.append(
+            "The epsilon under replace-one is about two other tables, one of which has another "
+            f"{unit} in the place of a certain one. That counts as one that goes and one that "
+            "comes, so it is larger. It is not the stated guarantee: it is there to compare with "
+            "texts that state replace-one."
+        )
+    return said
 
 
 def mechanism_in_words(mechanism: str) -> str:

@@ -54,3 +54,22 @@ def test_nothing_is_cut_on_a_narrow_screen(width):
     assert "…" not in shown
     for word in ("a-method-of-a-", "everywhere", "0.109", "EXCEEDED", f"{result.lower_bound:.3f}"):
         assert word in shown
+
+
+def test_runs_that_could_show_nothing_do_not_reassure():
+    """300 runs at epsilon 1 read "within", and could hardly have shown anything else."""
+    few = audit(find_case("gaussian", epsilon=1.0), 60, seed=0)
+    assert few.says_little
+    assert "too few runs" in text([few]).splitlines()[3]
+    assert "That nothing was found says nothing: give more --trials" in text([few])
+    many = audit(find_case("gaussian", epsilon=1.0), 4000, seed=0)
+    assert not many.says_little
+    assert "too few" not in text([many])
+    assert few.to_json()["verdict"] == many.to_json()["verdict"] == "within"
+
+
+def test_a_pure_guarantee_and_an_excess_are_judged_by_their_own_rules():
+    assert audit(find_case("laplace", epsilon=0.1), 60, seed=0).says_little
+    assert not audit(find_case("laplace", epsilon=4.0), 400, seed=0).says_little
+    broken = audit(find_case("dpboost", "binary"), 60, seed=0)
+    assert "too few" not in text([broken])

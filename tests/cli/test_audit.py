@@ -163,3 +163,9 @@ def test_a_budget_out_of_range_is_refused():
 
 def test_help_has_an_example():
     assert "Example: dprepro audit dp-ebm-sound" in run("--help")
+
+
+def test_a_pipe_is_told_how_far_it_has_come():
+    output = run("gaussian", "laplace", "--trials", "60", "--seed", "1")
+    assert "1 of 2: gaussian, 60 runs at most" in output
+    assert "2 of 2: laplace, 60 runs at most" in output

@@ -179,4 +179,18 @@ def test_describe_of_a_table_that_is_not_here_says_where_to_put_it(shop: Path) -
     shop.with_name("shop.csv").unlink()
     error = run("describe", str(shop)).exception
     assert isinstance(error, UnavailableError)
-    assert f"put the file there by hand: {shop.with_name('shop.csv')}" in str(error)
+    assert f"Put the file there by hand: {shop.with_name('shop.csv')}" in str(error)
+
+
+def test_a_card_whose_file_is_missing_is_not_complete(tmp_path):
+    """`file: vists.csv` was complete, and a release said to try again later."""
+    card = tmp_path / "shop.yaml"
+    lines = "name: shop\ntask: binary\nfile: vists.csv\ntarget: y\npositive: b\n"
+    card.write_text(f"{lines}features:\n  x: {{numeric: [0, 1]}}\n")
+    for command in ("check", "verify"):
+        result = CliRunner().invoke(app, ["data", command, str(card)])
+        said = f"{result.output}{result.exception}"
+        assert result.exit_code == 1
+        assert str(tmp_path / "vists.csv") in said.replace("\n", "")
+        assert "Try again later" not in said
+        assert "complete:" not in said

@@ -5,9 +5,12 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from dprepro.additive.file import save_model
 from dprepro.baselines.logistic.curator import FLOATING_POINT
 from dprepro.cli import app, main
 from dprepro.config import load_config
+from dprepro.errors import DpreproError
+from tests.report.shown.models import model
 
 METHODS = {entry.method for entry in load_config("quickstart").methods}
 
@@ -121,3 +124,57 @@ def test_rows_with_a_stand_in_are_not_said_to_be_missing(tmp_path, monkeypatch, 
 
 def test_help_has_an_example():
     assert "Example: dprepro ledger adult" in run("--help")
+
+
+def test_a_model_file_and_a_release_folder_show_their_own_ledger(tmp_path):
+    """A reader who held a model was told to ask `ledger`, which took configs alone."""
+    file = tmp_path / "model.json"
+    save_model(model(), file)
+    output = " ".join(run(str(file)).split())
+    assert "as stated in the file" in output
+    assert "random rows" not in output
+    assert "by dp_accounting: 0.5 of the stated 1" in output
+    assert run(str(tmp_path)).split() == run(str(file)).split()
+    values = json.loads(run(str(file), "--json"))
+    assert (values["model"], values["true_epsilon"]) == (str(file), 0.5)
+    with pytest.raises(DpreproError, match="leave out --method and --epsilon"):
+        fail("ledger", file, "--epsilon", "1")
+    save_model(model(ledger=None), file)
+    with pytest.raises(DpreproError, match="has no ledger"):
+        fail("ledger", file)
+
+
+def test_a_ledger_of_random_rows_says_so_first():
+    """Its scale was not that of the fit, and only --help said why."""
+    arguments = ("quickstart", "--method", "dp-ebm-gdp", "--epsilon", "1")
+    first = " ".join(run(*arguments).split())
+    assert first.startswith("Ledgers of fits to 400 random rows of the public domain. ")
+    (found,) = json.loads(run(*arguments, "--json"))
+    assert found["fitted_to"] == "400 random rows of the public domain"
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "said"),
+    [
+        ("ledger", "card.yaml", "this is a card, not a config. `dprepro new config CARD`"),
+        ("run", "card.yaml", "this is a card, not a config"),
+        ("run", "model.json", "this is a model file, not a config. `dprepro ledger MODEL`"),
+        ("data check", "config.yaml", "this is a config, not a card. `dprepro run CONFIG`"),
+        ("data check", "model.json", "this is a model file, not a card"),
+        ("show", "card.yaml", "not JSON as a model file needs it: .*`dprepro release CARD`"),
+        ("verify", "model.json", "name the folder that `dprepro release` wrote"),
+    ],
+)
+def test_a_file_of_another_kind_is_named_in_one_line(tmp_path, command, kind, said):
+    """A card or a model given as a config got nineteen lines on its keys."""
+    save_model(model(), tmp_path / "model.json")
+    card = "name: a\ntask: binary\nfile: a.csv\ntarget: y\npositive: b\n"
+    (tmp_path / "card.yaml").write_text(card)
+    (tmp_path / "config.yaml").write_text("dataset: card.yaml\nepsilons: [1]\nmethods: [ebm]\n")
+    with pytest.raises(DpreproError, match=said) as caught:
+        fail(*command.split(), tmp_path / kind)
+    assert "\n" not in str(caught.value)
+
+
+def fail(*arguments):
+    raise CliRunner().invoke(app, list(map(str, arguments))).exception

@@ -71,8 +71,10 @@ def test_a_release_is_a_model_and_its_statement(tmp_path: Path, state: Path) -> 
     assert load_model(out / "model.json").labels_ == ("no", "yes")
     (entry,) = read_book().entries
     assert (entry.status, entry.model_sha256) == ("released", statement.model.sha256)
+    assert "Beware" not in said
+    assert said.count("bounds") == 1  # what is public is listed once
     for words in (
-        "epsilon 1 of 1", "Delta:    1e-05\n", "one row", "exact noise, no seed",
+        "epsilon 1 of the stated 1", "Delta:    1e-05\n", "one row", "exact noise, no seed",
         "0 release(s) of these rows", "Limit:    epsilon 1.2, delta 1e-05", "Spent: epsilon 1",
     ):  # fmt: skip
         assert words in said
@@ -261,6 +263,27 @@ def test_what_cannot_be_released_is_refused(
     card = card_of(tmp_path)
     card.write_text(card.read_text().replace(*change))
     refused(card, *options, match=said)
+
+
+def test_a_careless_delta_is_refused_and_a_large_one_warned_of(tmp_path: Path, state: Path) -> None:
+    """A delta of 0.01 passed without a word: it lets one row in 100 be published as it is."""
+    card = card_of(tmp_path)
+    said = refused(card, "--delta", "0.01", match="--allow-large-delta")
+    assert "publish each row as it is with that probability" in said
+    assert "Nothing was spent" in said
+    found = release(card, "--delta", "1e-3")
+    assert "Beware:   delta 0.001 is large" in found
+    assert "The delta is large." in (tmp_path / "out" / "statement.md").read_text()
+
+
+def test_what_is_refused_is_named_as_it_was_asked_for(tmp_path: Path, state: Path) -> None:
+    """The message named a file that the user did not have, and keys of it to change."""
+    rows = rows_of("binary", 60)
+    card = card_of(tmp_path, rows, UNIT)
+    said = refused(card, "--delta", "0.5", "--allow-large-delta", match="leaves nothing")
+    assert said.startswith(f"{card} with --epsilon 1 --delta 0.5 --method dp-ebm-plus: ")
+    for words in ("release.yaml", "under `methods`"):
+        assert words not in said
 
 
 def test_a_card_without_a_domain_or_rows_is_refused(tmp_path: Path, state: Path) -> None:

@@ -164,7 +164,7 @@ def test_bool_and_date_columns_are_categories(table: pd.DataFrame, make_card: Ma
         ({"target": "colour", "positive": "red", "missing": []}, "must hold two labels"),
         (
             {"labels": ["yes", "never"]},
-            "column 'y' holds a value that is not among the card's categories. Allowed: never, yes",
+            "column 'y' holds a value that is not among the card's labels. Allowed: never, yes",
         ),
         ({"drop": ["agee"]}, "did you mean 'age'?"),
         ({"drop": ["age", "colour"]}, "no column is left"),
@@ -285,7 +285,7 @@ def test_the_unit_is_read_as_text_beside_the_features(write_card: Callable[..., 
 
 def test_texts_of_the_target_can_be_one_class(write_card: Callable[..., Path]) -> None:
     assert load(owned(write_card)).y.tolist() == [1, 0, 0]
-    with pytest.raises(DpreproError, match="not among the card's categories"):
+    with pytest.raises(DpreproError, match="not among the card's labels"):
         load(owned(write_card, OWNED.replace(b"perhaps", b"never")))
 
 

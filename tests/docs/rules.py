@@ -75,7 +75,7 @@ RULES = {
     ),
     "docs/own-data.md": (
         Rule(
-            "dprepro fit mine.yaml --method dp-ebm-gdp --epsilon 1 --table customers.parquet "
+            "dprepro fit secret.yaml --method dp-ebm-gdp --epsilon 1 --table customers.parquet "
             "--output many.json",
             replace=(("customers.parquet", "shop.csv"),),
         ),

@@ -51,8 +51,10 @@ OWN = {block.name for page in PAGES for block in blocks(page)} | {
     "mine",
     "noisy-mean",
     "tuned.yaml",
+    "secret.yaml",
+    "model.json",
 }
-"""Configs that a page has its reader write."""
+"""Configs that a page has its reader write, and a model file, which `ledger` takes as well."""
 
 
 def commands_with_help() -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ class PlainCurator:
     def open_totals(self, mu, budget):
         self.noise = 1 / mu
 
-    def open_histograms(self, mu, n_features, budget):
+    def open_histograms(self, mu, n_features, budget, is_coarse=False):
         self.noise = math.sqrt(n_features) / mu
 
     def open_epochs(self, mu, n_epochs, budget):

@@ -8,7 +8,13 @@ from dprepro.config import load_config
 from dprepro.data.card import Card, load_card
 from dprepro.errors import DpreproError
 from dprepro.privacy.ledger import Ledger
-from dprepro.release.planning import check_method, default_delta, release_config, require_sound
+from dprepro.release.planning import (
+    check_delta,
+    check_method,
+    default_delta,
+    release_config,
+    require_sound,
+)
 from tests.private_table import rows_of, write_table
 from tests.release.ledgers import gaussian_ledger
 
@@ -37,6 +43,21 @@ def test_delta_is_the_largest_power_of_ten_below_a_tenth_of_one_over_n(
 def test_without_a_public_number_of_rows_delta_must_be_given(card: Card) -> None:
     with pytest.raises(DpreproError, match=r"\(`expect: \{rows: N\}`\), .* choose --delta"):
         default_delta(card)
+
+
+@pytest.mark.parametrize(
+    ("rows", "silent", "warned", "refused"),
+    [(None, 1e-4, 9e-3, 1e-2), (10**6, 1e-7, 9e-7, 1e-6), (20, 1e-4, 9e-3, 1e-2)],
+)
+def test_a_delta_is_held_against_the_rows_that_are_public(
+    card: Card, rows: int | None, silent: float, warned: float, refused: float
+) -> None:
+    stated = card.model_copy(update={"expect": card.expect.model_copy(update={"rows": rows})})
+    assert check_delta(stated, silent, False) == ""
+    assert "is large" in check_delta(stated, warned, False)
+    assert "is large" in check_delta(stated, refused, True)
+    with pytest.raises(DpreproError, match="--allow-large-delta"):
+        check_delta(stated, refused, False)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +139,13 @@ def test_only_a_ledger_that_holds_is_released() -> None:
     with pytest.raises(DpreproError, match="noise in floating point: sums"):
         require_sound(rounded, "", False)
     assert require_sound(rounded, "", True) is rounded
+
+
+def test_an_epsilon_beyond_the_samplers_names_the_largest() -> None:
+    """It said "spends epsilon inf of 300", not why, nor that nothing was spent."""
+    with pytest.raises(DpreproError, match="the largest epsilon is") as caught:
+        require_sound(gaussian_ledger(300.0), "", False)
+    assert str(caught.value).endswith("Nothing was spent")
+    largest = int(str(caught.value).split("epsilon is ")[1].split(".")[0])
+    assert 200 < largest < 300
+    assert require_sound(gaussian_ledger(largest), "", False)

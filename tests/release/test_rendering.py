@@ -87,5 +87,5 @@ def test_a_guarantee_that_does_not_hold_is_said_first() -> None:
 
 def test_no_audit_is_said() -> None:
     alone = state(model(), b"", publisher(audits=[]))
-    assert "No record of an audit of the method" in as_markdown(alone)
-    assert "No record of an audit of the method" in as_html(alone)
+    assert "added no record of an audit of the method" in as_markdown(alone)
+    assert "added no record of an audit of the method" in as_html(alone)

@@ -14,6 +14,7 @@ from dprepro.release.words import (
     neighbours_in_words,
     number,
     releases_in_words,
+    spent_in_words,
     unit_in_words,
 )
 
@@ -70,3 +71,14 @@ def test_factors_are_rounded_up() -> None:
     ]  # fmt: skip
     assert float(factor(0.5)) >= 1.6487
     assert [number(0.98765), number(None)] == ["0.9877", "unbounded"]
+
+
+def test_epsilons_that_alarm_are_explained() -> None:
+    """Of a row and under replace-one, epsilon is larger than what stands beside it."""
+    row, exchanged = spent_in_words("patient", ADD_REMOVE, 1e-6)
+    assert "another of the same patient may train in its place" in row
+    assert "not the stated guarantee" in exchanged
+    assert spent_in_words("row", ADD_REMOVE, 1e-6) == [exchanged.replace("patient", "row")]
+    assert spent_in_words("row", REPLACE_ONE, 1e-6) == []
+    (large,) = spent_in_words("row", REPLACE_ONE, 1e-3)
+    assert "publish each row as it is with the probability 0.001" in large

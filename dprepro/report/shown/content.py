@@ -61,6 +61,8 @@ class Content:
         Why the model is not for release; empty if the file does not say so.
     origin
         What the file says of how the model came about: names and values.
+    bands
+        What the bands are and are not, in sentences; empty if the noise is not known.
     data
         What the script works with, as JSON that is safe within HTML.
     """
@@ -71,6 +73,7 @@ class Content:
     warning: str
     guarantee: Guarantee
     origin: tuple[tuple[str, str], ...]
+    bands: tuple[str, ...]
     data: Markup
 
 
@@ -107,6 +110,7 @@ def content_of(
     model: AdditiveModel, title: str, name: str, origin: Mapping[str, Any] | None = None
 ) -> Content:
     """Return what the page of a model shows; see `model_page`."""
+    from dprepro.additive.bands import bands_in_words
     from dprepro.additive.checking import checked_record
     from dprepro.additive.file import model_to_json
     from dprepro.additive.measure import measure_of
@@ -122,6 +126,7 @@ def content_of(
         warning=str(values["origin"].get("not_for_release", "")),
         guarantee=Guarantee(NO_LEDGER, False) if ledger is None else _guarantee(ledger),
         origin=tuple(_facts(values["origin"])),
+        bands=tuple(bands_in_words(model)),
         data=embedded(_data(model, values, name)),
     )
 

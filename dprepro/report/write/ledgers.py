@@ -33,6 +33,13 @@ def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
         return {**place, **why, "epsilon": task.epsilon, "delta": task.delta}
     return {
         **place,
+        **ledger_values(ledger),
+    }
+
+
+def ledger_values(ledger: Ledger) -> dict[str, Any]:
+    """Return a ledger in full, JSON-able."""
+    return {
         **ledger.summary(),
         "moments_epsilon": _by_moments(ledger),
         "assumed_public": list(ledger.assumed_public),
@@ -125,7 +132,7 @@ def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
         indented(_entries(ledger)),
     ]
     if ledger.unit != ROW:
-        parts.append("  Sensitivity, and what a release keeps alone: of one row")
+        parts.append("  Sensitivity, and what a release spends by itself: of one row")
     for heading, lines in said_beside(ledger):
         parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
     if ledger.is_sampled_exactly:
@@ -210,7 +217,7 @@ def _entries(ledger: Ledger) -> Renderable:
 def release_heads(ledger: Ledger) -> list[str]:
     """Return the headings of `releases`."""
     sampled = ["sampled with"] if _is_sampled(ledger) else []
-    return ["release", "noise", "sensitivity", "scale", "uses", *sampled, "keeps alone"]
+    return ["release", "noise", "sensitivity", "scale", "uses", *sampled, "by itself"]
 
 
 def releases(ledger: Ledger) -> list[list[str]]:

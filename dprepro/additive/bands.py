@@ -1,0 +1,35 @@
+"""What the noise band of a shape function is, and what it is not, in words for whoever reads it."""
+
+from __future__ import annotations
+
+from dprepro.additive.model import AdditiveModel
+from dprepro.estimators.contract import ledger_of
+
+FEW_ROWS = "rows are few for the noise"
+"""What a ledger says of a fit that took its way for few rows; see `dprepro.ebm_plus.coarse`."""
+
+_BAND = (
+    "A band is two standard deviations of the noise alone, by the formula of the method. It is not "
+    "the range in which the effect in the data lies."
+)
+_SHRUNK = (
+    "Where noise is large compared with the rows, a function is drawn towards 0, and no band "
+    "contains that: a function near 0 does not show that its feature has no effect."
+)
+_FAR = (
+    "That is so here: when this model was fitted, rows were few for the noise. Its functions end "
+    "far short of the effects in the data, and an effect can lie far outside its band. Read no "
+    "single function of this model as the size of an effect."
+)
+
+
+def bands_in_words(model: AdditiveModel) -> list[str]:
+    """Return sentences about what the bands of a model hold; none if its noise is not known.
+
+    The last one is there only if the model's ledger says `FEW_ROWS`.
+    """
+    if model.shape_noise_ is None:
+        return []
+    ledger = ledger_of(model)
+    few = ledger is not None and any(FEW_ROWS in entry.releases for entry in ledger.entries)
+    return [_BAND, _SHRUNK, *([_FAR] if few else [])]
