@@ -92,6 +92,16 @@ class CheckReport:
         return omnibus(self.verdicts)
 
     @property
+    def omnibus_of_rest(self) -> Omnibus | None:
+        """What the judged cells say together without the deviations; None where none is left.
+
+        Its p-value means nothing, since the farthest cells are left out by what they say. Its sum
+        is comparable: if nothing else differs, it is a little below the number of its cells, by
+        0.4 % where 161 cells share the level of a document, by 3 % where 15 do.
+        """
+        return omnibus(cell for cell in self.verdicts if not cell.verdict.is_deviation)
+
+    @property
     def different(self) -> list[ColumnVerdict]:
         """Columns that are different as a whole."""
         return [column for column in self.columns if column.state is ColumnState.DIFFERENT]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.check import CheckReport
-from dprepro.report.judge.omnibus import FAR
+from dprepro.report.judge.omnibus import FAR, Omnibus
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.cell import TUNED_NOTE, ResultCell
@@ -158,9 +158,24 @@ def together_in_words(report: CheckReport) -> list[str]:
     shown = sum(cell.comparison is not None and cell.comparison.is_equivalent
                 for cell in report.verdicts if cell.verdict.is_final)  # fmt: skip
     return [
-        f"All cells together: sum of z² {found.sum_of_squares:.0f}, expected {found.cells} if "
-        f"nothing differs (p {p_in_words(found.p_value)}); |z| > {FAR:g} in {found.far}",
+        f"All cells together: sum of squares (normal scores) {found.sum_of_squares:.0f}, expected "
+        f"{found.cells} if nothing differs (p {p_in_words(found.p_value)}); "
+        f"|z| > {FAR:g} in {found.far}",
+        *_without_deviations(report, found),
         f"Shown to lie within the margin: {shown} of {found.cells}",
+    ]
+
+
+def _without_deviations(report: CheckReport, found: Omnibus) -> list[str]:
+    """Say what is left of the sum without the cells that differ; nothing where none does."""
+    rest = report.omnibus_of_rest
+    left_out = found.cells - (rest.cells if rest else 0)
+    if rest is None or not left_out:
+        return []
+    which = "deviation" if left_out == 1 else f"{left_out} deviations"
+    return [
+        f"Without the {which}: {rest.sum_of_squares:.0f}, expected about {rest.cells} if nothing "
+        "else differs"
     ]
 
 
