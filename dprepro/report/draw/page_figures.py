@@ -69,7 +69,7 @@ def overview(report: CheckReport) -> PageFigure | None:
 def quantile_figures(report: CheckReport) -> FigureGroup:
     """Draw the scores of each document's cells against those expected if nothing differed."""
     text = (
-        "One dot is one printed cell, at the normal score of its z: the standard normal number with "
+        "One dot is one printed cell, at the normal score of its z: the standard normal number of "
         "the same p-value. If every mean came from the published experiment, the dots "
         "would follow the line, most of them within the grey band. Dots above it on the right are "
         "larger than published, dots below it on the left are smaller."

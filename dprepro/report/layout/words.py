@@ -179,10 +179,16 @@ def _without_deviations(report: CheckReport, found: Omnibus) -> list[str]:
     ]
 
 
-def legend(tables: Sequence[ResultTable], style: Style, is_terminal: bool = False) -> list[str]:
+def legend(
+    tables: Sequence[ResultTable],
+    style: Style,
+    is_terminal: bool = False,
+    published: str = "In brackets the published value and",
+) -> list[str]:
     """Return the sentences below a table: what its marks mean, and why entries are missing.
 
     On a terminal a mark says which is the best, and standard deviations stand where there is room.
+    Elsewhere `published` says where the published value stands.
     """
     entries = [(entry, table.metric.name) for table in tables for _, entry in table.entries]
     results = [entry.result for entry, _ in entries if entry.result]
@@ -195,11 +201,7 @@ def legend(tables: Sequence[ResultTable], style: Style, is_terminal: bool = Fals
     judged = {e.verdict.verdict for e, _ in entries if style.compare and e.verdict}
     if judged:
         symbols = ", ".join(f"{v.symbol} {v.value}" for v in Verdict if v in judged)
-        place = (
-            "Below, in brackets, the published value; after ours"
-            if is_terminal
-            else ("In brackets the published value and")
-        )
+        place = "Below, in brackets, the published value; after ours" if is_terminal else published
         lines.append(f"{place} the verdict: {symbols}.")
     notes = [f"Note: {note}" for table in tables for note in table.notes]
     reasons = [

@@ -80,7 +80,7 @@ def test_it_loads_nothing_says_nothing_and_does_not_jump(page):
 
 
 def test_columns_sort_by_number_both_ways_with_gaps_last(page):
-    measured = 5
+    measured = 6
     before = column(page, "all-cells", measured)
     button = head(page, "all-cells", "Measured")
     for state, is_descending in (("ascending", False), ("descending", True)):
@@ -107,14 +107,14 @@ def test_columns_sort_by_keyboard_and_the_focus_shows(page):
     assert "Non-Private" not in levels[: len(private)]
     assert page.switch_to.active_element == button
     head(page, "all-cells", "Verdict").send_keys(Keys.SPACE)
-    states = [text.lstrip("=↑↓…·× ") for text in column(page, "all-cells", 7)]
+    states = [text.lstrip("=↑↓…·× ") for text in column(page, "all-cells", 3)]
     assert states == sorted(states)
 
 
 def test_filters_choose_rows_tables_and_columns(page):
     output = page.find_element(By.CSS_SELECTOR, ".filters output")
     total = len(column(page, "all-cells", 0))
-    assert output.text == f"{total} of {total} cells"
+    assert output.text == f"{total} of {total} cells: {total - 1} printed, 1 ours"
 
     page.execute_script("document.querySelectorAll('#figures details').forEach(d => d.open = true)")
     choose(page, "dataset", "adult")
@@ -127,12 +127,12 @@ def test_filters_choose_rows_tables_and_columns(page):
     heads = [e.text for e in visible(page, ".layout thead th")]
     assert heads == ["ε", "DPEBM-GDP"]
     rows = column(page, "all-cells", 4)
-    assert output.text == f"{len(rows)} of {total} cells"
+    assert output.text == f"{len(rows)} of {total} cells: {len(rows)} printed, 0 ours"
 
     choose(page, "verdict", "worse")
-    assert column(page, "all-cells", 6) == ["-0.1870"]
+    assert column(page, "all-cells", 7) == ["-0.1870"]
     assert [row.text.split()[0] for row in visible(page, ".layout tr:has(td)")] == ["2"]
-    assert output.text == f"1 of {total} cells"
+    assert output.text == f"1 of {total} cells: 1 printed, 0 ours"
 
     choose(page, "dataset", "prices")
     assert visible(page, ".layout table") == []
@@ -142,6 +142,102 @@ def test_filters_choose_rows_tables_and_columns(page):
     assert len(column(page, "all-cells", 0)) == total
     assert visible(page, ".empty") == []
     assert errors(page) == []
+
+
+def test_what_differs_stands_first_and_counts_lead_to_their_cells(page):
+    assert column(page, "differing", 0) == ["↓ worse"]
+    assert column(page, "all-cells", 3)[0] == "↓ worse"
+    (link,) = (e for e in visible(page, ".counts a") if e.text == "1 worse")
+    link.click()
+    assert column(page, "all-cells", 3) == ["↓ worse"]
+    assert "paper=dp-ebm-2021&verdict=worse" in page.current_url
+    assert page.current_url.endswith("#cells")
+
+
+def test_the_verdict_can_be_seen_without_scrolling(page):
+    for width in (800, 1400):
+        show(page, width)
+        edges = """
+        const box = document.querySelector("#cells .scroll").getBoundingClientRect();
+        const cell = document.querySelector("#all-cells tbody .tone").getBoundingClientRect();
+        return [cell.right, box.right];
+        """
+        verdict, box = page.execute_script(edges)
+        assert verdict < box
+
+
+def test_all_is_there_when_the_page_has_loaded(browser, address):
+    """Programs that print without a window print then."""
+    show(browser)
+    browser.get("about:blank")
+    browser.execute_cdp_cmd(
+        "Page.addScriptToEvaluateOnNewDocument",
+        {
+            "source": "addEventListener('load', () => { window.atLoad ="
+            " document.querySelectorAll('#all-cells tbody tr').length; });"
+        },
+    )
+    browser.get(address)
+    assert browser.execute_script("return window.atLoad") > 20
+    assert browser.execute_script("return document.querySelectorAll('iframe').length") == 0
+    assert errors(browser) == []
+
+
+def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
+    heads = page.execute_script(
+        """
+        const table = document.querySelector(".layout table");
+        const before = table.outerHTML;
+        const row = table.tHead.rows[0];
+        const wide = [...row.cells].slice(1);
+        for (let k = 0; k < 12; k++) {
+          row.append(wide[0].cloneNode(true));
+          for (const line of [...table.tBodies].flatMap((body) => [...body.rows]))
+            if (line.cells.length > 1) line.append(line.cells[1].cloneNode(true));
+        }
+        const total = row.cells.length;
+        window.dispatchEvent(new Event("beforeprint"));
+        const parts = [...document.querySelectorAll(".part")].filter((part) => part.checkVisibility());
+        const counts = parts.map((part) => part.tHead.rows[0].cells.length);
+        const bodies = parts.map((part) => part.querySelector("tr:has(td)").cells.length);
+        const empty = document.querySelectorAll("[data-figure]:empty").length;
+        const isHidden = table.hidden;
+        window.dispatchEvent(new Event("afterprint"));
+        return [total, counts, bodies, empty, isHidden, table.hidden, document.querySelectorAll(".part").length];
+        """
+    )
+    total, counts, bodies, empty, hidden, hidden_after, parts_after = heads
+    assert sum(count - 1 for count in counts) == total - 1
+    assert max(counts) <= 10
+    assert bodies == counts
+    assert (empty, hidden, hidden_after, parts_after) == (0, True, False, 0)
+
+
+def test_a_phone_has_one_list_to_sort_by(page):
+    show(page, 390, 844)
+    assert visible(page, "#all-cells thead button") == []
+    choice = Select(page.find_element(By.CSS_SELECTOR, ".sort-by select"))
+    choice.select_by_visible_text("Measured ↓")
+    numbers = [float(text.split()[0]) for text in column(page, "all-cells", 6) if text]
+    assert numbers == sorted(numbers, reverse=True)
+    assert "sort=all-cells.6.descending" in page.current_url
+
+
+def test_text_in_figures_can_be_read_on_a_phone(page):
+    show(page, 390, 844)
+    sizes = page.execute_script(
+        """
+        document.querySelectorAll("#figures details").forEach((d) => (d.open = true));
+        window.dispatchEvent(new Event("beforeprint"));
+        return [...document.querySelectorAll("figure svg text")].map((text) => {
+          const svg = text.ownerSVGElement;
+          const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+          return parseFloat(getComputedStyle(text).fontSize) * scale;
+        });
+        """
+    )
+    assert min(sizes) > 8
+    assert page.execute_script("return document.documentElement.scrollWidth") == 390
 
 
 def test_a_deviation_leads_to_its_reason(page):
@@ -196,11 +292,11 @@ def test_filters_and_sort_stand_in_the_address(page, address):
     head(page, "all-cells", "Measured").click()
     head(page, "all-cells", "Measured").click()
     link = page.current_url
-    before = column(page, "all-cells", 5)
-    assert link == f"{address}?dataset=adult&sort=all-cells.5.descending"
+    before = column(page, "all-cells", 6)
+    assert link == f"{address}?dataset=adult&sort=all-cells.6.descending"
     page.get("about:blank")
     opened(page, link)
-    assert column(page, "all-cells", 5) == before
+    assert column(page, "all-cells", 6) == before
     assert set(column(page, "all-cells", 0)) == {"adult"}
     opened(page, f"{address}?dataset=none-such&sort=nothing.99.up")
     assert errors(page) == []
@@ -293,6 +389,9 @@ def test_own_results_have_a_page_about_them(browser, tmp_path):
     assert browser.title == "Results: shop"
     assert "Results on shop" in browser.find_element(By.TAG_NAME, "h1").text
     assert column(browser, "all-cells", 0) == ["shop"]
+    heads = [e.text for e in browser.find_elements(By.CSS_SELECTOR, "#all-cells thead th")]
+    assert heads == ["Dataset", "Method", "ε", "Metric", "Measured"]  # no empty column
+    assert "1 measured cell of 1 method." in browser.find_element(By.TAG_NAME, "header").text
     assert "dp-ebm-2021" not in text
     assert errors(browser) == []
 
