@@ -30,7 +30,11 @@ def render_page(page: Page) -> str:
         "identity": id,
     }
     return render_alone(
-        "dprepro.report.page", values, ["page.js", "paper.js"], functions, {"tone": tone, "code": code}
+        "dprepro.report.page",
+        values,
+        ["page.js", "paper.js"],
+        functions,
+        {"tone": tone, "code": code},
     )
 
 

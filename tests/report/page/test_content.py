@@ -15,6 +15,7 @@ from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.cells import _note as note_of
 from dprepro.report.page.content import Sources, build_page, protocol_in_words
+from dprepro.report.page.html import render_page
 from dprepro.report.page.machines import time_in_words
 from dprepro.report.read.audits import read_audits
 from dprepro.report.read.cell import ResultCell
@@ -25,7 +26,7 @@ from tests.experiment.test_record import TASK
 from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
 
-REASON = "it was a Tuesday"
+REASON = "it was a Tuesday, says `cal -3 <now>`"
 LISTED = {"tables": ["2"], "datasets": ["adult"], "methods": ["dp-ebm-gdp-2021"], "epsilons": [2.0]}
 
 
@@ -82,6 +83,10 @@ def test_without_a_reason_it_comes_first(sources):
     assert not page.is_explained
     assert page.deviations[0].text is None
     assert page.summaries[0].unexplained == 1
+
+
+def test_what_stands_between_backticks_is_set_as_code(page):
+    assert "it was a Tuesday, says <code>cal -3 &lt;now&gt;</code>" in render_page(page)
 
 
 def test_an_unknown_cause_is_not_called_explained(page, sources):
