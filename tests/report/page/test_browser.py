@@ -187,7 +187,6 @@ def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
     heads = page.execute_script(
         """
         const table = document.querySelector(".layout table");
-        const before = table.outerHTML;
         const row = table.tHead.rows[0];
         const wide = [...row.cells].slice(1);
         for (let k = 0; k < 12; k++) {
@@ -197,13 +196,15 @@ def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
         }
         const total = row.cells.length;
         window.dispatchEvent(new Event("beforeprint"));
-        const parts = [...document.querySelectorAll(".part")].filter((part) => part.checkVisibility());
+        const made = [...document.querySelectorAll(".part")];
+        const parts = made.filter((part) => part.checkVisibility());
         const counts = parts.map((part) => part.tHead.rows[0].cells.length);
         const bodies = parts.map((part) => part.querySelector("tr:has(td)").cells.length);
         const empty = document.querySelectorAll("[data-figure]:empty").length;
         const isHidden = table.hidden;
         window.dispatchEvent(new Event("afterprint"));
-        return [total, counts, bodies, empty, isHidden, table.hidden, document.querySelectorAll(".part").length];
+        const left = document.querySelectorAll(".part").length;
+        return [total, counts, bodies, empty, isHidden, table.hidden, left];
         """
     )
     total, counts, bodies, empty, hidden, hidden_after, parts_after = heads
