@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
@@ -10,45 +9,10 @@ import json
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from tests.report.browsing import errors, show, visible
+from tests.report.browsing import choose, column, errors, opened, show, visible
 from tests.report.journals import records, spread, write
-from tests.report.page.pages import ENVIRONMENT, hostile_journals, journals, write_page
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    folder = journals(tmp_path_factory.mktemp("results"))
-    write_page(folder, folder / "report.html")
-    return (folder / "report.html").as_uri()
-
-
-@pytest.fixture
-def page(browser, address):
-    show(browser)
-    return opened(browser, address)
-
-
-def opened(browser, address):
-    """Open a page and wait until its script has run."""
-    browser.get(address)
-    WebDriverWait(browser, 10).until(
-        lambda found: found.execute_script(
-            "return document.documentElement.classList.contains('ready')"
-        )
-    )
-    return browser
-
-
-def column(page, sheet, number):
-    """Return the texts of a column's visible fields."""
-    script = """
-    const rows = [...document.querySelectorAll(`#${arguments[0]} tbody tr:not(.detail)`)];
-    return rows.filter((row) => row.checkVisibility())
-      .map((row) => row.cells[arguments[1]].textContent.trim());
-    """
-    return page.execute_script(script, sheet, number)
+from tests.report.page.pages import ENVIRONMENT, hostile_journals, write_page
 
 
 def head(page, sheet, title):
@@ -58,10 +22,6 @@ def head(page, sheet, title):
         if button.text == title
     )
     return found
-
-
-def choose(page, name, value):
-    Select(page.find_element(By.NAME, name)).select_by_visible_text(value)
 
 
 def test_it_loads_nothing_says_nothing_and_does_not_jump(page):
@@ -166,81 +126,6 @@ def test_the_verdict_can_be_seen_without_scrolling(page):
         assert verdict < box
 
 
-def test_all_is_there_when_the_page_has_loaded(browser, address):
-    """Programs that print without a window print then."""
-    show(browser)
-    browser.get("about:blank")
-    browser.execute_cdp_cmd(
-        "Page.addScriptToEvaluateOnNewDocument",
-        {
-            "source": "addEventListener('load', () => { window.atLoad ="
-            " document.querySelectorAll('#all-cells tbody tr').length; });"
-        },
-    )
-    browser.get(address)
-    assert browser.execute_script("return window.atLoad") > 20
-    assert browser.execute_script("return document.querySelectorAll('iframe').length") == 0
-    assert errors(browser) == []
-
-
-def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
-    heads = page.execute_script(
-        """
-        const table = document.querySelector(".layout table");
-        const row = table.tHead.rows[0];
-        const wide = [...row.cells].slice(1);
-        for (let k = 0; k < 12; k++) {
-          row.append(wide[0].cloneNode(true));
-          for (const line of [...table.tBodies].flatMap((body) => [...body.rows]))
-            if (line.cells.length > 1) line.append(line.cells[1].cloneNode(true));
-        }
-        const total = row.cells.length;
-        window.dispatchEvent(new Event("beforeprint"));
-        const made = [...document.querySelectorAll(".part")];
-        const parts = made.filter((part) => part.checkVisibility());
-        const counts = parts.map((part) => part.tHead.rows[0].cells.length);
-        const bodies = parts.map((part) => part.querySelector("tr:has(td)").cells.length);
-        const empty = document.querySelectorAll("[data-figure]:empty").length;
-        const isHidden = table.hidden;
-        window.dispatchEvent(new Event("afterprint"));
-        const left = document.querySelectorAll(".part").length;
-        return [total, counts, bodies, empty, isHidden, table.hidden, left];
-        """
-    )
-    total, counts, bodies, empty, hidden, hidden_after, parts_after = heads
-    assert sum(count - 1 for count in counts) == total - 1
-    assert max(counts) <= 10
-    assert bodies == counts
-    assert (empty, hidden, hidden_after, parts_after) == (0, True, False, 0)
-
-
-def test_a_phone_has_one_list_to_sort_by(page):
-    show(page, 390, 844)
-    assert visible(page, "#all-cells thead button") == []
-    choice = Select(page.find_element(By.CSS_SELECTOR, ".sort-by select"))
-    choice.select_by_visible_text("Measured ↓")
-    numbers = [float(text.split()[0]) for text in column(page, "all-cells", 6) if text]
-    assert numbers == sorted(numbers, reverse=True)
-    assert "sort=all-cells.6.descending" in page.current_url
-
-
-def test_text_in_figures_can_be_read_on_a_phone(page):
-    show(page, 390, 844)
-    sizes = page.execute_script(
-        """
-        document.querySelectorAll("#figures details").forEach((d) => (d.open = true));
-        window.dispatchEvent(new Event("beforeprint"));
-        return [...document.querySelectorAll("figure svg text")].map((text) => {
-          const svg = text.ownerSVGElement;
-          const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
-          return parseFloat(getComputedStyle(text).fontSize) * scale;
-        });
-        """
-    )
-    assert min(sizes) > 8
-    assert page.execute_script("return document.documentElement.scrollWidth") == 390
-
-
 def test_a_deviation_leads_to_its_reason(page):
     link = page.find_element(By.CSS_SELECTOR, ".layout a.worse")
     link.send_keys(Keys.ENTER)
@@ -256,14 +141,6 @@ def test_the_first_tab_skips_to_the_results(page):
     assert skip.rect["y"] >= 0
     skip.send_keys(Keys.ENTER)
     assert page.execute_script("return document.activeElement.id") == "main"
-
-
-def test_a_phone_scrolls_tables_and_not_the_page(page):
-    show(page, 390, 844)
-    width = "return document.documentElement.scrollWidth"
-    assert page.execute_script(width) == 390
-    choose(page, "dataset", "adult")
-    assert page.execute_script(width) == 390
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -355,15 +232,6 @@ def test_it_is_short_before_anything_is_unfolded_and_headings_stay(page):
     assert abs(top) < 2
 
 
-def test_on_a_phone_numbers_come_first(page):
-    show(page, 390, 844)
-    choose(page, "verdict", "worse")
-    (row,) = visible(page, "#all-cells tbody tr")
-    cells = sorted(row.find_elements(By.TAG_NAME, "td"), key=lambda e: (e.rect["y"], e.rect["x"]))
-    shown = [cell.get_attribute("data-title") for cell in cells if cell.is_displayed()]
-    assert shown[:2] == ["Published", "Measured"]
-
-
 def test_controls_have_names_and_are_large_enough(page):
     page.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
     nameless, small = page.execute_script(
@@ -395,19 +263,6 @@ def test_own_results_have_a_page_about_them(browser, tmp_path):
     assert "1 measured cell of 1 method." in browser.find_element(By.TAG_NAME, "header").text
     assert "dp-ebm-2021" not in text
     assert errors(browser) == []
-
-
-def test_paper_gets_the_whole_page_and_no_controls(page):
-    show(page, scheme="dark", media="print")
-    assert visible(page, ".filters, nav, .skip") == []
-    assert page.execute_script("return getComputedStyle(document.body).backgroundColor") == (
-        "rgb(255, 255, 255)"
-    )
-    box = page.find_element(By.CSS_SELECTOR, "#cells .scroll")
-    assert page.execute_script("return getComputedStyle(arguments[0]).overflow", box) == "visible"
-    show(page)
-    pdf = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
-    assert base64.b64decode(pdf).startswith(b"%PDF")
 
 
 def test_without_scripts_the_tables_are_there(browser, address):
