@@ -42,8 +42,9 @@ def forensics(
     """Show how far each hypothesis about an unstated setting lies from the printed column.
 
     z is the difference of the means, ours less the printed one, in standard errors. A setting that
-    the authors used has a sum of z^2 of about the number of cells. Hypotheses come the nearest
-    first. `dprepro run forensics` runs them all.
+    the authors used has a sum of z^2 of about the number of cells. (The sums of `dprepro check` are
+    smaller: it squares normal scores of z.) Hypotheses come the nearest first. `dprepro run
+    forensics` runs them all.
 
     Example: dprepro forensics --dataset adult --method dpboost-2021
     """

@@ -17,6 +17,8 @@ from dprepro.cli.journals import (
     method_titles,
     shown_journals,
 )
+from dprepro.cli.patience import Patience
+from dprepro.cli.private import warn
 from dprepro.errors import DpreproError
 
 _ENDINGS = (".html", ".htm")
@@ -62,33 +64,46 @@ def report(
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
     widths, documents = margins(margin), select_documents(paper)
     names = shown_journals(results, config)
-    plans = assumed_plans(results, names)
-    found = read_results(results, names, plans)
-    tables = build_tables(
-        found,
-        documents,
-        compare=True,
-        margins=widths,
-        unprinted=paper is None,
-        titles=method_titles(),
-    )
-    explained, claims = load_deviations(), load_claim_deviations()
-    judged = check_documents(documents, found, explained, widths, claim_deviations=claims)
-    if paper is None:
-        # A page about somebody's own results does not list what no run of theirs answers to.
-        answered = {cell.published.paper for cell in judged.verdicts if cell.result is not None}
-        if len(answered) < len(documents):
-            documents = [d for d in documents if d.paper in answered]
-            judged = check_documents(documents, found, explained, widths, claim_deviations=claims)
-            tables = [table for table in tables if table.paper in (None, "", *answered)]
-    runs, audits = read_runs(results, names, plans), read_audits(results)
-    figures = figure_groups(tables, results, judged)
-    page = build_page(Sources(documents, tables, judged, runs, audits, figures, overview(judged)))
-    # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.
-    written = render_page(page).encode()
+    with Patience() as patience:
+        patience.step(f"reading {len(names)} journal{'s' if len(names) != 1 else ''}")
+        plans = assumed_plans(results, names)
+        found = read_results(results, names, plans)
+        patience.step("comparing the results with printed numbers")
+        tables = build_tables(
+            found,
+            documents,
+            compare=True,
+            margins=widths,
+            unprinted=paper is None,
+            titles=method_titles(),
+        )
+        explained, claims = load_deviations(), load_claim_deviations()
+        judged = check_documents(documents, found, explained, widths, claim_deviations=claims)
+        if paper is None:
+            # A page about somebody's own results does not list what no run of theirs answers to.
+            answered = {cell.published.paper for cell in judged.verdicts if cell.result is not None}
+            if len(answered) < len(documents):
+                documents = [d for d in documents if d.paper in answered]
+                judged = check_documents(documents, found, explained, widths, None, claims)
+                tables = [table for table in tables if table.paper in (None, "", *answered)]
+        patience.step("reading the ledgers and machines of the runs")
+        runs, audits = read_runs(results, names, plans), read_audits(results)
+        patience.step("drawing figures")
+        figures = figure_groups(tables, results, judged)
+        patience.step("writing the page")
+        sources = Sources(documents, tables, judged, runs, audits, figures, overview(judged))
+        page = build_page(sources)
+        # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.
+        written = render_page(page).encode()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(written)
     except OSError as error:
         raise DpreproError(f"{output}: cannot be written: {error.strerror}") from error
-    typer.echo(f"{output}: {len(judged.verdicts)} cells, {len(written) / 1e6:.1f} MB")
+    warn(bool(page.private), "the page holds exact scores of private rows")
+    typer.echo(f"{output}: {page.cells_in_words}, {_size(len(written))}")
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in words, with a digit that says something."""
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(count / 1e3, 1):.0f} kB"

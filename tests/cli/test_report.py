@@ -77,6 +77,21 @@ def test_everything_stands_on_it(page):
     assert "fixed seed:" not in whole(page)
 
 
+def test_the_command_counts_what_the_page_shows(folder, tmp_path):
+    output = tmp_path / "two.html"
+    given = ["report", "--results", str(folder), "--config", "two", "--output", str(output)]
+    said = CliRunner().invoke(app, given).output
+    assert re.search(r"two.html: 1 measured cell, \d+ kB\n", said)
+    assert "1 measured cell of 1 method." in output.read_text(encoding="utf-8")
+    assert "hours of computing" not in output.read_text(encoding="utf-8")
+    assert "PRIVATE" not in said
+
+
+def test_the_page_says_where_the_published_value_stands(page):
+    assert "Below ours the published value and the verdict" in page
+    assert "In brackets" not in page
+
+
 def test_one_document_and_one_config_can_be_chosen(folder, tmp_path):
     paper = write_page(folder, tmp_path / "paper.html", "--paper", "dp-ebm-2021")
     assert "prices" not in whole(paper)
@@ -131,4 +146,8 @@ def test_notes_beside_the_model_of_a_private_split_are_not_taken_for_a_model(tmp
         said = CliRunner().invoke(app, command)
         assert said.exit_code == 0, (command, said.output, said.exception)
     assert len(list((results / "models").iterdir())) == 2
-    assert "age on patients: dp-ebm-gdp, ε=1" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "age on patients: dp-ebm-gdp, ε=1" in page
+    assert "PRIVATE rows: patients." in page.split("<main")[0]  # a banner above all else
+    assert 'content: "PRIVATE rows: not for release"' in page  # at the foot of each sheet
+    assert "PRIVATE DATA: the page holds exact scores" in said.output

@@ -1,4 +1,4 @@
-"""All judged cells at a glance: one dot a cell by its z, one row a document."""
+"""All judged cells at a glance: one dot a cell by its normal score, one row a document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dprepro.report.judge.verdicts import CellVerdict
 from dprepro.report.text import plain, shortened
 
 FARTHEST = 8.0
-"""Cells with a larger |z| stand at this edge."""
+"""Cells with a larger score stand at this edge."""
 
 # Inches; small enough for a phone.
 _WIDTH, _ROW = 5.0, 0.62
@@ -27,10 +27,10 @@ _TALLEST = 9
 
 
 def draw_overview(report: CheckReport) -> Figure | None:
-    """Return a figure of the z of all judged cells; None where no cell was judged.
+    """Return a figure of the normal scores of all judged cells; None where no cell was judged.
 
     A circle is a cell that is the same or equivalent, a triangle one that is different. Dots of
-    about the same z stand on each other. The band holds 95 % of the dots if nothing differs.
+    about the same score stand on each other. The band holds 95 % of the dots if nothing differs.
     """
     papers = [(paper, _judged(report.of_paper(paper))) for paper in report.papers]
     papers = [(paper, cells) for paper, cells in papers if cells]
@@ -46,7 +46,7 @@ def draw_overview(report: CheckReport) -> Figure | None:
     ticks = [-8, -4, -2, 0, 2, 4, 8]
     axes.set_xticks(ticks, [f"{'≤ ' if t == -8 else '≥ ' if t == 8 else ''}{t}" for t in ticks])
     axes.set_yticks([])
-    axes.set_xlabel("z: measured minus published, in standard errors", fontsize=8)
+    axes.set_xlabel("normal score of z (measured minus published)", fontsize=8)
     axes.tick_params(labelsize=8)
     axes.spines["left"].set_visible(False)
     open_frame(axes)

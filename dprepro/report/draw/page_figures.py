@@ -58,7 +58,7 @@ def figure_groups(
 
 
 def overview(report: CheckReport) -> PageFigure | None:
-    """Draw the z of all judged cells, by document; None where none was judged."""
+    """Draw the normal scores of all judged cells by document; None where none was judged."""
     figure = draw_overview(report)
     if figure is None:
         return None
@@ -67,9 +67,10 @@ def overview(report: CheckReport) -> PageFigure | None:
 
 
 def quantile_figures(report: CheckReport) -> FigureGroup:
-    """Draw the z of each document's cells against those expected if nothing differed."""
+    """Draw the scores of each document's cells against those expected if nothing differed."""
     text = (
-        "One dot is one printed cell. If every mean came from the published experiment, the dots "
+        "One dot is one printed cell, at the normal score of its z: the standard normal number of "
+        "the same p-value. If every mean came from the published experiment, the dots "
         "would follow the line, most of them within the grey band. Dots above it on the right are "
         "larger than published, dots below it on the left are smaller."
     )
@@ -78,9 +79,9 @@ def quantile_figures(report: CheckReport) -> FigureGroup:
         own = report.of_paper(paper)
         figure = draw_quantiles(own)
         if figure is not None:
-            caption = f"{paper}: z of all cells"
+            caption = f"{paper}: normal scores of all cells"
             farthest = far_cells(own)
-            notes = (f"Farthest of those that differ: {farthest}.",) if farthest else ()
+            notes = (f"The farthest that differ, by normal score: {farthest}.",) if farthest else ()
             svg = inline(figure, f"q{number}-", caption)
             figures.append(PageFigure(caption, svg, paper, notes=notes))
     return FigureGroup("All cells together", text, tuple(figures))

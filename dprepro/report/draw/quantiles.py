@@ -1,4 +1,4 @@
-"""Draw the z of all cells of a document against those expected if no cell differed (QQ plot)."""
+"""Draw the normal scores of a document's cells against those expected if none differed."""
 
 from __future__ import annotations
 
@@ -51,20 +51,26 @@ def draw_quantiles(report: CheckReport) -> Figure | None:
             axes.plot(
                 across[chosen], scores[chosen], marker, color=colour, markersize=3.5, label=label
             )
-    axes.set(xlabel="z expected if nothing differs", ylabel="z (measured minus published)")
+    axes.set(xlabel="expected if nothing differs", ylabel="normal score of z")
     axes.legend(frameon=False, fontsize="small", loc="upper left")
     open_frame(axes, grid=True)
     return figure
 
 
 def far_cells(report: CheckReport, most: int = 5) -> str:
-    """Name the cells with the largest |z|: ``"pol, ebm: +52.9"``; at most so many."""
+    """Name the cells with the largest scores, as the axis has them; at most so many.
+
+    ``"pol, ebm: +14.0 (z +52.9)"``
+    """
     judged: Sequence[CellVerdict] = [
         cell for cell in report.verdicts if cell.verdict.is_deviation and cell.comparison
     ]
     farthest = sorted(judged, key=lambda cell: -abs(normal_score(cell)))[:most]
     return "; ".join(
-        plain(f"{cell.published.dataset}, {cell.published.method}: {cell.comparison.z:+.1f}")
+        plain(
+            f"{cell.published.dataset}, {cell.published.method}: {normal_score(cell):+.1f} "
+            f"(z {cell.comparison.z:+.1f})"
+        )
         for cell in farthest
         if cell.comparison
     )

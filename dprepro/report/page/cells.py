@@ -10,7 +10,7 @@ from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
-from dprepro.report.layout.words import number, verdict_figures
+from dprepro.report.layout.words import FIGURES, number, verdict_figures
 from dprepro.report.levels import level
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.read.cell import TUNED_NOTE, ResultCell
@@ -23,11 +23,11 @@ _HEADS = (
     Head("Dataset"),
     Head("Method"),
     Head("ε", Kind.NUMBER, "stated privacy level"),
+    Head("Verdict"),
     Head("Metric"),
     Head("Published", Kind.NUMBER, "mean ± standard deviation over splits"),
     Head("Measured", Kind.NUMBER, "mean ± standard deviation over splits"),
     Head("Difference", Kind.NUMBER, "measured minus published"),
-    Head("Verdict"),
     Head("z", Kind.NUMBER, "difference by its standard error"),
     Head("95 % interval", Kind.NUMBER, "of the difference"),
     Head("Margin", Kind.NUMBER, "the largest difference that counts as equivalent"),
@@ -43,16 +43,20 @@ def cell_sheet(
     tables: Iterable[ResultTable],
     reasons: Mapping[PublishedCell, str],
 ) -> Sheet:
-    """Return all cells, printed ones first.
+    """Return all cells, printed ones first, and of these first those that differ.
+
+    Columns that would be empty are left out, and so are verdicts where nothing is printed.
 
     Parameters
     ----------
     reasons
         Identifiers of the parts of the page that explain a deviation, by printed cell.
     """
-    rows = [_judged(cell, reasons) for cell in verdicts]
+    ordered = sorted(verdicts, key=lambda cell: not cell.verdict.is_deviation)
+    rows = [_judged(cell, reasons) for cell in ordered]
     rows += _unprinted(tables)
-    return Sheet("all-cells", "Printed cells, then what only we measured", _HEADS, tuple(rows))
+    caption = "Printed cells, then what only we measured" if verdicts else "Measured cells"
+    return Sheet("all-cells", caption, _HEADS, tuple(rows)).without_blank_columns(UNPRINTED)
 
 
 def level_cell(epsilon: float) -> Cell:
@@ -72,10 +76,9 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
     fields = (
         *(Cell(text) for text in (printed.dataset, printed.method)),
         level_cell(printed.epsilon),
-        Cell(METRICS[printed.metric].title),
-        *(Cell(figures[name]) for name in ("Published", "Measured", "Difference")),
         verdict_cell(cell.verdict),
-        *(Cell(figures[name]) for name in ("z", "95 % interval", "Margin", "n")),
+        Cell(METRICS[printed.metric].title),
+        *(Cell(figures[name]) for name in FIGURES),
         *(Cell(text) for text in (printed.paper, printed.table)),
         Cell(_note(cell.result) + ("why" if reason else cell.note), link=reason or ""),
     )
@@ -114,9 +117,9 @@ def _measured(table: ResultTable, group: Group, entry: Entry, result: ResultCell
     fields = (
         *(Cell(text) for text in (group.dataset, entry.label)),
         level_cell(entry.epsilon),
-        Cell(table.metric.title),
-        *(Cell(text) for text in ("", measured, "")),
         Cell(UNPRINTED, tone="none"),
-        *(Cell(text or "") for text in ("", "", "", "", table.paper, table.table, note)),
+        Cell(table.metric.title),
+        *(Cell(measured if name == "Measured" else "") for name in FIGURES),
+        *(Cell(text or "") for text in (table.paper, table.table, note)),
     )
     return Row(fields, table.paper, group.dataset, entry.label, UNPRINTED, result, metric)

@@ -13,12 +13,24 @@ from dprepro.report.judge.claims import Outcome
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.view import ResultTable
-from dprepro.report.layout.words import together_in_words
-from dprepro.report.page.cells import cell_sheet
+from dprepro.report.layout.words import causes_in_words, together_in_words
+from dprepro.report.page.cells import UNPRINTED, cell_sheet
 from dprepro.report.page.columns import column_sheet
-from dprepro.report.page.deviations import Reason, explained_by, missing_sheet, reasons_of
+from dprepro.report.page.deviations import (
+    Reason,
+    differing_sheet,
+    explained_by,
+    missing_sheet,
+    reasons_of,
+)
 from dprepro.report.page.evidence import audit_sheet, claim_sheet, ledger_sheet
-from dprepro.report.page.machines import Machine, machines_of, run_sheet, timing_sheet
+from dprepro.report.page.machines import (
+    Machine,
+    machines_of,
+    run_sheet,
+    time_in_words,
+    timing_sheet,
+)
 from dprepro.report.page.origins import origins_of, row_numbers
 from dprepro.report.page.packed import pack
 from dprepro.report.page.sheets import Sheet
@@ -73,6 +85,10 @@ class Page:
 
     Attributes
     ----------
+    private
+        Datasets whose rows are private.
+    causes
+        What is known of the causes of deviations; empty where there is none.
     choices
         By filter (paper, dataset, method, verdict), what can be chosen.
     reasons
@@ -84,7 +100,12 @@ class Page:
     """
 
     summaries: tuple[DocumentSummary, ...]
+    private: tuple[str, ...]
     is_explained: bool
+    causes: str
+    has_unknown: bool
+    differing: Sheet
+    failed_claims: int
     margins: tuple[str, ...]
     choices: Mapping[str, Sequence[str]]
     tables: Sequence[ResultTable]
@@ -105,7 +126,18 @@ class Page:
     machines: Sequence[Machine]
     runs: Sheet
     times: Sheet
-    hours: float
+    computing: str
+
+    @property
+    def cells_in_words(self) -> str:
+        """Say how many cells there are: ``"410 printed cells, 1,259 measured by us alone"``."""
+        own = sum(row.verdict == UNPRINTED for row in self.cells.rows)
+        printed = len(self.cells.rows) - own
+        if not printed:
+            return f"{own:,} measured cell{'s' if own != 1 else ''}"
+        return (
+            f"{printed:,} printed cell{'s' if printed != 1 else ''}, {own:,} measured by us alone"
+        )
 
 
 def build_page(sources: Sources) -> Page:
@@ -116,7 +148,12 @@ def build_page(sources: Sources) -> Page:
     own_runs, times = run_sheet(runs.runs), timing_sheet(runs.timings)
     return Page(
         summaries=tuple(_summary(document, report) for document in sources.documents),
+        private=_private(sources.tables),
         is_explained=report.passes(),
+        causes=causes_in_words(report),
+        has_unknown=bool(report.unknown),
+        differing=differing_sheet(report, reasons),
+        failed_claims=sum(claim.outcome is Outcome.FAILS for claim in report.claims),
         margins=tuple(f"{METRICS[m].title}: {width}" for m, width in report.margins.items()),
         choices=_choices(cells),
         tables=sources.tables,
@@ -137,8 +174,14 @@ def build_page(sources: Sources) -> Page:
         machines=machines_of(runs.runs),
         runs=own_runs,
         times=times,
-        hours=sum(timing.total for timing in runs.timings) / 3600,
+        computing=time_in_words(sum(timing.total for timing in runs.timings)),
     )
+
+
+def _private(tables: Iterable[ResultTable]) -> tuple[str, ...]:
+    """Return the datasets of which private rows were scored."""
+    results = [entry.result for table in tables for _, entry in table.entries if entry.result]
+    return tuple(dict.fromkeys(r.dataset for r in results if r.task.is_private))
 
 
 def _summary(document: Document, report: CheckReport) -> DocumentSummary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.check import CheckReport
@@ -39,21 +39,22 @@ _MISSING = (Verdict.IMPOSSIBLE, Verdict.NOT_RUN, Verdict.INCOMPLETE)
 
 @dataclass(frozen=True)
 class Reason:
-    """Cells that deviate for one reason; `text` is None where it is not known.
+    """Cells that deviate for one reason; `text` is None where nobody looked into them.
 
-    `name` identifies its part of the page.
+    `name` identifies its part of the page, and `state` says what is known of the cause.
     """
 
     name: str
     title: str
+    state: str
     text: str | None
     sheet: Sheet
 
 
 def reasons_of(report: CheckReport) -> list[Reason]:
-    """Return the deviations by reason; those without one come first."""
+    """Return the deviations by reason: without one first, then of unknown cause, then explained."""
     by_reason: dict[str | None, list[CellVerdict]] = {}
-    for cell in [*report.unexplained, *report.explained]:
+    for cell in [*report.unexplained, *report.unknown, *report.understood]:
         by_reason.setdefault(cell.explanation, []).append(cell)
     return [
         _reason(f"deviation-{number}", text, cells)
@@ -72,7 +73,24 @@ def _reason(name: str, text: str | None, cells: Sequence[CellVerdict]) -> Reason
     datasets = ", ".join(dict.fromkeys(cell.published.dataset for cell in cells))
     caption = f"{len(cells)} cell{'s' if len(cells) > 1 else ''}"
     sheet = Sheet(f"{name}-cells", caption, _HEADS, tuple(map(_row, cells)))
-    return Reason(name, f"{methods} on {datasets}", text, sheet)
+    return Reason(name, f"{methods} on {datasets}", cause_of(cells[0]), text, sheet)
+
+
+def cause_of(cell: CellVerdict) -> str:
+    """Say what is known of the cause of a deviation."""
+    if cell.is_unexplained:
+        return "Not looked into yet"
+    return "Cause unknown" if cell.is_unknown else "Explained"
+
+
+def differing_sheet(report: CheckReport, reasons: Mapping[PublishedCell, str]) -> Sheet:
+    """Return the cells that differ; each leads to its reason, named as in `explained_by`."""
+    heads = (Head("Verdict"), *_HEADS[:-1], Head("Cause"))
+    rows = []
+    for cell in [*report.unexplained, *report.unknown, *report.understood]:
+        row, cause = _row(cell), Cell(cause_of(cell), link=reasons[cell.published])
+        rows.append(replace(row, cells=(row.cells[-1], *row.cells[:-1], cause)))
+    return Sheet("differing", "Numbers that differ", heads, tuple(rows))
 
 
 def _row(cell: CellVerdict) -> Row:

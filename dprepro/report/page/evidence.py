@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from dprepro.privacy.standing import Noise, Standing
 from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.claims import ClaimVerdict, Outcome
 from dprepro.report.layout.claim_words import claim_notes, said
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.read.audits import Audit
@@ -50,8 +50,9 @@ _AUDIT_HEADS = (
 
 
 def claim_sheet(claims: Iterable[ClaimVerdict]) -> Sheet:
-    """Return the verdict on each statement with numbers."""
-    rows = tuple(_claim(found) for found in claims)
+    """Return the verdict on each statement with numbers, those that do not hold first."""
+    ordered = sorted(claims, key=lambda found: found.outcome is not Outcome.FAILS)
+    rows = tuple(map(_claim, ordered))
     return Sheet("claim-verdicts", "Statements with numbers", _CLAIM_HEADS, rows)
 
 

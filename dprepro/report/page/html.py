@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from dprepro.report.layout.words import Style, heading, legend, words
 from dprepro.report.levels import level
 from dprepro.report.page.content import Page
 from dprepro.report.page.sheets import tone
+from dprepro.report.text import legible
 from dprepro.report.web.html import render_alone
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def render_page(page: Page) -> str:
@@ -18,8 +25,19 @@ def render_page(page: Page) -> str:
     functions: dict[str, Callable[..., Any]] = {
         "heading": heading,
         "level": level,
-        "legend": legend,
+        "legend": partial(legend, published="Below ours the published value and"),
         "words": words,
         "identity": id,
     }
-    return render_alone("dprepro.report.page", values, ["page.js"], functions, {"tone": tone})
+    return render_alone(
+        "dprepro.report.page",
+        values,
+        ["page.js", "paper.js"],
+        functions,
+        {"tone": tone, "code": code},
+    )
+
+
+def code(text: str) -> Markup:
+    """Return text as HTML, with what stands between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(legible(text)))))

@@ -69,6 +69,14 @@ def timing_sheet(timings: Iterable[Timing]) -> Sheet:
     return Sheet("times", "Tasks and wall time", _TIMING_HEADS, rows)
 
 
+def time_in_words(seconds: float) -> str:
+    """Return a duration in the unit that says something: ``"4.2 seconds"``, ``"31.5 hours"``."""
+    for size, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
 def _by_machine(runs: Iterable[Run]) -> dict[str, Machine]:
     machines: dict[str, Machine] = {}
     for run in runs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from dprepro.report.read.cell import ResultCell
@@ -74,6 +74,16 @@ class Sheet:
     caption: str
     heads: tuple[Head, ...]
     rows: tuple[Row, ...] = field(repr=False)
+
+    def without_blank_columns(self, blank: str = "") -> Sheet:
+        """Leave out the columns in which no row has anything but `blank`."""
+        kept = [
+            number
+            for number in range(len(self.heads))
+            if any(row.cells[number].text not in ("", blank) for row in self.rows)
+        ]
+        rows = (replace(row, cells=tuple(row.cells[k] for k in kept)) for row in self.rows)
+        return replace(self, heads=tuple(self.heads[k] for k in kept), rows=tuple(rows))
 
 
 def tone(words: str) -> str:

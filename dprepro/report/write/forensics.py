@@ -39,7 +39,8 @@ def _overview(columns: Sequence[Column]) -> Renderable:
     ]
     return below(
         stacked_table("Columns and what was found", parts, 4, is_tight=True),
-        "Nearest: the smallest sum of z^2 of a hypothesis; near the number of cells if it is true.",
+        "Nearest: the smallest sum of z^2 of a hypothesis; near the number of cells if it is true. "
+        "(`dprepro check` squares normal scores of z, which are smaller.)",
     )
 
 

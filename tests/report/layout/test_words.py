@@ -12,6 +12,7 @@ from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group
 from dprepro.report.layout.words import (
     FIGURES,
+    causes_in_words,
     heading,
     legend,
     number,
@@ -126,9 +127,27 @@ def test_what_cells_say_together_is_two_sentences():
     assert together_in_words(CheckReport([CellVerdict(PRINTED, Verdict.NOT_RUN)], {})) == []
     far = replace(JUDGED, comparison=replace(COMPARISON, z=4.0, p_equivalence=0.5))
     first, second = together_in_words(CheckReport([JUDGED, far], {}))
-    assert first.startswith("All cells together: sum of z² 11, expected 2 if nothing differs (p ")
+    assert first.startswith("All cells together: sum of squares (normal scores) 11, expected 2 if ")
     assert first.endswith("; |z| > 3 in 1")
     assert second == "Shown to lie within the margin: 1 of 2"
+
+
+def test_what_is_left_without_the_deviations_is_said():
+    far = replace(JUDGED, verdict=Verdict.WORSE)
+    far = replace(far, comparison=replace(COMPARISON, z=-9.0, p_difference=1e-12))
+    _, rest, _ = together_in_words(CheckReport([JUDGED, JUDGED, far], {}))
+    assert rest == "Without the deviation: 11, expected about 2 if nothing else differs"
+    assert len(together_in_words(CheckReport([far], {}))) == 2  # nothing is left
+
+
+def test_deviations_are_counted_by_what_is_known_of_their_causes():
+    bare = replace(JUDGED, verdict=Verdict.WORSE)
+    known, unknown = replace(bare, explanation="x"), replace(bare, explanation="y", is_unknown=True)
+    assert causes_in_words(CheckReport([JUDGED], {})) == ""
+    assert causes_in_words(CheckReport([known], {})) == "1 deviation: 1 explained"
+    assert causes_in_words(CheckReport([known, known, unknown, bare], {})) == (
+        "4 deviations: 2 explained, 1 looked into with cause unknown, 1 not looked into"
+    )
 
 
 def said(cells, style=PLAIN):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
@@ -10,45 +9,10 @@ import json
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from tests.report.browsing import errors, show, visible
+from tests.report.browsing import choose, column, errors, opened, show, visible
 from tests.report.journals import records, spread, write
-from tests.report.page.pages import ENVIRONMENT, hostile_journals, journals, write_page
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    folder = journals(tmp_path_factory.mktemp("results"))
-    write_page(folder, folder / "report.html")
-    return (folder / "report.html").as_uri()
-
-
-@pytest.fixture
-def page(browser, address):
-    show(browser)
-    return opened(browser, address)
-
-
-def opened(browser, address):
-    """Open a page and wait until its script has run."""
-    browser.get(address)
-    WebDriverWait(browser, 10).until(
-        lambda found: found.execute_script(
-            "return document.documentElement.classList.contains('ready')"
-        )
-    )
-    return browser
-
-
-def column(page, sheet, number):
-    """Return the texts of a column's visible fields."""
-    script = """
-    const rows = [...document.querySelectorAll(`#${arguments[0]} tbody tr:not(.detail)`)];
-    return rows.filter((row) => row.checkVisibility())
-      .map((row) => row.cells[arguments[1]].textContent.trim());
-    """
-    return page.execute_script(script, sheet, number)
+from tests.report.page.pages import ENVIRONMENT, hostile_journals, write_page
 
 
 def head(page, sheet, title):
@@ -58,10 +22,6 @@ def head(page, sheet, title):
         if button.text == title
     )
     return found
-
-
-def choose(page, name, value):
-    Select(page.find_element(By.NAME, name)).select_by_visible_text(value)
 
 
 def test_it_loads_nothing_says_nothing_and_does_not_jump(page):
@@ -80,7 +40,7 @@ def test_it_loads_nothing_says_nothing_and_does_not_jump(page):
 
 
 def test_columns_sort_by_number_both_ways_with_gaps_last(page):
-    measured = 5
+    measured = 6
     before = column(page, "all-cells", measured)
     button = head(page, "all-cells", "Measured")
     for state, is_descending in (("ascending", False), ("descending", True)):
@@ -107,14 +67,14 @@ def test_columns_sort_by_keyboard_and_the_focus_shows(page):
     assert "Non-Private" not in levels[: len(private)]
     assert page.switch_to.active_element == button
     head(page, "all-cells", "Verdict").send_keys(Keys.SPACE)
-    states = [text.lstrip("=↑↓…·× ") for text in column(page, "all-cells", 7)]
+    states = [text.lstrip("=↑↓…·× ") for text in column(page, "all-cells", 3)]
     assert states == sorted(states)
 
 
 def test_filters_choose_rows_tables_and_columns(page):
     output = page.find_element(By.CSS_SELECTOR, ".filters output")
     total = len(column(page, "all-cells", 0))
-    assert output.text == f"{total} of {total} cells"
+    assert output.text == f"{total} of {total} cells: {total - 1} printed, 1 ours"
 
     page.execute_script("document.querySelectorAll('#figures details').forEach(d => d.open = true)")
     choose(page, "dataset", "adult")
@@ -127,12 +87,12 @@ def test_filters_choose_rows_tables_and_columns(page):
     heads = [e.text for e in visible(page, ".layout thead th")]
     assert heads == ["ε", "DPEBM-GDP"]
     rows = column(page, "all-cells", 4)
-    assert output.text == f"{len(rows)} of {total} cells"
+    assert output.text == f"{len(rows)} of {total} cells: {len(rows)} printed, 0 ours"
 
     choose(page, "verdict", "worse")
-    assert column(page, "all-cells", 6) == ["-0.1870"]
+    assert column(page, "all-cells", 7) == ["-0.1870"]
     assert [row.text.split()[0] for row in visible(page, ".layout tr:has(td)")] == ["2"]
-    assert output.text == f"1 of {total} cells"
+    assert output.text == f"1 of {total} cells: 1 printed, 0 ours"
 
     choose(page, "dataset", "prices")
     assert visible(page, ".layout table") == []
@@ -142,6 +102,28 @@ def test_filters_choose_rows_tables_and_columns(page):
     assert len(column(page, "all-cells", 0)) == total
     assert visible(page, ".empty") == []
     assert errors(page) == []
+
+
+def test_what_differs_stands_first_and_counts_lead_to_their_cells(page):
+    assert column(page, "differing", 0) == ["↓ worse"]
+    assert column(page, "all-cells", 3)[0] == "↓ worse"
+    (link,) = (e for e in visible(page, ".counts a") if e.text == "1 worse")
+    link.click()
+    assert column(page, "all-cells", 3) == ["↓ worse"]
+    assert "paper=dp-ebm-2021&verdict=worse" in page.current_url
+    assert page.current_url.endswith("#cells")
+
+
+def test_the_verdict_can_be_seen_without_scrolling(page):
+    for width in (800, 1400):
+        show(page, width)
+        edges = """
+        const box = document.querySelector("#cells .scroll").getBoundingClientRect();
+        const cell = document.querySelector("#all-cells tbody .tone").getBoundingClientRect();
+        return [cell.right, box.right];
+        """
+        verdict, box = page.execute_script(edges)
+        assert verdict < box
 
 
 def test_a_deviation_leads_to_its_reason(page):
@@ -159,14 +141,6 @@ def test_the_first_tab_skips_to_the_results(page):
     assert skip.rect["y"] >= 0
     skip.send_keys(Keys.ENTER)
     assert page.execute_script("return document.activeElement.id") == "main"
-
-
-def test_a_phone_scrolls_tables_and_not_the_page(page):
-    show(page, 390, 844)
-    width = "return document.documentElement.scrollWidth"
-    assert page.execute_script(width) == 390
-    choose(page, "dataset", "adult")
-    assert page.execute_script(width) == 390
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -196,11 +170,11 @@ def test_filters_and_sort_stand_in_the_address(page, address):
     head(page, "all-cells", "Measured").click()
     head(page, "all-cells", "Measured").click()
     link = page.current_url
-    before = column(page, "all-cells", 5)
-    assert link == f"{address}?dataset=adult&sort=all-cells.5.descending"
+    before = column(page, "all-cells", 6)
+    assert link == f"{address}?dataset=adult&sort=all-cells.6.descending"
     page.get("about:blank")
     opened(page, link)
-    assert column(page, "all-cells", 5) == before
+    assert column(page, "all-cells", 6) == before
     assert set(column(page, "all-cells", 0)) == {"adult"}
     opened(page, f"{address}?dataset=none-such&sort=nothing.99.up")
     assert errors(page) == []
@@ -258,15 +232,6 @@ def test_it_is_short_before_anything_is_unfolded_and_headings_stay(page):
     assert abs(top) < 2
 
 
-def test_on_a_phone_numbers_come_first(page):
-    show(page, 390, 844)
-    choose(page, "verdict", "worse")
-    (row,) = visible(page, "#all-cells tbody tr")
-    cells = sorted(row.find_elements(By.TAG_NAME, "td"), key=lambda e: (e.rect["y"], e.rect["x"]))
-    shown = [cell.get_attribute("data-title") for cell in cells if cell.is_displayed()]
-    assert shown[:2] == ["Published", "Measured"]
-
-
 def test_controls_have_names_and_are_large_enough(page):
     page.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
     nameless, small = page.execute_script(
@@ -293,21 +258,11 @@ def test_own_results_have_a_page_about_them(browser, tmp_path):
     assert browser.title == "Results: shop"
     assert "Results on shop" in browser.find_element(By.TAG_NAME, "h1").text
     assert column(browser, "all-cells", 0) == ["shop"]
+    heads = [e.text for e in browser.find_elements(By.CSS_SELECTOR, "#all-cells thead th")]
+    assert heads == ["Dataset", "Method", "ε", "Metric", "Measured"]  # no empty column
+    assert "1 measured cell of 1 method." in browser.find_element(By.TAG_NAME, "header").text
     assert "dp-ebm-2021" not in text
     assert errors(browser) == []
-
-
-def test_paper_gets_the_whole_page_and_no_controls(page):
-    show(page, scheme="dark", media="print")
-    assert visible(page, ".filters, nav, .skip") == []
-    assert page.execute_script("return getComputedStyle(document.body).backgroundColor") == (
-        "rgb(255, 255, 255)"
-    )
-    box = page.find_element(By.CSS_SELECTOR, "#cells .scroll")
-    assert page.execute_script("return getComputedStyle(arguments[0]).overflow", box) == "visible"
-    show(page)
-    pdf = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
-    assert base64.b64decode(pdf).startswith(b"%PDF")
 
 
 def test_without_scripts_the_tables_are_there(browser, address):

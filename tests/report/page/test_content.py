@@ -15,6 +15,8 @@ from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.cells import _note as note_of
 from dprepro.report.page.content import Sources, build_page, protocol_in_words
+from dprepro.report.page.html import render_page
+from dprepro.report.page.machines import time_in_words
 from dprepro.report.read.audits import read_audits
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.metrics import margins
@@ -24,7 +26,7 @@ from tests.experiment.test_record import TASK
 from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
 
-REASON = "it was a Tuesday"
+REASON = "it was a Tuesday, says `cal -3 <now>`"
 LISTED = {"tables": ["2"], "datasets": ["adult"], "methods": ["dp-ebm-gdp-2021"], "epsilons": [2.0]}
 
 
@@ -81,6 +83,29 @@ def test_without_a_reason_it_comes_first(sources):
     assert not page.is_explained
     assert page.deviations[0].text is None
     assert page.summaries[0].unexplained == 1
+
+
+def test_what_stands_between_backticks_is_set_as_code(page):
+    assert "it was a Tuesday, says <code>cal -3 &lt;now&gt;</code>" in render_page(page)
+
+
+def test_an_unknown_cause_is_not_called_explained(page, sources):
+    assert page.causes == "1 deviation: 1 explained"
+    assert not page.has_unknown
+    cells = [replace(c, is_unknown=c.explanation is not None) for c in sources.report.verdicts]
+    page = build_page(replace(sources, report=replace(sources.report, verdicts=cells)))
+    assert page.causes == "1 deviation: 1 looked into with cause unknown"
+    assert page.has_unknown
+    assert [reason.state for reason in page.deviations] == ["Cause unknown"]
+    assert [row.cells[-1].text for row in page.differing.rows] == ["Cause unknown"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0.4 seconds"), (90, "90.0 seconds"), (150, "2.5 minutes"), (9000, "2.5 hours")],
+)
+def test_a_time_is_told_in_a_unit_that_says_something(seconds, words):
+    assert time_in_words(seconds) == words
 
 
 def test_what_was_not_judged_is_counted_with_its_reason(page, sources):

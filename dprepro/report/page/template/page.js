@@ -36,6 +36,14 @@ document.addEventListener("DOMContentLoaded", async () => {
     return JSON.parse(await new Response(stream).text());
   }
 
+  // Text, with what stands between backticks as code.
+  function write(element, text) {
+    text.split("`").forEach((part, k, parts) => {
+      const isCode = k % 2 === 1 && k < parts.length - 1;
+      element.append(isCode ? make("code", part) : k % 2 === 1 ? `\`${part}` : part);
+    });
+  }
+
   function fill(name, rows) {
     const sheet = document.getElementById(name);
     const heads = all("thead th", sheet);
@@ -66,7 +74,7 @@ document.addEventListener("DOMContentLoaded", async () => {
         cell.append(button);
       } else if (link) cell.append(make("a", text, { href: `#${link}` }));
       else if (tone) cell.append(make("span", text, { class: `tone ${tone}` }));
-      else cell.textContent = text;
+      else write(cell, text);
       row.append(cell);
     });
     return row;
@@ -126,6 +134,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     for (let place = target; place; place = place.parentElement) if (place.matches("details")) place.open = true;
+    if (target.matches(".sheet")) target.closest("details").scrollIntoView();
     const number = /^cell-(\d+)$/.exec(target.id)?.[1];
     if (number === undefined) return;
     if (target.hidden) {
@@ -241,6 +250,33 @@ document.addEventListener("DOMContentLoaded", async () => {
     return [shown, rows.length];
   }
 
+  function count(sheet, shown, total) {
+    const own = sheet.querySelectorAll("tbody tr:not(.detail, [hidden])[data-verdict='not published']").length;
+    const words = (number) => number.toLocaleString("en");
+    const parts = own < total ? `: ${words(shown - own)} printed, ${words(own)} ours` : "";
+    return `${words(shown)} of ${words(total)} cells${parts}`;
+  }
+
+  // One list to sort by, for narrow screens.
+  function offerOrders(table) {
+    const list = make("select", "");
+    const buttons = all("thead button", table);
+    list.append(make("option", "as listed", { value: "" }));
+    buttons.forEach((button, k) => {
+      for (const [arrow, order] of [["\u2191", "ascending"], ["\u2193", "descending"]]) {
+        list.append(make("option", `${button.textContent} ${arrow}`, { value: `${k}.${order}` }));
+      }
+    });
+    list.addEventListener("change", () => {
+      const [column, order] = list.value.split(".");
+      if (order) sort(buttons[Number(column)], order);
+      remember();
+    });
+    const label = make("label", "Sort by ", { class: "sort-by" });
+    label.append(list);
+    table.parentElement.before(label);
+  }
+
   function filter() {
     const wanted = Object.fromEntries(FILTERS.map((name) => [name, form.elements[name].value]));
     for (const other of all(".summary, figure")) other.hidden = !passes(other, wanted);
@@ -248,17 +284,26 @@ document.addEventListener("DOMContentLoaded", async () => {
     for (const sheet of all("table.sheet")) {
       const [shown, total] = filterSheet(sheet, wanted);
       if (sheet.id === "all-cells") {
-        form.querySelector("output").textContent = `${shown} of ${total} cells`;
+        form.querySelector("output").textContent = count(sheet, shown, total);
       }
     }
   }
 
-  const packed = await unpack();
+  const release = holdLoad();
+  const packed = await unpack().catch((fault) => {
+    release();
+    throw fault;
+  });
   const entries = packed.sheets["all-cells"];
   const places = all("[data-figure]");
   for (const [name, rows] of Object.entries(packed.sheets)) fill(name, rows);
   for (const details of all("#figures details")) details.addEventListener("toggle", () => draw(details));
-  window.addEventListener("beforeprint", () => draw(document));
+  offerOrders(document.getElementById("all-cells"));
+  window.addEventListener("beforeprint", () => {
+    draw(document);
+    splitTables();
+  });
+  window.addEventListener("afterprint", joinTables);
 
   for (const button of all(".sheet thead button")) {
     button.addEventListener("click", () => {
@@ -270,6 +315,13 @@ document.addEventListener("DOMContentLoaded", async () => {
     filter();
     remember();
   });
+  for (const link of all("a[data-choose]")) {
+    link.addEventListener("click", () => {
+      for (const name of FILTERS) form.elements[name].value = link.dataset[name] ?? "";
+      filter();
+      remember();
+    });
+  }
   form.addEventListener("submit", (event) => event.preventDefault());
   form.elements.reset.addEventListener("click", () => {
     for (const name of FILTERS) form.elements[name].value = "";
@@ -283,4 +335,5 @@ document.addEventListener("DOMContentLoaded", async () => {
   filter();
   reveal();
   document.documentElement.classList.add("ready");
+  release();
 });

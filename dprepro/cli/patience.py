@@ -1,0 +1,50 @@
+"""What a command that takes a while says of itself: nothing if it is quick."""
+
+from __future__ import annotations
+
+from threading import Timer
+from types import TracebackType
+
+import typer
+
+SECONDS = 2.0
+"""What takes no longer says nothing."""
+
+
+class Patience:
+    """Within a ``with`` block, says on standard error what is done, from `SECONDS` on.
+
+    Of the steps before that time only the last one is said.
+    """
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._timer = Timer(seconds, self._begin)
+        self._timer.daemon = True
+        self._step = ""
+        self._speaks = False
+
+    def __enter__(self) -> Patience:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+
+    def step(self, text: str) -> None:
+        """Take note of what begins now, and say it if the command takes long."""
+        self._step = text
+        if self._speaks:
+            self._say()
+
+    def _begin(self) -> None:
+        self._speaks = True
+        if self._step:
+            self._say()
+
+    def _say(self) -> None:
+        typer.echo(f"{self._step} ...", err=True)

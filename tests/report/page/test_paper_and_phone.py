@@ -1,0 +1,113 @@
+"""The page of the report on paper and on a narrow screen."""
+
+import base64
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
+
+from tests.report.browsing import choose, column, errors, show, visible
+
+
+def test_all_is_there_when_the_page_has_loaded(browser, address):
+    """Programs that print without a window print then."""
+    show(browser)
+    browser.get("about:blank")
+    browser.execute_cdp_cmd(
+        "Page.addScriptToEvaluateOnNewDocument",
+        {
+            "source": "addEventListener('load', () => { window.atLoad ="
+            " document.querySelectorAll('#all-cells tbody tr').length; });"
+        },
+    )
+    browser.get(address)
+    assert browser.execute_script("return window.atLoad") > 20
+    assert browser.execute_script("return document.querySelectorAll('iframe').length") == 0
+    assert errors(browser) == []
+
+
+def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
+    heads = page.execute_script(
+        """
+        const table = document.querySelector(".layout table");
+        const row = table.tHead.rows[0];
+        const wide = [...row.cells].slice(1);
+        for (let k = 0; k < 12; k++) {
+          row.append(wide[0].cloneNode(true));
+          for (const line of [...table.tBodies].flatMap((body) => [...body.rows]))
+            if (line.cells.length > 1) line.append(line.cells[1].cloneNode(true));
+        }
+        const total = row.cells.length;
+        window.dispatchEvent(new Event("beforeprint"));
+        const made = [...document.querySelectorAll(".part")];
+        const parts = made.filter((part) => part.checkVisibility());
+        const counts = parts.map((part) => part.tHead.rows[0].cells.length);
+        const bodies = parts.map((part) => part.querySelector("tr:has(td)").cells.length);
+        const empty = document.querySelectorAll("[data-figure]:empty").length;
+        const isHidden = table.hidden;
+        window.dispatchEvent(new Event("afterprint"));
+        const left = document.querySelectorAll(".part").length;
+        return [total, counts, bodies, empty, isHidden, table.hidden, left];
+        """
+    )
+    total, counts, bodies, empty, hidden, hidden_after, parts_after = heads
+    assert sum(count - 1 for count in counts) == total - 1
+    assert max(counts) <= 10
+    assert bodies == counts
+    assert (empty, hidden, hidden_after, parts_after) == (0, True, False, 0)
+
+
+def test_a_phone_has_one_list_to_sort_by(page):
+    show(page, 390, 844)
+    assert visible(page, "#all-cells thead button") == []
+    choice = Select(page.find_element(By.CSS_SELECTOR, ".sort-by select"))
+    choice.select_by_visible_text("Measured ↓")
+    numbers = [float(text.split()[0]) for text in column(page, "all-cells", 6) if text]
+    assert numbers == sorted(numbers, reverse=True)
+    assert "sort=all-cells.6.descending" in page.current_url
+
+
+def test_text_in_figures_can_be_read_on_a_phone(page):
+    show(page, 390, 844)
+    sizes = page.execute_script(
+        """
+        document.querySelectorAll("#figures details").forEach((d) => (d.open = true));
+        window.dispatchEvent(new Event("beforeprint"));
+        return [...document.querySelectorAll("figure svg text")].map((text) => {
+          const svg = text.ownerSVGElement;
+          const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+          return parseFloat(getComputedStyle(text).fontSize) * scale;
+        });
+        """
+    )
+    assert min(sizes) > 8
+    assert page.execute_script("return document.documentElement.scrollWidth") == 390
+
+
+def test_on_a_phone_numbers_come_first(page):
+    show(page, 390, 844)
+    choose(page, "verdict", "worse")
+    (row,) = visible(page, "#all-cells tbody tr")
+    cells = sorted(row.find_elements(By.TAG_NAME, "td"), key=lambda e: (e.rect["y"], e.rect["x"]))
+    shown = [cell.get_attribute("data-title") for cell in cells if cell.is_displayed()]
+    assert shown[:2] == ["Published", "Measured"]
+
+
+def test_a_phone_scrolls_tables_and_not_the_page(page):
+    show(page, 390, 844)
+    width = "return document.documentElement.scrollWidth"
+    assert page.execute_script(width) == 390
+    choose(page, "dataset", "adult")
+    assert page.execute_script(width) == 390
+
+
+def test_paper_gets_the_whole_page_and_no_controls(page):
+    show(page, scheme="dark", media="print")
+    assert visible(page, ".filters, nav, .skip") == []
+    assert page.execute_script("return getComputedStyle(document.body).backgroundColor") == (
+        "rgb(255, 255, 255)"
+    )
+    box = page.find_element(By.CSS_SELECTOR, "#cells .scroll")
+    assert page.execute_script("return getComputedStyle(arguments[0]).overflow", box) == "visible"
+    show(page)
+    pdf = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    assert base64.b64decode(pdf).startswith(b"%PDF")
