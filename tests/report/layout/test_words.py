@@ -126,7 +126,9 @@ def test_what_cells_say_together_is_two_sentences():
     assert together_in_words(CheckReport([CellVerdict(PRINTED, Verdict.NOT_RUN)], {})) == []
     far = replace(JUDGED, comparison=replace(COMPARISON, z=4.0, p_equivalence=0.5))
     first, second = together_in_words(CheckReport([JUDGED, far], {}))
-    assert first.startswith("All cells together: sum of z² 11, expected 2 if nothing differs (p ")
+    assert first.startswith(
+        "All cells together: sum of squares (normal scores) 11, expected 2 if nothing differs (p "
+    )
     assert first.endswith("; |z| > 3 in 1")
     assert second == "Shown to lie within the margin: 1 of 2"
 
