@@ -1,4 +1,4 @@
-"""Explained deviations from the printed numbers: a reviewed list with reasons."""
+"""Deviations from the printed numbers: a reviewed list with reasons, or with what was tried."""
 
 from __future__ import annotations
 
@@ -16,7 +16,23 @@ from dprepro.yaml_model import read_model
 DEVIATIONS_FILE = FOLDER / "deviations.yaml"
 
 
-class Deviation(Selector):
+class Reviewed(Strict):
+    """What was found out about a deviation.
+
+    `cause` is left out where `reason` explains it, and "unknown" where it was looked into in vain;
+    `reason` then says what was tried.
+    """
+
+    reason: str = Field(min_length=1)
+    cause: Literal["unknown"] | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the cause was looked for and not found."""
+        return self.cause == "unknown"
+
+
+class Deviation(Selector, Reviewed):
     """Cells that are known to be better or worse than printed, and why.
 
     Tables, datasets, methods and epsilons must all be named, so that an entry explains no more than
@@ -29,15 +45,13 @@ class Deviation(Selector):
     methods: Names
     epsilons: Numbers
     expected: Literal["better", "worse"]
-    reason: str = Field(min_length=1)
 
 
-class ClaimDeviation(Strict):
+class ClaimDeviation(Reviewed):
     """A claim that is known not to hold, and why."""
 
     paper: str
     claim: str
-    reason: str = Field(min_length=1)
 
 
 class _File(Strict):

@@ -36,6 +36,14 @@ def test_the_reviewed_file_is_sound():
         assert len(entry.reason.split()) >= 5, f"a reason says why: {entry}"
 
 
+def test_a_reason_that_says_unknown_is_listed_as_unknown():
+    entries = [*load_deviations(), *load_claim_deviations()]
+    said = [e.is_unknown for e in entries if "unknown" in e.reason.lower()]
+    assert said
+    assert all(said)
+    assert not all(entry.is_unknown for entry in entries)
+
+
 def test_the_slip_of_the_slides_is_told_with_the_papers_figure():
     (entry,) = [e for e in load_claim_deviations() if e.claim == "claimed-classic"]
     (printed,) = [
@@ -75,6 +83,7 @@ def test_entries_come_in_order(tmp_path):
     [
         ({"datasets": "adlut"}, "deviation 2: datasets: no printed cell has 'adlut'"),
         ({"expected": "reproduced"}, "expected"),
+        ({"cause": "guessed"}, "cause"),
         ({"reason": ""}, "reason"),
         ({"epsilon": 1}, "epsilon"),
         ({"paper": "dp-ebm"}, "unknown document 'dp-ebm'"),

@@ -98,8 +98,18 @@ class CheckReport:
 
     @property
     def explained(self) -> list[CellVerdict]:
-        """Deviations with a reviewed reason."""
+        """Deviations with a reviewed entry: `understood` and `unknown` together."""
         return [cell for cell in self.verdicts if cell.explanation is not None]
+
+    @property
+    def understood(self) -> list[CellVerdict]:
+        """Deviations whose reviewed reason explains them."""
+        return [cell for cell in self.explained if not cell.is_unknown]
+
+    @property
+    def unknown(self) -> list[CellVerdict]:
+        """Deviations that were looked into, and whose cause is still unknown."""
+        return [cell for cell in self.explained if cell.is_unknown]
 
     @property
     def unexplained(self) -> list[CellVerdict]:
@@ -173,7 +183,7 @@ def check_documents(
             explained, idle = _explain(cell, entries)
             verdicts.append(explained)
             stale.extend(idle)
-    reasons = {(d.paper, d.claim): d.reason for d in claim_deviations}
+    reasons = {(d.paper, d.claim): d for d in claim_deviations}
     metrics = dict.fromkeys(cell.published.metric for cell in verdicts)
     different = [column for column in whole if column.state is ColumnState.DIFFERENT]
     tested = [column for column in different if any(q.asks_about(*column.place) for q in questions)]
@@ -200,10 +210,13 @@ def _explained(column: ColumnVerdict, verdicts: Iterable[CellVerdict]) -> bool:
     return bool(deviations) and not any(cell.is_unexplained for cell in deviations)
 
 
-def _explain_claim(claim: ClaimVerdict, reasons: Mapping[tuple[str, str], str]) -> ClaimVerdict:
-    if claim.outcome is not Outcome.FAILS:
+def _explain_claim(
+    claim: ClaimVerdict, reasons: Mapping[tuple[str, str], ClaimDeviation]
+) -> ClaimVerdict:
+    entry = reasons.get((claim.paper, claim.claim.name))
+    if entry is None or claim.outcome is not Outcome.FAILS:
         return claim
-    return replace(claim, explanation=reasons.get((claim.paper, claim.claim.name)))
+    return replace(claim, explanation=entry.reason, is_unknown=entry.is_unknown)
 
 
 def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdict, list[Stale]]:
@@ -212,7 +225,7 @@ def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdi
         if not entry.matches(cell.published):
             continue
         if entry.expected == cell.verdict.value:
-            cell = replace(cell, explanation=entry.reason)
+            cell = replace(cell, explanation=entry.reason, is_unknown=entry.is_unknown)
         elif cell.verdict.is_final:
             stale.append(Stale(cell, entry))
     return cell, stale

@@ -46,6 +46,8 @@ class ClaimVerdict:
         Cells left out because nobody outside can run them.
     explanation
         The reviewed reason why the claim does not hold, or None.
+    is_unknown
+        Whether this reason says that the cause was looked for and not found.
     """
 
     paper: str
@@ -57,6 +59,7 @@ class ClaimVerdict:
     missing: tuple[PublishedCell, ...] = ()
     impossible: tuple[CellVerdict, ...] = ()
     explanation: str | None = None
+    is_unknown: bool = False
 
     @property
     def is_unexplained(self) -> bool:

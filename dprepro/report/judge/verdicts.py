@@ -74,6 +74,8 @@ class CellVerdict:
         impossible. Or "3 of 10 splits" where fewer splits are judged than were printed.
     explanation
         The reviewed reason of a deviation, or None.
+    is_unknown
+        Whether this reason says that the cause was looked for and not found.
     """
 
     published: PublishedCell
@@ -84,6 +86,7 @@ class CellVerdict:
     published_splits: int = 1
     note: str = ""
     explanation: str | None = None
+    is_unknown: bool = False
 
     @property
     def measured(self) -> float | None:

@@ -135,6 +135,21 @@ def p_in_words(p_value: float) -> str:
     return "< 1e-9" if p_value < _SMALL else f"{p_value:.2g}"
 
 
+def causes_in_words(report: CheckReport) -> str:
+    """Count the deviations by what is known of their causes; empty where there is none.
+
+    ``"18 deviations: 10 explained, 8 looked into with cause unknown"``
+    """
+    counts = {
+        "explained": len(report.understood),
+        "looked into with cause unknown": len(report.unknown),
+        "not looked into": len(report.unexplained),
+    }
+    total = sum(counts.values())
+    parts = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    return f"{total} deviation{'s' if total > 1 else ''}: {parts}" if total else ""
+
+
 def together_in_words(report: CheckReport) -> list[str]:
     """Say what the judged cells of a report say together; nothing where none was judged."""
     found = report.omnibus

@@ -11,6 +11,7 @@ from dprepro.published.hypotheses import Hypothesis, Question
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Outcome
 from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.layout.claim_words import claim_notes
 from dprepro.report.read.metrics import Margin, margins
 from dprepro.report.read.results import Results
 from tests.report.journals import cell, spread
@@ -229,3 +230,20 @@ def test_cells_without_a_ledger_and_tuned_ones_are_named():
     assert [found.published.epsilon for found in report.unverified] == [0.5]
     assert [found.published.epsilon for found in report.tuned] == [1.0]
     assert report.measured == 2
+
+
+def test_a_cause_that_is_unknown_is_told_from_one_that_is_known():
+    known, unknown = explain(epsilons=0.5), explain(epsilons=1.0, cause="unknown")
+    report = outcome(BAD, BAD, deviations=[known, unknown])
+    assert report.passes()
+    assert [cell.published.epsilon for cell in report.understood] == [0.5]
+    assert [cell.published.epsilon for cell in report.unknown] == [1.0]
+
+
+def test_a_claim_of_unknown_cause_is_told_from_one_that_is_known():
+    name = "table-1-cal-housing"
+    entry = ClaimDeviation(paper=PAPER.paper, claim=name, reason="tried", cause="unknown")
+    report = outcome(claim_deviations=[entry])
+    (claim,) = [c for c in report.claims if c.claim.name == name]
+    assert claim.is_unknown
+    assert claim_notes(claim)[-1] == "Looked into, cause unknown: tried"

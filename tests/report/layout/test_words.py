@@ -12,6 +12,7 @@ from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group
 from dprepro.report.layout.words import (
     FIGURES,
+    causes_in_words,
     heading,
     legend,
     number,
@@ -131,6 +132,16 @@ def test_what_cells_say_together_is_two_sentences():
     )
     assert first.endswith("; |z| > 3 in 1")
     assert second == "Shown to lie within the margin: 1 of 2"
+
+
+def test_deviations_are_counted_by_what_is_known_of_their_causes():
+    bare = replace(JUDGED, verdict=Verdict.WORSE)
+    known, unknown = replace(bare, explanation="x"), replace(bare, explanation="y", is_unknown=True)
+    assert causes_in_words(CheckReport([JUDGED], {})) == ""
+    assert causes_in_words(CheckReport([known], {})) == "1 deviation: 1 explained"
+    assert causes_in_words(CheckReport([known, known, unknown, bare], {})) == (
+        "4 deviations: 2 explained, 1 looked into with cause unknown, 1 not looked into"
+    )
 
 
 def said(cells, style=PLAIN):
