@@ -63,7 +63,8 @@ def check(
     ] = False,
     margin: Margins = None,
     deviations: Annotated[
-        Path | None, typer.Option(help="File of explained deviations; default: the one of dprepro.")
+        Path | None,
+        typer.Option(help="File of deviations that were looked into; default: the one of dprepro."),
     ] = None,
     min_splits: Annotated[
         int | None,
@@ -101,8 +102,9 @@ def check(
     --config, only the datasets of the tables that its results touch are judged, and the claims
     about them. Few cells of --dataset and --method are shown one by one.
 
-    Exit code: 0 if all is explained; 1 if a deviation, a claim that fails or a column that differs
-    is not, or if --fast finds a change; 2 if the command is wrong or a file cannot be read.
+    Exit code: 0 if all was looked into; 1 if a deviation, a claim that fails or a column that
+    differs was not, or if --fast finds a change; 2 if the command is wrong or a file cannot be
+    read.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """

@@ -159,7 +159,8 @@ def together_in_words(report: CheckReport) -> list[str]:
                 for cell in report.verdicts if cell.verdict.is_final)  # fmt: skip
     return [
         f"All cells together: sum of squares (normal scores) {found.sum_of_squares:.0f}, "
-        f"expected {found.cells} if nothing differs (p {p_in_words(found.p_value)}); |z| > {FAR:g} in {found.far}",
+        f"expected {found.cells} if nothing differs (p {p_in_words(found.p_value)}); "
+        f"|z| > {FAR:g} in {found.far}",
         f"Shown to lie within the margin: {shown} of {found.cells}",
     ]
 

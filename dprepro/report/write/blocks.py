@@ -34,7 +34,8 @@ def _block(cell: CellVerdict) -> Iterator[Renderable]:
     lines = [f"{name:<{_WIDTH}}  {value}" for name, value in figures.items()]
     lines += [f"{'Note':<{_WIDTH}}  {cell.note}"] if cell.note else []
     if cell.verdict.is_deviation:
-        lines.append(f"{'Cause':<{_WIDTH}}  {cell.explanation or 'nobody has looked into it'}")
+        what = "Looked into" if cell.is_unknown else "Cause"
+        lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'nobody has looked into it'}")
     if _is_asked(cell):
         lines.append(
             f"{'Settings':<{_WIDTH}}  dprepro forensics --dataset {printed.dataset} --method "

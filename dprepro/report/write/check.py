@@ -15,7 +15,13 @@ from dprepro.report.judge.omnibus import ColumnVerdict
 from dprepro.report.judge.part import LeftOut
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.layout.words import FIGURES, p_in_words, together_in_words, verdict_figures
+from dprepro.report.layout.words import (
+    FIGURES,
+    causes_in_words,
+    p_in_words,
+    together_in_words,
+    verdict_figures,
+)
 from dprepro.report.levels import level
 from dprepro.report.read.cell import TUNED_NOTE
 from dprepro.report.read.metrics import METRICS
@@ -51,9 +57,13 @@ def render_check(
     parts += ["", *_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
     if report.different:
         parts.append(_columns(report))
-    if report.explained:
-        parts.append(_deviations("Explained deviations", report.explained))
-        parts += _reasons(report.explained)
+    for title, cells in (
+        ("Explained deviations", report.understood),
+        ("Deviations that were looked into, cause unknown", report.unknown),
+    ):
+        if cells:
+            parts.append(_deviations(title, cells))
+            parts += _reasons(cells)
     parts += [_stale(stale) for stale in report.stale]
     if report.unverified:
         parts.append(_unverified(report.unverified))
@@ -213,7 +223,9 @@ def _counted(paper: str, report: CheckReport) -> Text:
 def _cause(column: ColumnVerdict, report: CheckReport) -> str:
     if column in report.asked:
         return "tested"
-    return "unknown" if column in report.untested else "explained"
+    if column in report.untested:
+        return "not looked into"
+    return "unknown" if any(map(column.holds, report.unknown)) else "explained"
 
 
 def _columns(report: CheckReport) -> Renderable:
@@ -290,16 +302,16 @@ def _stale_claim(claim: ClaimVerdict) -> Text:
 
 def _outcome(report: CheckReport, require_all: bool) -> Text:
     if report.passes(require_all):
-        return Text("Check passed: every deviation is explained.", style="bold green")
+        return Text(f"Check passed. {causes_in_words(report) or 'No deviation'}.", "bold green")
     if report.unexplained or report.unexplained_claims or report.untested:
         claims = len(report.unexplained_claims)
         false_claims = f", claims that do not hold: {claims}" if claims else ""
         return Text(
             f"Check failed: deviations without an explanation: {len(report.unexplained)}"
             f"{false_claims}, different columns without a tested cause: {len(report.untested)}. "
-            "Look for "
-            "a fault of ours first. If there is none, and the cause is known, add it to "
-            "dprepro/published/deviations.yaml; hypotheses about a column go to hypotheses.yaml.",
+            "Look for a fault of ours first. If there is none, add what you found, or what you "
+            "tried, to dprepro/published/deviations.yaml; hypotheses about a "
+            "column go to hypotheses.yaml.",
             style="bold red",
         )
     return Text("Check failed: not every cell was run in full (--require-all).", style="bold red")
