@@ -81,6 +81,11 @@ def progress_bar(
     )
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun in singular or plural: ``"1 task"``, ``"25 tasks"``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def below(*parts: Renderable) -> Renderable:
     """Return the parts one below the other; strings are read as rich markup."""
     return Group(*parts)

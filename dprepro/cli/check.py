@@ -22,6 +22,7 @@ from dprepro.errors import DpreproError
 if TYPE_CHECKING:
     from dprepro.report.judge.again import Again
     from dprepro.report.judge.check import CheckReport
+    from dprepro.report.judge.part import LeftOut
     from dprepro.report.judge.rerun import RerunReport
     from dprepro.report.read.results import Results
 
@@ -45,9 +46,25 @@ def check(
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     paper: Paper = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Only the cells of these datasets (repeatable).")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Only the cells of these methods, as documents name them (repeatable)."),
+    ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="With --config, judge also what its results do not touch: other "
+            "datasets, documents, and statements about cards and formulas.",
+        ),
+    ] = False,
     margin: Margins = None,
     deviations: Annotated[
-        Path | None, typer.Option(help="File of explained deviations; default: the one of dprepro.")
+        Path | None,
+        typer.Option(help="File of deviations that were looked into; default: the one of dprepro."),
     ] = None,
     min_splits: Annotated[
         int | None,
@@ -81,9 +98,13 @@ def check(
 ) -> None:
     """Compare results with every published number, and give a verdict on each.
 
-    Claims of the documents that state numbers are judged as well. The margins are printed.
-    Exit code: 0 if all is explained; 1 if a deviation, a claim that fails or a column that differs
-    is not, or if --fast finds a change; 2 if the command is wrong or a file cannot be read.
+    Claims of the documents that state numbers are judged as well. The margins are printed. With
+    --config, only the datasets of the tables that its results touch are judged, and the claims
+    about them. Few cells of --dataset and --method are shown one by one.
+
+    Exit code: 0 if all was looked into; 1 if a deviation, a claim that fails or a column that
+    differs was not, or if --fast finds a change; 2 if the command is wrong or a file cannot be
+    read.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """
@@ -93,11 +114,14 @@ def check(
         load_deviations,
     )
     from dprepro.published.document import select_documents
+    from dprepro.published.schema import Selector
     from dprepro.report.judge.check import check_documents
+    from dprepro.report.judge.part import selected, touched
     from dprepro.report.read.metrics import margins
 
     if record or fast:
-        _refuse_parts(config, paper, margin, min_splits, deviations if record else None)
+        reviewed_by = deviations if record else None
+        _refuse_parts(config, paper, dataset, method, margin, min_splits, reviewed_by)
     if record and fast:
         raise DpreproError("--fast compares with what --record writes: give one of them")
     widths = margins(margin)
@@ -106,15 +130,22 @@ def check(
     explained, explained_claims = load_deviations(reviewed), load_claim_deviations(reviewed)
     found = read(results, config)
     report = check_documents(documents, found, explained, widths, min_splits, explained_claims)
+    wanted = Selector(datasets=dataset or None, methods=method or None)
+    left_out = None
+    if dataset or method:
+        report, left_out = selected(report, documents, wanted)
+    elif config and not whole:
+        report, left_out = touched(report, documents)
     if not report.measured and not fast:
         raise DpreproError(
-            f"nothing to judge: the journals in {results} hold no result for a printed cell. "
+            f"nothing to judge: the journals in {results} hold no result for "
+            f"{'these cells' if dataset or method else 'a printed cell'}. "
             "`dprepro run adult` makes some"
         )
     if record:
         _record(found, report, results)
     again = _again(found, report, results, data_dir, jobs) if fast else None
-    _show(report, again, require_all, verbose, format)
+    _show(report, left_out, again, require_all, verbose, format)
     if not report.passes(require_all) or (again is not None and not again.passes):
         raise typer.Exit(1)
 
@@ -123,7 +154,7 @@ def _refuse_parts(*parts: object) -> None:
     if any(part is not None for part in parts):
         raise DpreproError(
             "--record and --fast take all cells as they are: give them without --config, --paper, "
-            "--margin and --min-splits, and --record without --deviations"
+            "--dataset, --method, --margin and --min-splits, and --record without --deviations"
         )
 
 
@@ -180,6 +211,7 @@ def _run_again(committed: Path, data_dir: Path | None, jobs: int | None) -> Reru
 
 def _show(
     report: CheckReport,
+    left_out: LeftOut | None,
     again: Again | None,
     require_all: bool,
     verbose: bool,
@@ -198,6 +230,6 @@ def _show(
     screen = console()
     if verbose:
         screen.print(render_cells(report.verdicts))
-    screen.print(render_check(report, require_all))
+    screen.print(render_check(report, require_all, left_out))
     if again is not None:
         screen.print(render_again(again))

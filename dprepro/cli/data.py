@@ -218,6 +218,7 @@ def describe(
 def _render(description: Description) -> None:
     from rich.text import Text
 
+    from dprepro.data.undeclared import in_words
     from dprepro.stacked import StackedColumn
     from dprepro.terminal import console, stacked_table, wrapped
 
@@ -237,6 +238,8 @@ def _render(description: Description) -> None:
     if any(outside):
         said = "outside: the share of the rows whose value lies outside the public bounds"
         typer.echo("\n".join(wrapped(said, console().width)))
+    if description.undeclared:
+        typer.echo("\n".join(wrapped(in_words(description.undeclared), console().width)))
 
 
 def _alike(columns: list[Column]) -> Iterator[tuple[Column, Column]]:

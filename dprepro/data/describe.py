@@ -12,6 +12,7 @@ from dprepro.data import says_private
 from dprepro.data.card import Card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import CategoricalFeature, Feature
+from dprepro.data.undeclared import undeclared
 from dprepro.data.verify import values_digest
 
 
@@ -44,6 +45,7 @@ class Description:
 
     Digests of private rows are left empty: a person who knows all rows but one could find that row
     by them. `labels` (the positive one last) and `target_bounds` are those of the card, or None.
+    `undeclared` names the features with missing values that the card does not allow.
     `has_public_domain` says whether the dataset can be run with ``domain: public``. `units` is how
     many units own the rows; None, as `unit` and `rows_per_unit`, if the card names no unit.
     """
@@ -60,6 +62,7 @@ class Description:
     units: int | None
     rows: int
     columns: list[Column]
+    undeclared: list[str]
     positives: int | None
     private: bool
     source: str
@@ -101,6 +104,7 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
         units=None if dataset.units is None else len(set(dataset.units)),
         rows=len(dataset.X),
         columns=columns,
+        undeclared=undeclared(dataset),
         positives=int((dataset.y == 1).sum()) if card.task == "binary" else None,
         source=dataset.source,
         private=private,

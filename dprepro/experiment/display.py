@@ -26,7 +26,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import UNVERIFIED
 from dprepro.stacked import Stacked, StackedColumn
-from dprepro.terminal import progress_bar
+from dprepro.terminal import counted, progress_bar
 
 _PHASES = ("encode", "fit", "predict")
 _LOOKS: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
@@ -114,7 +114,7 @@ class PlainDisplay:
         before = sum(record.status != "skipped" for record in outlook.done)
         skipped = sum(1 for entry in outlook.planned if entry.skip)
         self._print(
-            f"{len(outlook.planned)} tasks: {before} done before, {skipped} skipped, "
+            f"{counted(len(outlook.planned), 'task')}: {before} done before, {skipped} skipped, "
             f"{self._total} to run" + (f" on {jobs} worker(s)" if jobs else "")
         )
         if outlook.again:
@@ -257,7 +257,10 @@ def notes(summary: Summary, journal: Path) -> Iterable[str]:
     for (status, label, message), count in summary.tally.problems.items():
         yield f"{status}: {label}, {count} task(s): {message}"
     if summary.failed:
-        yield "failed tasks are run again only with --retry-failed"
+        yield (
+            "failed tasks are run again with --retry-failed, or when the card or their settings "
+            "have changed"
+        )
     for (label, fault), count in summary.unfinished.items():
         yield f"not finished: {label}, {count} task(s): {fault}"
     if summary.unfinished:

@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol
 
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
+from dprepro.data.undeclared import refuse_undeclared
 from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.circumstances import check_tuned_splits
@@ -274,6 +275,8 @@ def _start(
         return DaskExecutor(options.address, limit, prepare)
     # Fetched and compiled once, before several workers want it.
     dataset = load(data.card, data.data_dir, with_test=data.with_test)
+    if config.domain == "public":
+        refuse_undeclared(dataset)  # here, and not once a task
     prepare_kernels(methods, dataset.task, announce=True)
     processors = options.jobs or cpu_count()
     jobs = max(1, min(processors, len(todo)))

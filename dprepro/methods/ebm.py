@@ -80,13 +80,17 @@ _PAPER = "Nori et al. 2021"
 METHODS = [
     _private(
         "dp-ebm-gdp",
-        "DPEBM-GDP",
+        "DPEBM-GDP, the formula",
         f"{_PAPER}, Algorithm 2, Theorems 5 and 7",
         _GAP,
         composition="gdp",
     ),
     _private(
-        "dp-ebm-classic", "DPEBM-Classic", f"{_PAPER}, Theorem 2", _GAP, composition="classic"
+        "dp-ebm-classic",
+        "DPEBM-Classic, the formula",
+        f"{_PAPER}, Theorem 2",
+        _GAP,
+        composition="classic",
     ),
     _private(
         "dp-ebm-classic-2021",

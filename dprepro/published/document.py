@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
@@ -171,15 +171,7 @@ class Document(Strict):
     @property
     def notes(self) -> list[str]:
         """What a reader must know about tables and pictures, and what is not checked."""
-        found = [
-            f"{self.paper}, {name}: {note}"
-            for name, layout in self.tables.items()
-            for note in layout.notes
-        ]
-        found += [
-            f"{self.paper}, {entry.words}: {entry.in_words} count as a single run: {entry.reason}"
-            for entry in self.one_draw
-        ]
+        found = self.notes_on(self.cells())
         for number, picture in self.pictures.items():
             reason = self._why_no_data(picture.dataset)
             verdict = f"impossible: {reason}. For other data, it" if reason else "it"
@@ -188,6 +180,22 @@ class Document(Strict):
                 f"`{picture.drawn_by}`"
             )
         return found + [f"{self.paper}, {entry}" for entry in self.unchecked]
+
+    def notes_on(self, cells: Sequence[PublishedCell]) -> list[str]:
+        """What a reader must know about the tables of these printed cells, and of their draws."""
+        own = [cell for cell in cells if cell.paper == self.paper]
+        tables = {cell.table for cell in own}
+        found = [
+            f"{self.paper}, {name}: {note}"
+            for name, layout in self.tables.items()
+            for note in layout.notes
+            if name in tables
+        ]
+        return found + [
+            f"{self.paper}, {entry.words}: {entry.in_words} count as a single run: {entry.reason}"
+            for entry in self.one_draw
+            if any(map(entry.matches, own))
+        ]
 
     def _why_no_data(self, dataset: str) -> str | None:
         """Return the reason why a dataset cannot be run, or None."""

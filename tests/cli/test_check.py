@@ -126,6 +126,56 @@ def test_verbose_shows_every_cell(tmp_path):
     assert "0.8750 ± 0.0050" in check(*arguments, "--verbose")[1]
 
 
+def test_a_config_is_judged_on_what_its_results_touch(tmp_path):
+    arguments = [*journal(tmp_path, GOOD), "--config", "mine"]
+    text = check(*arguments)[1]
+    mapped = text.split("dp-ebm-2021, Table 2")[1].split("\n\n")[0]
+    assert "adult" in mapped
+    assert "telco" not in text.split("Claims")[0]
+    assert not {"lazybb-2022", "dp-llm-2020", "Table 3"} & set(text.split(", "))
+    assert "22 cells: 1 same" not in text
+    assert "23 cells: 1 same, 22 not run" in text
+    assert "Left out, on other data" in text
+    whole = check(*arguments, "--all")[1]
+    assert "184 cells: 1 same" in whole
+    assert "lazybb-2022, 85 cells" in whole
+    assert "Left out" not in whole
+
+
+def test_the_counts_stand_at_the_end_too(tmp_path):
+    for more in ([], ["--config", "mine"]):
+        end = check(*journal(tmp_path, GOOD), *more)[1].splitlines()[-9:]
+        assert any(line.startswith("dp-ebm-2021, ") and "1 same" in line for line in end)
+        assert end[-1].startswith("Check passed")
+
+
+def test_a_cell_can_be_asked_for(tmp_path, explained):
+    asked = ["--dataset", "adult", "--method", "dp-ebm-gdp-2021", "--deviations", explained]
+    text = check(*journal(tmp_path, BAD), *asked)[1]
+    block = text.split("worse: adult, dp-ebm-gdp-2021, ε 0.5, auc (dp-ebm-2021, Table 2)")[1]
+    block = block.split("not run:")[0]
+    for line in ("Published", "0.875 ± 0.005", "Measured", "0.8000 ± 0.0050", "95 % interval"):
+        assert line in block
+    assert "Cause           the formula asks for more noise" in block
+    assert "dprepro forensics --dataset adult --method dp-ebm-gdp-2021" in block
+    assert text.count("not run: ") == 4
+    assert "dp-ebm-2021, 5 cells: 1 worse, 4 not run" in text
+
+
+def test_asking_for_what_is_not_printed_is_an_error(tmp_path):
+    arguments = journal(tmp_path, GOOD)
+    with pytest.raises(DpreproError, match=r"--dataset: no printed cell has 'adlt'; did you mean"):
+        check(*arguments, "--dataset", "adlt")
+    with pytest.raises(DpreproError, match="--method: no printed cell has 'mine'"):
+        check(*arguments, "--method", "mine")
+    with pytest.raises(DpreproError, match=r"no cell is printed of dataset adult and method dp-l"):
+        check(*arguments, "--dataset", "adult", "--method", "dp-linear")
+    with pytest.raises(DpreproError, match="no result for these cells"):
+        check(*arguments, "--dataset", "telco")
+    with pytest.raises(DpreproError, match="give them without"):
+        check(*arguments, "--record", "--dataset", "adult")
+
+
 def test_mistakes_are_errors(tmp_path):
     with pytest.raises(DpreproError, match="did you mean 'dp-ebm-2021'"):
         check(*journal(tmp_path, GOOD), "--paper", "dp-ebm-2012")

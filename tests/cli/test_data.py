@@ -152,6 +152,17 @@ def test_describe_shows_the_public_domain_of_the_card_in_the_readme(shop: Path) 
     assert described["labels"] == ["not yes", "yes"]
 
 
+def test_describe_says_that_the_card_allows_no_missing_values(shop: Path) -> None:
+    shop.with_name("shop.csv").write_text("age,city,returned\n,Bonn,yes\n31,Turin,no\n")
+    assert "does not allow" not in run("describe", str(shop)).output
+    shop.write_text(shop.read_text().replace(", missing: true", ""))
+    output = " ".join(run("describe", str(shop)).output.split())
+    assert (
+        "values are missing in age, and the card does not allow it: add `missing: true`" in output
+    )
+    assert json.loads(run("describe", str(shop), "--json").output)["undeclared"] == ["age"]
+
+
 def test_describe_shows_the_labels_and_the_note_that_a_card_gives(shop: Path) -> None:
     shop.write_text(shop.read_text() + 'labels: ["no", "yes"]\ndomain_note: by law\n')
     output = " ".join(run("describe", str(shop)).output.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -272,6 +273,33 @@ def test_the_table_of_s_bdt_is_that_of_its_journals_and_of_what_is_printed():
         for method, mean in zip(("s-bdt", "s-bdt-sound", "dp-ebm-plus"), means, strict=True):
             assert rounds_to(found[method, float(epsilon)].mean(key), mean), (method, epsilon)
     assert not printed
+
+
+@cache
+def recorded(paper: str | None = None) -> list[dict[str, str]]:
+    """Return the recorded verdicts on printed cells, of one document if given."""
+    with (ROOT / "results/verdicts.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["verdict"]]
+    return [row for row in rows if paper in (None, row["paper"])]
+
+
+def test_the_page_of_verdicts_names_the_cells_that_are_equivalent():
+    said = r"The verdicts of (\d+) printed cells .* \((\w+) of S-BDT on Adult at epsilons (.*?)\)"
+    number, metric, epsilons = re.search(said, sentences("docs/verdicts.md")).groups()
+    found = [row for row in recorded() if row["verdict"] == "equivalent"]
+    assert len(found) == int(number)
+    places = {(row["dataset"], row["method"], row["metric"]) for row in found}
+    assert places == {("adult-complete", "s-bdt", metric)}
+    assert [float(row["epsilon"]) for row in found] == [*map(float, epsilons.split(" and "))]
+
+
+def test_the_readme_says_how_many_cells_of_the_paper_are_the_same():
+    said = r"Of the (\d+) cells of the DP-EBM paper that can be run, (\d+) are the same"
+    possible, same = re.search(said, sentences("README.md")).groups()
+    found = [row["verdict"] for row in recorded("dp-ebm-2021")]
+    assert len(found) - found.count("impossible") == int(possible)
+    assert found.count("same") == int(same)
+    assert f"the {possible} cells of the DP-EBM paper" in sentences("docs/verdicts.md")
 
 
 def level(stated: str) -> float:

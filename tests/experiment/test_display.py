@@ -229,7 +229,7 @@ def test_notes_name_failures_skips_leftovers_and_times() -> None:
     text = "\n".join(notes(summary, Path("results/lab.jsonl")))
     assert "failed: bad, 1 task(s): boom" in text
     assert "skipped: none, 1 task(s): no such task" in text
-    assert "--retry-failed" in text
+    assert "with --retry-failed, or when the card or their settings have changed" in text
     assert "3 record(s)" not in text  # what no longer counts is not spoken of
     assert "5 task(s) run in 1:15, 1 from before or skipped; journal: results/lab.jsonl" in text
 

@@ -67,6 +67,19 @@ class TestWhatIsRun:
         assert again.tally.values == summary.tally.values
         assert (lab.results / "lab.jsonl").read_bytes() == before
 
+    def test_missing_values_that_the_card_rules_out_stop_it_before_the_first_task(
+        self, lab: Lab
+    ) -> None:
+        table = lab.folder / "tiny.csv"
+        table.write_text(table.read_text() + ",u,yes\n")
+        with pytest.raises(DpreproError, match="missing in a, and the card does not allow it"):
+            _run(lab, _load(lab, domain="public"))
+        assert not (lab.results / "lab.jsonl").exists()
+        assert _run(lab, _load(lab, domain="observed"))[0].ran == 6
+        card = lab.folder / "tiny.yaml"
+        card.write_text(card.read_text().replace("[-5, 5]", "[-5, 5], missing: true"))
+        assert _run(lab, _load(lab, domain="public"))[0].ran == 6
+
     def test_failed_tasks_only_when_asked(self, lab: Lab) -> None:
         config = _load(lab, methods=["noisy", "unless-mended"])
         assert _run(lab, config)[0].failed == 6

@@ -66,12 +66,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one dataset. `decimals` is how many digits after the point its numbers get."""
+    """The rows of one dataset.
+
+    `decimals` is how many digits after the point its numbers get. `printed` are the methods of
+    which the document prints numbers here.
+    """
 
     dataset: str
     title: str
     decimals: int
     rows: tuple[tuple[Entry, ...], ...]
+    printed: frozenset[str] = frozenset()
 
     @property
     def clashes(self) -> list[Clash]:
@@ -187,7 +192,8 @@ class View:
             self._mark_best([self._entry(dataset, found, c, eps) for c in columns], decimals)
             for eps in sorted(epsilons)
         ]
-        return Group(dataset, title, decimals, tuple(rows))
+        printed = frozenset(c.method for c in self.printed if c.dataset == dataset)
+        return Group(dataset, title, decimals, tuple(rows), printed)
 
     def _entry(
         self,

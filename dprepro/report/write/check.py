@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
@@ -12,27 +12,43 @@ from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport, Stale
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.omnibus import ColumnVerdict
+from dprepro.report.judge.part import LeftOut
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.layout.words import FIGURES, p_in_words, together_in_words, verdict_figures
+from dprepro.report.layout.words import (
+    FIGURES,
+    causes_in_words,
+    p_in_words,
+    together_in_words,
+    verdict_figures,
+)
 from dprepro.report.levels import level
 from dprepro.report.read.cell import TUNED_NOTE
 from dprepro.report.read.metrics import METRICS
+from dprepro.report.write.blocks import FEW_CELLS, render_blocks
 from dprepro.report.write.claims import render_claims
 from dprepro.report.write.tables import STYLES
 from dprepro.stacked import StackedColumn
-from dprepro.terminal import Renderable, below, stacked_table
+from dprepro.terminal import Renderable, below, counted, stacked_table
 
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24
 _MOST_CHANGES = 20
 
 
-def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
+def render_check(
+    report: CheckReport, require_all: bool = False, left_out: LeftOut | None = None
+) -> Renderable:
     """Return the whole check: outcome, counts, a map of verdicts, the deviations.
 
-    The outcome stands first, and again at the end, where a terminal stops.
+    Outcome and counts stand first, and again at the end, where a terminal stops. Of a part of a
+    check, few cells are shown one by one, and what was left out is counted.
     """
+    if left_out is not None and len(report.verdicts) <= FEW_CELLS:
+        blocks = render_blocks(report.verdicts)
+        claims = [render_claims(report.claims)] if report.claims else []
+        ends = [*_notes(report), *_summary(report, require_all, left_out)]
+        return below(blocks, *claims, *ends)
     symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
     parts: list[Renderable] = [_outcome(report, require_all)]
     parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
@@ -41,9 +57,13 @@ def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
     parts += ["", *_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
     if report.different:
         parts.append(_columns(report))
-    if report.explained:
-        parts.append(_deviations("Explained deviations", report.explained))
-        parts += _reasons(report.explained)
+    for title, cells in (
+        ("Explained deviations", report.understood),
+        ("Deviations that were looked into, cause unknown", report.unknown),
+    ):
+        if cells:
+            parts.append(_deviations(title, cells))
+            parts += _reasons(cells)
     parts += [_stale(stale) for stale in report.stale]
     if report.unverified:
         parts.append(_unverified(report.unverified))
@@ -52,9 +72,24 @@ def render_check(report: CheckReport, require_all: bool = False) -> Renderable:
     if report.claims:
         parts.append(render_claims(report.claims))
     parts += [_stale_claim(claim) for claim in report.stale_claims]
-    parts += [Text(f"Note on {note}", style="dim") for note in report.notes]
-    parts.append(_outcome(report, require_all))
+    parts += [*_notes(report), *_summary(report, require_all, left_out)]
     return below(*parts)
+
+
+def _notes(report: CheckReport) -> list[Text]:
+    return [Text(f"Note on {note}", style="dim") for note in report.notes]
+
+
+def _summary(
+    report: CheckReport, require_all: bool, left_out: LeftOut | None
+) -> Iterator[Renderable]:
+    if left_out is not None:
+        numbers = (left_out.cells, "cell"), (left_out.claims, "claim"), (left_out.notes, "note")
+        words = ", ".join(counted(number, noun) for number, noun in numbers)
+        yield Text(f"\nLeft out, on other data, methods or documents: {words}.", style="dim")
+    for paper in report.papers:
+        yield _counted(paper, report.of_paper(paper))
+    yield _outcome(report, require_all)
 
 
 def render_cells(cells: Sequence[CellVerdict]) -> Renderable:
@@ -169,22 +204,28 @@ def _margins(report: CheckReport) -> Text:
 
 
 def _counts(paper: str, report: CheckReport) -> Text:
-    parts = [Text(f"{paper}, {len(report.verdicts)} cells: ", style="bold")]
-    parts += [
-        Text(f"{count} {verdict.value}", style=STYLES[verdict])
-        for verdict, count in report.counts.items()
-        if count
-    ]
-    line = parts[0] + Text(", ").join(parts[1:])
+    line = _counted(paper, report)
     for sentence in together_in_words(report):
         line.append(f"\n  {sentence}", style="dim")
     return line
 
 
+def _counted(paper: str, report: CheckReport) -> Text:
+    parts = [Text(f"{paper}, {counted(len(report.verdicts), 'cell')}: ", style="bold")]
+    parts += [
+        Text(f"{count} {verdict.value}", style=STYLES[verdict])
+        for verdict, count in report.counts.items()
+        if count
+    ]
+    return parts[0] + Text(", ").join(parts[1:])
+
+
 def _cause(column: ColumnVerdict, report: CheckReport) -> str:
     if column in report.asked:
         return "tested"
-    return "unknown" if column in report.untested else "explained"
+    if column in report.untested:
+        return "not looked into"
+    return "unknown" if any(map(column.holds, report.unknown)) else "explained"
 
 
 def _columns(report: CheckReport) -> Renderable:
@@ -197,7 +238,7 @@ def _columns(report: CheckReport) -> Renderable:
         StackedColumn("Dataset", [column.dataset for column in different]),
         StackedColumn("Method", [column.method for column in different]),
         StackedColumn("Cells", [(Text(f"{one.cells}"),) for one in found]),
-        StackedColumn("Sum of z²", [(Text(f"{one.sum_of_squares:.0f}"),) for one in found]),
+        StackedColumn("Sum of squares", [(Text(f"{one.sum_of_squares:.0f}"),) for one in found]),
         StackedColumn("p", [(Text(p_in_words(one.p_value)),) for one in found]),
         StackedColumn("Causes", [_cause(column, report) for column in different]),
     ]
@@ -261,16 +302,16 @@ def _stale_claim(claim: ClaimVerdict) -> Text:
 
 def _outcome(report: CheckReport, require_all: bool) -> Text:
     if report.passes(require_all):
-        return Text("Check passed: every deviation is explained.", style="bold green")
+        return Text(f"Check passed. {causes_in_words(report) or 'No deviation'}.", "bold green")
     if report.unexplained or report.unexplained_claims or report.untested:
         claims = len(report.unexplained_claims)
         false_claims = f", claims that do not hold: {claims}" if claims else ""
         return Text(
             f"Check failed: deviations without an explanation: {len(report.unexplained)}"
             f"{false_claims}, different columns without a tested cause: {len(report.untested)}. "
-            "Look for "
-            "a fault of ours first. If there is none, and the cause is known, add it to "
-            "dprepro/published/deviations.yaml; hypotheses about a column go to hypotheses.yaml.",
+            "Look for a fault of ours first. If there is none, add what you found, or what you "
+            "tried, to dprepro/published/deviations.yaml; hypotheses about a "
+            "column go to hypotheses.yaml.",
             style="bold red",
         )
     return Text("Check failed: not every cell was run in full (--require-all).", style="bold red")

@@ -108,6 +108,8 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
         "passes": report.passes(require_all),
         "counts": {verdict.value: count for verdict, count in report.counts.items()},
         "unexplained": len(report.unexplained),
+        "explained": len(report.understood),
+        "cause_unknown": [str(cell.published) for cell in report.unknown],
         "margins": {metric: asdict(width) for metric, width in report.margins.items()},
         "documents": _together(report),
         "cells": [verdict_row(cell) for cell in report.verdicts],

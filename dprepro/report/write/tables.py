@@ -28,6 +28,8 @@ STYLES = {
 _MOST_COLUMNS = 4
 # Names of methods are set on several lines only if they are longer.
 _LEAST_NAME = 15
+# Stands between the methods whose numbers a document prints, and all others.
+_NOT_PRINTED = "— not printed —"
 
 _Cell = tuple[Text, ...]
 
@@ -72,12 +74,17 @@ def _by_methods(table: ResultTable, group: Group, said: dict[int, Words]) -> Sta
         for position in range(len(table.columns))
         if any(_has_words(said[id(row[position])]) for row in group.rows)
     ]
-    names = [table.columns[position].title for position in shown]
+    printed = [place for place in shown if table.columns[place].method in group.printed]
+    others = [place for place in shown if place not in printed]
+    rows = [*printed, None, *others] if printed and others else shown
+    names = [_NOT_PRINTED if place is None else table.columns[place].title for place in rows]
     columns = [StackedColumn(group.title, names, least=_LEAST_NAME)]
     for row in group.rows:
-        cells = _aligned([row[position] for position in shown], said)
-        columns.append(StackedColumn(_level_heading(row[0].epsilon), cells))
-    return stacked_table("", columns, 1, is_tight=True)
+        cells = iter(_aligned([row[place] for place in rows if place is not None], said))
+        fields = [() if place is None else next(cells) for place in rows]
+        columns.append(StackedColumn(_level_heading(row[0].epsilon), fields))
+    ends = [len(printed) - 1] if None in rows else []
+    return stacked_table("", columns, 1, ends, is_tight=True)
 
 
 def _by_levels(table: ResultTable, groups: Sequence[Group], said: dict[int, Words]) -> Stacked:

@@ -44,7 +44,12 @@ ADULT = [
 def test_columns_stand_in_printed_order_and_others_follow():
     table = only_table(measured(0.5, "mine"), *ADULT)
     titles = [column.title for column in table.columns]
-    assert titles == ["Logistic regression", "DPEBM-Classic", "DPEBM-GDP", "mine"]
+    assert titles == [
+        "Logistic regression",
+        "DPEBM-Classic (2021 code)",
+        "DPEBM-GDP (2021 code)",
+        "mine",
+    ]
     assert (table.paper, table.table, table.metric.name) == ("dp-ebm-2021", "2", "auc")
 
 
@@ -98,7 +103,7 @@ def test_incomplete_cells_cannot_be_best():
 def test_failed_methods_keep_their_column():
     broken = ResultCell(task("broken", 1.0), ("t",), {}, failed=25, planned=25)
     table = only_table(measured(0.9), broken)
-    assert [column.title for column in table.columns] == ["DPEBM-GDP", "broken"]
+    assert [column.title for column in table.columns] == ["DPEBM-GDP (2021 code)", "broken"]
 
 
 def test_comparing_adds_what_is_printed_but_not_measured():

@@ -85,7 +85,7 @@ def test_filters_choose_rows_tables_and_columns(page):
 
     choose(page, "method", "dp-ebm-gdp-2021")
     heads = [e.text for e in visible(page, ".layout thead th")]
-    assert heads == ["ε", "DPEBM-GDP"]
+    assert heads == ["ε", "DPEBM-GDP (2021 code)"]
     rows = column(page, "all-cells", 4)
     assert output.text == f"{len(rows)} of {total} cells: {len(rows)} printed, 0 ours"
 

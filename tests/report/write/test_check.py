@@ -101,7 +101,20 @@ def test_explained_deviations_come_with_one_reason_for_all_their_cells():
         "adult dp-ebm-gdp-2021 0.5, adult dp-ebm-gdp-2021 1: the formula asks for more noise"
         in text
     )
-    assert "Check passed" in text
+    assert "Check passed. 2 deviations: 2 explained." in text
+    assert "Deviations that were looked into" not in text
+
+
+def test_what_was_looked_into_in_vain_is_not_called_explained():
+    known, unknown = (replace(c, explanation="why") for c in report(0.8, 0.8).unexplained)
+    unknown = replace(unknown, explanation="tried", is_unknown=True)
+    text = only(known, unknown)
+    words = "2 deviations: 1 explained, 1 looked into with cause unknown."
+    assert text.count(f"Check passed. {words}") == 2
+    explained, rest = text.split("Deviations that were looked into, cause unknown")
+    assert "0.5: why" in explained.split("Explained deviations")[1]
+    assert "1: tried" in rest
+    assert "Check passed. No deviation." in only()
 
 
 def test_the_outcome_stands_first_and_last():
@@ -202,9 +215,9 @@ def test_a_different_column_has_a_tested_an_explained_or_no_known_cause():
         for name in ("first", "second", "third")
     ]  # fmt: skip
     text = only(columns=columns, asked=columns[:1], untested=columns[1:2])
-    for name, cause in (("first", "tested"), ("second", "unknown"), ("third", "explained")):
+    for name, cause in (("first", "tested"), ("second", "not looked into"), ("third", "explained")):
         (line,) = [line for line in text.splitlines() if f" {name} " in line]
-        assert line.split() == ["p", "2", "adult", name, "1", "81", "<", "1e-9", cause]
+        assert line.split() == ["p", "2", "adult", name, "1", "81", "<", "1e-9", *cause.split()]
 
 
 @pytest.mark.parametrize(

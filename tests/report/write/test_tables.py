@@ -67,6 +67,8 @@ def test_many_methods_are_rows_and_few_are_columns():
     heads = [line.split() for line in many if "ε" in line and not line.startswith("Mean")]
     assert heads[0][:3] == ["Adult-Income", "ε", "1"]
     assert [line.split()[0] for line in many if "0.883 ± 0.005*" in line] == ["DPEBM-GDP"]
+    places = [line.split()[0] for line in many if line.strip()]
+    assert places.index("DPEBM-GDP") < places.index("—") < places.index("mine_&_50%")
     few = shown(cells=CELLS[:2], width=80)[0].splitlines()
     assert next(line.split() for line in few if "Dataset" in line)[:2] == ["Dataset", "ε"]
     assert next(line.split()[0] for line in few if "0.883" in line) == "Adult-Income"

@@ -1,0 +1,51 @@
+"""Render few verdicts for terminals, a block each: the numbers, the cause, and where to look on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from dprepro.published.hypotheses import load_hypotheses
+from dprepro.report.judge.verdicts import CellVerdict
+from dprepro.report.layout.words import FIGURES, verdict_figures
+from dprepro.report.levels import level
+from dprepro.report.write.tables import STYLES
+from dprepro.terminal import Renderable, below, indented
+
+FEW_CELLS = 12
+"""As many verdicts fit a few screens, a block each; more stand in tables."""
+
+_NAMES = {"n": "Splits, theirs"}
+_WIDTH = max(map(len, (*FIGURES, *_NAMES.values())))
+
+
+def render_blocks(cells: Sequence[CellVerdict]) -> Renderable:
+    """Return a block for each verdict: printed and measured number, z, interval, cause."""
+    return below(*(part for cell in cells for part in _block(cell)))
+
+
+def _block(cell: CellVerdict) -> Iterator[Renderable]:
+    printed = cell.published
+    head = Text(f"{cell.verdict.value}: ", style=STYLES[cell.verdict])
+    place = f"{printed.dataset}, {printed.method}, ε {level(printed.epsilon)}, {printed.metric}"
+    yield head.append(f"{place} ({printed.paper}, Table {printed.table})", style="not dim bold")
+    figures = {_NAMES.get(k, k): value for k, value in verdict_figures(cell).items() if value}
+    lines = [f"{name:<{_WIDTH}}  {value}" for name, value in figures.items()]
+    lines += [f"{'Note':<{_WIDTH}}  {cell.note}"] if cell.note else []
+    if cell.verdict.is_deviation:
+        what = "Looked into" if cell.is_unknown else "Cause"
+        lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'nobody has looked into it'}")
+    if _is_asked(cell):
+        lines.append(
+            f"{'Settings':<{_WIDTH}}  dprepro forensics --dataset {printed.dataset} --method "
+            f"{printed.method}"
+        )
+    yield indented(Text("\n".join(lines)))
+
+
+def _is_asked(cell: CellVerdict) -> bool:
+    """Whether hypotheses about the column of a cell were tested."""
+    printed = cell.published
+    place = printed.paper, printed.table, printed.dataset, printed.method
+    return any(question.asks_about(*place) for question in load_hypotheses())
