@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -173,7 +174,7 @@ def test_describe_shows_the_labels_and_the_note_that_a_card_gives(shop: Path) ->
 def test_describe_shows_the_bounds_of_a_target(shop: Path) -> None:
     text = shop.read_text().replace("target: returned", "target: age\ntarget_bounds: [0, 120]")
     text = text.replace("task: binary", "task: regression").replace('positive: "yes"\n', "")
-    text = text.replace("age: {numeric: [18, 100]}", 'returned: {categories: ["no", "yes"]}')
+    text = re.sub(r"age: \{.*\}", 'returned: {categories: ["no", "yes"]}', text)
     shop.write_text(text)
     output = " ".join(run("describe", str(shop)).output.split())
     assert "target bounds [0, 120]" in output

@@ -182,7 +182,7 @@ def test_audit_says_what_to_do(folder):
 
 
 def test_audit_goes_on_with_the_others(folder):
-    shown = run("audit", "claims", "gaussian", "--trials", "40", "--seed", "1")
+    shown = run("audit", "claims", "gaussian", "--trials", "1000", "--seed", "1")
     assert "claims: unverified" in shown
     assert [line.split()[0] for line in shown.splitlines() if " within" in line] == ["gaussian"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dprepro.data.card import load_card
+from dprepro.experiment.lines import parsed
 from dprepro.experiment.record import Record, Task
 from tests.conftest import ROOT
 
@@ -93,9 +94,9 @@ def test_of_public_rows_a_record_is_what_it_was() -> None:
 
 def committed_records() -> list[dict[str, Any]]:
     """Return the last record of every journal of our own."""
-    lines = [path.read_text().splitlines() for path in sorted((ROOT / "results").glob("*.jsonl"))]
-    records = ([line for line in found if '"kind":"record"' in line][-1:] for found in lines)
-    return [json.loads(line) for last in records for line in last]
+    lines = [path.read_bytes().splitlines() for path in sorted((ROOT / "results").glob("*.jsonl"))]
+    records = ([line for line in found if b'"kind":"record"' in line][-1:] for found in lines)
+    return [parsed(line) for last in records for line in last]
 
 
 def test_committed_records_keep_their_keys_and_their_text() -> None:
