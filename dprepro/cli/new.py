@@ -116,8 +116,8 @@ def method(
 ) -> None:
     """Write a small private method with a curator, a ledger, an audit case and a test.
 
-    It predicts a noisy mean. Its test passes as it stands: change the method step by step, as the
-    comments in its curator say, and keep the test passing.
+    It is for regression, and predicts a noisy mean. Its test passes as it stands: change the method
+    step by step, as the comments in its curator say, and keep the test passing.
 
     Example: dprepro new method noisy-mean
     """
@@ -134,6 +134,6 @@ def method(
     typer.echo(
         f"{place}: {', '.join(files)}\n"
         f"Use it:  export {registry.PLUGIN_VARIABLE}={folder}; dprepro methods {name}\n"
-        f"Test it: pytest {place}\n"
+        f"Test it: python -m pytest {place} (after `make install-dev` or `pip install pytest`)\n"
         f"Audit it, when {registry.PLUGIN_VARIABLE} is set: dprepro audit {name}"
     )
