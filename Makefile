@@ -7,6 +7,8 @@ TESTS ?=
 MODULES ?= dprepro/report/judge/statistics.py
 # Parsers to fuzz, e.g. make campaign-inputs PARSERS="config card"
 PARSERS ?=
+# Tests at the same time; 0: in one process, as where other targets keep the processors busy
+WORKERS ?= 2
 # Options for the test of the wheel, e.g. make wheel-test WHEEL_TEST=--all
 WHEEL_TEST ?=
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
@@ -14,7 +16,7 @@ PIP_INSTALL := install --quiet --no-compile
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
+.PHONY: help install install-dev quickstart test long-test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,17 +42,22 @@ quickstart: install ## Run a small experiment on data that needs no download and
 
 # A file stays in one process: what its tests share is made once. In the order of the folders, so
 # that the long files do not come last.
+IN_PARALLEL = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: install-dev ## Run the tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest $(IN_PARALLEL) $(TESTS)
+
+long-test: install-dev ## Run the tests that .ci/run leaves out, as they take long: about XX minutes
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m "long and not docs"
+	$(BIN)/python -m pytest -m docs tests/docs/test_help.py
 
 golden: install-dev ## Write the bits that small fits of every private method must have
 	$(BIN)/python -m tests.golden --write
 
 kernels-test: install-dev ## Test how kernels are compiled and kept, and that other processors give the same bits
-	$(BIN)/python -m pytest --numprocesses 2 -m compiling tests/compiled tests/golden tests/baselines/linear_regression
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "compiling and not long" tests/compiled tests/golden tests/baselines/linear_regression
 
 audit-test: install-dev ## Test that audits pass what is sound, and that attacks fail: thousands of fits
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m audits tests/attacks tests/audit
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m "audits and not long" tests/attacks tests/audit
 
 cluster-test: install-dev ## Test runs and fits on a local Dask cluster whose workers are killed
 	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
@@ -80,7 +87,7 @@ docs-readme: install-dev
 	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py -k "$(README_CLONE)"
 
 docs-others: install-dev
-	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py tests/docs/test_help.py -k "not ($(README_CLONE))"
+	$(BIN)/python -m pytest -m "docs and not long" tests/docs/test_pages.py tests/docs/test_help.py -k "not ($(README_CLONE))"
 
 docs-outputs: install-dev ## Write the outputs that the documents state anew
 	$(BIN)/python -m tests.docs.formats
