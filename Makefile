@@ -11,8 +11,10 @@ PARSERS ?=
 WORKERS ?= 2
 # Options for the test of the wheel, e.g. make wheel-test WHEEL_TEST=--all
 WHEEL_TEST ?=
+# Installs what follows. uv takes a third of pip's time; pip does the same where uv is not there, or fails.
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
-PIP_INSTALL := install --quiet --no-compile
+INSTALL = f() { $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python "$$@" || )\
+	$(BIN)/python -m pip install --quiet --no-compile "$$@"; }; f
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -25,11 +27,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip $(PIP_INSTALL) --editable .
+	$(INSTALL) --editable .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip $(PIP_INSTALL) --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	touch $@ $(VENV)/.installed
 
 install: $(VENV)/.installed ## Make .venv and install dprepro into it
@@ -69,7 +71,7 @@ mutants: install-dev ## Put small faults into MODULES, and name those that no te
 	$(BIN)/python -m tests.mutation $(MODULES)
 
 campaign-inputs: install-dev ## Fuzz each parser for up to an hour, and let memory run out in small commands
-	$(BIN)/python -m pip $(PIP_INSTALL) atheris
+	$(INSTALL) atheris
 	$(BIN)/python -m tests.campaign.inputs $(PARSERS)
 	$(BIN)/python -m tests.campaign.memory
 

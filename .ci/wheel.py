@@ -4,7 +4,7 @@
     python .ci/wheel.py --all        every Python here that the project allows
     python .ci/wheel.py --only 3.12  one of them; --lowest for the lowest versions alone
 
-Each environment holds what pip finds newest; the one of the lowest versions has, on the oldest
+Each environment holds what pip (uv, where it is there) finds newest; the one of the lowest versions has, on the oldest
 Python, the lower bound of each dependency. Standard library only. Exit code 1 if one fails.
 """
 
@@ -97,12 +97,9 @@ def attempt(python: str, version: str, wheel: Path, lowest: bool, folder: Path) 
         k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DPREPRO", "NUMBA"))
     }
     clean |= {"DPREPRO_CACHE": str(home / "cache"), "COLUMNS": "120"}
-    # What is imported is compiled then; pip would compile all of every library.
-    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", *options]
     steps = [
         [python, "-m", "venv", str(environment)],
-        [*pip, "--prefer-binary", "--constraint", str(constraints), str(wheel)],
+        [*installer(environment), "--constraint", str(constraints), str(wheel)],
         *([str(environment / "bin" / "dprepro"), *arguments] for arguments in QUICKSTART),
     ]
     seconds = []
@@ -126,6 +123,16 @@ def attempt(python: str, version: str, wheel: Path, lowest: bool, folder: Path) 
     print(f"{name}: passed ({times})", flush=True)
     shutil.rmtree(home)
     return True
+
+
+def installer(environment: Path) -> list[str]:
+    """Return the command that installs: uv's where it is there, in a third of pip's time."""
+    python = str(environment / "bin" / "python")
+    if uv := shutil.which("uv"):
+        return [uv, "pip", "install", "--quiet", "--python", python]
+    # What is imported is compiled then; pip would compile all of every library.
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--prefer-binary"]
+    return [python, "-m", "pip", "install", *options]
 
 
 def lower_bounds(wheel: Path) -> list[str]:
