@@ -4,8 +4,9 @@
     python .ci/wheel.py --all        every Python here that the project allows
     python .ci/wheel.py --only 3.12  one of them; --lowest for the lowest versions alone
 
-Each environment holds what pip (uv, where it is there) finds newest; the one of the lowest versions has, on the oldest
-Python, the lower bound of each dependency. Standard library only. Exit code 1 if one fails.
+Each environment holds what pip, or uv where it is there, finds newest; the one of the lowest
+versions has, on the oldest Python, the lower bound of each dependency. Standard library only. Exit
+code 1 if one fails.
 """
 
 from __future__ import annotations

@@ -206,7 +206,8 @@ def _partition(codes, cut, rows, others):  # type: ignore[no-untyped-def]
         goes_left = codes[i] <= cut
         left += goes_left
         right += not goes_left
-    rows[left:] = others[:right]
+    for i in range(right):
+        rows[left + i] = others[i]
     return left
 
 
@@ -288,7 +289,8 @@ def grow(  # type: ignore[no-untyped-def]
         first[nodes], last[nodes] = first[node], middle
         first[nodes + 1], last[nodes + 1] = middle, last[node]
         depth[nodes : nodes + 2] = depth[node] + 1
-        splittable[nodes : nodes + 2] = splittable[node]
+        for k in range(splittable.shape[1]):
+            splittable[nodes, k] = splittable[nodes + 1, k] = splittable[node, k]
         fresh, nodes = nodes, nodes + 2
     return feature[:nodes], cut[:nodes], left[:nodes], gradient[:nodes], (last - first)[:nodes]
 

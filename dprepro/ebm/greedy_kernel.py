@@ -216,22 +216,26 @@ def boost_greedily(  # type: ignore[no-untyped-def]
                     _residual_histogram(residuals[:size], codes[k, start:stop], even, odd)
             even += odd
             if not logistic:
-                even[:, 1] = counts[k]  # second derivatives are 1: their sums are exact
+                for b in range(counts.shape[1]):
+                    even[b, 1] = counts[k, b]  # second derivatives are 1: their sums are exact
             leaves = _grow(even, counts[k], n_bins[k], max_leaves, min_leaf, ridge, edges)
             for leaf in range(leaves):
                 first, last = edges[leaf], edges[leaf + 1]
                 weight = even[first:last, 1].sum() + ridge
                 step = learning_rate * even[first:last, 0].sum() / weight if weight > 0 else 0.0
-                table[first:last] = step
                 steps[leaf] = step
-                shapes[k, first:last] += step
+                for b in range(first, last):
+                    table[b] = step
+                    shapes[k, b] += step
             _add_steps(held_scores, held_codes[k], leaves, edges, steps, table)
             previous = k
         if holding:
             loss = _loss(held_scores, held_targets, logistic)
             if loss < best_loss * (1 - tolerance):
                 best_loss, best_epoch = loss, epoch
-                best_shapes[:] = shapes
+                for k in range(n_features):
+                    for b in range(shapes.shape[1]):
+                        best_shapes[k, b] = shapes[k, b]
             elif epoch - best_epoch >= patience:
                 return best_shapes, best_epoch
     if holding:

@@ -236,7 +236,8 @@ def _boost_blocks(  # type: ignore[no-untyped-def]
             states, targets, blocks, update, codes[k], below[step], logistic, bound, buffers, sums
         )
         found = shared[step % 2]
-        found[thread, :n_sums] = sums
+        for s in range(n_sums):
+            found[thread, s] = sums[s]
         publish(counters, thread, step + 1)
         wait_for_all(counters, step + 1)
         sums[:] = 0

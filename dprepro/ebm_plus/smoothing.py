@@ -183,7 +183,8 @@ def _average(t, v, counts, table, squared_scales, kinds, centres, start):  # typ
                 evidence[k] = _mode(
                     t, v, counts, table, squared_scale, kind, centre, f, expected, slope, spreads[k]
                 )  # fmt: skip
-                means[k] = f + centre
+                for b in range(f.size):
+                    means[k, b] = f[b] + centre[b]
                 k += 1
     shares = _shares(evidence)
     mean, variance = np.zeros(n_bins), np.zeros(n_bins)
@@ -257,7 +258,8 @@ def _shorten(t, v, counts, table, squared_scale, kind, centre, f, before, new, e
         _evaluate(new, centre, counts, table, expected, slope)
         after = _misfit(t, v, expected, new, squared_scale, kind)
         if after <= before:
-            f[:] = new
+            for b in range(f.size):
+                f[b] = new[b]
             return after
         for b in range(f.size):
             new[b] = (f[b] + new[b]) / 2

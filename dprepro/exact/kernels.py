@@ -173,7 +173,8 @@ def normal_words(state, out):  # type: ignore[no-untyped-def]
         out[i, 1] = next_word(state) & np.uint64(1)
         word_of(state, pool, _X, 0)
         word_of(state, pool, _X, 1)
-        out[i, 2:] = pool[_X, :WORDS]
+        for j in range(WORDS):
+            out[i, 2 + j] = pool[_X, j]
         known[i] = np.int64(pool[_X, WORDS])
     for i in range(out.shape[0]):
         # Words that a comparison has seen are part of x: only those after them are free.
@@ -301,7 +302,8 @@ def permute_and_flip(state, mantissa, shift, utilities, out):  # type: ignore[no
     candidates = utilities.shape[1]
     waiting = np.empty(candidates, np.int64)
     for row in range(utilities.shape[0]):
-        waiting[:] = np.arange(candidates)
+        for i in range(candidates):
+            waiting[i] = i
         largest = utilities[row].max()
         left = candidates
         while left > 0:
