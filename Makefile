@@ -48,7 +48,7 @@ IN_PARALLEL = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: install-dev ## Run the tests
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(TESTS)
 
-long-test: install-dev ## Run the tests that .ci/run leaves out, as they take long: about XX minutes
+long-test: install-dev ## Run the tests that .ci/run leaves out, as they take long
 	$(BIN)/python -m pytest $(IN_PARALLEL) -m "long and not docs"
 	$(BIN)/python -m pytest -m docs tests/docs/test_help.py
 
