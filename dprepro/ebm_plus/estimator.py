@@ -146,7 +146,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         True accepts a domain that was read from private rows, or reads it itself where `domain` is
         None. Epsilon does not cover this, and the ledger says so: for experiments only.
     n_jobs : int or None
-        Number of threads that share the rows, at least 65,536 each; -1 means one for each
+        Number of threads that share the rows, at least 262,144 each; -1 means one for each
         processor. The model is the same for any number.
     random_state : int or None
         None seeds the noise from the operating system. An integer makes the fit repeatable: this
