@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskID, TaskProgressColumn
 
 from dprepro.rows.progress import What, listening
-from dprepro.terminal import console as standard_console
 from dprepro.terminal import can_draw, error_console, progress_bar
+from dprepro.terminal import console as standard_console
 
 T = TypeVar("T")
 

@@ -37,8 +37,12 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(
     ("terminals", "seconds", "shows"),
-    [((True, True), 0, True), ((True, True), 60, False)]
-    + [((True, False), 0, False), ((False, True), 0, False)],
+    [
+        ((True, True), 0, True),
+        ((True, True), 60, False),
+        ((True, False), 0, False),
+        ((False, True), 0, False),
+    ],
 )
 def test_a_waiting_line_stands_on_a_terminal_alone_and_goes_away(
     monkeypatch, terminals, seconds, shows
