@@ -54,6 +54,11 @@ def error_console() -> Console:
     return Console(stderr=True)
 
 
+def can_draw(console: Console) -> bool:
+    """Return whether a line of the console can be drawn anew: not in a file, pipe or dumb one."""
+    return console.is_terminal and not console.is_dumb_terminal
+
+
 def progress_bar(
     console: Console,
     amount: ProgressColumn,

@@ -30,6 +30,10 @@ def bands_in_words(model: AdditiveModel) -> list[str]:
     """
     if model.shape_noise_ is None:
         return []
+    return [_BAND, _SHRUNK, *([_FAR] if had_few_rows(model) else [])]
+
+
+def had_few_rows(model: AdditiveModel) -> bool:
+    """Return whether the model's ledger says that rows were few for the noise."""
     ledger = ledger_of(model)
-    few = ledger is not None and any(FEW_ROWS in entry.releases for entry in ledger.entries)
-    return [_BAND, _SHRUNK, *([_FAR] if few else [])]
+    return ledger is not None and any(FEW_ROWS in entry.releases for entry in ledger.entries)

@@ -96,6 +96,8 @@ def audit(
     from dprepro.audit.render import render
     from dprepro.privacy.gdp import check_epsilon_delta
 
+    if not 0 < epsilon < float("inf"):
+        raise typer.BadParameter(f"--epsilon must be a finite number above 0, given {epsilon:g}")
     try:
         check_epsilon_delta(epsilon, delta)
     except ValueError as error:

@@ -17,6 +17,7 @@ from dprepro.cli.journals import (
     ResultsFolder,
     read,
 )
+from dprepro.cli.patience import Waiting
 from dprepro.errors import DpreproError
 
 if TYPE_CHECKING:
@@ -125,11 +126,14 @@ def check(
     if record and fast:
         raise DpreproError("--fast compares with what --record writes: give one of them")
     widths = margins(margin)
-    documents = select_documents(paper)
     reviewed = deviations or DEVIATIONS_FILE
-    explained, explained_claims = load_deviations(reviewed), load_claim_deviations(reviewed)
-    found = read(results, config)
-    report = check_documents(documents, found, explained, widths, min_splits, explained_claims)
+    with Waiting() as waiting:
+        waiting.step("reading the journals")
+        documents = select_documents(paper)
+        explained, explained_claims = load_deviations(reviewed), load_claim_deviations(reviewed)
+        found = read(results, config)
+        waiting.step("comparing the results with printed numbers and claims")
+        report = check_documents(documents, found, explained, widths, min_splits, explained_claims)
     wanted = Selector(datasets=dataset or None, methods=method or None)
     left_out = None
     if dataset or method:

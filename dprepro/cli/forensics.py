@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Paper, ResultsFolder, read
+from dprepro.cli.patience import Waiting
 
 
 class ForensicsFormat(str, Enum):
@@ -56,9 +57,11 @@ def forensics(
     from dprepro.report.write.forensics import json_columns, markdown_columns, render_columns
     from dprepro.terminal import console
 
-    names = [path.stem for path in journal_paths(results)]
-    questions = load_hypotheses(hypotheses or HYPOTHESES_FILE)
-    found = columns_of(questions, select_documents(paper), read(results, names))
+    with Waiting() as waiting:
+        waiting.step("reading the journals")
+        names = [path.stem for path in journal_paths(results)]
+        questions = load_hypotheses(hypotheses or HYPOTHESES_FILE)
+        found = columns_of(questions, select_documents(paper), read(results, names))
     for option, wanted, known in (
         ("--dataset", dataset, {column.dataset for column in found}),
         ("--method", method, {column.question.method for column in found}),

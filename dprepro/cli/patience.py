@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from threading import Timer
 from types import TracebackType
 
@@ -48,3 +49,34 @@ class Patience:
 
     def _say(self) -> None:
         typer.echo(f"{self._step} ...", err=True)
+
+
+class Waiting(Patience):
+    """Within a ``with`` block, the same in a line of the terminal that goes away with the block.
+
+    Nothing is said where standard output or standard error is no terminal.
+    """
+
+    def __init__(self, seconds: float = SECONDS / 2) -> None:
+        from dprepro.terminal import can_draw, error_console
+
+        super().__init__(seconds)
+        console = error_console()
+        shows = sys.stdout.isatty() and can_draw(console)
+        self._line = console.status("") if shows else None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._timer.join()  # the line must not begin after its end
+        if self._line is not None:
+            self._line.stop()
+
+    def _say(self) -> None:
+        if self._line is not None:
+            self._line.update(f"{self._step} ...")
+            self._line.start()

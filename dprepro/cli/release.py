@@ -69,7 +69,11 @@ def release(
         Path, typer.Option(help="Folder of results of `dprepro audit`, for the statement.")
     ] = Path("results"),
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Threads that share the rows; they change no result.")
+        int | None,
+        # "<int range>" would leave too little room for the names at 80 columns.
+        typer.Option(
+            min=1, metavar="<int>", help="Threads that share the rows; they change no result."
+        ),
     ] = None,
     data_dir: Annotated[
         Path | None,

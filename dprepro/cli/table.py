@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -19,12 +19,14 @@ from dprepro.cli.journals import (
     method_titles,
     read,
 )
+from dprepro.cli.patience import Waiting
 from dprepro.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
     from dprepro.published.document import Document
     from dprepro.report.layout.view import ResultTable
     from dprepro.report.layout.words import Style
+    from dprepro.report.read.metrics import Margin
     from dprepro.report.read.results import Results
 
 
@@ -109,38 +111,49 @@ def table(
     Example: dprepro table --metric auc --compare --format markdown
     """
     from dprepro.published.document import select_documents
-    from dprepro.report.layout.tables import build_tables
     from dprepro.report.layout.words import Style
     from dprepro.report.read.metrics import find_metric, margins
 
     metric = find_metric(metric).name if metric else None
-    widths, documents, found = margins(margin), select_documents(paper), read(results, config)
     chosen = (names, metric, format, dataset, config, paper, compare, spent_epsilon, spread)
-    if not any(chosen):
-        _print_index(found, documents, results)
-        return
-    whole = _Part(found, documents, unprinted=paper is None)
-    parts = list(_parts(names, whole)) if names else [whole]
-    if dataset:
-        parts = _of_datasets(parts, found, dataset)
-    titles, tables = method_titles(), []
-    for part in parts:
-        tables += [
-            shown
-            for shown in build_tables(
-                part.results,
-                part.documents,
-                metric,
-                (),
-                compare,
-                widths,
-                part.unprinted,
-                titles,
-                part.tables,
+    with Waiting() as waiting:
+        waiting.step("reading the journals")
+        widths, documents, found = margins(margin), select_documents(paper), read(results, config)
+        whole = _Part(found, documents, unprinted=paper is None)
+        tables: list[ResultTable] = []
+        if any(chosen):
+            parts = list(_parts(names, whole)) if names else [whole]
+            waiting.step("laying out the tables")
+            tables = _laid_out(
+                _of_datasets(parts, found, dataset) if dataset else parts, metric, compare, widths
             )
-            if shown not in tables
-        ]
-    _write(tables, Style(compare, spent_epsilon, spread), format or TableFormat.RICH)
+    if any(chosen):
+        _write(tables, Style(compare, spent_epsilon, spread), format or TableFormat.RICH)
+    else:
+        _print_index(found, documents, results)
+
+
+def _laid_out(
+    parts: list[_Part], metric: str | None, compare: bool, widths: Mapping[str, Margin]
+) -> list[ResultTable]:
+    from dprepro.report.layout.tables import build_tables
+
+    titles = method_titles()
+    tables: list[ResultTable] = []
+    for part in parts:
+        found = build_tables(
+            part.results,
+            part.documents,
+            metric,
+            (),
+            compare,
+            widths,
+            part.unprinted,
+            titles,
+            part.tables,
+        )
+        tables += [shown for shown in found if shown not in tables]
+    return tables
 
 
 def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:

@@ -208,8 +208,8 @@ def refuse_missing(feature: Feature, missing: np.ndarray) -> None:
     if missing.any() and not feature.missing:
         raise ValueError(
             f"feature {feature.name!r} has missing values (NaN) and its domain allows none: fill "
-            "them in, or declare it: missing=True (on a card `missing: true`). "
-            f"X[{feature.name!r}].isna() shows the rows"
+            "them in, or allow them. On a card, `missing: true` at the feature allows them and "
+            "`fill` names a value; in Python, missing=True allows them"
         )
 
 
@@ -218,6 +218,6 @@ def refuse_unseen(feature: CategoricalFeature, unseen: np.ndarray) -> None:
     if unseen.any():
         raise ValueError(
             f"feature {feature.name!r} holds a category that is not in its domain; allowed: "
-            f"{', '.join(map(repr, feature.categories))}. X[{feature.name!r}].unique() shows what "
-            "it holds"
+            f"{', '.join(map(repr, feature.categories))}. Correct the rows, or add the category to "
+            "the domain (on a card: `categories`) if it can be known without them"
         )

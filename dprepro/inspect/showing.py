@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskID, TaskProgressColumn
 
 from dprepro.rows.progress import What, listening
+from dprepro.terminal import can_draw, error_console, progress_bar
 from dprepro.terminal import console as standard_console
-from dprepro.terminal import error_console, progress_bar
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def shown_progress(console: Console | None = None, first: str = "") -> Iterator[
     says what goes on from the beginning, with the time gone.
     """
     console = console or standard_console()
-    if not _can_draw(console):
+    if not can_draw(console):
         yield
         return
     bars: dict[What, TaskID] = {}
@@ -49,7 +49,7 @@ def shown_steps(
     Where standard error is no terminal, nothing is shown.
     """
     console = console or error_console()
-    if not _can_draw(console):
+    if not can_draw(console):
         yield from items
         return
     with progress_bar(console, MofNCompleteColumn(), is_transient=True) as progress:
@@ -58,7 +58,3 @@ def shown_steps(
             progress.update(bar, description=f"{what} {name(item)}")
             yield item
             progress.advance(bar)
-
-
-def _can_draw(console: Console) -> bool:
-    return console.is_terminal and not console.is_dumb_terminal

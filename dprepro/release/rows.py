@@ -14,9 +14,10 @@ import pandas as pd
 from dprepro.data import load
 from dprepro.data.card import Card
 from dprepro.data.dataset import Dataset
-from dprepro.data.domain import NumericFeature, numbers_of, refuse_missing
+from dprepro.data.domain import NumericFeature, numbers_of
 from dprepro.data.identity import SAME_EVERYWHERE, file_digest, is_stood_in_for
 from dprepro.data.register import token_of
+from dprepro.data.undeclared import refuse_undeclared
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
 
@@ -51,10 +52,10 @@ def checked_rows(
     dataset = load(name, data_dir, online)
     if dataset.domain is None:
         raise DpreproError(no_domain(card))
+    refuse_undeclared(dataset)
     try:
         for feature in dataset.domain.features:
             column = dataset.X[feature.name]
-            refuse_missing(feature, column.isna().to_numpy())
             if isinstance(feature, NumericFeature) and not clips:
                 bounds = (feature.lower, feature.upper)
                 _refuse_outside(f"feature {feature.name!r}", numbers_of(column), bounds)

@@ -40,6 +40,7 @@ def test_a_fit_with_few_rows_for_its_noise_says_so_strongest(epsilon: float, few
     for text in (page, as_html(statement), as_markdown(statement)):
         assert all(sentence in " ".join(text.split()) for sentence in said)
         assert ("Read no single function" in text) == few
+    assert ('id="bands" class="outcome incomplete"' in page) == few
     assert page.index('id="bands"') < page.index('id="functions-list"')
 
 

@@ -158,7 +158,8 @@ def test_a_method_stands_for_its_cases_and_its_canaries_for_all_kinds():
 
 
 def test_a_budget_out_of_range_is_refused():
-    assert "epsilon must be positive" in run("gaussian", "--epsilon", "0", code=2)
+    said = run("gaussian", "--epsilon", "0", code=2)
+    assert "--epsilon must be a finite number above 0, given 0" in said
 
 
 def test_help_has_an_example():

@@ -1,8 +1,15 @@
 """A command that takes long says what it does; a quick one says nothing."""
 
+import io
+import sys
 import time
 
-from dprepro.cli.patience import Patience
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.cli import app, check, forensics, table
+from dprepro.cli.patience import Patience, Waiting
+from tests.report.journals import records, write
 
 
 def test_a_quick_command_says_nothing(capsys):
@@ -17,3 +24,55 @@ def test_a_slow_command_says_what_it_does_and_what_comes_next(capsys):
         time.sleep(0.3)
         patience.step("drawing figures")
     assert capsys.readouterr().err == "reading 3 journals ...\ndrawing figures ...\n"
+
+
+class Terminal(io.StringIO):
+    def __init__(self, is_one):
+        super().__init__()
+        self.is_one = is_one
+
+    def isatty(self):
+        return self.is_one
+
+
+@pytest.mark.parametrize(
+    ("terminals", "seconds", "shows"),
+    [
+        ((True, True), 0, True),
+        ((True, True), 60, False),
+        ((True, False), 0, False),
+        ((False, True), 0, False),
+    ],
+)
+def test_a_waiting_line_stands_on_a_terminal_alone_and_goes_away(
+    monkeypatch, terminals, seconds, shows
+):
+    output, error = map(Terminal, terminals)
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setattr(sys, "stderr", error)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with Waiting(seconds) as waiting:
+        waiting.step("reading")
+        if seconds == 0:
+            waiting._timer.join()
+        began = time.monotonic()
+        while shows and "reading" not in error.getvalue() and time.monotonic() < began + 60:
+            time.sleep(0.01)
+        waiting.step("comparing")
+    said = error.getvalue()
+    assert ("reading ..." in said) == shows
+    assert said.endswith("\x1b[2K") == shows
+    assert bool(said) == shows
+    assert output.getvalue() == ""
+
+
+@pytest.mark.parametrize("command", [check, forensics, table])
+def test_the_commands_that_read_all_journals_say_that_they_do(monkeypatch, tmp_path, command):
+    write(tmp_path, "adult", records([0.9, 0.91]))
+    said = []
+    monkeypatch.setattr(command.Waiting, "step", lambda self, text: said.append(text))
+    name = command.__name__.rpartition(".")[2]
+    outcome = CliRunner().invoke(app, [name, "--results", str(tmp_path)])
+    assert not outcome.exception or isinstance(outcome.exception, SystemExit)
+    assert said[0] == "reading the journals"

@@ -227,7 +227,10 @@ def test_neighbours_differ_in_nothing_but_releases(
     [
         (("-77.5", "1", "a", "yes"), r"'age' has a value outside its public bounds \[0, 120\]"),
         (("7", "1", "secret-77.5", "yes"), "not among the card's categories"),
-        (("", "1", "a", "yes"), "'age' has missing values"),
+        (
+            ("", "1", "a", "yes"),
+            "values are missing in age, and the card does not allow it: add `missing: true`",
+        ),
     ],
 )
 def test_rows_that_break_the_card_are_refused(

@@ -58,6 +58,7 @@ def message_of(named, estimator, target, X, y):
 )
 def test_a_refusal_shows_neither_values_nor_rows_nor_counts(estimator, target, place, value, named):
     message = message_of(named, estimator, target, *spoilt(place, value))
+    assert "X[" not in message  # who came by a card has no X
     for private in ("secret", "23", "37", " 1 "):
         assert private not in message.replace("codes 0 and 1 as", "")
 

@@ -1,4 +1,4 @@
-"""A claim of the first paper: not run, and one that does not hold."""
+"""A claim of the first paper: not run, one that does not hold, and one that needs rounding."""
 
 from dataclasses import replace
 
@@ -17,4 +17,9 @@ FAILED = replace(
     outcome=Outcome.FAILS,
     published=Finding(True, {}, "best in 35 of 35 settings"),
     measured=Finding(False, {}, "best in 34 of 35 settings; behind on pol at ε=0.5"),
+)
+ROUNDED = replace(
+    NOT_RUN,
+    outcome=Outcome.HOLDS,
+    measured=Finding(True, {}, "largest loss 0.054 (adult)", is_rounded=True),
 )

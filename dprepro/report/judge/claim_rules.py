@@ -27,6 +27,9 @@ from dprepro.report.read.metrics import METRICS, Margin
 _ALLOWED = 2 * math.sqrt(2)
 """Two standard errors of a difference of two means, in standard errors of one of them."""
 
+_FLOAT_ERROR = 1e-9
+"""How far a difference of printed numbers may lie from what their decimals give."""
+
 
 @dataclass(frozen=True)
 class Means:
@@ -118,8 +121,14 @@ def _loss(
     if not losses:
         return None
     worst = max(losses, key=lambda dataset: losses[dataset])
-    bound = float(claim.bound) + half_unit(claim.bound)
-    return Finding(losses[worst] <= bound, losses, f"largest loss {losses[worst]:.3f} ({worst})")
+    bound = float(claim.bound)
+    holds = losses[worst] <= bound + half_unit(claim.bound)
+    return Finding(
+        holds,
+        losses,
+        f"largest loss {losses[worst]:.3f} ({worst})",
+        is_rounded=holds and losses[worst] > bound + _FLOAT_ERROR,
+    )
 
 
 @assess.register
@@ -202,20 +211,24 @@ def _within(
     """
     if not means.values:
         return None
-    low = -math.inf if claim.low is None else float(claim.low) - half_unit(claim.low)
-    high = math.inf if claim.high is None else float(claim.high) + half_unit(claim.high)
-    found, outside = {}, []
+    low = -math.inf if claim.low is None else float(claim.low)
+    high = math.inf if claim.high is None else float(claim.high)
+    below = 0.0 if claim.low is None else half_unit(claim.low)
+    above = 0.0 if claim.high is None else half_unit(claim.high)
+    found, outside, is_rounded = {}, [], False
     for cell, mean in means.values.items():
         name, width = (
             f"{cell.method} ε={level(cell.epsilon)}",
             _ALLOWED * means.errors.get(cell, 0.0),
         )
         found[name] = mean
-        if not low - width <= mean <= high + width:
+        if not low - below - width <= mean <= high + above + width:
             outside.append(name)
+        elif not low - width - _FLOAT_ERROR <= mean <= high + width + _FLOAT_ERROR:
+            is_rounded = True
     text = f"{min(found.values()):.4g} to {max(found.values()):.4g}"
     text += f"; outside: {', '.join(outside)}" if outside else ""
-    return Finding(not outside, found, text)
+    return Finding(not outside, found, text, is_rounded=is_rounded and not outside)
 
 
 def _leads(means: Means, own: tuple[str, float], other: tuple[str, float]) -> dict[str, float]:

@@ -62,6 +62,17 @@ class ClaimVerdict:
     is_unknown: bool = False
 
     @property
+    def words(self) -> str:
+        """The outcome in words, with what it rests on."""
+        return "holds after rounding" if self.is_rounded else self.outcome.value
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether it holds only because a stated bound is rounded."""
+        holds = self.outcome is Outcome.HOLDS
+        return holds and self.measured is not None and self.measured.is_rounded
+
+    @property
     def is_unexplained(self) -> bool:
         """Whether this claim does not hold, without a reviewed reason."""
         return self.outcome is Outcome.FAILS and self.explanation is None

@@ -104,7 +104,8 @@ def pair_results(
     if first == second:
         raise DpreproError(f"both methods are {first!r}: name two different ones")
     ours, theirs = (_named(results, name) for name in (first, second))
-    shared = _shared_datasets(ours, theirs, first, second)
+    unfinished = list(_unfinished(results, (first, second)))
+    shared = _shared_datasets(ours, theirs, first, second, unfinished)
     problems: list[str] = []
     unpaired: dict[str, dict[str, list[float]]] = {}
     pairs: list[Pair] = []
@@ -138,12 +139,13 @@ def pair_results(
         named = (f"{dataset} ({_levels(levels)})" for dataset, levels in places.items())
         problems.append(f"{', '.join(named)}: {reason}")
     if not pairs:
-        raise DpreproError("\n".join(problems) or _no_level(ours, theirs, first, second, epsilons))
+        reasons = problems or [_no_level(ours, theirs, first, second, epsilons)]
+        raise DpreproError("\n".join([*reasons, *unfinished]))
     if not epsilons:
         for name, cells in ((first, ours), (second, theirs)):
             alone = [c for c in cells if c.dataset in shared]
             problems += _without_partner(name, alone, met)
-    return Paired(tuple(pairs), tuple(problems))
+    return Paired(tuple(pairs), (*problems, *unfinished))
 
 
 def _named(results: Results, name: str) -> list[ResultCell]:
@@ -165,7 +167,11 @@ def _named(results: Results, name: str) -> list[ResultCell]:
 
 
 def _shared_datasets(
-    ours: Sequence[ResultCell], theirs: Sequence[ResultCell], first: str, second: str
+    ours: Sequence[ResultCell],
+    theirs: Sequence[ResultCell],
+    first: str,
+    second: str,
+    unfinished: Sequence[str],
 ) -> list[str]:
     names = [list(dict.fromkeys(cell.dataset for cell in found)) for found in (ours, theirs)]
     shared = [name for name in names[0] if name in names[1]]
@@ -174,10 +180,21 @@ def _shared_datasets(
         rows = f"The rows of {', '.join(sorted(cards))} differ. " if cards else ""
         raise DpreproError(
             f"{first} and {second} have no dataset in common. {first}: {', '.join(names[0])}. "
-            f"{second}: {', '.join(names[1])}. {rows}`dprepro run` with both in one config runs "
-            "them on the same splits"
+            f"{second}: {', '.join(names[1])}. {rows}{''.join(f'{one}. ' for one in unfinished)}"
+            "`dprepro run` with both in one config runs them on the same splits"
         )
     return shared
+
+
+def _unfinished(results: Results, names: Sequence[str]) -> Iterator[str]:
+    """Yield the datasets that both methods were run on, and that one has no finished result of."""
+    for dataset in dict.fromkeys(c.dataset for c in results.cells):
+        of = [c for c in results.cells if c.dataset == dataset]
+        held = {name: [c for c in of if name in (c.task.label, c.task.method)] for name in names}
+        for name, cells in held.items():
+            if all(held.values()) and not any(c.values for c in cells):
+                failed = sum(c.failed for c in cells)
+                yield f"{dataset}: no fit of {name} finished ({failed} failed)"
 
 
 def _together(

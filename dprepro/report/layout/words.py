@@ -20,10 +20,9 @@ FIGURES = ("Published", "Measured", "Difference", "z", "95 % interval", "Margin"
 """Headings of what `verdict_figures` gives."""
 
 _ON_PAPER = "Mean ± standard deviation over splits; the best of a row is bold."
-_ON_TERMINAL = (
-    f"Mean over splits, ± standard deviation where there is room (--sd: always). {BEST}: the best "
-    "of the methods at its epsilon."
-)
+_WHERE_ROOM = "Mean over splits, ± standard deviation where there is room (--sd: always)."
+_ALWAYS = "Mean ± standard deviation over splits."
+_MARKED = f"{BEST}: the best of the methods at its epsilon."
 # Smaller p-values are not told apart.
 _SMALL = 1e-9
 
@@ -192,7 +191,8 @@ def legend(
     """
     entries = [(entry, table.metric.name) for table in tables for _, entry in table.entries]
     results = [entry.result for entry, _ in entries if entry.result]
-    lines = [_ON_TERMINAL if is_terminal else _ON_PAPER]
+    on_terminal = f"{_ALWAYS if style.spread else _WHERE_ROOM} {_MARKED}"
+    lines = [on_terminal if is_terminal else _ON_PAPER]
     if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):
         lines.append("[n/m]: n of m splits have finished.")
     if any(entry.clash for entry, _ in entries):

@@ -76,6 +76,7 @@ class DocumentSummary:
     cells: int
     claims: int
     claims_held: int
+    claims_rounded: int
     unexplained: int
 
 
@@ -196,6 +197,7 @@ def _summary(document: Document, report: CheckReport) -> DocumentSummary:
         len(own.verdicts),
         len(own.claims),
         outcomes[Outcome.HOLDS],
+        sum(claim.is_rounded for claim in own.claims),
         len(own.unexplained) + len(own.unexplained_claims),
     )
 

@@ -57,12 +57,12 @@ def claim_sheet(claims: Iterable[ClaimVerdict]) -> Sheet:
 
 
 def _claim(found: ClaimVerdict) -> Row:
-    claim, outcome = found.claim, found.outcome.value
+    claim = found.claim
     fields = (
         *(Cell(text) for text in (found.paper, claim.section, claim.states)),
         Cell(said(found.published)),
         Cell(said(found.measured)),
-        Cell(outcome, tone=tone(outcome)),
+        Cell(found.words, tone=tone(found.outcome.value)),
         Cell(" ".join(claim_notes(found))),
     )
     return Row(fields, found.paper)

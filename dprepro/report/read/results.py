@@ -147,8 +147,10 @@ def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
     paths = {path.stem: path for path in sorted(folder.glob("*.jsonl"))}
     if not paths:
         raise DpreproError(
-            f"no journals (*.jsonl) in {folder}: `dprepro run CONFIG` writes them, "
-            "--results DIR names another folder"
+            f"no journals (*.jsonl) in {folder.absolute()}"
+            f"{'' if folder.is_dir() else ', which is no folder'}: `dprepro run CONFIG` writes "
+            "those of your config there, and --results DIR names another folder. Our results are "
+            "in the folder `results` of a clone of dprepro"
         )
     for name in configs:
         if name not in paths:

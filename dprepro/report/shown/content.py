@@ -63,6 +63,8 @@ class Content:
         What the file says of how the model came about: names and values.
     bands
         What the bands are and are not, in sentences; empty if the noise is not known.
+    had_few_rows
+        Whether rows were few for the noise, so that the bands need a warning.
     data
         What the script works with, as JSON that is safe within HTML.
     """
@@ -74,6 +76,7 @@ class Content:
     guarantee: Guarantee
     origin: tuple[tuple[str, str], ...]
     bands: tuple[str, ...]
+    had_few_rows: bool
     data: Markup
 
 
@@ -110,7 +113,7 @@ def content_of(
     model: AdditiveModel, title: str, name: str, origin: Mapping[str, Any] | None = None
 ) -> Content:
     """Return what the page of a model shows; see `model_page`."""
-    from dprepro.additive.bands import bands_in_words
+    from dprepro.additive.bands import bands_in_words, had_few_rows
     from dprepro.additive.checking import checked_record
     from dprepro.additive.file import model_to_json
     from dprepro.additive.measure import measure_of
@@ -127,6 +130,7 @@ def content_of(
         guarantee=Guarantee(NO_LEDGER, False) if ledger is None else _guarantee(ledger),
         origin=tuple(_facts(values["origin"])),
         bands=tuple(bands_in_words(model)),
+        had_few_rows=had_few_rows(model),
         data=embedded(_data(model, values, name)),
     )
 

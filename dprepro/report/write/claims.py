@@ -27,7 +27,7 @@ def render_claims(claims: Sequence[ClaimVerdict]) -> Renderable:
 
 def _block(found: ClaimVerdict) -> Iterator[Renderable]:
     claim = found.claim
-    head = Text(f"{found.outcome.value}: ", style=_STYLES[found.outcome])
+    head = Text(f"{found.words}: ", style=_STYLES[found.outcome])
     head.append(f"{found.paper}, {claim.section}: ", style="not dim bold")
     yield head.append(claim.states, style="not dim not bold")
     lines = [

@@ -39,28 +39,32 @@ def test_every_kind_of_claim_has_a_rule():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "mean", "holds"),
+    ("low", "high", "mean", "holds", "is_rounded"),
     [
-        ("0.77", "0.81", 0.79, True),
-        ("0.77", "0.81", 0.814, True),
-        ("0.77", "0.81", 0.816, False),
-        ("0.77", "0.81", 0.764, False),
-        ("1000", None, 1e9, True),
-        ("1000", None, 999.0, False),
-        (None, "0.5", -1.0, True),
-        (None, "0.5", 0.6, False),
-        ("10", "10", 9.5, True),
-        ("10", "10", 10.5, True),
+        ("0.77", "0.81", 0.79, True, False),
+        ("0.77", "0.81", 0.814, True, True),
+        ("0.77", "0.81", 0.766, True, True),
+        ("0.77", "0.81", 0.816, False, False),
+        ("0.77", "0.81", 0.764, False, False),
+        ("1000", None, 1e9, True, False),
+        ("1000", None, 999.0, False, False),
+        (None, "0.5", -1.0, True, False),
+        (None, "0.5", 0.6, False, False),
+        ("10", "10", 9.5, True, True),
+        ("10", "10", 10.0, True, False),
+        ("10", "10", 10.5, True, True),
     ],
 )
-def test_a_mean_lies_in_a_range_up_to_the_rounding_of_its_bounds(low, high, mean, holds):
+def test_a_mean_lies_in_a_range_up_to_the_rounding_of_its_bounds(
+    low, high, mean, holds, is_rounded
+):
     claim = Within(
         name="range", section="section 1", states="In a range.", table="1", dataset="adult",
         methods="dp-ebm", epsilons=1.0, metric="auc", low=low, high=high,
     )  # fmt: skip
     (asked,) = claim.unprinted("paper")
     found = assess(claim, Means({asked: mean}, True), Means({asked: mean}, True), {})
-    assert found.holds is holds
+    assert (found.holds, found.is_rounded) == (holds, is_rounded)
     assert ("outside: dp-ebm ε=1" in found.text) is not holds
     assert found.figures == {"dp-ebm ε=1": mean}
     assert assess(claim, Means({}, True), Means({}, True), {}) is None
@@ -76,6 +80,11 @@ def test_a_sampling_error_on_both_sides_widens_a_range():
     def holds(mean, error):
         means = Means({asked: mean}, True, {asked: error})
         return assess(claim, means, means, {}).holds
+
+    # From 0.77 - 0.0283 = 0.7417 on, the sampling error suffices.
+    means = {mean: Means({asked: mean}, True, {asked: 0.01}) for mean in (0.74, 0.743)}
+    rounded = [assess(claim, found, found, {}).is_rounded for found in means.values()]
+    assert rounded == [True, False]
 
     # 0.765 - 2 sqrt(2) 0.01 = 0.7367, 0.815 + 2 sqrt(2) 0.01 = 0.8433.
     assert [holds(mean, 0.01) for mean in (0.736, 0.737, 0.843, 0.844)] == [

@@ -63,6 +63,24 @@ def test_levels_of_only_one_method_are_named(tmp_path):
     assert found.left_out == (f"adult: only {A} has results at epsilon 4",)
 
 
+def failed(label, dataset):
+    found = records(THREE, label, 1.0, dataset=dataset)
+    return [replace(r, status="failed", metrics={}, message="boom") for r in found]
+
+
+def test_a_dataset_on_which_one_method_failed_is_named(tmp_path):
+    lost = [records(THREE, A, 1.0, dataset="telco"), failed(B, "telco")]
+    both = [records(THREE, A, 1.0), records(THREE, B, 1.0)]
+    found = pairs(tmp_path, c=[*both, *lost])
+    assert [pair.dataset for pair in found.pairs] == ["adult"]
+    assert found.left_out == (f"telco: no fit of {B} finished (3 failed)",)
+    # Nobody tried the second on this one.
+    alone = records(THREE, A, 1.0, dataset="credit")
+    assert pairs(tmp_path, c=[*both, alone]).left_out == ()
+    with pytest.raises(DpreproError, match=rf"no fit of {B} finished \(3 failed\)"):
+        pairs(tmp_path, c=[both[0], *lost, records(THREE, B, 1.0, dataset="pol")])
+
+
 def test_results_of_one_config_go_together(tmp_path):
     found = pairs(
         tmp_path,

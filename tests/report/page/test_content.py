@@ -23,6 +23,7 @@ from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import read_results
 from dprepro.report.read.runs import Run, read_runs
 from tests.experiment.test_record import TASK
+from tests.report.claims import ROUNDED
 from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
 
@@ -205,3 +206,12 @@ def test_a_cell_of_units_says_whose_epsilon_it_is():
         for unit, rows in (("row", 1), ("patient", 2))
     )
     assert note_of(of_unit) == "Epsilon is per patient with at most 2 rows. " + note_of(of_row)
+
+
+def test_a_claim_that_needs_rounding_says_so_in_its_verdict_and_in_the_count(sources):
+    claims = [ROUNDED, *(c for c in sources.report.claims if c.claim.name != ROUNDED.claim.name)]
+    shown = build_page(replace(sources, report=replace(sources.report, claims=claims)))
+    verdicts = {row.cells[2].text: row.cells[5] for row in shown.claims.rows}
+    found = verdicts[ROUNDED.claim.states]
+    assert (found.text, found.tone) == ("holds after rounding", "holds")
+    assert "claims hold, 1 of them after rounding" in render_page(shown)

@@ -20,8 +20,12 @@ def test_journals_with_both_are_found_by_label_or_method(tmp_path):
 def test_all_are_named_where_none_holds_either(tmp_path):
     write(tmp_path, "a", records([0.9], "mine"))
     assert holding_both(tmp_path, "x", "y") == ["a"]
-    with pytest.raises(DpreproError, match="no journals"):
-        holding_both(tmp_path / "nowhere", "x", "y")
+    nowhere, empty = tmp_path / "nowhere", tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(DpreproError, match=f"no journals .* in {nowhere}, which is no folder: "):
+        holding_both(nowhere, "x", "y")
+    with pytest.raises(DpreproError, match=f"in {empty}: .* --results DIR names another folder"):
+        holding_both(empty, "x", "y")
 
 
 def test_names_with_quotes_and_umlauts_are_found(tmp_path):

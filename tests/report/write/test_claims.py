@@ -5,7 +5,7 @@ from rich.console import Console
 
 from dprepro.report.write.check import render_check
 from dprepro.report.write.claims import render_claims
-from tests.report.claims import FAILED, NOT_RUN, REPORT
+from tests.report.claims import FAILED, NOT_RUN, REPORT, ROUNDED
 
 
 def shown(renderable):
@@ -21,6 +21,10 @@ def test_a_claim_is_shown_with_its_words_figures_and_verdict():
     assert "best in 35 of 35 settings" in text
     assert "behind on pol at ε=0.5" in text
     assert "does not hold" in text
+
+
+def test_a_claim_that_needs_rounding_says_so():
+    assert shown(render_claims([ROUNDED])).startswith("Claims holds after rounding: dp-ebm-2021")
 
 
 def test_a_check_shows_claims_and_fails_on_one_that_does_not_hold():

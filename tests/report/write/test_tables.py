@@ -87,7 +87,10 @@ def test_standard_deviations_stand_where_there_is_room_or_on_request():
     narrow = shown(cells=cells, width=70)[0]
     assert "± 0" not in narrow
     assert "0.800 " in narrow
-    assert "0.800 ± 0.005" in shown(replace(PLAIN, spread=True), cells, width=70)[0]
+    assert "(--sd: always)" in " ".join(narrow.split())
+    asked = shown(replace(PLAIN, spread=True), cells, width=70)[0]
+    assert "0.800 ± 0.005" in asked
+    assert "Mean ± standard deviation over splits. *" in " ".join(asked.split())
 
 
 def test_points_stand_below_each_other():
