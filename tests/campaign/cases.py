@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +33,21 @@ def faults(counts: dict[str, dict[str, int]]) -> Iterator[Case]:
             yield start, kind, place, KILL, False
 
 
+def kills(number: int, microseconds: dict[str, int]) -> list[Case]:
+    """Return kills at random times: up to half as long again as an undisturbed run takes.
+
+    A larger number begins with the same kills as a smaller one.
+    """
+    draw, starts = random.Random(21), sorted(microseconds)
+    found: dict[Case, None] = {}
+    while len(found) < number:
+        start = starts[len(found) % len(starts)]
+        found[
+            start, "kill_after", draw.randrange(1_000, microseconds[start] * 3 // 2), 0, False
+        ] = None
+    return list(found)
+
+
 def build(folder: Path) -> Path:
     """Compile the shim. CalledProcessError: there is no compiler."""
     library = folder / "shim.so"
@@ -44,27 +59,21 @@ def build(folder: Path) -> Path:
 
 
 class Campaign:
-    """A host, and what came of the cases that it was given."""
+    """A host, and what it says of a run that nothing disturbs."""
 
     def __init__(self, host: subprocess.Popen[str]) -> None:
         self._host = host
-        self.counts: dict[str, dict[str, int]] = self._answer()
-        self.tried: Counter[tuple[str, str]] = Counter()
-        self.wrong: Counter[tuple[str, str, str]] = Counter()
-        self.said: list[tuple[Case, dict[str, Any]]] = []
+        calm = self._answer()
+        self.calls: dict[str, dict[str, int]] = calm["calls"]
+        self.microseconds: dict[str, int] = calm["microseconds"]
 
-    def run(self, cases: Iterable[Case]) -> None:
-        """Try cases, one after the other."""
+    def run(self, cases: Iterable[Case]) -> Iterator[tuple[Case, dict[str, Any]]]:
+        """Try cases, one after the other; yield each with the answer of the host."""
         assert self._host.stdin is not None
         for case in cases:
             self._host.stdin.write(json.dumps(case) + "\n")
             self._host.stdin.flush()
-            answer = self._answer()
-            self.tried[case[:2]] += 1
-            for what in answer["wrong"]:
-                self.wrong[(*case[:2], what)] += 1
-            if answer["wrong"]:
-                self.said.append((case, answer))
+            yield case, self._answer()
 
     def _answer(self) -> Any:
         assert self._host.stdout is not None

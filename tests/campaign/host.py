@@ -2,16 +2,19 @@
 
     LD_PRELOAD=shim.so python -m tests.campaign.host FOLDER
 
-All is imported once. Each line of standard input is a case: the JSON list of start, kind, number,
-error and whether it stays. A run starts without a journal ("new"), or with half of one that version
-0.1.0 wrote ("old"). The answer is a line of JSON. `kill_after` as the kind kills the run after
-`number` microseconds. A case is one run with the fault, then the same command without it.
+All is imported once, and the command line is built once. First the host says how many calls of each
+kind a run makes, and how long one takes. Then each line of standard input is a case: the JSON list
+of start, kind, number, error and whether it stays. A run starts without a journal ("new"), or with
+half of one that version 0.1.0 wrote ("old"). The answer is a line of JSON. `kill_after` as the kind
+kills the run after `number` microseconds. A case is one run with the fault, then the same command
+without it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import re
@@ -111,6 +114,8 @@ class Host:
     """The lab, what an undisturbed run comes to, and how to disturb one."""
 
     def __init__(self, folder: Path) -> None:
+        import typer.main
+
         from dprepro.experiment import environment, worker
         from dprepro.experiment import run as run_module
         from tests.lab import Lab
@@ -121,6 +126,7 @@ class Host:
         self.config = Lab(folder).config(methods=["noisy", "plain"], splits=2)
         self._environment, self._worker = environment, worker
         run_module.LocalExecutor = Here  # type: ignore[misc,assignment]
+        typer.main.get_command = functools.cache(typer.main.get_command)  # a fifth of a run
         saved = os.dup(1), os.dup(2), sys.stdout, sys.stderr
         redirect(folder / "calm.txt")
         assert command(self.config, folder / "calm") == 0
@@ -150,6 +156,14 @@ class Host:
             found[kind] = int(path.read_text())
             shutil.rmtree(place)
         return found
+
+    def microseconds(self, start: str) -> int:
+        """Return how long an undisturbed run takes."""
+        place = self.folder / "timed"
+        began = time.monotonic()
+        assert in_fork(lambda: self._disturbed(place, (start, "kill_after", 0, 0, False))) == 0
+        shutil.rmtree(place)
+        return int((time.monotonic() - began) * 1e6)
 
     def _disturbed(self, place: Path, case: tuple[str, str, int, int, bool]) -> int:
         start, kind, number, error, for_good = case
@@ -208,7 +222,9 @@ def main() -> None:
     """Answer cases until standard input ends."""
     host = Host(Path(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "w")
-    print(json.dumps({start: host.counts(start) for start in STARTS}), file=answers, flush=True)
+    calls = {start: host.counts(start) for start in STARTS}
+    took = {start: min(host.microseconds(start) for _ in range(5)) for start in STARTS}
+    print(json.dumps({"calls": calls, "microseconds": took}), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(host.case(*json.loads(line))), file=answers, flush=True)
 
