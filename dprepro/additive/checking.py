@@ -17,6 +17,7 @@ from dprepro.errors import DpreproError
 
 _WRITTEN_BY = "`dprepro release CARD` and `dprepro fit CONFIG --output FILE` write one"
 _MOST_LEVELS = 8
+_MOST_VALUES, _MOST_KEYS = 2_000_000, 200_000  # more would take seconds, and memory, to refuse
 _MOST_PROBLEMS = 5
 _LONGEST_LINE = 240
 # Half of a character: JSON can name it, but no file in UTF-8 can hold it.
@@ -29,8 +30,11 @@ def parse_strictly(text: str, path: Path) -> Any:
     Raises
     ------
     DpreproError
-        If it is anything else.
+        If it is anything else, or has more values or keys than a model file.
     """
+    for mark, most, what in ((",", _MOST_VALUES, "values"), (":", _MOST_KEYS, "keys")):
+        if text.count(mark) > most:
+            raise DpreproError(f"{path}: more than {most:,} {what}, which no model file has")
     try:
         return json.loads(
             text,

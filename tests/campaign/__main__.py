@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from tests.campaign.cases import ROOT, campaign, faults, kills
-from tests.campaign.host import KINDS
+from tests.campaign.host import KINDS, OF_FILES
 from tests.campaign.tried import Tried, fingerprint
 
 _TELL = 20.0
@@ -31,10 +31,18 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="the package under test")
     parser.add_argument("--kills", type=int, default=2000, help="kills at random times")
     parser.add_argument("--every", type=int, default=1, help="only every n-th fault")
-    parser.add_argument("--only", choices=(*KINDS, "kill_after"), help="only faults of this kind")
+    parser.add_argument(
+        "--only",
+        choices=(*KINDS, "kill_after"),
+        help="only faults of this kind; default: all but thread",
+    )
     asked = parser.parse_args()
     source = fingerprint(asked.root)
-    with tempfile.TemporaryDirectory() as folder, campaign(Path(folder), asked.root) as host:
+    kinds = (asked.only,) if asked.only in KINDS else (*OF_FILES, "fork")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        campaign(Path(folder), asked.root, kinds) as host,
+    ):
         calm = {"calls": host.calls, "microseconds": host.microseconds}
         tried = Tried(asked.record, source, calm)
         print("calls of a run:", tried.head["calls"], flush=True)

@@ -8,13 +8,17 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.campaign.host import OF_FILES, STARTING
+
 ROOT = Path(__file__).parents[2]
 KILL = -1
+ERRORS = {"fork": (errno.EAGAIN, errno.ENOMEM), "thread": (errno.EAGAIN,)}
+"""What a call can fail with, where it is no call about a file."""
 Case = tuple[str, str, int, int, bool]
 """How the run starts, the kind of call, its number, the error, and whether all later calls fail."""
 
@@ -26,10 +30,11 @@ def faults(counts: dict[str, dict[str, int]]) -> Iterator[Case]:
     ]
     for start, kind, number in calls:
         for place in range(1, number + 1):
-            for error in (errno.ENOSPC, errno.EIO):
+            for error in ERRORS.get(kind, (errno.ENOSPC, errno.EIO)):
                 yield start, kind, place, error, False
                 yield start, kind, place, error, True
-            yield start, kind, place, errno.EINTR, False
+            if kind not in STARTING:
+                yield start, kind, place, errno.EINTR, False
             yield start, kind, place, KILL, False
 
 
@@ -83,8 +88,10 @@ class Campaign:
 
 
 @contextmanager
-def campaign(folder: Path, root: Path = ROOT) -> Iterator[Campaign]:
-    """Yield a campaign in an empty folder, against the package under `root`."""
+def campaign(
+    folder: Path, root: Path = ROOT, kinds: Sequence[str] = OF_FILES
+) -> Iterator[Campaign]:
+    """Yield a campaign in an empty folder, with these kinds of calls of the package in `root`."""
     (folder / "lab").mkdir(parents=True)
     environment = {
         **os.environ,
@@ -96,7 +103,7 @@ def campaign(folder: Path, root: Path = ROOT) -> Iterator[Campaign]:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     host = subprocess.Popen(
-        [sys.executable, "-m", "tests.campaign.host", str(folder / "lab")],
+        [sys.executable, "-m", "tests.campaign.host", str(folder / "lab"), *kinds],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=root,
     )  # fmt: skip
     try:
