@@ -23,6 +23,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -114,7 +115,8 @@ def in_fork(job: Callable[[], int], kill_after: float | None = None) -> tuple[in
         try:
             os.setsid()
             code = job()
-            atexit._run_exitfuncs()  # as a process that is no fork: loky deletes its semaphores
+        except Exception:
+            os.write(2, traceback.format_exc().encode())
         finally:
             os._exit(code)
     if kill_after is not None:
@@ -204,7 +206,8 @@ class Host:
                 path.write_text(str(self.shim.fault_count(KINDS.index(kind))))
                 return code
 
-            assert in_fork(job)[0] == 0, (place / "output").read_text()
+            code, _ = in_fork(job)
+            assert code == 0, (code, (place / "output").read_text())
             found[kind] = int(path.read_text())
             shutil.rmtree(place)
         return found
@@ -230,7 +233,10 @@ class Host:
         redirect(place / "output")
         if kind in KINDS:
             self.shim.fault_arm(KINDS.index(kind), number, error, for_good)
-        return command(self.config, place / "results")
+        code = command(self.config, place / "results")
+        if kind in STARTING:
+            atexit._run_exitfuncs()  # as a process that is no fork: loky deletes its semaphores
+        return code
 
     def case(
         self, start: str, kind: str, number: int, error: int, for_good: bool
@@ -278,9 +284,10 @@ class Host:
 
 def main() -> None:
     """Answer cases until standard input ends."""
-    host = Host(Path(sys.argv[1]))
+    folder, *kinds = sys.argv[1:]
+    host = Host(Path(folder))
     answers = os.fdopen(os.dup(1), "w")
-    calls = {start: host.counts(start, sys.argv[2:]) for start in STARTS}
+    calls = {start: host.counts(start, kinds) for start in STARTS}
     took = {start: min(host.microseconds(start) for _ in range(5)) for start in STARTS}
     print(json.dumps({"calls": calls, "microseconds": took}), file=answers, flush=True)
     for line in sys.stdin:

@@ -117,8 +117,8 @@ def _json(parser: str) -> Iterator[tuple[str, bytes]]:
         yield f"{name} of depth in objects", b'{"a":' * (size // 6) + b"1" + b"}" * (size // 6)
         yield f"{name} of digits", _filled(b"9", size)
     good = (CORPUS / parser).joinpath("ordinary" + Path(PARSERS[parser][0]).suffix).read_bytes()
-    keys = b",".join(b'"%d":1' % n for n in range(190_000))
-    yield "190,000 keys behind the first", good.replace(b",", b"," + keys + b",", 1)
+    keys = b",".join(b'"%d":1' % n for n in range(290_000))
+    yield "290,000 keys behind the first", good.replace(b",", b"," + keys + b",", 1)
     places = good.count(b"[")
     for place in range(min(places, 40)):
         parts = good.split(b"[")
