@@ -65,7 +65,7 @@ cluster-test: install-dev ## Test runs and fits on a local Dask cluster whose wo
 	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
 
 campaign: install-dev ## Fail every call of a small run in turn, kill runs at random, and tell what was lost
-	$(BIN)/python -m tests.campaign
+	$(BIN)/python -m tests.campaign --record out/campaign/tried.jsonl
 
 mutants: install-dev ## Put small faults into MODULES, and name those that no test notices
 	$(BIN)/python -m tests.mutation $(MODULES)

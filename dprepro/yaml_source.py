@@ -69,8 +69,8 @@ _Base: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _DEEPEST = 50
 """Lists and mappings in one another; deeper ones would end the C parser, not raise an error."""
 
-_MOST_NODES = 100_000
-"""Lists, mappings, keys and values, those that aliases repeat included: a few seconds' work."""
+_MOST_NODES = 50_000
+"""Lists, mappings, keys and values, those that aliases repeat included: about a second of work."""
 
 _MOST_BYTES = 4 * MEBIBYTE
 _MOST_DIGITS = 100

@@ -17,6 +17,8 @@ from dprepro.errors import DpreproError
 
 _WRITTEN_BY = "`dprepro release CARD` and `dprepro fit CONFIG --output FILE` write one"
 _MOST_LEVELS = 8
+# More would take seconds, and memory, to refuse. 20,000 features have 220,000 keys.
+_MOST_VALUES, _MOST_KEYS = 2_000_000, 300_000
 _MOST_PROBLEMS = 5
 _LONGEST_LINE = 240
 # Half of a character: JSON can name it, but no file in UTF-8 can hold it.
@@ -29,14 +31,25 @@ def parse_strictly(text: str, path: Path) -> Any:
     Raises
     ------
     DpreproError
-        If it is anything else.
+        If it is anything else, or has more values or keys than a model file.
     """
+    if text.count(",") > _MOST_VALUES:
+        raise DpreproError(f"{path}: more than {_MOST_VALUES:,} values, which no model file has")
+    keys = 0
+
+    def counted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal keys
+        keys += len(pairs)
+        if keys > _MOST_KEYS:
+            raise ValueError(f"more than {_MOST_KEYS:,} keys")
+        return _without_repeats(pairs)
+
     try:
         return json.loads(
             text,
             parse_constant=_refuse_constant,
             parse_float=_finite,
-            object_pairs_hook=_without_repeats,
+            object_pairs_hook=counted,
         )
     except RecursionError as error:
         raise DpreproError(f"{path}: nested more than {_MOST_LEVELS} levels deep") from error

@@ -113,7 +113,8 @@ def entries(
         At a line that is not what `Journal` wrote; the message names it.
     """
     wanted = None if keys is None else {key.encode() for key in keys}
-    for number, line in enumerate(whole_lines(raw, path), start=1):
+    lines = _split(raw, _end_of_whole_lines(raw, path))
+    for number, line in enumerate(lines, start=1):
         if wanted is not None and line.startswith(_RECORD) and line[_KEY] not in wanted:
             continue
         try:
@@ -168,10 +169,11 @@ def last_plan(path: Path) -> StatedPlan | None:
     None where it states none, or none that can be read: `read_journal` says what is wrong.
     """
     try:
-        with path.open("rb") as lines:
-            stated = [line for line in lines if line.startswith(_PLAN)]
-        return StatedPlan.from_json(parsed(stated[-1].rstrip(b"\n"))) if stated else None
-    except (OSError, *MALFORMED):
+        raw = files.read_bytes(path, _MOST_BYTES)
+        start = raw.rfind(b"\n" + _PLAN) + 1
+        line = raw[start:].partition(b"\n")[0]
+        return StatedPlan.from_json(parsed(line)) if line.startswith(_PLAN) else None
+    except (DpreproError, *MALFORMED):
         return None
 
 
@@ -214,7 +216,7 @@ class Journal:
         return self
 
     def _cut_torn(self) -> None:
-        whole = sum(len(line) + 1 for line in whole_lines(self._file.content, self.path))
+        whole = _end_of_whole_lines(self._file.content, self.path)
         if whole < len(self._file.content):
             self._file.cut(whole)
 
@@ -291,19 +293,29 @@ def upgraded(lines: list[bytes]) -> bytes:
     return b"".join(line + b"\n" if is_sealed(line) else sealed(line) for line in lines)
 
 
-def whole_lines(raw: bytes, path: Path) -> list[bytes]:
-    """Return the complete lines; warn about what a crash left after them."""
-    *lines, tail = raw.split(b"\n")
-    if not tail and lines and b"\0" in lines[-1]:
-        tail = lines.pop()  # after a power cut, blocks of zeros can end in a newline
-    if tail:
+def _end_of_whole_lines(raw: bytes | bytearray, path: Path) -> int:
+    """Return where the complete lines end; warn about what a crash left after them."""
+    end = raw.rfind(b"\n") + 1
+    last = raw.rfind(b"\n", 0, max(end - 1, 0)) + 1
+    if end == len(raw) and b"\0" in raw[last:]:
+        end = last  # after a power cut, blocks of zeros can end in a newline
+    if end < len(raw):
+        line, size = raw.count(b"\n", 0, end) + 1, len(raw.rstrip(b"\n")) - end
         warnings.warn(
-            f"{path}, line {len(lines) + 1}: the last line was torn by a crash and is dropped "
-            f"({len(tail)} bytes)",
+            f"{path}, line {line}: the last line was torn by a crash and is dropped ({size} bytes)",
             JournalWarning,
             stacklevel=3,
         )
-    return lines
+    return end
+
+
+def _split(raw: bytes, end: int) -> Iterator[bytes]:
+    """Yield the lines up to `end`, one at a time: of a wrong file there can be 10^8."""
+    start = 0
+    while start < end:
+        stop = raw.index(b"\n", start)
+        yield raw[start:stop]
+        start = stop + 1
 
 
 def _refused(path: Path, error: OSError) -> DpreproError:

@@ -21,12 +21,14 @@ from dprepro.experiment.executors import (
     TimeLimitError,
     WorkerDiedError,
 )
-from dprepro.experiment.faults import is_stopped, was_killed
+from dprepro.experiment.faults import is_stopped, machine_fault, was_killed
 from dprepro.experiment.safe_path import keep_working_directory_out
 from dprepro.threads import granted
 
 # Seconds between two looks at a call that runs.
 _LOOK = 0.5
+# Seconds to wait before a worker is started again that the machine refused.
+_PAUSES = (0.5, 2.0)
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -173,9 +175,27 @@ class _LocalSlot(Slot):
         return False
 
     def _start_worker(self) -> Any:
+        """Return a pool whose worker is there; try again where the machine refuses a process."""
+        pauses = iter(_PAUSES)
+        while True:
+            try:
+                return self._start_worker_once()
+            except (OSError, RuntimeError) as error:
+                if not (fault := machine_fault(error)):
+                    raise
+                if (pause := next(pauses, None)) is None:
+                    raise DpreproError(
+                        f"a worker process cannot start: {fault}. Fewer --jobs need less; the same "
+                        "command goes on"
+                    ) from error
+                time.sleep(pause)
+
+    def _start_worker_once(self) -> Any:
+        from loky.backend.resource_tracker import ensure_running
         from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
         keep_working_directory_out()
+        ensure_running()  # else, where it cannot start, semaphores stay that it was to delete
         pool = ProcessPoolExecutor(
             max_workers=1,
             timeout=self._idle_limit,

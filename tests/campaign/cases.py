@@ -5,16 +5,20 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.campaign.host import OF_FILES, STARTING
+
 ROOT = Path(__file__).parents[2]
 KILL = -1
+ERRORS = {"fork": (errno.EAGAIN, errno.ENOMEM), "thread": (errno.EAGAIN,)}
+"""What a call can fail with, where it is no call about a file."""
 Case = tuple[str, str, int, int, bool]
 """How the run starts, the kind of call, its number, the error, and whether all later calls fail."""
 
@@ -26,11 +30,27 @@ def faults(counts: dict[str, dict[str, int]]) -> Iterator[Case]:
     ]
     for start, kind, number in calls:
         for place in range(1, number + 1):
-            for error in (errno.ENOSPC, errno.EIO):
+            for error in ERRORS.get(kind, (errno.ENOSPC, errno.EIO)):
                 yield start, kind, place, error, False
                 yield start, kind, place, error, True
-            yield start, kind, place, errno.EINTR, False
+            if kind not in STARTING:
+                yield start, kind, place, errno.EINTR, False
             yield start, kind, place, KILL, False
+
+
+def kills(number: int, microseconds: dict[str, int]) -> list[Case]:
+    """Return kills at random times: up to half as long again as an undisturbed run takes.
+
+    A larger number begins with the same kills as a smaller one.
+    """
+    draw, starts = random.Random(21), sorted(microseconds)
+    found: dict[Case, None] = {}
+    while len(found) < number:
+        start = starts[len(found) % len(starts)]
+        found[
+            start, "kill_after", draw.randrange(1_000, microseconds[start] * 3 // 2), 0, False
+        ] = None
+    return list(found)
 
 
 def build(folder: Path) -> Path:
@@ -44,27 +64,21 @@ def build(folder: Path) -> Path:
 
 
 class Campaign:
-    """A host, and what came of the cases that it was given."""
+    """A host, and what it says of a run that nothing disturbs."""
 
     def __init__(self, host: subprocess.Popen[str]) -> None:
         self._host = host
-        self.counts: dict[str, dict[str, int]] = self._answer()
-        self.tried: Counter[tuple[str, str]] = Counter()
-        self.wrong: Counter[tuple[str, str, str]] = Counter()
-        self.said: list[tuple[Case, dict[str, Any]]] = []
+        calm = self._answer()
+        self.calls: dict[str, dict[str, int]] = calm["calls"]
+        self.microseconds: dict[str, int] = calm["microseconds"]
 
-    def run(self, cases: Iterable[Case]) -> None:
-        """Try cases, one after the other."""
+    def run(self, cases: Iterable[Case]) -> Iterator[tuple[Case, dict[str, Any]]]:
+        """Try cases, one after the other; yield each with the answer of the host."""
         assert self._host.stdin is not None
         for case in cases:
             self._host.stdin.write(json.dumps(case) + "\n")
             self._host.stdin.flush()
-            answer = self._answer()
-            self.tried[case[:2]] += 1
-            for what in answer["wrong"]:
-                self.wrong[(*case[:2], what)] += 1
-            if answer["wrong"]:
-                self.said.append((case, answer))
+            yield case, self._answer()
 
     def _answer(self) -> Any:
         assert self._host.stdout is not None
@@ -74,8 +88,10 @@ class Campaign:
 
 
 @contextmanager
-def campaign(folder: Path, root: Path = ROOT) -> Iterator[Campaign]:
-    """Yield a campaign in an empty folder, against the package under `root`."""
+def campaign(
+    folder: Path, root: Path = ROOT, kinds: Sequence[str] = OF_FILES
+) -> Iterator[Campaign]:
+    """Yield a campaign in an empty folder, with these kinds of calls of the package in `root`."""
     (folder / "lab").mkdir(parents=True)
     environment = {
         **os.environ,
@@ -87,7 +103,7 @@ def campaign(folder: Path, root: Path = ROOT) -> Iterator[Campaign]:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     host = subprocess.Popen(
-        [sys.executable, "-m", "tests.campaign.host", str(folder / "lab")],
+        [sys.executable, "-m", "tests.campaign.host", str(folder / "lab"), *kinds],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=root,
     )  # fmt: skip
     try:

@@ -99,9 +99,14 @@ def read(parser: str, data: bytes, folder: Path) -> str:
     UnclearError
         If the answer is anything but a `DpreproError` of moderate length in moderate time.
     """
-    name, parse = PARSERS[parser]
-    path = folder / name
+    path = folder / PARSERS[parser][0]
     path.write_bytes(data)
+    return answer(parser, path)
+
+
+def answer(parser: str, path: Path) -> str:
+    """Do what `read` does with an input that is in a file; the same errors."""
+    parse = PARSERS[parser][1]
     said, began = "", time.process_time()
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,5 @@
 /* Fails the n-th call of one kind, once or from then on, or kills the process there.
+   Kinds are calls that open, write, sync or rename a file, or start a process or a thread.
 
    Preloaded into the process under test, which arms it by `fault_arm`. Calls are counted in the
    arming process alone, not in what it forks. */
@@ -7,14 +8,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { OPEN, WRITE, FSYNC, RENAME, KINDS };
+enum { OPEN, WRITE, FSYNC, RENAME, FORK, THREAD, KINDS };
 
 static atomic_long counts[KINDS];
 static int armed_kind = -1, armed_error, armed_for_good;
@@ -102,4 +105,30 @@ int fdatasync(int file) {
 int rename(const char *from, const char *to) {
     REAL("rename", int (*)(const char *, const char *));
     return fails(RENAME) ? -1 : real(from, to);
+}
+
+pid_t fork(void) {
+    REAL("fork", pid_t (*)(void));
+    return fails(FORK) ? -1 : real();
+}
+
+/* A vfork cannot be wrapped: its child would return from here, and spoil the parent's stack. Where
+   it fails, Python takes fork. */
+pid_t vfork(void) {
+    errno = ENOSYS;
+    return -1;
+}
+
+#define SPAWN_LIKE(name)                                                                        \
+    int name(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,         \
+             const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) { \
+        REAL(#name, __typeof__(&posix_spawn));                                                  \
+        return fails(FORK) ? armed_error : real(child, path, actions, attributes, arguments, environment); \
+    }
+SPAWN_LIKE(posix_spawn)
+SPAWN_LIKE(posix_spawnp)
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *given) {
+    REAL("pthread_create", __typeof__(&pthread_create));
+    return fails(THREAD) ? armed_error : real(thread, attributes, start, given);
 }

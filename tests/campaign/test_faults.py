@@ -6,15 +6,39 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign.cases import campaign, faults
+from tests.campaign.cases import campaign, faults, kills
+from tests.campaign.tried import Tried
 
 
 def test_no_fault_of_a_call_loses_anything(tmp_path: Path) -> None:
-    with campaign(tmp_path) as tried:
+    with campaign(tmp_path) as host:
         for start in ("new", "old"):
-            assert min(tried.counts[start][kind] for kind in ("open", "write", "fsync")) > 4
-        assert tried.counts["old"]["rename"] > 0  # an old journal is upgraded
-        tried.run(list(faults(tried.counts))[::29])
-        tried.run(("new", "kill_after", after, 0, False) for after in (20_000, 60_000, 150_000))
-    if tried.said:
-        pytest.fail("\n".join(f"{case}: {answer}" for case, answer in tried.said))
+            assert min(host.calls[start][kind] for kind in ("open", "write", "fsync")) > 4
+        assert host.calls["old"]["rename"] > 0  # an old journal is upgraded
+        cases = [*list(faults(host.calls))[::29], *kills(3, host.microseconds)]
+        tried = {case: answer for case, answer in host.run(cases) if answer["wrong"]}
+    if tried:
+        pytest.fail("\n".join(f"{case}: {answer}" for case, answer in tried.items()))
+
+
+def test_a_campaign_that_was_killed_goes_on(tmp_path: Path) -> None:
+    path, head = tmp_path / "out" / "tried.jsonl", {"microseconds": {"new": 100_000, "old": 90_000}}
+    first, second, third = kills(3, head["microseconds"])
+    tried = Tried(path, "version 1", head)
+    tried.add(first, {"code": -9, "wrong": [], "said": ""})
+    tried.add(second, {"code": 0, "wrong": ["lost"], "said": "what it said"})
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"case": ["new", "ki')  # killed while it wrote
+
+    tried = Tried(path, "version 1", {"microseconds": {"new": 7, "old": 7}})
+    assert path.read_bytes() == whole
+    assert kills(3, tried.head["microseconds"])[:2] == list(tried.answers) == [first, second]
+    assert list(tried.wrong()) == [second]
+    tried.add(third, {"code": -9, "wrong": [], "said": ""})
+    again = Tried(path, "version 1", {})
+    assert again.answers == tried.answers
+    lines = [line.split() for line in again.table().splitlines()]
+    assert lines[1] == ["new", "kill_after", "2", "2", *"0000000"]
+    assert lines[2] == ["old", "kill_after", "1", "0", "1", *"000000"]
+    with pytest.raises(SystemExit, match="another version"):
+        Tried(path, "version 2", head)

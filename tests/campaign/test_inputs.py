@@ -24,3 +24,18 @@ def test_changed_inputs_are_answered(parser, tmp_path):
     inputs, draw = corpus(parser), random.Random(f"{parser} 1")
     for _ in range(MUTATIONS):
         read(parser, mutated(draw.choice(inputs), inputs, draw), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("parser", "data", "refusal"),
+    [
+        ("config", b"more: [" + b"[1],[2]," * 20_000 + b"]", "more than 50,000"),
+        ("journal", b"\n" * 20_000_000, "line 1: not a journal line"),
+        ("audits", b"[" + b"1," * 500_000 + b"1]", "0: Input should be a valid dictionary"),
+        ("audits", b"[" + b"1," * 600_000 + b"1]", "larger than a file of its kind"),
+        ("model", b"[" + b"[]," * 2_000_001 + b"1]", "more than 2,000,000 values"),
+        ("model", b"[" + b'{"a":1},' * 300_001 + b"1]", "more than 300,000 keys"),
+    ],
+)
+def test_large_inputs_are_refused_within_a_second(parser, data, refusal, tmp_path):
+    assert refusal in read(parser, data, tmp_path)

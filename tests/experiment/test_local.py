@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from loky.backend import resource_tracker
 
 from dprepro.errors import DpreproError
+from dprepro.experiment import local
 from dprepro.experiment.executors import MachineFaultError, TimeLimitError, WorkerDiedError
 from dprepro.experiment.local import LocalExecutor
 from tests.experiment import calls
@@ -65,6 +68,29 @@ def test_a_worker_that_cannot_start_is_the_users_to_mend() -> None:
     future = executor.submit(os.getpid)
     with pytest.raises(DpreproError, match="a worker process cannot start"):
         future.result(60)
+    executor.close()
+
+
+@pytest.mark.parametrize("refusals", [1, 2, 9])
+def test_a_worker_that_the_machine_refuses_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    # As where a fork fails for want of memory or processes. Nothing exists yet that would be left.
+    left = iter([OSError(errno.EAGAIN, "no more processes")] * refusals)
+
+    def refused() -> None:
+        for error in left:
+            raise error
+
+    monkeypatch.setattr(resource_tracker, "ensure_running", refused)
+    monkeypatch.setattr(local, "_PAUSES", (0.0, 0.0))
+    executor = LocalExecutor(jobs=1)
+    future = executor.submit(pow, 2, 3)
+    if refusals < 3:
+        assert future.result(60) == 8
+    else:
+        with pytest.raises(DpreproError, match=r"the operating system refused .*Fewer --jobs"):
+            future.result(60)
     executor.close()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -11,7 +11,9 @@ from dprepro.errors import DpreproError
 from dprepro.files import MEBIBYTE, read_bytes
 
 PATTERN = "audit*.json"
-_MOST_BYTES = 64 * MEBIBYTE
+_MOST_BYTES = MEBIBYTE
+"""Forty times what `dprepro audit` writes of all that there is to audit."""
+_LIST = TypeAdapter(list[Any])
 
 
 class Audit(BaseModel):
@@ -35,7 +37,7 @@ class Audit(BaseModel):
     confidence: float
     bound: str
     verdict: str
-    gaps: tuple[str, ...] = ()
+    gaps: Annotated[tuple[str, ...], Field(max_length=100)] = ()
     trials: int | None = None
     guesses: int | None = None
     correct: int | None = None
@@ -62,12 +64,18 @@ def read_audits(folder: Path) -> list[Audit]:
     return [audit for path in sorted(folder.glob(PATTERN)) for audit in _read(path)]
 
 
-def _read(path: Path) -> Iterable[Audit]:
+def _read(path: Path) -> list[Audit]:
+    found: list[Audit] = []
+    position: tuple[int, ...] = ()
     try:
-        return TypeAdapter(list[Audit]).validate_json(read_bytes(path, _MOST_BYTES))
+        for number, values in enumerate(_LIST.validate_json(read_bytes(path, _MOST_BYTES))):
+            # One at a time: to collect all that is wrong with a long list takes gigabytes.
+            position = (number,)
+            found.append(Audit.model_validate(values))
     except ValidationError as error:
         problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"])) or "the file"
+        place = ".".join(map(str, (*position, *problem["loc"]))) or "the file"
         raise DpreproError(
             f"{path}: {place}: {problem['msg']}; `dprepro audit --output {path}` writes such a file"
         ) from error
+    return found

@@ -1,0 +1,99 @@
+"""What came of each fault, kept in a file, so that a campaign can go on after it was killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.campaign.cases import Case
+
+WRONG = ("lost", "doubled", "different", "tracebacks", "hangs", "not resumed", "left over")
+
+
+def fingerprint(root: Path) -> str:
+    """Return a checksum of the package under `root`, and of the campaign itself."""
+    found = hashlib.sha256()
+    here = Path(__file__).parent
+    sources = [*(root / "dprepro").rglob("*.py"), *here.glob("*.py"), *here.glob("*.c")]
+    for path in sorted(sources, key=lambda path: (path.name, str(path))):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+class Tried:
+    """The faults that were tried, in the order in which they were.
+
+    Parameters
+    ----------
+    path
+        A file with a line of JSON for each; None keeps them in memory. What it holds is not tried
+        again. A last line that is torn is left out.
+    head
+        What the faults depend on, for a new file: its first line.
+    source
+        The `fingerprint` of what is tried.
+
+    Raises
+    ------
+    SystemExit
+        If the file is of another source.
+    """
+
+    def __init__(self, path: Path | None, source: str, head: dict[str, Any]) -> None:
+        self.head = {"source": source, **head}
+        self.answers: dict[Case, dict[str, Any]] = {}
+        self._path = path
+        lines = path.read_bytes().splitlines(keepends=True) if path and path.exists() else []
+        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        if not whole:
+            self._write("w", self.head)
+            return
+        if whole[0]["source"] != source:
+            raise SystemExit(f"{path} is of another version: give another file, or delete it")
+        self.head = whole[0]
+        for answer in whole[1:]:
+            self.answers[_case(answer.pop("case"))] = answer
+        assert path is not None
+        with path.open("r+b") as file:
+            file.truncate(sum(len(line) for line in lines if line.endswith(b"\n")))
+
+    def add(self, case: Case, answer: dict[str, Any]) -> None:
+        """Keep what came of a fault."""
+        self.answers[case] = answer
+        self._write("a", {"case": case, **answer})
+
+    def wrong(self) -> dict[Case, dict[str, Any]]:
+        """Return the faults that were not survived, and what came of them."""
+        return {case: answer for case, answer in self.answers.items() if answer["wrong"]}
+
+    def table(self) -> str:
+        """Return a line for each start and kind: how many were tried, and what went wrong.
+
+        "met" counts the runs that the fault ended, or changed in their exit code.
+        """
+        tried = Counter(case[:2] for case in self.answers)
+        met = Counter(case[:2] for case, answer in self.answers.items() if answer["code"])
+        wrong = Counter((case[:2], what) for case, a in self.answers.items() for what in a["wrong"])
+        lines = [f"{'start':6}{'fault':12}{'tried':>7}{'met':>7}" + "".join(map(_column, WRONG))]
+        for kind, count in sorted(tried.items()):
+            figures = "".join(_column(wrong[kind, what]) for what in WRONG)
+            lines.append(f"{kind[0]:6}{kind[1]:12}{count:>7}{met[kind]:>7}{figures}")
+        return "\n".join(lines)
+
+    def _write(self, mode: str, record: dict[str, Any]) -> None:
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open(mode) as file:
+                file.write(json.dumps(record) + "\n")
+
+
+def _column(text: object) -> str:
+    return f"{text:>13}"
+
+
+def _case(read: list[Any]) -> Case:
+    start, kind, number, error, for_good = read
+    return start, kind, number, error, for_good
