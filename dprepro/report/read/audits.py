@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.files import MEBIBYTE, read_bytes
+from dprepro.privacy.standing import AuditVerdict
 
 PATTERN = "audit*.json"
 _MOST_BYTES = 64 * MEBIBYTE
@@ -34,7 +35,7 @@ class Audit(BaseModel):
     lower_bound: float | None
     confidence: float
     bound: str
-    verdict: str
+    verdict: AuditVerdict
     gaps: tuple[str, ...] = ()
     trials: int | None = None
     guesses: int | None = None
@@ -44,11 +45,6 @@ class Audit(BaseModel):
     ceiling: float | None = None
     date: str | None = None
     dprepro: str | None = None
-
-    @property
-    def is_exceeded(self) -> bool:
-        """Whether the outputs refute the stated epsilon, or the ledger's sum."""
-        return self.verdict != "within"
 
 
 def read_audits(folder: Path) -> list[Audit]:
