@@ -20,11 +20,10 @@ Result = AuditResult | OneRunResult
 _NAME_WIDTH = 20
 _SIDES: dict[str, Literal["left"]] = {"verdict": "left"}
 
-FEW_RUNS = "too few runs"
 _FEW_RUNS_MEAN = (
-    f"{FEW_RUNS}: even a method that spends all of the ceiling would be expected to show less than "
-    "a quarter of it in so many runs. That nothing was found says nothing: give more --trials, or "
-    "leave the option out"
+    f"{AuditVerdict.FEW_RUNS.value}: even a method that spends all of the ceiling would be "
+    "expected to show less than a quarter of it in so many runs. That nothing was found says "
+    "nothing: give more --trials, or leave the option out"
 )
 _NO_REASON = "the ledger names no reason: a fault of the method, or of its ledger"
 
@@ -34,9 +33,9 @@ def render(results: Sequence[Result]) -> Group:
     parts: list[RenderableType] = [_table(results), ""]
     for result in results:
         parts.append(f"[bold]{_name(result)}[/] ({result.adjacency}): {escape(_basis(result))}")
-        if result.verdict is not AuditVerdict.WITHIN:
+        if result.verdict.is_refuted:
             parts.extend(f"    - {escape(gap)}" for gap in result.gaps or (_NO_REASON,))
-    if any(map(_says_little, results)):
+    if any(result.verdict is AuditVerdict.FEW_RUNS for result in results):
         parts.append(f"\n{_FEW_RUNS_MEAN}")
     return Group(*parts)
 
@@ -78,17 +77,8 @@ def _cells(result: Result) -> dict[str, str]:
         **bounds,
         "ledger": f"{result.spent_epsilon:.3f}",
         "stated": f"{result.epsilon:.4g}",
-        "verdict": _verdict(result),
+        "verdict": result.verdict.value,
     }
-
-
-def _verdict(result: Result) -> str:
-    return FEW_RUNS if _says_little(result) else result.verdict.value
-
-
-def _says_little(result: Result) -> bool:
-    is_within = result.verdict is AuditVerdict.WITHIN
-    return is_within and isinstance(result, AuditResult) and result.says_little
 
 
 def _name(result: Result) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from dprepro.privacy.audit import Form, Guesses, epsilon_lower_bound, mu_lower_b
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import TOLERANCE, Ledger
 from dprepro.privacy.sensitivity import Adjacency
+from dprepro.privacy.standing import AuditVerdict
 
 _TELLING = 0.25
 """An audit that would not even show this share of its ceiling has too few runs."""
@@ -24,15 +24,6 @@ _TELLING = 0.25
 
 class UnverifiedError(DpreproError):
     """The method keeps no ledger."""
-
-
-class AuditVerdict(str, Enum):
-    """How the lower bound compares with what is stated."""
-
-    WITHIN = "within"
-    ABOVE_LEDGER = "above ledger"
-    """Below the stated epsilon, but above what the ledger adds up to: the ledger is wrong."""
-    EXCEEDED = "EXCEEDED"
 
 
 @dataclass(frozen=True)
@@ -85,7 +76,7 @@ class Audited(ABC):
     @property
     def unexplained(self) -> bool:
         """Whether a bound is exceeded and the ledger names no reason."""
-        return self.verdict is not AuditVerdict.WITHIN and not self.gaps
+        return self.verdict.is_refuted and not self.gaps
 
     def stated(self) -> dict[str, Any]:
         """Return the fields of this class, JSON-able."""
@@ -136,7 +127,10 @@ class AuditResult(Audited):
     @property
     def verdict(self) -> AuditVerdict:
         """See `AuditVerdict`."""
-        return self.judged(self.lower_bound)
+        found = self.judged(self.lower_bound)
+        if found is AuditVerdict.WITHIN and self.says_little:
+            return AuditVerdict.FEW_RUNS
+        return found
 
     @property
     def says_little(self) -> bool:

@@ -313,7 +313,7 @@ def _audits(folder: Path, method: str, task: str) -> list[AuditRecord]:
         AuditRecord(
             subject=audit.subject, epsilon=audit.epsilon, delta=audit.delta,
             lower_bound=audit.lower_bound, confidence=audit.confidence, trials=audit.trials,
-            verdict=audit.verdict, date=audit.date, dprepro=audit.dprepro,
+            verdict=audit.verdict.value, date=audit.date, dprepro=audit.dprepro,
         )
         for audit in read_audits(folder)
         if audit.task == task and audit.subject.partition("/")[0] == method

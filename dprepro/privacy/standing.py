@@ -44,6 +44,22 @@ class Noise(str, Enum):
         return self.value
 
 
+class AuditVerdict(str, Enum):
+    """How an audit's lower bound on epsilon compares with what is stated."""
+
+    WITHIN = "within"
+    ABOVE_LEDGER = "above ledger"
+    """Below the stated epsilon, but above what the ledger adds up to: the ledger is wrong."""
+    EXCEEDED = "EXCEEDED"
+    FEW_RUNS = "too few runs"
+    """Nothing is refuted, and hardly anything could have been; see `dprepro.audit`."""
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the outputs refute what is stated, or what the ledger adds up to."""
+        return self in (AuditVerdict.ABOVE_LEDGER, AuditVerdict.EXCEEDED)
+
+
 def standing_of(epsilon: float, ledger: Ledger | None) -> Standing:
     """Return the standing of a fit at a stated epsilon, infinite for none, by its ledger, if any.
 

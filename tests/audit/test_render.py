@@ -65,7 +65,9 @@ def test_runs_that_could_show_nothing_do_not_reassure():
     many = audit(find_case("gaussian", epsilon=1.0), 4000, seed=0)
     assert not many.says_little
     assert "too few" not in text([many])
-    assert few.to_json()["verdict"] == many.to_json()["verdict"] == "within"
+    assert few.to_json()["verdict"] == few.verdict.value == "too few runs"
+    assert many.to_json()["verdict"] == "within"
+    assert not few.unexplained
 
 
 def test_a_pure_guarantee_and_an_excess_are_judged_by_their_own_rules():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from dprepro.privacy.standing import Noise, Standing
+from dprepro.privacy.standing import AuditVerdict, Noise, Standing
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.claims import ClaimVerdict, Outcome
 from dprepro.report.layout.claim_words import claim_notes, said
@@ -140,11 +140,18 @@ def _audit(audit: Audit) -> Row:
         Cell(_bound(audit.lower_bound)),
         Cell(_bound(audit.spent_epsilon)),
         Cell(f"{audit.epsilon:g}"),
-        Cell(audit.verdict, tone="exceeded" if audit.is_exceeded else "within"),
+        Cell(audit.verdict.value, tone=_audit_tone(audit.verdict)),
         Cell(_basis(audit)),
         Cell(f"{len(audit.gaps)}" if audit.gaps else "", more=audit.gaps),
     )
     return Row(fields, None, None, audit.subject)
+
+
+def _audit_tone(verdict: AuditVerdict) -> str:
+    """Return the colour; none where nothing follows."""
+    if verdict.is_refuted:
+        return "exceeded"
+    return "within" if verdict is AuditVerdict.WITHIN else ""
 
 
 def _basis(audit: Audit) -> str:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.files import MEBIBYTE, read_bytes
+from dprepro.privacy.standing import AuditVerdict
 
 PATTERN = "audit*.json"
 _MOST_BYTES = MEBIBYTE
@@ -36,7 +37,7 @@ class Audit(BaseModel):
     lower_bound: float | None
     confidence: float
     bound: str
-    verdict: str
+    verdict: AuditVerdict
     gaps: Annotated[tuple[str, ...], Field(max_length=100)] = ()
     trials: int | None = None
     guesses: int | None = None
@@ -46,11 +47,6 @@ class Audit(BaseModel):
     ceiling: float | None = None
     date: str | None = None
     dprepro: str | None = None
-
-    @property
-    def is_exceeded(self) -> bool:
-        """Whether the outputs refute the stated epsilon, or the ledger's sum."""
-        return self.verdict != "within"
 
 
 def read_audits(folder: Path) -> list[Audit]:

@@ -87,7 +87,7 @@ def hostile_journals(folder: Path) -> Path:
     path = write(folder, "hostile", lines, {"cpu": image, "git": script, "time": closing})
     with path.open("a") as journal:
         journal.write(json.dumps(failed) + "\n")
-    audit = {**AUDIT, "subject": script, "neighbours": image, "verdict": closing, "gaps": [odd]}
+    audit = {**AUDIT, "subject": script, "neighbours": image, "bound": closing, "gaps": [odd]}
     # Strict JSON has no lone surrogate.
     (folder / "audit.json").write_text(json.dumps([audit]).replace("\\ud800", ""))
     return folder

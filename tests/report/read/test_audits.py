@@ -18,7 +18,7 @@ def test_our_own_audits_are_read():
     written = json.loads((RESULTS / "audit.json").read_text())
     assert [audit.lower_bound for audit in many] == [entry["lower_bound"] for entry in written]
     assert [audit.spent_epsilon for audit in many] == [entry["ledger_epsilon"] for entry in written]
-    exceeded = {audit.subject for audit in many if audit.is_exceeded}
+    exceeded = {audit.subject for audit in many if audit.verdict.is_refuted}
     assert "dp-linear" in exceeded
     assert "dp-ebm-sound" not in exceeded
 
@@ -39,6 +39,13 @@ def test_a_broken_file_is_named(tmp_path, text, problem):
     path = tmp_path / "audit-mine.json"
     path.write_text(text)
     with pytest.raises(DpreproError, match=f"audit-mine.json: {problem}.*dprepro audit"):
+        read_audits(tmp_path)
+
+
+def test_a_verdict_that_audits_do_not_give_is_named(tmp_path):
+    (first, *_) = json.loads((RESULTS / "audit.json").read_text())
+    (tmp_path / "audit.json").write_text(json.dumps([first | {"verdict": "hardly"}]))
+    with pytest.raises(DpreproError, match=r"0.verdict: Input should be 'within', .* 'too few"):
         read_audits(tmp_path)
 
 
