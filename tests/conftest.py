@@ -14,7 +14,7 @@ import typer.testing
 from dprepro.cache import cache_dir
 from dprepro.compiled.bundle import FOLDER_VARIABLE
 from dprepro.experiment import journal
-from dprepro.report.read import results, runs
+from dprepro.report.read import results
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = ROOT / "tests" / "long.txt"
@@ -68,7 +68,7 @@ def _committed_journals_are_read_once() -> Iterator[None]:
         return read(path, keys)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (journal, results, runs):
+        for module in (journal, results):
             patch.setattr(module, "read_journal", read_journal)
         yield
 

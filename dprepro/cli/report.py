@@ -58,7 +58,7 @@ def report(
     from dprepro.report.read.audits import read_audits
     from dprepro.report.read.metrics import margins
     from dprepro.report.read.results import read_results
-    from dprepro.report.read.runs import read_runs
+    from dprepro.report.read.runs import runs_of
 
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
@@ -66,8 +66,7 @@ def report(
     names = shown_journals(results, config)
     with Patience() as patience:
         patience.step(f"reading {len(names)} journal{'s' if len(names) != 1 else ''}")
-        plans = assumed_plans(results, names)
-        found = read_results(results, names, plans)
+        found = read_results(results, names, assumed_plans(results, names))
         patience.step("comparing the results with printed numbers")
         tables = build_tables(
             found,
@@ -87,7 +86,7 @@ def report(
                 judged = check_documents(documents, found, explained, widths, None, claims)
                 tables = [table for table in tables if table.paper in (None, "", *answered)]
         patience.step("reading the ledgers and machines of the runs")
-        runs, audits = read_runs(results, names, plans), read_audits(results)
+        runs, audits = runs_of(found), read_audits(results)
         patience.step("drawing figures")
         figures = figure_groups(tables, results, judged)
         patience.step("writing the page")

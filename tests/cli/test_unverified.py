@@ -9,7 +9,7 @@ from dprepro.cli import app
 from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.report.read.results import read_results
-from dprepro.report.read.runs import read_runs
+from dprepro.report.read.runs import runs_of
 from tests.in_process import in_process
 from tests.lab import CARD
 from tests.report.journals import records, spread, write
@@ -144,7 +144,7 @@ def test_check_names_the_cells(tmp_path):
 
 
 def test_the_page_lists_it_among_the_ledgers(tmp_path):
-    kept, bare = read_runs(journal(tmp_path)).spendings
+    kept, bare = runs_of(read_results(journal(tmp_path))).spendings
     assert (kept.unverified, kept.stands) == ((), True)
     assert (bare.method, bare.unverified, bare.levels, bare.stands) == ("claims", (1.0,), (), False)
     output = tmp_path / "page.html"
@@ -210,7 +210,7 @@ def test_the_fitted_estimator_decides_and_an_empty_ledger_is_none(folder):
     shown = run("table", "--results", results, "--format", "markdown", "--true-epsilon")
     assert "[ε 0]" not in shown
     assert shown.count("[ε 1]") == 2
-    spendings = {spending.method: spending for spending in read_runs(results).spendings}
+    spendings = {spending.method: spending for spending in runs_of(read_results(results)).spendings}
     assert [name for name in names if spendings[name].unverified] == bare
     assert [name for name in names if spendings[name].stands] == ["keeps"]
     planned = json.loads(run("ledger", config, "--json"))

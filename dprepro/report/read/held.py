@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dprepro.experiment.record import Record, Task
 from dprepro.report.read.cell import ResultCell
@@ -39,11 +40,12 @@ class HeldRecord:
 
 @dataclass(frozen=True)
 class HeldJournal:
-    """A journal: the records that count, and what its config asks for."""
+    """A journal: the records that count, what its config asks for, and machines and versions."""
 
     name: str
     plan: JournalPlan | None
     entries: Sequence[HeldRecord]
+    environments: Sequence[dict[str, Any]] = ()
 
     def planned(self) -> list[ResultCell]:
         """Return the cells of the plan that no record answers to.

@@ -29,12 +29,14 @@ class Results:
     planned
         What a config asks for and its journal has no record of. The dataset is that of the
         journal's other records; a journal without any has no planned cells.
+    held
+        The journals that were read.
     """
 
     cells: tuple[ResultCell, ...]
     plans: Mapping[str, JournalPlan] = field(default_factory=dict)
     planned: tuple[ResultCell, ...] = ()
-    _read: tuple[HeldJournal, ...] = field(default=(), repr=False, compare=False)
+    held: tuple[HeldJournal, ...] = field(default=(), repr=False, compare=False)
     _index: dict[tuple[str, str, float], list[ResultCell]] = field(
         default_factory=lambda: defaultdict(list), repr=False, compare=False
     )
@@ -46,8 +48,8 @@ class Results:
     @property
     def journals(self) -> tuple[str, ...]:
         """The names of all journals that were read, those without a record included."""
-        held = (name for cell in self.cells for name in cell.journals)
-        return tuple(dict.fromkeys([*(journal.name for journal in self._read), *held]))
+        named = (name for cell in self.cells for name in cell.journals)
+        return tuple(dict.fromkeys([*(journal.name for journal in self.held), *named]))
 
     @property
     def datasets(self) -> frozenset[str]:
@@ -60,7 +62,7 @@ class Results:
 
     def of(self, journal: str) -> Results:
         """Return the results of one of `journals` alone, as if no other had been read."""
-        return _assemble([found for found in self._read if found.name == journal])
+        return _assemble([found for found in self.held if found.name == journal])
 
     def of_datasets(self, names: Sequence[str]) -> Results:
         """Return the results of the data of these names, as the card has them or as told apart.
@@ -81,7 +83,7 @@ class Results:
             tuple(cell for cell in found if {cell.dataset, cell.task.dataset} & set(names))
             for found in (self.cells, self.planned)
         )
-        return Results(cells, self.plans, planned, self._read)
+        return Results(cells, self.plans, planned, self.held)
 
 
 def read_results(
@@ -111,12 +113,13 @@ def read_results(
     """
     journals = []
     for path in journal_paths(folder, configs):
-        records, plan = current(read_journal(path), (plans or {}).get(path.stem))
+        contents = read_journal(path)
+        records, plan = current(contents, (plans or {}).get(path.stem))
         planned = planned_splits(plan, records)
         entries = [
             HeldRecord(record, path.stem, planned[record.task.key], plan) for record in records
         ]
-        journals.append(HeldJournal(path.stem, plan, entries))
+        journals.append(HeldJournal(path.stem, plan, entries, contents.environments))
     return _assemble(journals)
 
 

@@ -7,17 +7,14 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import read_journal
 from dprepro.experiment.record import Record
 from dprepro.report.read.datasets import dataset_of
-from dprepro.report.read.plans import JournalPlan, current
-from dprepro.report.read.results import journal_paths
+from dprepro.report.read.results import Results
 
 _FIXED_SEED = "fixed seed"
 
@@ -137,28 +134,25 @@ class Runs:
     timings: tuple[Timing, ...]
 
 
-def read_runs(
-    folder: Path, configs: Sequence[str] = (), plans: Mapping[str, JournalPlan] | None = None
-) -> Runs:
-    """Read the journals of `folder`: all, or those of the configs named.
+def runs_of(results: Results) -> Runs:
+    """Return what the journals of these results say beside them.
 
-    Records count that the configs asked for at their last run, as in `read_results`, whose
-    parameters these are. A record that another journal took over counts once.
+    Records count that the configs asked for at their last run. A record that another journal took
+    over counts once.
 
     Raises
     ------
     DpreproError
-        If the folder, its journals or a named one is missing, or a ledger is malformed.
+        If a ledger is malformed.
     """
     runs = []
     distinct: dict[object, tuple[str, Record]] = {}
-    for path in journal_paths(folder, configs):
-        contents = read_journal(path)
-        runs += [Run(path.stem, environment) for environment in contents.environments]
-        records, plan = current(contents, (plans or {}).get(path.stem))
-        for record in records:
-            dataset = dataset_of(record.task, plan is not None and plan.has_own_card)
-            distinct.setdefault(_computation(record), (dataset, record))
+    for journal in results.held:
+        runs += [Run(journal.name, environment) for environment in journal.environments]
+        for entry in journal.entries:
+            own = journal.plan is not None and journal.plan.has_own_card
+            dataset = dataset_of(entry.record.task, own)
+            distinct.setdefault(_computation(entry.record), (dataset, entry.record))
     groups: dict[tuple[str, str], list[Record]] = {}
     for dataset, record in distinct.values():
         groups.setdefault((dataset, record.task.label), []).append(record)

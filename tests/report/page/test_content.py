@@ -21,7 +21,7 @@ from dprepro.report.read.audits import read_audits
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import read_results
-from dprepro.report.read.runs import Run, read_runs
+from dprepro.report.read.runs import Run, runs_of
 from tests.experiment.test_record import TASK
 from tests.report.claims import ROUNDED
 from tests.report.journals import records, write
@@ -47,7 +47,7 @@ def sources(folder):
         documents,
         tables,
         report,
-        read_runs(folder),
+        runs_of(read_results(folder)),
         read_audits(folder),
         figure_groups(tables, folder, report),
     )
@@ -147,7 +147,7 @@ def test_levels_sort_by_number_and_without_privacy_last(page):
 
 def test_journals_of_what_is_not_shown_stay_out(sources, folder, tmp_path):
     write(tmp_path, "other", records([0.9], dataset="elsewhere"), {"cpu": "another"})
-    runs, more = sources.runs, read_runs(tmp_path)
+    runs, more = sources.runs, runs_of(read_results(tmp_path))
     both = replace(runs, runs=runs.runs + more.runs, timings=runs.timings + more.timings)
     page = build_page(replace(sources, runs=both))
     assert len(page.machines) == 1

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.report.read.runs import read_runs
+from dprepro.report.read.results import read_results
+from dprepro.report.read.runs import runs_of
 from tests.report.journals import records, task, write
 from tests.report.read.test_plans import stated
 
@@ -18,7 +19,7 @@ def ledger(epsilon=1.0, spent=0.9, **fields):
 
 
 def only_spending(folder):
-    (spending,) = read_runs(folder).spendings
+    (spending,) = runs_of(read_results(folder)).spendings
     return spending
 
 
@@ -86,13 +87,13 @@ def test_two_deltas_are_told_apart(tmp_path):
     )
     write(tmp_path, "one", lines[:1])
     write(tmp_path, "two", lines[1:])
-    assert {s.delta for s in read_runs(tmp_path).spendings} == {1e-6, 1e-5}
+    assert {s.delta for s in runs_of(read_results(tmp_path)).spendings} == {1e-6, 1e-5}
 
 
 def test_a_malformed_ledger_is_named(tmp_path):
     write(tmp_path, "one", records([0.8], ledger=ledger(unpaid="all of it")))
     with pytest.raises(DpreproError, match=r"adult, dp-ebm-gdp-2021.*unpaid.*tuple.*--fresh"):
-        read_runs(tmp_path)
+        runs_of(read_results(tmp_path))
 
 
 def test_time_is_that_of_finished_tasks(tmp_path):
@@ -103,7 +104,7 @@ def test_time_is_that_of_finished_tasks(tmp_path):
         replace(third, status="failed", seconds={"fit": 99.0}),
     ]
     write(tmp_path, "one", lines)
-    (timing,) = read_runs(tmp_path).timings
+    (timing,) = runs_of(read_results(tmp_path)).timings
     assert (timing.dataset, timing.method) == (task().dataset, task().label)
     assert (timing.finished, timing.failed, timing.skipped) == (2, 1, 0)
     assert (timing.fit_mean, timing.fit_longest, timing.total) == (2.0, 3.0, 5.0)
@@ -112,7 +113,7 @@ def test_time_is_that_of_finished_tasks(tmp_path):
 def test_replaced_records_are_left_out_and_every_run_is_named(tmp_path):
     lines = [*records([0.9] * 3), *records([0.8], method_version=2)]
     write(tmp_path, "one", lines, {"cpu": "abacus"})
-    found = read_runs(tmp_path)
+    found = runs_of(read_results(tmp_path))
     assert found.timings[0].finished == 1
     assert [(run.journal, run.environment["cpu"]) for run in found.runs] == [("one", "abacus")]
 
@@ -122,7 +123,7 @@ def test_what_another_journal_took_over_counts_once(tmp_path):
     first = replace(first, seconds={"fit": 3600.0})
     write(tmp_path, "one", [first])
     write(tmp_path, "two", [first, replace(second, seconds={"fit": 60.0})], {"taken_from": "one"})
-    found = read_runs(tmp_path)
+    found = runs_of(read_results(tmp_path))
     (timing,) = found.timings
     assert (timing.finished, timing.total) == (2, 3660.0)
     assert [run.taken_from for run in found.runs] == ["", "one"]
@@ -132,7 +133,7 @@ def test_what_two_journals_computed_counts_twice(tmp_path):
     (record,) = records([0.8])
     write(tmp_path, "one", [replace(record, seconds={"fit": 1.5})])
     write(tmp_path, "two", [replace(record, seconds={"fit": 1.25})])
-    (timing,) = read_runs(tmp_path).timings
+    (timing,) = runs_of(read_results(tmp_path)).timings
     assert timing.total == 2.75
 
 
@@ -140,13 +141,13 @@ def test_what_the_plan_no_longer_asks_for_has_no_time_and_no_budget(tmp_path):
     old, new = records([0.9] * 3, ledger=ledger()), records([0.8], seed=2, ledger=ledger())
     path = write(tmp_path, "one", [*old, *new])
     path.write_text(path.read_text() + json.dumps(stated(*old).to_json()) + "\n")
-    assert [timing.finished for timing in read_runs(tmp_path).timings] == [3]
+    assert [timing.finished for timing in runs_of(read_results(tmp_path)).timings] == [3]
 
 
 def test_data_of_ones_own_have_a_line_of_their_own(tmp_path):
     write(tmp_path, "one", records([0.9], ledger=ledger()))
     write(tmp_path, "two", records([0.9], ledger=ledger(), data_fingerprint="private-1"))
-    names = [timing.dataset for timing in read_runs(tmp_path).timings]
+    names = [timing.dataset for timing in runs_of(read_results(tmp_path)).timings]
     assert names == ["adult", "adult (your card, not the built-in one)"]
 
 
@@ -170,11 +171,11 @@ def test_without_ledgers_the_levels_are_unverified_and_nothing_is_spent(tmp_path
 @pytest.mark.parametrize("epsilon", [None, 0.0])
 def test_a_ledger_without_an_epsilon_spends_nothing(tmp_path, epsilon):
     write(tmp_path, "one", records([0.8], ledger=ledger(epsilon)))
-    assert read_runs(tmp_path).spendings == ()
+    assert runs_of(read_results(tmp_path)).spendings == ()
 
 
 def test_tasks_that_all_failed_took_no_time(tmp_path):
     (record,) = records([0.8])
     write(tmp_path, "one", [replace(record, status="failed", seconds={"fit": 9.0})])
-    (timing,) = read_runs(tmp_path).timings
+    (timing,) = runs_of(read_results(tmp_path)).timings
     assert (timing.fit_mean, timing.fit_longest, timing.total) == (0.0, 0.0, 0.0)
