@@ -85,7 +85,7 @@ def test_a_model_file_has_no_word_of_one_table_until_its_hash_is_in_the_ledger(m
 @pytest.mark.audits
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_bits_and_files_are_within_what_is_stated(name):
-    assert verdict(name, 200) is AuditVerdict.WITHIN
+    assert not verdict(name, 200).is_refuted
 
 
 @pytest.mark.audits

@@ -42,7 +42,7 @@ def test_dp_ebm_is_bounded_within_a_factor_of_two(name, task):
 )
 def test_other_sound_methods_pass(name, trials):
     result = audit(find_case(name, epsilon=4.0), trials, seed=2)
-    assert result.verdict is AuditVerdict.WITHIN
+    assert not result.verdict.is_refuted
     assert result.lower_bound < result.spent_epsilon
 
 
