@@ -194,7 +194,7 @@ def in_fork(call: Callable[[], Any], folder: Path, seconds: float) -> Any:
 
 def run_audits(specs: Iterable[str], quick: bool) -> dict[str, str]:
     """Audit, until one notices; return what the curator and the audit say, "" for nothing."""
-    from dprepro.audit import AuditVerdict, audit, find_case
+    from dprepro.audit import audit, find_case
     from dprepro.privacy.private import PrivateRowsError
     from dprepro.privacy.query import BudgetError, SensitivityError
 
@@ -207,8 +207,8 @@ def run_audits(specs: Iterable[str], quick: bool) -> dict[str, str]:
             result = audit(case, number, seed=SEED)
         except (BudgetError, PrivateRowsError, SensitivityError) as error:
             return {"curator": type(error).__name__, "audit": ""}
-        if result.verdict is not AuditVerdict.WITHIN and not result.gaps:
-            found = f"{subject} at epsilon {epsilon}: at least {result.lower_bound:.3g}"
+        if result.unexplained:
+            found = f"{subject} at epsilon {epsilon}: at least {result.refuting_bound:.3g}"
             return {"curator": "", "audit": found}
     return {"curator": "", "audit": ""}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dprepro import __version__
 from dprepro.audit.case import Case, Ceiling
@@ -23,9 +23,18 @@ from dprepro.audit.result import (
 from dprepro.audit.schedule import Schedule, schedule
 from dprepro.audit.trials import Advance, TrialRunner, Trials, batches
 from dprepro.estimators.contract import ledger_of
+from dprepro.privacy.audit import CONFIDENCE, REFUTING, Guesses
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import TOLERANCE, Ledger
 from dprepro.privacy.unverified import UNVERIFIED
+
+
+class Bounds(NamedTuple):
+    """On epsilon from below: with the confidence `CONFIDENCE`, and with `REFUTING`."""
+
+    shown: float
+    refuting: float
+
 
 # Among hundreds of thresholds the best one was lucky too. Asking for more confidence than in the
 # end favours thresholds that many runs speak for.
@@ -63,7 +72,7 @@ def audit(
         As `schedule`, `TrialRunner` and `KeptRuns`.
     """
     started = time.perf_counter()
-    plan = schedule(trials, learns=case.rule is None, confidence=case.confidence)
+    plan = schedule(trials, learns=case.rule is None)
     outcome = case.fit(True, seed)
     ledger = ledger_of(outcome)
     if ledger is None or ledger.is_empty:
@@ -81,12 +90,13 @@ def audit(
             training = runner.run(batches("training", plan.training, trials))
             rule = _learnt(training, ledger)
         ceiling = _ceiling(case, outcome, ledger, training)
-        judged, lower_bound = _looked_at(plan, trials, runner, rule, ledger)
+        judged, bounds = _looked_at(plan, trials, runner, rule, ledger)
     return AuditResult(
         **audited_by(case, ledger),
         bound="GDP" if is_gaussian(ledger) else "(epsilon, delta)",
-        lower_bound=lower_bound,
-        confidence=case.confidence,
+        lower_bound=bounds.shown,
+        refuting_bound=bounds.refuting,
+        confidence=CONFIDENCE,
         trials=plan.training + len(judged.present),
         seconds=time.perf_counter() - started,
         ceiling=ceiling,
@@ -113,23 +123,30 @@ def _looked_at(
     runner: TrialRunner,
     rule: Rule,
     ledger: Ledger,
-) -> tuple[Trials, float]:
+) -> tuple[Trials, Bounds]:
     """Return the runs that were judged, and the largest of the bounds, which hold all together."""
-    gaussian, delta = is_gaussian(ledger), ledger.delta
     planned = batches("held-out", plan.looks[-1].runs, trials)
     parts: list[Trials] = []
-    made, best = 0, 0.0
+    made, best = 0, Bounds(0.0, 0.0)
     for look in plan.looks:
         needed = math.ceil(look.runs / planned[0].size)
         parts.append(runner.run(planned[made:needed]))
         made = needed
         judged = Trials.joined(parts).first(look.runs)
         guesses = judge(rule, judged.outputs, judged.present)
-        found = float(bound_for(gaussian, delta, look.confidence)(guesses, rule.form))
-        best = max(best, epsilon_of(found, delta) if gaussian else found)
-        if best > ledger.epsilon + TOLERANCE:
+        best = Bounds(
+            max(best.shown, _bound(guesses, rule, ledger, look.confidence(CONFIDENCE))),
+            max(best.refuting, _bound(guesses, rule, ledger, look.confidence(REFUTING))),
+        )
+        if best.refuting > ledger.epsilon + TOLERANCE:
             break  # "within" is never decided early: further runs could still refute
     return judged, best
+
+
+def _bound(guesses: Guesses, rule: Rule, ledger: Ledger, confidence: float) -> float:
+    gaussian, delta = is_gaussian(ledger), ledger.delta
+    found = float(bound_for(gaussian, delta, confidence)(guesses, rule.form))
+    return epsilon_of(found, delta) if gaussian else found
 
 
 def _ceiling(case: Case, outcome: Any, ledger: Ledger, training: Trials | None) -> Ceiling | None:

@@ -14,7 +14,6 @@ from dprepro.audit.distinguisher import Rule
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
-from dprepro.privacy.audit import CONFIDENCE
 from dprepro.privacy.ledger import Ledger
 
 Table = tuple[pd.DataFrame, np.ndarray]
@@ -56,9 +55,6 @@ class Case:
     trials
         How many runs make a fair audit where nobody asks for another number: many where worlds
         differ little, few where they cannot be mistaken or runs are slow.
-    confidence
-        With which the bound holds: more where there are many cases of a kind, of which one in
-        twenty would else be refuted by chance.
     rule
         The distinguisher, where what is observed says by itself how to guess. None lets the audit
         learn one.
@@ -73,7 +69,6 @@ class Case:
     fit: Callable[[bool, int | None], Any]
     observe: Callable[[Any], np.ndarray]
     trials: int = 4000
-    confidence: float = CONFIDENCE
     rule: Rule | None = None
     ceiling: Callable[[Any], Ceiling] | None = None
 

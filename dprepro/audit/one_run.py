@@ -14,6 +14,7 @@ from dprepro.audit.case import OneRunCase
 from dprepro.audit.result import Audited, AuditVerdict, audited_by, is_gaussian, rounded
 from dprepro.privacy.audit import (
     CONFIDENCE,
+    REFUTING,
     Guesses,
     mu_lower_bound,
     one_run_lower_bound,
@@ -42,8 +43,10 @@ class OneRunResult(Audited):
     independent_bound
         By Gaussian DP from one guess about each canary, given that the noise of different canaries
         is independent, which holds by construction of the case; None for other noise. Much sharper.
+    refuting_bound
+        The highest of the three with the confidence `REFUTING`: what it exceeds is refuted.
     confidence
-        With which each of the bounds holds.
+        With which each of the other bounds holds.
     """
 
     canaries: int
@@ -52,13 +55,14 @@ class OneRunResult(Audited):
     lower_bound: float
     curve_bound: float | None
     independent_bound: float | None
+    refuting_bound: float
     confidence: float
 
     @property
     def verdict(self) -> AuditVerdict:
         """The verdict on the highest of the bounds."""
         sharper = (self.curve_bound or 0.0, self.independent_bound or 0.0)
-        return self.judged(max(self.lower_bound, *sharper))
+        return self.judged(max(self.lower_bound, *sharper), self.refuting_bound)
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, JSON-able."""
@@ -72,6 +76,7 @@ class OneRunResult(Audited):
             "curve_bound": None if curve is None else rounded(curve),
             "curve": None if curve is None else CURVE,
             "independent_bound": None if independent is None else rounded(independent),
+            "refuting_bound": rounded(self.refuting_bound),
             "confidence": self.confidence,
             "verdict": self.verdict.value,
         }
@@ -90,23 +95,32 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
     guesses = max(1, round(GUESSED_SHARE * case.canaries))
     guessed = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     correct = int(right[guessed].sum())
-    counts, delta = (case.canaries, guesses, correct), ledger.delta
-    gaussian = is_gaussian(ledger)
+
+    def bounds(confidence: float) -> tuple[float, float | None, float | None]:
+        counts, delta = (case.canaries, guesses, correct), ledger.delta
+        anyway = one_run_lower_bound(*counts, delta, confidence)
+        if not is_gaussian(ledger):
+            return anyway, None, None
+        curve = epsilon_of(one_run_mu_bound(*counts, confidence), delta)
+        return anyway, curve, _independent(right, coins, delta, confidence)
+
+    lower_bound, curve_bound, independent_bound = bounds(CONFIDENCE)
     return OneRunResult(
         **audited_by(case, ledger),
         canaries=case.canaries,
         guesses=guesses,
         correct=correct,
-        lower_bound=one_run_lower_bound(*counts, delta),
-        curve_bound=epsilon_of(one_run_mu_bound(*counts), delta) if gaussian else None,
-        independent_bound=_independent(right, coins, delta) if gaussian else None,
+        lower_bound=lower_bound,
+        curve_bound=curve_bound,
+        independent_bound=independent_bound,
+        refuting_bound=max(bound for bound in bounds(REFUTING) if bound is not None),
         confidence=CONFIDENCE,
     )
 
 
-def _independent(right: np.ndarray, coins: np.ndarray, delta: float) -> float:
+def _independent(right: np.ndarray, coins: np.ndarray, delta: float, confidence: float) -> float:
     guesses = Guesses(
         int((~right & ~coins).sum()), int((~coins).sum()),
         int((~right & coins).sum()), int(coins.sum()),
     )  # fmt: skip
-    return epsilon_of(float(mu_lower_bound(guesses)), delta)
+    return epsilon_of(float(mu_lower_bound(guesses, confidence=confidence)), delta)

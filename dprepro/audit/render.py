@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dprepro.audit.one_run import OneRunResult
 from dprepro.audit.result import AuditResult, AuditVerdict
+from dprepro.privacy.audit import CONFIDENCE, REFUTING
 from dprepro.privacy.one_run_curve import CURVE
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import Renderable, stacked_table
@@ -25,6 +26,15 @@ _FEW_RUNS_MEAN = (
     "expected to show less than a quarter of it in so many runs. That nothing was found says "
     "nothing: give more --trials, or leave the option out"
 )
+_UNDECIDED_MEANS = (
+    f"{AuditVerdict.UNDECIDED.value}: the bound is above what is stated or spent, but holds with "
+    f"{100 * CONFIDENCE:g} % confidence only: chance puts one in twenty too high. A refutation "
+    f"needs {100 * REFUTING:g} %: give more --trials, or leave the option out"
+)
+_MEANINGS = {
+    AuditVerdict.FEW_RUNS: _FEW_RUNS_MEAN,
+    AuditVerdict.UNDECIDED: _UNDECIDED_MEANS,
+}
 _NO_REASON = "the ledger names no reason: a fault of the method, or of its ledger"
 
 
@@ -35,8 +45,8 @@ def render(results: Sequence[Result]) -> Group:
         parts.append(f"[bold]{_name(result)}[/] ({result.adjacency}): {escape(_basis(result))}")
         if result.verdict.is_refuted:
             parts.extend(f"    - {escape(gap)}" for gap in result.gaps or (_NO_REASON,))
-    if any(result.verdict is AuditVerdict.FEW_RUNS for result in results):
-        parts.append(f"\n{_FEW_RUNS_MEAN}")
+    verdicts = {result.verdict for result in results}
+    parts.extend(f"\n{words}" for verdict, words in _MEANINGS.items() if verdict in verdicts)
     return Group(*parts)
 
 

@@ -60,12 +60,20 @@ class Audited(ABC):
     spent_epsilon: float
     gaps: tuple[str, ...]
 
-    def judged(self, lower_bound: float) -> AuditVerdict:
-        """Compare a lower bound with the stated epsilon and with the ledger's sum."""
-        if lower_bound > self.epsilon + TOLERANCE:
+    def judged(self, shown: float, refuting: float) -> AuditVerdict:
+        """Compare two lower bounds with the stated epsilon and with the ledger's sum.
+
+        Parameters
+        ----------
+        shown, refuting
+            With the confidence `CONFIDENCE`, and with `REFUTING`.
+        """
+        if refuting > self.epsilon + TOLERANCE:
             return AuditVerdict.EXCEEDED
-        if lower_bound > self.spent_epsilon + TOLERANCE:
+        if refuting > self.spent_epsilon + TOLERANCE:
             return AuditVerdict.ABOVE_LEDGER
+        if shown > min(self.epsilon, self.spent_epsilon) + TOLERANCE:
+            return AuditVerdict.UNDECIDED
         return AuditVerdict.WITHIN
 
     @property
@@ -103,6 +111,8 @@ class AuditResult(Audited):
         "(epsilon, delta)".
     lower_bound
         On epsilon, holding with probability `confidence`; 0 if the runs prove nothing.
+    refuting_bound
+        The same, holding with probability `REFUTING`: what it exceeds is refuted.
     trials
         Runs in all, those that trained the distinguisher included.
     ceiling
@@ -111,6 +121,7 @@ class AuditResult(Audited):
 
     bound: str
     lower_bound: float
+    refuting_bound: float
     confidence: float
     trials: int
     seconds: float
@@ -127,7 +138,7 @@ class AuditResult(Audited):
     @property
     def verdict(self) -> AuditVerdict:
         """See `AuditVerdict`."""
-        found = self.judged(self.lower_bound)
+        found = self.judged(self.lower_bound, self.refuting_bound)
         if found is AuditVerdict.WITHIN and self.says_little:
             return AuditVerdict.FEW_RUNS
         return found
@@ -163,6 +174,7 @@ class AuditResult(Audited):
         return self.stated() | {
             "bound": self.bound,
             "lower_bound": rounded(self.lower_bound),
+            "refuting_bound": rounded(self.refuting_bound),
             "confidence": self.confidence,
             "trials": self.trials,
             "seconds": round(self.seconds, 1),

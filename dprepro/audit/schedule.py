@@ -14,8 +14,8 @@ _LOOKS = ((0.1, 0.01), (1 / 3, 0.04), (1.0, 0.95))
 """Shares of the held-out runs after which the bound is looked at, each with its share of the risk.
 
 A bound holds at one look but with the risk that is spent there. The shares add up to 1, so that all
-looks hold together with the stated confidence, whichever the audit ends at (Bonferroni; nothing is
-assumed of how looks depend on each other).
+looks hold together with the confidence that is asked for, whichever the audit ends at (Bonferroni;
+nothing is assumed of how looks depend on each other).
 """
 _FEWEST_FOR_LOOKS = 1000
 """With fewer held-out runs there is one look: it would be a waste to spend risk on earlier ones."""
@@ -25,10 +25,14 @@ _TRAINING, _LEAST_TRAINING = 8, 1000
 
 
 class Look(NamedTuple):
-    """When the bound is looked at: after so many held-out runs, with this confidence."""
+    """When the bound is looked at: after so many held-out runs, with this share of the risk."""
 
     runs: int
-    confidence: float
+    share: float
+
+    def confidence(self, of_all: float) -> float:
+        """Return that of this look's bound, where all looks together have `of_all`."""
+        return 1 - self.share * (1 - of_all)
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,8 @@ class Schedule:
         return self.training + self.looks[-1].runs
 
 
-def schedule(trials: int, learns: bool, confidence: float) -> Schedule:
-    """Divide the runs of an audit, whose looks all together hold with `confidence`.
-
-    `learns` says whether a distinguisher must be learnt.
+def schedule(trials: int, learns: bool) -> Schedule:
+    """Divide the runs of an audit; `learns` says whether a distinguisher must be learnt.
 
     Raises
     ------
@@ -60,8 +62,5 @@ def schedule(trials: int, learns: bool, confidence: float) -> Schedule:
     training -= training % 2
     held_out = trials - training
     if held_out < _FEWEST_FOR_LOOKS:
-        return Schedule(training, [Look(held_out, confidence)])
-    return Schedule(
-        training,
-        [Look(round(share * held_out), 1 - risk * (1 - confidence)) for share, risk in _LOOKS],
-    )
+        return Schedule(training, [Look(held_out, 1.0)])
+    return Schedule(training, [Look(round(part * held_out), share) for part, share in _LOOKS])

@@ -83,9 +83,10 @@ def audit(
 
     The tables are the worst pair known for the method. The audit tells them apart by the outputs
     alone, and its bound holds with 95 % confidence. EXCEEDED means that the stated guarantee is
-    refuted. The exit code is then 1, unless the ledger gives a reason for it. "ceiling" is the most
-    that could be shown on these tables. "too few runs" means that hardly any of it could be shown
-    by so many runs, so that nothing follows from a small bound.
+    refuted, with 99.99 % confidence. The exit code is then 1, unless the ledger gives a reason for
+    it. "undecided" means that the bound is too high, but not as surely. "ceiling" is the most that
+    could be shown on these tables. "too few runs" means that hardly any of it could be shown by so
+    many runs, so that nothing follows from a small bound.
 
     With --output an audit keeps finished runs beside that file, in FILE.runs, until it ends. If it
     is stopped, the same command continues it.

@@ -51,6 +51,8 @@ class AuditVerdict(str, Enum):
     ABOVE_LEDGER = "above ledger"
     """Below the stated epsilon, but above what the ledger adds up to: the ledger is wrong."""
     EXCEEDED = "EXCEEDED"
+    UNDECIDED = "undecided"
+    """Above one of the two, but not as surely as `dprepro.privacy.audit.REFUTING` asks."""
     FEW_RUNS = "too few runs"
     """Nothing is refuted, and hardly anything could have been; see `dprepro.audit`."""
 

@@ -92,7 +92,7 @@ def test_bits_and_files_are_within_what_is_stated(name):
 @pytest.mark.parametrize("name", BITS)
 def test_low_bits_of_floating_point_exceed_it(name, monkeypatch):
     in_floating_point(monkeypatch)
-    assert verdict(name, 200) is AuditVerdict.EXCEEDED
+    assert verdict(name, 1500) is AuditVerdict.EXCEEDED
 
 
 @pytest.mark.audits

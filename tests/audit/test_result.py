@@ -3,40 +3,58 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy.special import ndtr
+from scipy.stats import binom
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import Ceiling
 from dprepro.audit.one_run import OneRunResult
 from dprepro.audit.result import is_gaussian, reasons
+from dprepro.privacy.audit import REFUTING, Guesses, mu_lower_bound
+from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ADD_REMOVE
+from tests.audit.test_render import text
 
 
 @pytest.mark.parametrize(
-    ("lower_bound", "verdict"),
-    [(0.0, "within"), (0.8, "within"), (0.9, "above ledger"), (1.0, "above ledger"),
-     (1.1, "EXCEEDED")],
+    ("refuting", "shown", "verdict"),
+    [(0.0, 0.0, "within"), (0.0, 0.8, "within"), (0.8, 0.8, "within"), (0.0, 0.9, "undecided"),
+     (0.8, 1.1, "undecided"), (0.9, 0.9, "above ledger"), (1.0, 1.1, "above ledger"),
+     (1.1, 1.2, "EXCEEDED")],
 )  # fmt: skip
-def test_a_bound_is_judged_by_what_is_stated_and_by_what_is_recorded(lower_bound, verdict):
+def test_bounds_are_judged_by_what_is_stated_and_by_what_is_recorded(refuting, shown, verdict):
     audited = OneRunResult(
-        "x",
-        None,
-        "one row more",
-        ADD_REMOVE,
-        1.0,
-        1e-6,
-        0.8,
-        (),
-        10,
-        5,
-        5,
-        lower_bound,
-        None,
-        None,
-        0.95,
-    )
+        "x", None, "one row more", ADD_REMOVE, 1.0, 1e-6, 0.8, (), 10, 5, 5,
+        lower_bound=shown, curve_bound=None, independent_bound=None, refuting_bound=refuting,
+        confidence=0.95,
+    )  # fmt: skip
     assert audited.verdict is AuditVerdict(verdict)
+    assert audited.verdict.is_refuted == (refuting > 0.8)
+
+
+@pytest.mark.parametrize("trials", [40, 60, 300])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_a_sound_method_is_hardly_ever_refuted(trials, epsilon):
+    """An audit of 40 runs called a sound release EXCEEDED: so did one of fifty."""
+    mu = mu_of(epsilon, 1e-6)
+    wrong = np.arange(trials + 1)
+    half = trials / 2
+    refuting = mu_lower_bound(Guesses(wrong, half, 0 * wrong, half), confidence=REFUTING)
+    # It spends all that it may, and the best distinguisher makes the fewest mistakes.
+    likely = binom.pmf(wrong, trials, ndtr(-mu / 2))
+    assert 0 < likely[refuting > mu].sum() <= 1e-4
+
+
+def test_what_may_be_chance_is_undecided():
+    case = find_case("gaussian", epsilon=1.0)
+    results = [audit(case, 40, seed=seed) for seed in range(60)]
+    lucky = [result for result in results if result.lower_bound > 1.0]
+    assert {result.verdict for result in lucky} == {AuditVerdict.UNDECIDED}
+    assert "undecided: the bound is above what is stated" in text(lucky[:1])
+    assert not any(result.unexplained for result in results)
 
 
 def test_a_result_is_json_without_its_evidence():

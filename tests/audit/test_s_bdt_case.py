@@ -34,7 +34,7 @@ def test_the_sound_variant_passes_and_the_bound_is_close():
 
 def test_halved_noise_shows():
     """Half of the budget is for curvatures here, more than the looseness elsewhere makes up for."""
-    result = audit(find_case("s-bdt", "binary", epsilon=EPSILON), 1000, seed=1)
+    result = audit(find_case("s-bdt", "binary", epsilon=EPSILON), 4000, seed=1)
     assert result.verdict is AuditVerdict.EXCEEDED
     assert HALVED in result.gaps
 

@@ -12,24 +12,24 @@ from dprepro.privacy.audit import CONFIDENCE, Guesses, epsilon_lower_bound, mu_l
 @pytest.mark.parametrize("learns", [True, False])
 @pytest.mark.parametrize("trials", [40, 1001, 60_000])
 def test_all_runs_train_or_judge_and_the_risks_add_up(trials, learns):
-    plan = schedule(trials, learns, CONFIDENCE)
+    plan = schedule(trials, learns)
     assert plan.runs == trials
     assert (plan.training > 0) == learns
     assert plan.training % 2 == 0
-    risks = [1 - look.confidence for look in plan.looks]
+    risks = [1 - look.confidence(CONFIDENCE) for look in plan.looks]
     assert sum(risks) == pytest.approx(1 - CONFIDENCE)
     assert [look.runs for look in plan.looks] == sorted({look.runs for look in plan.looks})
 
 
 def test_only_many_runs_are_looked_at_early():
-    assert len(schedule(1000, learns=True, confidence=CONFIDENCE).looks) == 1
-    assert len(schedule(20_000, learns=True, confidence=CONFIDENCE).looks) == 3
-    assert schedule(20_000, learns=True, confidence=CONFIDENCE).training == 2500
+    assert len(schedule(1000, learns=True).looks) == 1
+    assert len(schedule(20_000, learns=True).looks) == 3
+    assert schedule(20_000, learns=True).training == 2500
 
 
 def test_too_few_trials_are_refused():
     with pytest.raises(DpreproError, match="at least 40 trials, got 39"):
-        schedule(39, learns=True, confidence=CONFIDENCE)
+        schedule(39, learns=True)
 
 
 def highest_bounds(wrong, trials, bound, repeats=2000):
@@ -37,7 +37,7 @@ def highest_bounds(wrong, trials, bound, repeats=2000):
     rng = np.random.default_rng(0)
     best, done = np.full(repeats, -np.inf), 0
     counts = np.zeros((4, repeats), dtype=int)
-    for look in schedule(trials, learns=False, confidence=CONFIDENCE).looks:
+    for look in schedule(trials, learns=False).looks:
         more = look.runs - done
         done = look.runs
         present = rng.binomial(more, 0.5, repeats)
@@ -45,7 +45,7 @@ def highest_bounds(wrong, trials, bound, repeats=2000):
             rng.binomial(more - present, wrong[0]), more - present,
             rng.binomial(present, wrong[1]), present,
         ]  # fmt: skip
-        best = np.maximum(best, bound(Guesses(*counts), look.confidence))
+        best = np.maximum(best, bound(Guesses(*counts), look.confidence(CONFIDENCE)))
     return best
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,8 +34,6 @@ _FAR = 1e12
 _RANGE = (0.0, 1.0)
 _TRIALS = 400
 _ANSWER_TRIALS = 500
-# Dozens of cases, each with a risk of its own: a sound method should pass all of them.
-_CONFIDENCE = 0.999
 
 
 @dataclass(frozen=True)
@@ -146,15 +144,13 @@ def _seen_by_scores(setting: AuditSetting, name: str) -> Case:
         fit=pair.fit,
         observe=_RowScores(setting.method, pair.domain, probe),
         trials=_TRIALS,
-        confidence=_CONFIDENCE,
     )
 
 
 def _seen_by_answers(setting: AuditSetting, name: str) -> Case:
     kind = KINDS[name]
     pair = _pair(kind, setting, {})
-    case = overheard(pair, name, _words(kind, pair), _ANSWER_TRIALS)
-    return replace(case, confidence=_CONFIDENCE)
+    return overheard(pair, name, _words(kind, pair), _ANSWER_TRIALS)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dprepro.methods import registry
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 _CROWD = 19
-_TRIALS = 200
+_TRIALS = 400
 
 
 def another_x(setting: AuditSetting, params: Mapping[str, Any] | None = None) -> Case:
