@@ -18,7 +18,7 @@ INSTALL = f() { $(if $(shell command -v uv),uv pip install --quiet --python $(BI
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test long-test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
+.PHONY: help install install-dev quickstart test collected long-test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,9 +48,12 @@ IN_PARALLEL = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: install-dev ## Run the tests
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(TESTS)
 
+collected: install-dev
+	$(BIN)/python -m pytest --collect-only -qq >/dev/null
+
 long-test: install-dev ## Run the tests that .ci/run leaves out, as they take long
 	$(BIN)/python -m pytest $(IN_PARALLEL) -m "long and not docs"
-	$(BIN)/python -m pytest -m docs tests/docs/test_help.py
+	$(BIN)/python -m pytest -m docs tests/docs/test_help.py tests/docs/test_pages.py -k "not ($(README_CLONE))"
 
 golden: install-dev ## Write the bits that small fits of every private method must have
 	$(BIN)/python -m tests.golden --write
@@ -106,7 +109,7 @@ lint: install-dev ## Check style and types
 	$(BIN)/lint-imports
 
 # Needs nothing of what install-dev installs: both can go on at a time.
-wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: oldest and newest Python, lowest versions
+wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: newest Python, and the oldest with the lowest versions
 	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
 
 check: install-dev ## Judge the committed results, and run two splits of every method on Adult again

@@ -55,8 +55,8 @@ class Extra:
     then: tuple[str, ...] = ()
 
 
-FEW = "--splits 1 --method dp-ebm-gdp --method dp-logistic-fair --epsilon 4"
-"""Two methods, one split and one epsilon."""
+FEW = "--splits 1 --method dp-ebm-gdp --method dp-logistic-fair --epsilon 4 --jobs 1"
+"""Two methods, one split, one epsilon, and one process: another would import all libraries."""
 HERE = (("HOST:8786", "127.0.0.1:{port}"),)
 
 RULES = {
@@ -64,7 +64,9 @@ RULES = {
         Rule("make test", "TESTS=tests/test_yaml_model.py", shows=(" passed",)),
         Rule("dprepro run configs/adult.yaml --results mine", FEW),
         Rule("dprepro run adult telco credit --results mine", FEW),
-        Rule("dprepro run replication-report", "--splits 1 --epsilon 2 --method dp-ebm-gdp"),
+        Rule(
+            "dprepro run replication-report", "--splits 1 --epsilon 2 --method dp-ebm-gdp --jobs 1"
+        ),
         Rule("dprepro plot curves", "--config adult"),
         Rule("dprepro report --output report.html", "--config adult"),
         Rule(
@@ -74,6 +76,8 @@ RULES = {
         Rule("dprepro plot margins lazybb-figure1", "--fits 1"),
     ),
     "docs/own-data.md": (
+        Rule("dprepro run mine.yaml", "--splits 2 --jobs 1"),
+        Rule("dprepro tune mine.yaml --output tuned.yaml", "--epsilon 1 --jobs 1"),
         Rule(
             "dprepro fit secret.yaml --method dp-ebm-gdp --epsilon 1 --table customers.parquet "
             "--output many.json",
@@ -103,7 +107,7 @@ RULES = {
         ),
         Rule(
             "dprepro audit dp-ebm-gdp --task regression",
-            "--trials 400 --seed 1",
+            "--trials 60 --seed 1",
             (),
             "",
             ("EXCEEDED",),
@@ -123,7 +127,7 @@ RULES = {
     "docs/forensics.md": (
         Rule(
             "dprepro run forensics",
-            "--splits 1 --epsilon 1 --results mine",
+            "--splits 1 --epsilon 1 --results mine --jobs 1",
             replace=(("run forensics", "run forensics-dpboost-wine"),),
         ),
     ),
@@ -149,7 +153,7 @@ RULES = {
         ),
     ),
     "--help": (
-        Rule("dprepro run quickstart", "--splits 1"),
+        Rule("dprepro run quickstart", "--splits 1 --jobs 1"),
         Rule(
             "dprepro plot curves --metric auc --output out/figures --format svg", "--config adult"
         ),
@@ -183,7 +187,9 @@ RULES = {
             "--method dp-ebm-gdp",
         ),
         Rule(
-            "dprepro tune lazybb-tune --output tuned.yaml", replace=(("lazybb-tune", "few.yaml"),)
+            "dprepro tune lazybb-tune --output tuned.yaml",
+            "--jobs 1",
+            replace=(("lazybb-tune", "few.yaml"),),
         ),
     ),
 }
