@@ -7,8 +7,9 @@ TESTS ?=
 MODULES ?= dprepro/report/judge/statistics.py
 # Parsers to fuzz, e.g. make campaign-inputs PARSERS="config card"
 PARSERS ?=
-# Tests at the same time; 0: in one process, as where other targets keep the processors busy
-WORKERS ?= 2
+# Tests at the same time, one more than processors here, as some wait; 0: in one process, as where other targets keep
+# the processors busy
+WORKERS ?= 3
 # Options for the test of the wheel, e.g. make wheel-test WHEEL_TEST=--all
 WHEEL_TEST ?=
 # Installs what follows. uv takes a third of pip's time; pip does the same where uv is not there, or fails.

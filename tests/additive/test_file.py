@@ -418,7 +418,7 @@ def assert_works(model):
     assert np.isfinite(model.contributions(renamed)).all()
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from([p for p in places(GOOD) if p]), JUNK)
 def test_any_value_replaced_by_junk_is_refused_or_gives_a_model_that_works(path, junk):
     try:

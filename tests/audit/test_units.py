@@ -59,7 +59,7 @@ def test_noise_for_a_row_alone_would_show_a_patient_and_the_ledger_says_so(task)
 
 def test_an_audit_tells_a_patient_that_is_protected_from_one_that_is_not():
     of_row = registry.get("dp-ebm-plus").row_budget(STATED, "patient", ROWS)
-    kept, broken = (audit(patient("binary", budget), 60, seed=1) for budget in (of_row, STATED))
+    kept, broken = (audit(patient("binary", budget), 120, seed=1) for budget in (of_row, STATED))
     assert kept.verdict is not AuditVerdict.EXCEEDED
     assert kept.lower_bound <= STATED.epsilon
     assert broken.verdict is AuditVerdict.EXCEEDED

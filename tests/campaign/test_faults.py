@@ -1,4 +1,4 @@
-"""The short form of the campaign: every 29th fault, and a few kills at random times."""
+"""The short form of the campaign: every 59th fault, and a few kills at random times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_no_fault_of_a_call_loses_anything(tmp_path: Path) -> None:
         for start in ("new", "old"):
             assert min(host.calls[start][kind] for kind in ("open", "write", "fsync")) > 4
         assert host.calls["old"]["rename"] > 0  # an old journal is upgraded
-        cases = [*list(faults(host.calls))[::29], *kills(3, host.microseconds)]
+        cases = [*list(faults(host.calls))[::59], *kills(3, host.microseconds)]
         tried = {case: answer for case, answer in host.run(cases) if answer["wrong"]}
     if tried:
         pytest.fail("\n".join(f"{case}: {answer}" for case, answer in tried.items()))
