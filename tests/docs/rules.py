@@ -181,7 +181,6 @@ RULES = {
             "dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png",
             "--trials 40 --task binary",
         ),
-        Rule("dprepro report --output report.html", "--config adult"),
         Rule(
             "dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric",
             "--method dp-ebm-gdp",
@@ -195,10 +194,17 @@ RULES = {
 }
 
 ELSEWHERE = {
+    "dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1": "README.md",
+    "dprepro configs adult": "README.md",
+    "dprepro ledger adult --method dp-ebm-gdp --epsilon 1": "PRIVACY.md",
+    "dprepro methods dp-ebm-gdp": "docs/own-data.md",
     "dprepro plot margins lazybb-figure1 --epsilon 1": "README.md",
     "dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7": "README.md",
+    "dprepro report --output report.html": "README.md",
+    "dprepro schema --output schemas": "docs/formats/index.md",
+    "dprepro votes lazybb-adult --epsilon 0.4": "README.md",
 }
-"""Examples of --help that train for long, and the page whose block runs the same command."""
+"""Examples of --help that take long, and the page whose block runs the same command."""
 
 NOT_RUN = (
     NotRun("docs/cluster.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),

@@ -20,7 +20,7 @@ from tests.report.journals import cell
 
 PAPER = load_documents()["dp-ebm-2021"]
 CELLS = [c for c in PAPER.cells() if c.dataset != "healthcare" and c.std]
-SD, SPLITS, TRIALS = 0.02, 25, 120
+SD, SPLITS, TRIALS = 0.02, 25, 60
 ADULT = [c for c in CELLS if (c.table, c.dataset) == ("2", "adult")]
 COLUMN = [c for c in ADULT if c.method == "dpboost-2021"]
 FREE = {name: replace(margin, absolute=1e-9, relative=0.0) for name, margin in margins().items()}
