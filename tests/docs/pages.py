@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,12 +44,16 @@ class Block:
 
 def blocks(page: str, text: str | None = None) -> list[Block]:
     """Return the blocks of a page, fenced and indented, in order."""
-    source = (ROOT / page).read_text() if text is None else text
-    return [
+    return list(_blocks(page, (ROOT / page).read_text() if text is None else text))
+
+
+@functools.cache
+def _blocks(page: str, text: str) -> tuple[Block, ...]:
+    return tuple(
         Block(page, token.map[0] + 1, token.info.strip(), token.content)
-        for token in MarkdownIt().parse(source)
+        for token in MarkdownIt().parse(text)
         if token.type in {"fence", "code_block"} and token.map
-    ]
+    )
 
 
 def inline_commands(page: str, text: str | None = None) -> list[str]:
