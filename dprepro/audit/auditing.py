@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from dprepro import __version__
 from dprepro.audit.case import Case, Ceiling
+from dprepro.audit.claim import Claim, claim_of, spent_under
 from dprepro.audit.distinguisher import Distinguisher, Rule, judge, learn, shown_by_pairs
 from dprepro.audit.kept import KeptRuns
 from dprepro.audit.result import (
@@ -16,8 +17,6 @@ from dprepro.audit.result import (
     Evidence,
     UnverifiedError,
     audited_by,
-    bound_for,
-    is_gaussian,
     reasons,
 )
 from dprepro.audit.schedule import Schedule, schedule
@@ -93,7 +92,7 @@ def audit(
         judged, bounds = _looked_at(plan, trials, runner, rule, ledger)
     return AuditResult(
         **audited_by(case, ledger),
-        bound="GDP" if is_gaussian(ledger) else "(epsilon, delta)",
+        bound=claim_of(ledger),
         lower_bound=bounds.shown,
         refuting_bound=bounds.refuting,
         confidence=CONFIDENCE,
@@ -113,7 +112,7 @@ def _facts(case: Case, ledger: Ledger, trials: int, seed: int | None) -> dict[st
 
 
 def _learnt(training: Trials, ledger: Ledger) -> Distinguisher:
-    cautious = bound_for(is_gaussian(ledger), ledger.delta, _TRAINING_CONFIDENCE)
+    cautious = claim_of(ledger).bound(ledger.delta, _TRAINING_CONFIDENCE)
     return learn(training.outputs, training.present, cautious)
 
 
@@ -144,9 +143,8 @@ def _looked_at(
 
 
 def _bound(guesses: Guesses, rule: Rule, ledger: Ledger, confidence: float) -> float:
-    gaussian, delta = is_gaussian(ledger), ledger.delta
-    found = float(bound_for(gaussian, delta, confidence)(guesses, rule.form))
-    return epsilon_of(found, delta) if gaussian else found
+    claim, delta = claim_of(ledger), ledger.delta
+    return claim.epsilon(float(claim.bound(delta, confidence)(guesses, rule.form)), delta)
 
 
 def _ceiling(case: Case, outcome: Any, ledger: Ledger, training: Trials | None) -> Ceiling | None:
@@ -154,9 +152,9 @@ def _ceiling(case: Case, outcome: Any, ledger: Ledger, training: Trials | None) 
     found: Ceiling | None = None
     if case.ceiling is not None:
         found = case.ceiling(outcome)
-    elif is_gaussian(ledger) and training is not None:
+    elif claim_of(ledger) is Claim.GDP and training is not None:
         found = _estimated_ceiling(ledger, training)
-    spent = ledger.spent_epsilon()
+    spent = spent_under(claim_of(ledger), ledger)
     if found is None or found.epsilon <= spent or reasons(ledger):
         return found
     return Ceiling(spent, f"{found.basis}; at most what is spent")

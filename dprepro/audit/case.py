@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -126,15 +127,33 @@ class MethodPair:
 
     def fit(self, present: bool, seed: int | None) -> Any:
         """Return the method, fitted to one of the tables as the runner would."""
-        return fit_method(
-            self.setting, self.domain, self.present if present else self.absent, seed, self.params
+        encoded = self._encoded[0 if present else 1]
+        return _fit_encoded(self.setting, self.domain, encoded, seed, self.params)
+
+    @cached_property
+    def _encoded(self) -> tuple[Table, Table]:
+        """Both tables as the method wants them: encoding takes as long as many a fit."""
+        present, absent = (
+            _encode(self.setting, self.domain, table) for table in (self.present, self.absent)
         )
+        return present, absent
 
 
 def fit_method(
     setting: AuditSetting, domain: Domain, table: Table, seed: int | None, params: Mapping[str, Any]
 ) -> Any:
     """Return a method of the registry, fitted to a table in the encoding it wants."""
+    return _fit_encoded(setting, domain, _encode(setting, domain, table), seed, params)
+
+
+def _encode(setting: AuditSetting, domain: Domain, table: Table) -> Table:
+    X, y = table
+    return ENCODINGS[registry.get(setting.method).encoding](domain).transform(X), y
+
+
+def _fit_encoded(
+    setting: AuditSetting, domain: Domain, table: Table, seed: int | None, params: Mapping[str, Any]
+) -> Any:
     method = registry.get(setting.method)
     X, y = table
     model = method.build(
@@ -143,7 +162,7 @@ def fit_method(
     with warnings.catch_warnings():
         # Tiny, extreme tables make solvers complain; what the model then is, is what is audited.
         warnings.simplefilter("ignore")
-        return model.fit(ENCODINGS[method.encoding](domain).transform(X), y)
+        return model.fit(X, y)
 
 
 def categories(

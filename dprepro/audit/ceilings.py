@@ -1,8 +1,9 @@
 """Ceilings of pairs whose outcomes have known probabilities.
 
 No distinguisher shows more than the worst ratio of what either world releases: with delta, the
-smallest epsilon for which the two distributions are (epsilon, delta)-close. A ceiling beyond 60 is
-given as infinite.
+smallest epsilon for which the two distributions are (epsilon, delta)-close. Under zCDP the share of
+wrong guesses says how much is shown, and the best guesses are wrong as seldom as can be. A ceiling
+beyond 60 is given as infinite.
 """
 
 from __future__ import annotations
@@ -51,6 +52,17 @@ def two_outcomes(present: float, absent: float, delta: float) -> float:
     return largest_epsilon(
         np.array([present, 1 - present]), np.array([absent, 1 - absent]), delta
     )  # fmt: skip
+
+
+def largest_rho(present: np.ndarray, absent: np.ndarray) -> float:
+    """Return the most that `rho_lower_bound` could show of two distributions.
+
+    Guesses are wrong in a share e = (1 - TV) / 2 of runs at least, and show kl(1 - e || e).
+    """
+    distance = float(np.abs(present - absent).sum()) / 2
+    if distance >= 1:
+        return math.inf
+    return distance * math.log((1 + distance) / (1 - distance))
 
 
 def laplace_lead(lead: float, scale: float) -> float:

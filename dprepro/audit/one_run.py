@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from dprepro.audit.case import OneRunCase
-from dprepro.audit.result import Audited, AuditVerdict, audited_by, is_gaussian, rounded
+from dprepro.audit.claim import Claim, claim_of
+from dprepro.audit.result import Audited, AuditVerdict, audited_by, rounded
 from dprepro.privacy.audit import (
     CONFIDENCE,
     REFUTING,
@@ -99,7 +100,7 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
     def bounds(confidence: float) -> tuple[float, float | None, float | None]:
         counts, delta = (case.canaries, guesses, correct), ledger.delta
         anyway = one_run_lower_bound(*counts, delta, confidence)
-        if not is_gaussian(ledger):
+        if claim_of(ledger) is not Claim.GDP:
             return anyway, None, None
         curve = epsilon_of(one_run_mu_bound(*counts, confidence), delta)
         return anyway, curve, _independent(right, coins, delta, confidence)

@@ -54,7 +54,9 @@ def _basis(result: Result) -> str:
     """Return what the bound rests on."""
     if isinstance(result, AuditResult):
         ceiling = "" if result.ceiling is None else f"; ceiling {result.ceiling.basis}"
-        return f"{result.neighbours}. {result.trials:,} runs, bound by {result.bound}{ceiling}"
+        return (
+            f"{result.neighbours}. {result.trials:,} runs, bound by {result.bound.value}{ceiling}"
+        )
     under = "" if result.curve_bound is None else f"; the bound by curve is under a {CURVE}"
     return f"{result.neighbours}. {result.correct} of {result.guesses} guesses right{under}"
 

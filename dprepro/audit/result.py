@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtr
 
 from dprepro.audit.case import Case, Ceiling, OneRunCase
-from dprepro.audit.distinguisher import Bound
+from dprepro.audit.claim import Claim, claim_of, spent_under
 from dprepro.errors import DpreproError
-from dprepro.privacy.audit import Form, Guesses, epsilon_lower_bound, mu_lower_bound
-from dprepro.privacy.gdp import epsilon_of, mu_of
+from dprepro.privacy.audit import Guesses
 from dprepro.privacy.ledger import TOLERANCE, Ledger
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.standing import AuditVerdict
@@ -46,7 +44,7 @@ class Audited(ABC):
     adjacency, epsilon, delta
         The guarantee that the ledger states.
     spent_epsilon
-        What the ledger's entries add up to.
+        What the ledger's entries add up to, see `spent_under`.
     gaps
         What the ledger lists as not covered by epsilon, or as a gap: why an excess may be expected.
     """
@@ -107,8 +105,7 @@ class AuditResult(Audited):
     Attributes
     ----------
     bound
-        "GDP" where all releases are Gaussian: the bound is mu's, converted at `delta`. Else
-        "(epsilon, delta)".
+        What the ledger claims: the bound is on mu or rho, converted at `delta`, or on epsilon.
     lower_bound
         On epsilon, holding with probability `confidence`; 0 if the runs prove nothing.
     refuting_bound
@@ -119,7 +116,7 @@ class AuditResult(Audited):
         The most that a distinguisher could show on this pair; None where it is not known.
     """
 
-    bound: str
+    bound: Claim
     lower_bound: float
     refuting_bound: float
     confidence: float
@@ -158,21 +155,19 @@ class AuditResult(Audited):
 
     def _expected_bound(self, epsilon: float) -> float:
         """Return the bound that is expected of worlds that differ by `epsilon`."""
-        is_gaussian = self.bound == "GDP"
         try:
-            # The least share of wrong guesses under mu-GDP, and under a pure guarantee.
-            error = float(ndtr(-mu_of(epsilon, self.delta) / 2)) if is_gaussian else expit(-epsilon)
+            error = self.bound.least_error(epsilon, self.delta)
         except ValueError:  # too small an epsilon for any noise
             return 0.0
         runs = len(self.evidence.present)
         half = Guesses(error * runs / 2, runs / 2, error * runs / 2, runs / 2)
-        found = float(bound_for(is_gaussian, self.delta, self.confidence)(half, "accuracy"))
-        return epsilon_of(found, self.delta) if is_gaussian else found
+        found = float(self.bound.bound(self.delta, self.confidence)(half, "accuracy"))
+        return self.bound.epsilon(found, self.delta)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the evidence, JSON-able."""
         return self.stated() | {
-            "bound": self.bound,
+            "bound": self.bound.value,
             "lower_bound": rounded(self.lower_bound),
             "refuting_bound": rounded(self.refuting_bound),
             "confidence": self.confidence,
@@ -184,11 +179,6 @@ class AuditResult(Audited):
         }
 
 
-def is_gaussian(ledger: Ledger) -> bool:
-    """Whether every release is plain Gaussian, so that mu-GDP is what is claimed."""
-    return all(entry.mechanism == "gaussian" and entry.sampling >= 1 for entry in ledger.entries)
-
-
 def audited_by(case: Case | OneRunCase, ledger: Ledger) -> dict[str, Any]:
     """Return the fields of `Audited`, by name."""
     return {
@@ -198,7 +188,7 @@ def audited_by(case: Case | OneRunCase, ledger: Ledger) -> dict[str, Any]:
         "adjacency": ledger.adjacency,
         "epsilon": ledger.epsilon,
         "delta": ledger.delta,
-        "spent_epsilon": ledger.spent_epsilon(),
+        "spent_epsilon": spent_under(claim_of(ledger), ledger),
         "gaps": reasons(ledger),
     }
 
@@ -208,17 +198,6 @@ def reasons(ledger: Ledger) -> tuple[str, ...]:
     return tuple(
         text for text in (*ledger.unpaid, *ledger.gaps) if not text.startswith("fixed seed")
     )
-
-
-def bound_for(gaussian: bool, delta: float, confidence: float) -> Bound:
-    """Return the bound that is meant: on mu, or on epsilon at `delta`."""
-
-    def bound(guesses: Guesses, form: Form) -> np.ndarray:
-        if gaussian:
-            return mu_lower_bound(guesses, form, confidence)
-        return epsilon_lower_bound(guesses, delta, form, confidence)
-
-    return bound
 
 
 def rounded(epsilon: float) -> float | None:

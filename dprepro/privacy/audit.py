@@ -94,6 +94,22 @@ def mu_lower_bound(
         return np.where(unknown, -np.inf, -ndtri(false_positive) - ndtri(false_negative))
 
 
+def rho_lower_bound(
+    guesses: Guesses, form: Form = "accuracy", confidence: float = CONFIDENCE
+) -> np.ndarray:
+    """Return the largest rho for which rho-zCDP is refuted; negative if not even rho = 0 is.
+
+    rho-zCDP keeps the Kullback-Leibler divergence of either world from the other at rho (Bun,
+    Steinke 2016). A guess post-processes, so kl(1 - FNR || FPR) <= rho and kl(1 - FPR || FNR) <=
+    rho. As kl is jointly convex, kl(1 - e || e) <= rho for e = (FPR + FNR) / 2, and that is
+    (1 - 2 e) ln((1 - e) / e). Only the form "accuracy" says anything.
+    """
+    if form != "accuracy":
+        return np.full(np.shape(guesses.false_positives), -np.inf)
+    error = guesses.upper_error(confidence)
+    return np.abs(1 - 2 * error) * _log_ratio(1 - error, error)
+
+
 def epsilon_lower_bound(
     guesses: Guesses, delta: float, form: Form = "accuracy", confidence: float = CONFIDENCE
 ) -> np.ndarray:

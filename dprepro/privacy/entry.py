@@ -81,6 +81,17 @@ class LedgerEntry:
         moves = 2 if self.mechanism in CHOICES else 1
         return moves / self.noise_multiplier
 
+    @property
+    def rho(self) -> float:
+        """The rho of one use under zCDP; infinite where none is known.
+
+        The loss of an exponential choice lies in an interval of width epsilon (Cesar, Rogers 2021);
+        other pure guarantees and Gaussian noise are in Bun, Steinke 2016.
+        """
+        if self.mechanism == "gaussian":
+            return 0.5 / self.noise_multiplier**2 if self.sampling >= 1 else math.inf
+        return self.pure_epsilon**2 / (8 if self.mechanism == "exponential" else 2)
+
     def under_replace_one(self) -> LedgerEntry:
         """Return the entry with its sensitivity (and the budget, if cited) under replace-one."""
         if self.sampling < 1:

@@ -11,9 +11,11 @@ from dprepro.audit.ceilings import (
     exponential_choice,
     laplace_lead,
     largest_epsilon,
+    largest_rho,
     permute_and_flip,
     two_outcomes,
 )
+from dprepro.privacy.audit import Guesses, rho_lower_bound
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.1])
@@ -57,3 +59,16 @@ def test_choices_have_the_probabilities_that_are_drawn():
     assert permute_and_flip(utilities.astype(float), scale) == pytest.approx(
         taken / draws, abs=4 * 0.5 / math.sqrt(draws)
     )
+
+
+def test_the_best_guesses_show_the_largest_rho_and_it_is_less_than_the_divergences():
+    rng = np.random.default_rng(2)
+    one, other = rng.dirichlet(np.ones(6), 2)
+    present, absent = 1e9 * one, 1e9 * other
+    is_guessed = one > other
+    guesses = Guesses(absent[is_guessed].sum(), 1e9, present[~is_guessed].sum(), 1e9)
+    shown = float(rho_lower_bound(guesses))
+    assert largest_rho(one, other) == pytest.approx(shown, rel=1e-3)
+    assert shown < min(np.sum(p * np.log(p / q)) for p, q in ((one, other), (other, one)))
+    assert largest_rho(one, one) == 0.0
+    assert float(rho_lower_bound(Guesses(60, 100, 60, 100))) < 0.0

@@ -135,7 +135,7 @@ def test_every_round_spends_all_of_epsilon(monkeypatch):
     with pytest.raises(BudgetError):
         caught("lazybb-1r-approx/rounds", epsilon=2.0)
     monkeypatch.setattr(LazyBBCurator, "_require_budget", lambda *_: None)
-    assert caught("lazybb-1r-approx/rounds", epsilon=2.0, trials=300)
+    assert caught("lazybb-1r-approx/rounds", epsilon=2.0, trials=4000)
 
 
 def test_a_split_pays_for_a_quarter_of_what_it_moves(monkeypatch):

@@ -10,8 +10,9 @@ from scipy.stats import binom
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import Ceiling
+from dprepro.audit.claim import Claim, claim_of
 from dprepro.audit.one_run import OneRunResult
-from dprepro.audit.result import is_gaussian, reasons
+from dprepro.audit.result import reasons
 from dprepro.privacy.audit import REFUTING, Guesses, mu_lower_bound
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
@@ -85,10 +86,27 @@ def test_a_fixed_seed_of_the_audit_is_no_reason_for_an_excess():
     assert reasons(ledger) == ("bounds of x", "a gap")
 
 
-def test_gaussian_means_all_releases_are():
-    entries = [
-        LedgerEntry(mechanism, "a sum", 1.0, "L2", 1.0, 1, (1.0, 0.0))
-        for mechanism in ("gaussian", "laplace")
-    ]
-    assert is_gaussian(Ledger(1.0, 1e-6, "zero-out", entries[:1]))
-    assert not is_gaussian(Ledger(1.0, 1e-6, "zero-out", entries))
+def test_a_claim_is_as_strong_as_all_entries_are():
+    gaussian, laplace, rounds = (
+        LedgerEntry(mechanism, "a sum", 1.0, "L2", scale, uses, (1.0, 0.0))
+        for mechanism, scale, uses in (
+            ("gaussian", 30.0, 1), ("laplace", 30.0, 1), ("exponential", 2 / 0.08, 25),
+        )
+    )  # fmt: skip
+
+    def claim(*entries, delta=1e-6):
+        return claim_of(Ledger(1.0, delta, "zero-out", [*entries]))
+
+    assert claim(gaussian) is Claim.GDP
+    assert claim(gaussian, laplace) is claim(rounds) is claim(rounds, laplace) is Claim.ZCDP
+    assert claim(rounds, delta=0.0) is claim(rounds, rounds) is Claim.PLAIN
+    assert claim(replace(gaussian, sampling=0.5)) is Claim.PLAIN
+
+
+def test_what_a_claim_expects_of_the_best_distinguisher_it_does_not_refute():
+    for claim in Claim:
+        error = claim.least_error(1.0, 1e-6)
+        runs = 1e9
+        half = Guesses(error * runs / 2, runs / 2, error * runs / 2, runs / 2)
+        found = float(claim.bound(1e-6, 0.95)(half, "accuracy"))
+        assert 0.75 < claim.epsilon(found, 1e-6) < 1.0
