@@ -110,7 +110,7 @@ lint: install-dev ## Check style and types
 	$(BIN)/lint-imports
 
 # Needs nothing of what install-dev installs: both can go on at a time.
-wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: newest Python, and the oldest with the lowest versions
+wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: oldest and newest Python, lowest versions
 	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
 
 check: install-dev ## Judge the committed results, and run two splits of every method on Adult again
