@@ -11,7 +11,7 @@ function holdLoad() {
   };
 }
 
-// The list of all cells is open on a screen, where it scrolls. It would fill a hundred sheets.
+// The list of all cells is open on a screen, where it scrolls. On paper it would fill dozens of sheets.
 const MOST_ROWS = 200;
 
 function foldLongList() {
