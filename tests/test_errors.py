@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dprepro.cli import main
-from dprepro.data.domain import NumericFeature
+from dprepro.data.domain import NumericFeature, numbers_of
 from dprepro.ebm import DPEBMRegressor
 from dprepro.errors import DpreproError, edits, nearest, nearest_names, publishable
 from dprepro.experiment.stated import _cell
@@ -102,3 +103,10 @@ def test_a_whole_name_is_nearer_than_a_beginning() -> None:
 )
 def test_edits_are_counted_to_the_name_and_to_its_beginning(given, name, expected) -> None:
     assert edits(given, name) == expected
+
+
+def test_text_in_numbers_is_explained_in_words():
+    with pytest.raises(ValueError, match="'dose' is numeric in the domain") as caught:
+        numbers_of(pd.Series(["1", "secret"], name="dose"))
+    assert "sort the column in a spreadsheet" in str(caught.value)
+    assert not {"secret", "to_numeric", "NaN"} & set(str(caught.value).split())

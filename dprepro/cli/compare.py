@@ -68,6 +68,12 @@ def compare(
 
     if per_split and format is CompareFormat.TABLE:
         raise DpreproError("--per-split is for files: add --format csv or --format json")
+    for value in epsilon or ():
+        if not value > 0:
+            raise DpreproError(
+                f"--epsilon {value:g} is no privacy level. Allowed: numbers above 0, and inf for "
+                "methods without privacy. Leave it out to compare at all levels"
+            )
     if metric is not None:
         find_metric(metric)
     if not config:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dprepro.errors import HOW_NUMBERS_LOOK
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -195,8 +197,8 @@ def numbers_of(column: pd.Series) -> np.ndarray:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, OverflowError):
         raise ValueError(
-            f"feature {column.name!r} is numeric in the domain but holds something else: "
-            f"pd.to_numeric(X[{column.name!r}], errors='coerce') is NaN in those rows"
+            f"feature {column.name!r} is numeric in the domain, but some rows hold something else. "
+            + HOW_NUMBERS_LOOK
         ) from None
 
 

@@ -19,7 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from dprepro.data.card_parts import Format
-from dprepro.errors import DpreproError, nearest
+from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError, nearest
 
 ColumnKind = Literal["numeric", "text"]
 
@@ -119,8 +119,7 @@ def not_numeric(name: str) -> str:
     """Return the message about a numeric column that holds text; it does not quote the text."""
     return (
         f"column {name!r} is numeric on the card but holds text; if that stands for a missing "
-        "value, list it under `missing`. Numbers have a decimal point, no comma. "
-        f"pandas.to_numeric(pandas.read_csv(FILE)[{name!r}], errors='coerce') is NaN in those rows"
+        "value, list it under `missing`. " + HOW_NUMBERS_LOOK
     )
 
 

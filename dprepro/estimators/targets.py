@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from dprepro.data.domain import Domain, TaskKind
+from dprepro.errors import HOW_NUMBERS_LOOK
 from dprepro.estimators.columns import check_array
 from dprepro.estimators.withheld import values_withheld
 
@@ -82,8 +83,8 @@ def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarra
     except (ValueError, TypeError, OverflowError):
         # numpy quotes the value, which is private.
         raise ValueError(
-            f"{type(model).__name__}: y must hold numbers, but it holds something else: "
-            "pd.to_numeric(y, errors='coerce') is NaN in those rows"
+            f"{type(model).__name__}: y must hold numbers, but some rows hold something else. "
+            + HOW_NUMBERS_LOOK
         ) from None
     with values_withheld("y"):
         assert_all_finite(numbers, input_name="y")

@@ -16,7 +16,7 @@ from dprepro.data.card import load_card
 from dprepro.errors import DpreproError, publishable
 from dprepro.estimators.contract import Estimator
 from dprepro.experiment.circumstances import check_tuned_splits
-from dprepro.experiment.plan import narrow, plan
+from dprepro.experiment.plan import PlannedTask, narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import (
     DataRef,
@@ -56,10 +56,13 @@ def choose_tasks(
         raise DpreproError(
             f"{config.name} has the splits 0 to {config.splits - 1}, and no split {split}"
         )
-    chosen = narrow(plan(config, data_dir, identify), split + 1, methods, epsilons)
+    planned = plan(config, data_dir, identify)
+    chosen = narrow(planned, split + 1, methods, epsilons)
     tasks = [p.task for p in chosen if p.task.split == split and not p.skip]
     if not tasks:
-        reasons = sorted({p.skip for p in chosen if p.skip})
+        reasons = sorted({p.skip for p in chosen if p.skip}) or [
+            f"{', '.join(methods)} has no such epsilon. It has: {_levels(planned, methods)}"
+        ]
         raise DpreproError(f"{config.name}: nothing to fit: {'; '.join(reasons)}")
     return sorted(tasks, key=lambda task: (_place(methods, task), _level(epsilons, task)))
 
@@ -88,6 +91,12 @@ def choose_one(
             "Choose by --method with a label, and --epsilon"
         )
     return exact[0]
+
+
+def _levels(planned: Sequence[PlannedTask], methods: Sequence[str]) -> str:
+    """Return the privacy levels at which a config runs methods, in words."""
+    levels = {entry.task.epsilon for entry in narrow(planned, 1, methods)}
+    return ", ".join(f"{epsilon:g}" for epsilon in sorted(levels))
 
 
 def _place(methods: Sequence[str], task: Task) -> int:

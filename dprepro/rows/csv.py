@@ -13,6 +13,7 @@ import pyarrow.csv
 
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.formats import csv_header, parser_problem
+from dprepro.errors import HOW_NUMBERS_LOOK
 from dprepro.rows.fault import TableError
 from dprepro.rows.parquet import file_state
 
@@ -137,9 +138,7 @@ class CsvFile:
             name = self.schema.names[int(found[1])]
             return (
                 f"column {name!r} is to hold numbers, but holds text. Missing is an empty field, "
-                f"or one of: {', '.join(filter(None, self._settings.missing))}. "
-                f"pandas.to_numeric(pandas.read_csv(FILE)[{name!r}], errors='coerce') is NaN in "
-                "those rows"
+                f"or one of: {', '.join(filter(None, self._settings.missing))}. {HOW_NUMBERS_LOOK}"
             )
         if "straddl" in text:
             return f"a line is longer than {BLOCK_BYTES} bytes: is it a CSV file?"

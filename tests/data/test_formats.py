@@ -13,7 +13,7 @@ import pytest
 
 from dprepro.data.card_parts import Format
 from dprepro.data.formats import extract_member, read_table
-from dprepro.errors import DpreproError
+from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError
 
 MISSING = ["", "?", "NA"]
 
@@ -105,7 +105,7 @@ def test_every_float_is_read_to_the_last_bit() -> None:
         (
             b"a,b\n1,2\nten,3\n",
             {"a": "numeric"},
-            "column 'a' is numeric on the card but holds text",
+            "list it under `missing`. " + HOW_NUMBERS_LOOK,
         ),
         (b"a,b\n1,2\n3\n", {}, "Expected 2 columns, got 1"),
         (b"", {}, "Empty"),

@@ -99,3 +99,5 @@ def test_what_cannot_be_fitted_is_said(lab: Lab) -> None:
         fit_model(experiment, replace(task, params={"max_bins": 0}))
     with pytest.raises(DpreproError, match=r"nothing to fit: .* not installed"):
         choose_tasks(config(lab, methods=["lacks-module"]))
+    with pytest.raises(DpreproError, match=r"dp-ebm-gdp has no such epsilon\. It has: (\d|, )+$"):
+        choose_tasks(experiment, ["dp-ebm-gdp"], [math.inf])

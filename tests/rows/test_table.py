@@ -223,7 +223,7 @@ def test_gzip_is_known_by_its_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.csv", b"a,b\n1,secret\n", "column 'b' is to hold numbers, but holds text"),
+        ("t.csv", b"a,b\n1,secret\n", "column 'b' is to hold numbers, .* To find the rows"),
         ("t.csv", b"a,b\n1,2\nsecret\n", "Expected 2 columns, got 1 in some line"),
         ("t.csv", b"", "t.csv is empty"),
         ("t.csv", b"a,a \n1,2\n", "column names repeat"),

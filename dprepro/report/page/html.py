@@ -32,7 +32,7 @@ def render_page(page: Page) -> str:
     return render_alone(
         "dprepro.report.page",
         values,
-        ["page.js", "paper.js"],
+        ["page.js", "paper.js", "parts.js"],
         functions,
         {"tone": tone, "code": code},
     )

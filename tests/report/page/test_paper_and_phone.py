@@ -5,7 +5,7 @@ import base64
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from tests.report.browsing import choose, column, errors, show, visible
+from tests.report.browsing import choose, column, errors, opened, show, visible
 
 
 def test_all_is_there_when_the_page_has_loaded(browser, address):
@@ -25,6 +25,48 @@ def test_all_is_there_when_the_page_has_loaded(browser, address):
     assert errors(browser) == []
 
 
+def test_paper_gets_what_is_open_and_all_of_it_on_demand(page, address):
+    script = """
+    const list = document.querySelector("#cells .fold");
+    const inList = document.querySelector("#all-cells tbody");
+    for (let k = 0; k < 200; k++) inList.append(inList.rows[0].cloneNode(true));
+    window.dispatchEvent(new Event("beforeprint"));
+    const closed = [...document.querySelectorAll(".fold:not([open])")];
+    const contents = closed.map((fold) => fold.querySelector(".scroll")).filter((e) => e);
+    const note = document.querySelector(".on-paper");
+    const found = [list.open, contents.length, contents.filter((e) => e.checkVisibility()).length,
+      note.checkVisibility(), document.querySelectorAll("[data-figure]:empty").length];
+    window.dispatchEvent(new Event("afterprint"));
+    return [...found, list.open];
+    """
+    show(page, media="print")
+    is_listed, closed, shown, is_noted, missing, is_listed_after = page.execute_script(script)
+    assert (is_listed, is_listed_after, is_noted) == (False, True, True)
+    assert closed > 3
+    assert shown == 0
+    assert missing > 0
+
+    opened(page, f"{address}?open=all")  # what the button does, for who prints without a window
+    assert page.execute_script(script) == [True, 0, 0, False, 0, True]
+    show(page)
+    page.find_element(By.NAME, "unfold").click()
+    assert page.execute_script("return document.querySelector('.fold[open]')") is None
+    assert "open" not in page.current_url.split("?")[-1]
+
+
+def test_a_link_leads_below_the_filters(page):
+    """They stay on top of the window, in one line or in two."""
+    for width in (800, 1400):
+        show(page, width, 700)
+        page.execute_script("location.hash = ''")
+        page.find_element(By.CSS_SELECTOR, "nav a[href='#tables']").click()
+        heading, filters = page.execute_script(
+            "return ['#tables-title', '.filters'].map((name) =>"
+            " document.querySelector(name).getBoundingClientRect())"
+        )
+        assert heading["top"] >= filters["bottom"]
+
+
 def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
     heads = page.execute_script(
         """
@@ -37,6 +79,7 @@ def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
             if (line.cells.length > 1) line.append(line.cells[1].cloneNode(true));
         }
         const total = row.cells.length;
+        document.querySelector("[name=unfold]").click();
         window.dispatchEvent(new Event("beforeprint"));
         const made = [...document.querySelectorAll(".part")];
         const parts = made.filter((part) => part.checkVisibility());
@@ -59,7 +102,7 @@ def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
 def test_a_phone_has_one_list_to_sort_by(page):
     show(page, 390, 844)
     assert visible(page, "#all-cells thead button") == []
-    choice = Select(page.find_element(By.CSS_SELECTOR, ".sort-by select"))
+    choice = Select(page.find_element(By.CSS_SELECTOR, "#cells .sort-by select"))
     choice.select_by_visible_text("Measured ↓")
     numbers = [float(text.split()[0]) for text in column(page, "all-cells", 6) if text]
     assert numbers == sorted(numbers, reverse=True)
@@ -70,8 +113,7 @@ def test_text_in_figures_can_be_read_on_a_phone(page):
     show(page, 390, 844)
     sizes = page.execute_script(
         """
-        document.querySelectorAll("#figures details").forEach((d) => (d.open = true));
-        window.dispatchEvent(new Event("beforeprint"));
+        document.querySelector("[name=unfold]").click();
         return [...document.querySelectorAll("figure svg text")].map((text) => {
           const svg = text.ownerSVGElement;
           const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
@@ -90,6 +132,22 @@ def test_on_a_phone_numbers_come_first(page):
     cells = sorted(row.find_elements(By.TAG_NAME, "td"), key=lambda e: (e.rect["y"], e.rect["x"]))
     shown = [cell.get_attribute("data-title") for cell in cells if cell.is_displayed()]
     assert shown[:2] == ["Published", "Measured"]
+
+
+def test_no_number_of_a_list_is_off_a_phone(page):
+    show(page, 390, 844)
+    page.find_element(By.NAME, "unfold").click()
+    off = page.execute_script(
+        """
+        const fields = [...document.querySelectorAll(".sheet tbody td")]
+          .filter((field) => field.checkVisibility());
+        const isTitled = (field) => field.dataset.title;
+        return [fields.length, fields.filter((f) => f.getBoundingClientRect().right > 391).length,
+          fields.filter((f) => !isTitled(f)).length];
+        """
+    )
+    assert off[0] > 100
+    assert off[1:] == [0, 0]
 
 
 def test_a_phone_scrolls_tables_and_not_the_page(page):

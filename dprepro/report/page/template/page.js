@@ -6,27 +6,7 @@ document.addEventListener("DOMContentLoaded", async () => {
   const FILTERS = ["paper", "dataset", "method", "verdict"];
   const form = document.querySelector("form.filters");
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-
-  function sortKey(row, column, isNumber) {
-    const cell = row.cells[column];
-    const text = cell.dataset.key ?? cell.textContent.trim();
-    if (text === "") return null;
-    if (!isNumber) return text;
-    const number = text === "inf" ? Infinity : parseFloat(text.replaceAll(",", ""));
-    return Number.isNaN(number) ? null : number;
-  }
-
-  function compare(a, b) {
-    if (typeof a === "number") return a === b ? 0 : a - b;
-    return a.localeCompare(b, "en", { numeric: true });
-  }
-
-  function make(tag, text, names = {}) {
-    const element = document.createElement(tag);
-    element.textContent = text ?? "";
-    for (const [name, value] of Object.entries(names)) element.setAttribute(name, value);
-    return element;
-  }
+  let isAllOpen = false;
 
   // Figures and the rows of long tables come packed: as HTML they would be ten times as large.
   async function unpack() {
@@ -34,14 +14,6 @@ document.addEventListener("DOMContentLoaded", async () => {
     const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return JSON.parse(await new Response(stream).text());
-  }
-
-  // Text, with what stands between backticks as code.
-  function write(element, text) {
-    text.split("`").forEach((part, k, parts) => {
-      const isCode = k % 2 === 1 && k < parts.length - 1;
-      element.append(isCode ? make("code", part) : k % 2 === 1 ? `\`${part}` : part);
-    });
   }
 
   function fill(name, rows) {
@@ -66,7 +38,7 @@ document.addEventListener("DOMContentLoaded", async () => {
       if (value !== null) row.dataset[FILTERS[k]] = value;
     });
     entry.cells.forEach(([text, key, tone, link], k) => {
-      const cell = make("td", "", { class: heads[k].className, "data-title": heads[k].textContent.trim() });
+      const cell = make("td", "", { class: heads[k].className });
       if (key !== null) cell.dataset.key = key;
       if (k === 0 && entry.runs) {
         const button = make("button", text, { type: "button", class: "open", "aria-expanded": "false" });
@@ -111,6 +83,7 @@ document.addEventListener("DOMContentLoaded", async () => {
       const name = `${head.closest("table").id}.${head.cellIndex}`;
       words.append("sort", `${name}.${head.getAttribute("aria-sort")}`);
     }
+    if (isAllOpen) words.set("open", "all");
     const query = String(words);
     history.replaceState(null, "", location.pathname + (query ? `?${query}` : "") + location.hash);
   }
@@ -121,12 +94,20 @@ document.addEventListener("DOMContentLoaded", async () => {
       const wanted = words.get(name);
       if ([...form.elements[name].options].some((o) => o.value === wanted)) form.elements[name].value = wanted;
     }
+    if (words.get("open") === "all") foldAll(false);
     for (const place of words.getAll("sort")) {
       const [sheet, column, order] = place.split(".");
       const table = document.getElementById(sheet);
       const head = table?.matches(".sheet") && table.tHead.rows[0].cells[Number(column)];
       if (head) sort(head.querySelector("button"), order === "descending" ? order : "ascending");
     }
+  }
+
+  function foldAll(isFolded) {
+    isAllOpen = !isFolded;
+    for (const details of all(".fold")) details.open = isAllOpen;
+    if (isAllOpen) draw(document);
+    form.elements.unfold.textContent = isAllOpen ? "Fold all" : "Open all";
   }
 
   // A link into what is folded or filtered away shows it first.
@@ -298,12 +279,19 @@ document.addEventListener("DOMContentLoaded", async () => {
   const places = all("[data-figure]");
   for (const [name, rows] of Object.entries(packed.sheets)) fill(name, rows);
   for (const details of all("#figures details")) details.addEventListener("toggle", () => draw(details));
-  offerOrders(document.getElementById("all-cells"));
+  for (const table of all("table.sheet")) {
+    titleFields(table);
+    if (table.tBodies[0].rows.length > 1) offerOrders(table);
+  }
+  keepTargetsVisible(form);
   window.addEventListener("beforeprint", () => {
-    draw(document);
+    if (!isAllOpen) foldLongList();
     splitTables();
   });
-  window.addEventListener("afterprint", joinTables);
+  window.addEventListener("afterprint", () => {
+    joinTables();
+    reopenLongList();
+  });
 
   for (const button of all(".sheet thead button")) {
     button.addEventListener("click", () => {
@@ -326,6 +314,10 @@ document.addEventListener("DOMContentLoaded", async () => {
   form.elements.reset.addEventListener("click", () => {
     for (const name of FILTERS) form.elements[name].value = "";
     filter();
+    remember();
+  });
+  form.elements.unfold.addEventListener("click", () => {
+    foldAll(isAllOpen);
     remember();
   });
   form.elements.csv.addEventListener("click", saveCsv);

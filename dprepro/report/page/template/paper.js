@@ -1,4 +1,4 @@
-// What paper needs: all content before it is printed, and no table wider than a sheet.
+// What paper needs: what is open, before it is printed, and no table wider than a sheet.
 // Programs that print without a window print at `load`, which waits for a frame that is open.
 function holdLoad() {
   const frame = document.createElement("iframe");
@@ -9,6 +9,23 @@ function holdLoad() {
     frame.contentDocument.close();
     frame.remove();
   };
+}
+
+// The list of all cells is open on a screen, where it scrolls. On paper it would fill dozens of sheets.
+const MOST_ROWS = 200;
+
+function foldLongList() {
+  const fold = document.querySelector("#cells .fold");
+  const rows = fold.querySelectorAll("tbody tr:not([hidden])").length;
+  fold.classList.toggle("reopen", fold.open && rows > MOST_ROWS);
+  if (fold.matches(".reopen")) fold.open = false;
+}
+
+function reopenLongList() {
+  const fold = document.querySelector("#cells .fold.reopen");
+  if (!fold) return;
+  fold.classList.remove("reopen");
+  fold.open = true;
 }
 
 // On paper nothing scrolls: a wide table is continued below itself.

@@ -62,6 +62,24 @@ function fitted(text, size, room) {
   return short;
 }
 
+// How many letters two names have in common at their beginning.
+function sharedStart(a, b) {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return at;
+}
+
+// Names that fit. Names that would read the same go on where they begin to differ.
+function distinct(names, size, room) {
+  const short = names.map((name) => fitted(name, size, room));
+  return names.map((name, i) => {
+    const alike = names.filter((other, j) => short[j] === short[i] && other !== name);
+    if (!alike.length) return short[i];
+    const same = Math.min(...alike.map((other) => sharedStart(name, other)));
+    return fitted(`${name.slice(0, 4)}…${name.slice(same)}`, size, room);
+  });
+}
+
 // A bin in words; the file calls it by its label.
 function binName(k, bin) {
   if (bin === missingBin(k)) return "missing";

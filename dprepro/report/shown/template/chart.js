@@ -6,9 +6,9 @@ const WIDE = 30; // the bin of missing values
 function layoutOf(k, { width, height, isSmall, isEven }) {
   const labels = FEATURES[k].labels, order = displayOrder(k);
   const isOfNumbers = isNumeric(k);
-  const size = isSmall ? 11 : 12, room = isSmall ? 64 : 120;
+  const size = isSmall ? 11 : 12, room = isSmall ? 88 : 120;
   const isNamed = !isOfNumbers && (!isSmall || labels.length <= 16);
-  const names = isOfNumbers ? [] : labels.map((_, bin) => fitted(binName(k, bin), size, room));
+  const names = isOfNumbers ? [] : distinct(labels.map((_, bin) => binName(k, bin)), size, room);
   const longest = Math.max(0, ...names.map((name) => textWidth(name, size)));
   const frame = {
     left: isSmall ? 38 : 52,

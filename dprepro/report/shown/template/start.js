@@ -26,7 +26,7 @@ function card(k) {
 function drawCards() {
   const all = widest(DATA.order.map(limitsOf));
   for (const [k, { picture, badge }] of cards) {
-    const drawing = chart(k, { width: Math.max(picture.clientWidth, 160), height: 190, isSmall: true });
+    const drawing = chart(k, { width: Math.max(picture.clientWidth, 160), height: 214, isSmall: true });
     drawing.draw(scale.checked ? all : widest([limitsOf(k)]));
     picture.replaceChildren(drawing.root);
     badge.hidden = !isEdited(k);
