@@ -18,7 +18,8 @@ from dprepro.terminal import Renderable, stacked_table
 
 Result = AuditResult | OneRunResult
 
-_NAME_WIDTH = 20
+# With it the verdict stands beside the name at 80 columns.
+_NAME_WIDTH = 16
 _SIDES: dict[str, Literal["left"]] = {"verdict": "left"}
 
 _FEW_RUNS_MEAN = (
@@ -31,7 +32,25 @@ _UNDECIDED_MEANS = (
     f"{100 * CONFIDENCE:g} % confidence only: chance puts one in twenty too high. A refutation "
     f"needs {100 * REFUTING:g} %: give more --trials, or leave the option out"
 )
+_WITHIN_MEANS = (
+    f"{AuditVerdict.WITHIN.value}: the bound is not above what is stated or spent. That is no "
+    "proof: other tables, or more runs, could show more"
+)
+_ABOVE_LEDGER_MEANS = (
+    f"{AuditVerdict.ABOVE_LEDGER.value}: the bound is above what the ledger adds up to, though not "
+    "above what is stated: the ledger is wrong"
+)
+_EXCEEDED_MEANS = (
+    f"{AuditVerdict.EXCEEDED.value}: the bound is above what is stated: the guarantee is refuted"
+)
+_BLIND_MEANS = (
+    "ceiling 0.000: what is observed of these tables hardly tells them apart, so a bound of 0 "
+    "says nothing"
+)
 _MEANINGS = {
+    AuditVerdict.WITHIN: _WITHIN_MEANS,
+    AuditVerdict.ABOVE_LEDGER: _ABOVE_LEDGER_MEANS,
+    AuditVerdict.EXCEEDED: _EXCEEDED_MEANS,
     AuditVerdict.FEW_RUNS: _FEW_RUNS_MEAN,
     AuditVerdict.UNDECIDED: _UNDECIDED_MEANS,
 }
@@ -47,7 +66,16 @@ def render(results: Sequence[Result]) -> Group:
             parts.extend(f"    - {escape(gap)}" for gap in result.gaps or (_NO_REASON,))
     verdicts = {result.verdict for result in results}
     parts.extend(f"\n{words}" for verdict, words in _MEANINGS.items() if verdict in verdicts)
+    if any(_is_blind(result) for result in results):
+        parts.append(f"\n{_BLIND_MEANS}")
     return Group(*parts)
+
+
+def _is_blind(result: Result) -> bool:
+    """Whether the ceiling that is shown is 0."""
+    if not isinstance(result, AuditResult) or result.ceiling is None:
+        return False
+    return _figure(result.ceiling.epsilon) == _figure(0.0)
 
 
 def _basis(result: Result) -> str:
@@ -76,21 +104,25 @@ def _table(results: Sequence[Result]) -> Renderable:
 
 
 def _cells(result: Result) -> dict[str, str]:
-    bounds = {"epsilon >=": f"{result.lower_bound:.3f}"}
+    bounds = {"epsilon >=": _figure(result.lower_bound)}
     if isinstance(result, OneRunResult):
         sharper = {"by curve": result.curve_bound, "if indep.": result.independent_bound}
-        bounds |= {name: "" if found is None else f"{found:.3f}" for name, found in sharper.items()}
+        bounds |= {name: _figure(found) for name, found in sharper.items()}
     else:
         share = result.share_of_ceiling
-        bounds["ceiling"] = "" if result.ceiling is None else f"{result.ceiling.epsilon:.3f}"
+        bounds["ceiling"] = _figure(None if result.ceiling is None else result.ceiling.epsilon)
         bounds["reached"] = "" if share is None else f"{share:.0%}"
     return {
         "audited": _name(result),
         **bounds,
-        "ledger": f"{result.spent_epsilon:.3f}",
+        "ledger": _figure(result.spent_epsilon),
         "stated": f"{result.epsilon:.4g}",
         "verdict": result.verdict.value,
     }
+
+
+def _figure(epsilon: float | None) -> str:
+    return "" if epsilon is None else f"{epsilon:.3f}"
 
 
 def _name(result: Result) -> str:

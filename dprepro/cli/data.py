@@ -144,6 +144,8 @@ def check(
         check_names(found, names)
     said = f"{len(found.features)} features" if found.features else "no public domain"
     typer.echo(f"{card}: complete: {found.task}, target {found.target}, {said}. No row was read")
+    if found.features:
+        typer.echo(f"Whether the rows keep to it: dprepro data describe {card} reads them")
     if found.features and not found.domain_note:
         typer.echo("It does not say why its domain is public: add `domain_note`")
     if found.budget_limit is None:

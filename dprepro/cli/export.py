@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.models import ModelFile
+from dprepro.cli.model_files import ModelFile
 
 
 class Form(str, Enum):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-_MODEL = "model.json"
+from dprepro.cli.model_files import model_file
 
 
 def register(app: typer.Typer) -> None:
@@ -79,10 +79,8 @@ def ledger(
 
 def _model_file(name: str) -> Path | None:
     """Return the model file that is meant: the file itself, or that of a release folder."""
-    given = Path(name)
-    if given.is_dir():
-        return given / _MODEL if (given / _MODEL).is_file() else None
-    return given if given.suffix == ".json" else None
+    found = model_file(Path(name))
+    return found if found.suffix == ".json" and not found.is_dir() else None
 
 
 def _show_model(path: Path, as_json: bool) -> None:

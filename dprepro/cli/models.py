@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.model_files import ModelFile, refuse_in_release
 from dprepro.cli.tuned import AllowTunedSplits
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
     from dprepro.experiment.record import Task
 
-ModelFile = Annotated[
-    Path, typer.Argument(help="A model file, from `dprepro release` or `dprepro fit`.")
-]
 ConfigName = Annotated[str, typer.Argument(help="Built-in name or path of a config.")]
 DataFolder = Annotated[
     Path | None,
@@ -191,6 +189,8 @@ def edit(
             "name one change: --undo, or --feature with --monotone DIRECTION, with "
             "--interpolate FROM TO, with --level FROM TO, or with both --at and --value"
         )
+    target = output or model
+    refuse_in_release(target)
     done: Edit | None
     if undo:
         done = editing.undo(loaded)
@@ -202,7 +202,6 @@ def edit(
         done = editing.level(loaded, str(feature), *level)
     else:
         done = editing.set_value(loaded, str(feature), str(at), float(value or 0.0))
-    target = output or model
     if done is not None or output is not None:
         save_model(loaded, target)
     typer.echo(_outcome(done, undo, target))

@@ -67,9 +67,9 @@ def dataset(
     )
     if columns.doubtful:
         typer.echo(
-            f"Warning: a value of its own column, too: {', '.join(columns.doubtful)}. If the first "
-            f"line of {data} is a row, delete {card}, put a line with the names before it, and "
-            "write the card again",
+            "Warning: a name that is also a value in its column: "
+            f"{', '.join(columns.doubtful)}. If the first line of {data} is a row, delete {card}, "
+            "put a line with the names before it, and write the card again",
             err=True,
         )
     if left:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.models import ModelFile
+from dprepro.cli.model_files import ModelFile
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel

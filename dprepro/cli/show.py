@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dprepro.cli.models import ModelFile
+from dprepro.cli.model_files import ModelFile, refuse_in_release
 from dprepro.errors import DpreproError
 
 _ENDINGS = (".html", ".htm")
@@ -46,6 +46,7 @@ def show(
         raise DpreproError(f"--output {target}: allowed endings are {' and '.join(_ENDINGS)}")
     if target.resolve() == model.resolve():
         raise DpreproError(f"{target} is the model itself; name the page with --output")
+    refuse_in_release(target)
     loaded = load_model(model)
     written = model_page(loaded, title_of(loaded.origin_, model.stem), model.name).encode()
     try:

@@ -193,7 +193,8 @@ def csv_header(data: bytes, encoding: str, parse: pa.csv.ParseOptions) -> list[s
     first_line = data[: data.find(b"\n") + 1] or data
     names = pa.csv.read_csv(
         pa.BufferReader(first_line),
-        read_options=pa.csv.ReadOptions(encoding=encoding),
+        # A command that ends while Arrow still starts its threads is aborted.
+        read_options=pa.csv.ReadOptions(encoding=encoding, use_threads=False),
         parse_options=parse,
     ).column_names
     return [str(name) for name in names]

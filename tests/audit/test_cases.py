@@ -109,6 +109,7 @@ def test_a_small_epsilon_gets_a_larger_crowd():
             ("dp-ebm-gpd",),
             "no private method or mechanism is called 'dp-ebm-gpd'; did you mean 'dp-ebm-gdp'",
         ),
+        (("dp-ebm-gpd",), r"did you mean 'dp-ebm-gdp'\? Allowed: "),
         (("ebm",), "no private method or mechanism is called 'ebm'"),
         (("dp-logistic", "regression"), "dp-logistic does not support regression; it supports bin"),
     ],

@@ -56,6 +56,28 @@ def test_nothing_is_cut_on_a_narrow_screen(width):
         assert word in shown
 
 
+def test_the_verdict_stands_beside_a_long_name_at_80_columns():
+    few = audit(find_case("gaussian", epsilon=1.0), 60, seed=0)
+    named = replace(few, subject="dp-ebm-plus/transcript", task="binary")
+    lines = text([named], 80).splitlines()
+    assert sum("audited" in line for line in lines) == 1
+    assert any("verdict" in line and "audited" in line for line in lines)
+
+
+def test_words_below_say_what_the_verdicts_mean():
+    few = audit(find_case("gaussian", epsilon=1.0), 60, seed=0)
+    assert "within:" not in text([few])
+    assert "EXCEEDED:" not in text([few])
+    blind = replace(few, ceiling=replace(few.ceiling, epsilon=0.0))
+    assert "within: the bound is not above" in text([blind])
+    assert "ceiling 0.000: what is observed" in text([blind])
+    assert "ceiling 0.000" not in text([few])
+    refuted = text([replace(few, refuting_bound=2.0)])
+    assert "EXCEEDED: the bound is above what is stated" in refuted
+    ledger = text([replace(few, refuting_bound=0.9, spent_epsilon=0.5)])
+    assert "above ledger: the bound is above what the ledger adds up to" in ledger
+
+
 def test_runs_that_could_show_nothing_do_not_reassure():
     """300 runs at epsilon 1 read "within", and could hardly have shown anything else."""
     few = audit(find_case("gaussian", epsilon=1.0), 60, seed=0)

@@ -45,7 +45,7 @@ def test_names_are_shown_and_a_file_without_them_is_warned_of(data: Path) -> Non
     data.write_text("secret,female\nother,male\nthird,female\n")
     said = CliRunner().invoke(app, ["new", "dataset", str(data), "--force"]).output
     assert "not the values of a row: secret, female\n" in said
-    assert "Warning: a value of its own column, too: female. If the first line of data.csv" in said
+    assert "Warning: a name that is also a value in its column: female. If the first line" in said
 
 
 def test_checking_a_card_reads_no_rows(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +60,9 @@ def test_checking_a_card_reads_no_rows(data: Path, monkeypatch: pytest.MonkeyPat
         return line.decode().strip().split(",")
 
     monkeypatch.setattr("dprepro.data.header.csv_header", names_in)
-    assert "card.yaml: complete: binary, target y, 3 features" in dprepro(
-        "data", "check", "card.yaml"
-    )
+    said = dprepro("data", "check", "card.yaml")
+    assert "card.yaml: complete: binary, target y, 3 features" in said
+    assert "Whether the rows keep to it: dprepro data describe card.yaml reads them" in said
     assert asked == [header]
 
 

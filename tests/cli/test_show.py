@@ -53,6 +53,26 @@ def test_another_ending_is_refused(path: Path, output: str) -> None:
     assert sorted(p.name for p in path.parent.iterdir()) == ["model.json"]
 
 
+def test_a_release_folder_names_its_model_and_is_left_as_it_is(path: Path) -> None:
+    """`show` replaced the page of a release, and `edit` its model, so that `verify` failed."""
+    folder = path.parent
+    for name in ("statement.json", "model.html"):
+        (folder / name).write_text("as released", encoding="utf-8")
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    for arguments in (
+        ("show", folder),
+        ("show", path),
+        ("edit", folder, "--feature", "age", "--level", "60", "90"),
+    ):
+        with pytest.raises(DpreproError, match=r"belongs to a release.* another place with --out"):
+            dprepro(*arguments)
+    assert {file: file.read_bytes() for file in folder.iterdir()} == before
+    page = folder / "elsewhere" / "model.html"
+    assert "3 functions" in dprepro("show", folder, "--output", page)
+    assert page.exists()
+    assert "age" in dprepro("edit", folder)  # shows the model
+
+
 def test_the_model_is_never_overwritten(path: Path) -> None:
     renamed = path.rename(path.with_suffix(".html"))
     text = renamed.read_text(encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -71,3 +73,18 @@ def test_names_are_those_of_the_format(tmp_path: Path) -> None:
     pd.DataFrame({"age": [1.0], "y": ["no"]}).to_parquet(tmp_path / "rows.parquet")
     assert header_names(card_of(tmp_path, file="rows.parquet")) == ["age", "y"]
     assert header_names(card_of(tmp_path, file="nowhere.csv")) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_a_header_is_read_without_the_threads_of_arrow():
+    """On a busy machine `data check` was aborted at its end, while Arrow still started them."""
+    code = (
+        "import os, pyarrow as pa\n"
+        "from dprepro.data.formats import csv_header\n"
+        "import pyarrow.csv\n"
+        "before = len(os.listdir('/proc/self/task'))\n"
+        "assert csv_header(b'a,b\\n', 'utf8', pa.csv.ParseOptions()) == ['a', 'b']\n"
+        "print(len(os.listdir('/proc/self/task')) - before)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(said.stdout) <= 1  # the one that reads

@@ -113,7 +113,7 @@ def _check_name(name: str, known: Iterable[str]) -> None:
     allowed = list(dict.fromkeys(known))
     if name not in allowed:
         raise DpreproError(
-            f"no private method or mechanism is called {name!r}{nearest(name, allowed)}. "
+            f"no private method or mechanism is called {name!r}{nearest(name, allowed) or '.'} "
             f"Allowed: {', '.join(allowed)}"
         )
 

@@ -22,6 +22,7 @@ FIGURES = ("Published", "Measured", "Difference", "z", "95 % interval", "Margin"
 _ON_PAPER = "Mean ± standard deviation over splits; the best of a row is bold."
 _WHERE_ROOM = "Mean over splits, ± standard deviation where there is room (--sd: always)."
 _ALWAYS = "Mean ± standard deviation over splits."
+_MEASURED = "All numbers are measured; --compare adds those that the document prints."
 _MARKED = f"{BEST}: the best of the methods at its epsilon."
 # Smaller p-values are not told apart.
 _SMALL = 1e-9
@@ -193,6 +194,8 @@ def legend(
     results = [entry.result for entry, _ in entries if entry.result]
     on_terminal = f"{_ALWAYS if style.spread else _WHERE_ROOM} {_MARKED}"
     lines = [on_terminal if is_terminal else _ON_PAPER]
+    if is_terminal and not style.compare and any(table.paper for table in tables):
+        lines.append(_MEASURED)
     if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):
         lines.append("[n/m]: n of m splits have finished.")
     if any(entry.clash for entry, _ in entries):

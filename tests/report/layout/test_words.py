@@ -49,6 +49,11 @@ def test_the_legend_explains_only_what_is_there():
     assert legend(complete, PLAIN) == [
         "Mean ± standard deviation over splits; the best of a row is bold."
     ]
+    said = "All numbers are measured; --compare adds those that the document prints."
+    assert said in legend(complete, PLAIN, is_terminal=True)
+    assert said not in legend(complete, COMPARE, is_terminal=True)
+    own = tables(PLAIN, [measured(0.883, dataset="mine")])
+    assert said not in legend(own, PLAIN, is_terminal=True)
     partial = "\n".join(legend(tables(PLAIN, [measured(0.883, splits=3)]), PLAIN))
     assert "[n/m]" in partial
     assert "verdict" not in partial
