@@ -29,8 +29,8 @@ _FEW_RUNS_MEAN = (
 )
 _UNDECIDED_MEANS = (
     f"{AuditVerdict.UNDECIDED.value}: the bound is above what is stated or spent, but holds with "
-    f"{100 * CONFIDENCE:g} % confidence only: chance puts one in twenty too high. A refutation "
-    f"needs {100 * REFUTING:g} %: give more --trials, or leave the option out"
+    f"{100 * CONFIDENCE:g} % confidence only: chance puts up to one in twenty too high. A "
+    f"refutation needs {100 * REFUTING:g} %: give more --trials, or leave the option out"
 )
 _WITHIN_MEANS = (
     f"{AuditVerdict.WITHIN.value}: the bound is not above what is stated or spent. That is no "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from threading import Timer
-from types import TracebackType
 
 import typer
 
@@ -28,12 +27,7 @@ class Patience:
         self._timer.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._timer.cancel()
 
     def step(self, text: str) -> None:
@@ -65,13 +59,8 @@ class Waiting(Patience):
         shows = sys.stdout.isatty() and can_draw(console)
         self._line = console.status("") if shows else None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        super().__exit__(kind, error, trace)
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__(*raised)
         self._timer.join()  # the line must not begin after its end
         if self._line is not None:
             self._line.stop()

@@ -20,8 +20,8 @@ from scipy.stats import beta, binom
 CONFIDENCE = 0.95
 """Of the bounds that are shown."""
 REFUTING = 0.9999
-"""Of the bounds that refute a guarantee. Who audits a hundred sound methods would see five refuted
-by bounds that each hold with 95 %."""
+"""Of the bounds that refute a guarantee. Who audits a hundred sound methods would see up to five
+refuted by bounds that each hold with 95 %."""
 
 _LARGEST_EPSILON = 60.0
 

@@ -39,7 +39,7 @@ def test_bounds_are_judged_by_what_is_stated_and_by_what_is_recorded(refuting, s
 @pytest.mark.parametrize("trials", [40, 60, 300])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_a_sound_method_is_hardly_ever_refuted(trials, epsilon):
-    """An audit of 40 runs called a sound release EXCEEDED: so did one of fifty."""
+    """An audit of 40 runs called a sound release EXCEEDED, by a bound that holds with 95 %."""
     mu = mu_of(epsilon, 1e-6)
     wrong = np.arange(trials + 1)
     half = trials / 2
