@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dprepro.data.domain import TaskKind
-from dprepro.data.encode import IndicatorEncoder
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
@@ -54,6 +53,8 @@ def _build_of_code(encoding: str) -> Build:
         scale = scale or ("-1..1" if setting.task == "regression" else "0..1")
         given = {} if seed is None else {"random_state": seed}
         if encoding == "indicators":
+            from dprepro.data.encode import IndicatorEncoder  # imports pandas
+
             given["domain"] = IndicatorEncoder(setting.domain).domain
         return _made(setting, of_code(scale=scale, **options), **(given | params))
 

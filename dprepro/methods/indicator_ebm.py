@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from dprepro.data.domain import TaskKind
-from dprepro.data.encode import IndicatorEncoder
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -22,6 +21,8 @@ def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
 
 def _build(composition: str) -> Build:
     def build(setting: Setting, **params: Any) -> Estimator:
+        from dprepro.data.encode import IndicatorEncoder  # imports pandas
+
         return _estimator(setting.task)(
             setting.epsilon,
             setting.delta,

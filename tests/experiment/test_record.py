@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import fields, replace
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from dprepro.data.card import load_card
+from dprepro.experiment import record as record_module
 from dprepro.experiment.lines import parsed
 from dprepro.experiment.record import Record, Task
 from tests.conftest import ROOT
@@ -38,6 +40,37 @@ def test_every_field_enters_the_key() -> None:
     assert set(CHANGES) == {field.name for field in fields(Task)}
     keys = {replace(TASK, **{name: value}).key for name, value in CHANGES.items()}
     assert len(keys | {TASK.key}) == len(CHANGES) + 1
+
+
+AWKWARD: tuple[dict[str, Any], ...] = (
+    {"params": {"split": 7, "in": [{"split": 7}, 'a "split":7, b']}},
+    {"split": 10**12, "unit": 'a "split":7', "rows_per_unit": 2, "tuned": True},
+    {"delta": 0, "test_share": 0.1},
+    {"delta": 0.0, "test_share": 0.1},
+    {"epsilon": math.inf, "delta": 0.0, "seed": None, "evaluation": "test-set"},
+)
+
+
+@pytest.mark.parametrize("changes", [*({n: value} for n, value in CHANGES.items()), *AWKWARD])
+def test_a_key_is_the_digest_of_all_that_a_task_says(changes: dict[str, Any]) -> None:
+    for split in (0, 7, 19):
+        task = replace(TASK, **({"split": split} | changes))
+        text = json.dumps(task.to_json(), sort_keys=True, separators=(",", ":"))
+        assert task.key == hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def test_tasks_of_one_cell_differ_in_their_split_alone() -> None:
+    tasks = [TASK, *(replace(TASK, **{n: v}) for n, v in CHANGES.items() if n != "split")]
+    assert len({task.cell for task in tasks}) == len(tasks)
+    assert replace(TASK, split=7, params={"a": [1, 2], "b": 1}).cell == TASK.cell
+
+
+def test_what_is_known_of_cells_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_module, "_MOST_KNOWN", 3)
+    monkeypatch.setattr(record_module, "_known", {})
+    for seed in range(20):
+        assert replace(TASK, seed=seed).key == replace(TASK, seed=seed).key
+        assert 1 <= len(record_module._known) <= 3
 
 
 def test_a_key_that_was_asked_for_is_in_no_record() -> None:

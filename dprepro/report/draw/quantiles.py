@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy import stats
+from scipy.special import betaincinv, ndtri
 
 from dprepro.report.draw.style import BLUE, ORANGE, open_frame
 from dprepro.report.judge.check import CheckReport
@@ -34,12 +34,12 @@ def draw_quantiles(report: CheckReport) -> Figure | None:
     cells.sort(key=normal_score)
     scores = np.array([normal_score(cell) for cell in cells])
     ranks = np.arange(1, len(cells) + 1)
-    across = stats.norm.ppf((ranks - 0.5) / len(cells))
+    across = ndtri((ranks - 0.5) / len(cells))
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
     # The rank-th smallest of n uniform numbers has the distribution Beta(rank, n + 1 - rank).
     low, high = (
-        stats.norm.ppf(stats.beta.ppf(share, ranks, len(cells) + 1 - ranks))
+        ndtri(betaincinv(ranks, len(cells) + 1 - ranks, share))
         for share in ((1 - _BAND) / 2, (1 + _BAND) / 2)
     )
     axes.fill_between(across, low, high, color="0.9", linewidth=0)

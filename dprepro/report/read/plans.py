@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -81,12 +80,6 @@ def current(
     return _last_of_each_label(contents.records), plan
 
 
-def settings(task: Task) -> str:
-    """Return all fields of a task but the split, as a string: tasks of one cell share it."""
-    fields = {k: v for k, v in task.to_json().items() if k != "split"}
-    return json.dumps(fields, sort_keys=True)
-
-
 def planned_splits(plan: JournalPlan | None, records: Sequence[Record]) -> dict[str, int]:
     """Return, by key of a record's task, the number of splits that make its cell complete.
 
@@ -106,8 +99,8 @@ def planned_splits(plan: JournalPlan | None, records: Sequence[Record]) -> dict[
 
 def _last_of_each_label(records: Sequence[Record]) -> list[Record]:
     """Keep, of several settings under one label, those of the last record."""
-    latest = {_coordinates(r.task): settings(r.task) for r in records}
-    return [r for r in records if latest[_coordinates(r.task)] == settings(r.task)]
+    latest = {_coordinates(r.task): r.task.cell for r in records}
+    return [r for r in records if latest[_coordinates(r.task)] == r.task.cell]
 
 
 def _coordinates(task: Task) -> tuple[str, str, float]:

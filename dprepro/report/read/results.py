@@ -11,7 +11,7 @@ from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.journal import read_journal
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.held import HeldJournal, HeldRecord, make_cell, told_apart
-from dprepro.report.read.plans import JournalPlan, current, planned_splits, settings
+from dprepro.report.read.plans import JournalPlan, current, planned_splits
 
 __all__ = ["JournalPlan", "ResultCell", "Results", "journal_paths", "read_results"]
 
@@ -116,10 +116,9 @@ def read_results(
         contents = read_journal(path)
         records, plan = current(contents, (plans or {}).get(path.stem))
         planned = planned_splits(plan, records)
-        entries = [
-            HeldRecord(record, path.stem, planned[record.task.key], plan) for record in records
-        ]
-        journals.append(HeldJournal(path.stem, plan, entries, contents.environments))
+        name = path.stem
+        entries = [HeldRecord(record, name, planned[record.task.key], plan) for record in records]
+        journals.append(HeldJournal(name, plan, entries, contents.environments))
     return _assemble(journals)
 
 
@@ -127,7 +126,7 @@ def _assemble(journals: Sequence[HeldJournal]) -> Results:
     by_settings: dict[str, list[HeldRecord]] = defaultdict(list)
     for journal in journals:
         for entry in journal.entries:
-            by_settings[settings(entry.record.task)].append(entry)
+            by_settings[entry.record.task.cell].append(entry)
     cells = [make_cell(entries) for entries in by_settings.values()]
     planned = [cell for journal in journals for cell in journal.planned()]
     named = told_apart([*cells, *planned])

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 from dprepro.experiment.journal import JournalContents
 from dprepro.experiment.stated import StatedCell, StatedPlan
-from dprepro.report.read.plans import JournalPlan, current, planned_splits, settings
-from tests.report.journals import records, task
+from dprepro.report.read.plans import JournalPlan, current, planned_splits
+from tests.report.journals import records
 
 
 def stated(*lines, splits=3, **changes):
@@ -60,9 +60,3 @@ def test_a_cell_is_complete_with_all_its_keys_even_if_few_are_there():
     assert planned_splits(JournalPlan(25, None), FIRST[:1]) == {FIRST[0].task.key: 25}
     other = records([0.5], epsilon=4.0)
     assert set(planned_splits(None, [*FIRST, *other]).values()) == {3}
-
-
-def test_settings_are_the_same_in_any_order_and_for_every_split():
-    one = settings(task(params={"max_bins": 8, "max_leaves": 3}))
-    assert one == settings(task(params={"max_leaves": 3, "max_bins": 8}, split=7))
-    assert one != settings(task(params={"max_leaves": 8, "max_bins": 3}))
