@@ -12,9 +12,10 @@ PARSERS ?=
 WORKERS ?= 3
 # Options for the test of the wheel, e.g. make wheel-test WHEEL_TEST=--all
 WHEEL_TEST ?=
-# Installs what follows. uv takes a third of pip's time; pip does the same where uv is not there, or fails.
+# Installs what follows with uv, in a third of pip's time; pip does the same where uv cannot be had, or fails.
 # Python compiles what is imported; pip would compile all of every library, half of the installation.
-INSTALL = f() { $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python "$$@" || )\
+INSTALL = f() { { command -v uv || $(BIN)/python -m pip install --quiet uv; } >/dev/null; \
+	PATH="$$PATH:$(BIN)" uv pip install --quiet --python $(BIN)/python "$$@" || \
 	$(BIN)/python -m pip install --quiet --no-compile "$$@"; }; f
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
