@@ -39,7 +39,7 @@ _LEFTOVER_AGE = 3600.0
 _MAGIC = b"dprepro kernels 1\n"
 
 
-def load(announce: bool = False) -> list[tuple[str, Any]]:
+def load() -> list[tuple[str, Any]]:
     """Return all machine code, compiled first where this machine has none that is whole.
 
     Returns
@@ -49,12 +49,16 @@ def load(announce: bool = False) -> list[tuple[str, Any]]:
     """
     from numba.core import serialize  # noqa: F401 - the pickles name its functions
 
+    content = made()
+    return [(kernel, pickle.loads(compiled)) for kernel, compiled in pickle.loads(content)]
+
+
+def made(announce: bool = False) -> bytes:
+    """Return the content of this machine's bundle, compiled first where there is none."""
     name = f"{digest()}.bin"
     folder = _folder()
     content = _read(folder / name)
-    if content is None:
-        content = _make(folder, name, announce)
-    return [(kernel, pickle.loads(compiled)) for kernel, compiled in pickle.loads(content)]
+    return _make(folder, name, announce) if content is None else content
 
 
 def sealed(content: bytes) -> bytes:

@@ -61,13 +61,21 @@ def registered() -> dict[str, tuple[Any, tuple[str, ...]]]:
     return dict(_registered)
 
 
-def prepare(announce: bool = False) -> None:
-    """Load the kernels, and compile them first where this machine has not; else at the first call.
+def compile_once() -> None:
+    """Compile the kernels where this machine has not yet, and say so; load none.
 
-    Parameters
-    ----------
-    announce
-        Say on stderr that they are being compiled, also where that is no terminal.
+    Raises
+    ------
+    DpreproError
+        If they cannot be compiled.
+    """
+    from dprepro.compiled import bundle
+
+    bundle.made(announce=True)
+
+
+def prepare() -> None:
+    """Load the kernels, compiled first where this machine has not; else the first call does it.
 
     Raises
     ------
@@ -81,7 +89,7 @@ def prepare(announce: bool = False) -> None:
         from dprepro.compiled import bundle
         from dprepro.compiled.sources import kernel_modules
 
-        code = bundle.load(announce)
+        code = bundle.load()
         for module in kernel_modules():
             importlib.import_module(module)
         for name, compiled in code:

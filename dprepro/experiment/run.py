@@ -38,7 +38,7 @@ from dprepro.experiment.record import Record, Task
 from dprepro.experiment.reuse import finished_elsewhere
 from dprepro.experiment.stated import state_plan
 from dprepro.experiment.summary import Summary, Tally
-from dprepro.experiment.worker import DataRef, prepare_kernels, run_task, warm_up
+from dprepro.experiment.worker import DataRef, compile_kernels, run_task, warm_up
 
 # What a closed or full output raises, or one whose encoding lacks a character.
 _UNSHOWN = (OSError, ValueError)
@@ -277,7 +277,7 @@ def _start(
     dataset = load(data.card, data.data_dir, with_test=data.with_test)
     if config.domain == "public":
         refuse_undeclared(dataset)  # here, and not once a task
-    prepare_kernels(methods, dataset.task, announce=True)
+    compile_kernels(methods, dataset.task)
     processors = options.jobs or cpu_count()
     jobs = max(1, min(processors, len(todo)))
     return LocalExecutor(jobs, limit, prepare, processors=processors)

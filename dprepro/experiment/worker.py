@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from dprepro.compiled import prepare
+from dprepro.compiled import compile_once, prepare
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
 from dprepro.data.card import load_card
@@ -110,22 +110,27 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
             f"the data of {dataset.name} ({dataset.source}) are not those that the run was "
             "planned with; put the same files, and the same card, in both places"
         )
-    prepare_kernels(methods, dataset.task)
+    if _need_kernels(methods, dataset.task):
+        prepare()
     # The environment already says so; this holds for libraries that read it differently.
     threadpool_limits(limits=1)
 
 
-def prepare_kernels(methods: Iterable[str], task: TaskKind, announce: bool = False) -> None:
-    """Load the kernels, compiled first where need be, if one of `methods` is made of them.
+def compile_kernels(methods: Iterable[str], task: TaskKind) -> None:
+    """Compile the kernels where this machine has not, if one of `methods` is made of them.
 
     Raises
     ------
     DpreproError
         If there is no such method, or the kernels cannot be compiled.
     """
-    found = [registry.get(name) for name in methods]
-    if any(method.needs_kernels(task) for method in found):
-        prepare(announce)
+    if _need_kernels(methods, task):
+        compile_once()
+
+
+def _need_kernels(methods: Iterable[str], task: TaskKind) -> bool:
+    found = [registry.get(name) for name in methods]  # each has to be there
+    return any(method.needs_kernels(task) for method in found)
 
 
 def run_task(task: Task, data: DataRef, metrics: tuple[str, ...] = ()) -> Record:

@@ -9,7 +9,7 @@ from tests.compiled.small import USE, SmallPackage
 
 pytestmark = pytest.mark.compiling
 
-ANNOUNCED = f"from dprepro.compiled import prepare; prepare(announce=True)\n{USE}"
+ANNOUNCED = f"from dprepro.compiled import compile_once; compile_once()\n{USE}"
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from dprepro.config import load_config
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
+from dprepro.experiment import worker
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
@@ -211,3 +212,22 @@ def test_the_labels_are_counted_by_the_card_and_not_by_the_rows(lab: Lab) -> Non
         task, data = plan(config)[0].task, DataRef(config.card, fingerprint=str(counted))
         assert rows_of(task, data).n_classes == counted
         card.write_text(CARD)
+
+
+@pytest.mark.parametrize(
+    ("methods", "compiled"),
+    [(["logistic-standardized", "dp-ebm-gdp"], 1), (["logistic-standardized"], 0)],
+)
+def test_the_process_that_plans_compiles_kernels_and_loads_none(
+    methods: list[str], compiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[str] = []
+    for name in ("compile_once", "prepare"):
+        monkeypatch.setattr(worker, name, lambda name=name: called.append(name))
+    worker.compile_kernels(methods, "binary")
+    assert called == ["compile_once"] * compiled
+
+
+def test_a_method_that_is_missing_is_named_whatever_stands_before_it() -> None:
+    with pytest.raises(DpreproError, match="no-such-method"):
+        worker.compile_kernels(["dp-ebm-gdp", "no-such-method"], "binary")
