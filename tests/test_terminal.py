@@ -37,9 +37,10 @@ def imported(path):
             yield from (alias.name for alias in node.names)
 
 
-@pytest.mark.parametrize("path", sorted(REPORT.rglob("*.py")), ids=lambda p: p.stem)
-def test_no_module_of_the_report_makes_tables_or_consoles_itself(path):
-    assert not MAKERS & set(imported(path))
+def test_no_module_of_the_report_makes_tables_or_consoles_itself():
+    found = {str(path): MAKERS & set(imported(path)) for path in REPORT.rglob("*.py")}
+    assert len(found) > 50
+    assert {name: made for name, made in found.items() if made} == {}
 
 
 def test_the_rule_sees_an_import():

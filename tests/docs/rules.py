@@ -103,7 +103,7 @@ RULES = {
         Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-sound"),
         Rule(
             "dprepro audit dp-ebm-sound --jobs 2 --output audit.png",
-            "--trials 40 --task binary",
+            "--trials 20 --task binary",
         ),
         Rule(
             "dprepro audit dp-ebm-gdp --task regression",
@@ -117,6 +117,7 @@ RULES = {
             replace=(("tests/ebm", "tests/ebm --collect-only --quiet"),),
         ),
     ),
+    "CONTRIBUTING.md": (Rule("dprepro run noisy-mean.yaml", "--jobs 1"),),
     "docs/tutorial.md": (
         Rule(
             "dprepro run adult --method dp-ebm-gdp --epsilon 1 --splits 1 --results mine",

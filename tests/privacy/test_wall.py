@@ -34,9 +34,10 @@ def misplaced(module: str) -> bool:
     return may_open(module) and module != READER and not fits
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=module_of)
-def test_no_module_gets_round_the_wall(path: Path) -> None:
-    assert ways_in(path.read_text(), module_of(path)) == []
+def test_no_module_gets_round_the_wall() -> None:
+    found = {module_of(path): ways_in(path.read_text(), module_of(path)) for path in SOURCES}
+    assert len(found) > 300
+    assert {module: ways for module, ways in found.items() if ways} == {}
 
 
 def test_curators_are_in_the_packages_of_methods_only() -> None:
@@ -193,10 +194,11 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("path", METHODS, ids=module_of)
-def test_no_method_reaches_into_a_curator(path: Path) -> None:
+def test_no_method_reaches_into_a_curator() -> None:
     """From the generator in a curator the noise could be drawn again, and subtracted."""
-    assert reached_into(path.read_text()) == []
+    found = {module_of(path): reached_into(path.read_text()) for path in METHODS}
+    assert len(found) > 50
+    assert {module: names for module, names in found.items() if names} == {}
 
 
 def test_reaching_in_is_found() -> None:
