@@ -29,6 +29,7 @@ QUICKSTART = (
     ("run", "quickstart"),
     ("table", "--config", "quickstart", "--compare"),
 )
+UV = shutil.which("uv")
 
 
 def main() -> int:
@@ -99,7 +100,7 @@ def attempt(python: str, version: str, wheel: Path, lowest: bool, folder: Path) 
     }
     clean |= {"DPREPRO_CACHE": str(home / "cache"), "COLUMNS": "120"}
     steps = [
-        [python, "-m", "venv", str(environment)],
+        [python, "-m", "venv", *(["--without-pip"] if UV else []), str(environment)],
         [*installer(environment), "--constraint", str(constraints), str(wheel)],
         *([str(environment / "bin" / "dprepro"), *arguments] for arguments in QUICKSTART),
     ]
@@ -129,8 +130,8 @@ def attempt(python: str, version: str, wheel: Path, lowest: bool, folder: Path) 
 def installer(environment: Path) -> list[str]:
     """Return the command that installs: uv's where it is there, in a third of pip's time."""
     python = str(environment / "bin" / "python")
-    if uv := shutil.which("uv"):
-        return [uv, "pip", "install", "--quiet", "--python", python]
+    if UV:
+        return [UV, "pip", "install", "--quiet", "--python", python]
     # What is imported is compiled then; pip would compile all of every library.
     options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--prefer-binary"]
     return [python, "-m", "pip", "install", *options]
