@@ -283,7 +283,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     titleFields(table);
     if (table.tBodies[0].rows.length > 1) offerOrders(table);
   }
-  keepTargetsVisible(form);
+  measureFilters(form);
   window.addEventListener("beforeprint", () => {
     if (!isAllOpen) foldLongList();
     splitTables();
