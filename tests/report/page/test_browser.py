@@ -84,6 +84,7 @@ def test_filters_choose_rows_tables_and_columns(page):
     figures = {e.get_attribute("data-dataset") for e in visible(page, "figure")}
     assert figures == {"adult", None}  # those of whole documents stay
 
+    assert [e.text.split()[0] for e in visible(page, ".group-of > summary")] == ["dp-ebm-2021"]
     choose(page, "method", "dp-ebm-gdp-2021")
     heads = [e.text for e in visible(page, ".layout thead th")]
     assert heads == ["ε", "DPEBM-GDP (2021 code)"]
@@ -281,7 +282,7 @@ def test_without_scripts_the_tables_are_there(browser, address):
         browser.get(address)
         assert visible(browser, ".filters") == []
         assert "no figures" in browser.find_element(By.TAG_NAME, "noscript").text
-        for summary in browser.find_elements(By.CSS_SELECTOR, ".layout summary")[1:]:
+        for summary in browser.find_elements(By.CSS_SELECTOR, "#tables summary")[2:]:
             summary.click()
         printed = browser.find_elements(By.CSS_SELECTOR, ".layout .published")
         assert len(printed) > 20

@@ -69,7 +69,7 @@ def test_filters_and_the_heading_of_the_section_stay_on_top(page):
         show(page, width, height)
         for name in ("#summary", "#cells", "#privacy"):
             page.execute_script(into, name)
-            is_seen, top, bottom, filters = page.execute_script(seen, name)
+            is_seen, top, _, filters = page.execute_script(seen, name)
             assert (is_seen, round(top)) == (True, round(filters)), (width, name)
         page.execute_script("location.hash = ''")
         page.find_element(By.CSS_SELECTOR, "nav a[href='#tables']").click()
@@ -129,19 +129,22 @@ def test_a_phone_has_one_list_to_sort_by(page):
     assert "sort=all-cells.6.descending" in page.current_url
 
 
-def test_text_in_figures_can_be_read_on_a_phone(page):
+def test_figures_fit_a_phone_and_their_text_can_be_read(page):
     show(page, 390, 844)
-    sizes = page.execute_script(
+    sizes, hidden = page.execute_script(
         """
         document.querySelector("[name=unfold]").click();
-        return [...document.querySelectorAll("figure svg text")].map((text) => {
+        const sizes = [...document.querySelectorAll("figure svg text")].map((text) => {
           const svg = text.ownerSVGElement;
           const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
           return parseFloat(getComputedStyle(text).fontSize) * scale;
         });
+        const boxes = [...document.querySelectorAll("figure .scroll")];
+        return [sizes, boxes.map((box) => box.scrollWidth - box.clientWidth)];
         """
     )
     assert min(sizes) > 8
+    assert max(hidden) <= 0
     assert page.execute_script("return document.documentElement.scrollWidth") == 390
 
 

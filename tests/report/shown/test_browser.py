@@ -272,6 +272,18 @@ def test_values_are_set_and_set_back_for_categories_too(opened, folder):
     assert len(edited.edits_) == 2
 
 
+def test_the_next_function_can_be_opened_at_once(opened):
+    page = opened()
+    open_function(page, "age")
+    page.execute_script(
+        "document.querySelector('[data-tool=close]').click();"
+        "document.querySelector('[data-feature=city]').click()"
+    )
+    bins(page)[0].send_keys(Keys.ARROW_UP)
+    assert errors(page) == []
+    assert "city: set" in page.find_element(By.ID, "edit-list").get_attribute("textContent")
+
+
 def test_edits_of_the_file_can_be_undone(opened, folder):
     made = model()
     editing.set_value(made, "visits", "few", 0.25)
