@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, read
+from dprepro.cli.levels import repeated_levels
 from dprepro.cli.private import warn
 
 
@@ -36,7 +37,7 @@ def compare(
         typer.Option(help="auc, rmse, brier_score, a scorer, ...; default: that of the config."),
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Only this privacy level (repeatable).")
+        list[float] | None, repeated_levels("Only this privacy level (repeatable).")
     ] = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     format: Annotated[CompareFormat, typer.Option(help="Output format.")] = CompareFormat.TABLE,

@@ -15,6 +15,7 @@ from dprepro.config_keys import MethodEntry, MetricName
 from dprepro.data import load
 from dprepro.data.card import Card, load_card
 from dprepro.errors import DpreproError, nearest
+from dprepro.experiment.levels import check_asked, check_stated
 from dprepro.experiment.metrics import METRICS
 from dprepro.experiment.record import Task
 from dprepro.experiment.scorers import recorded_name, scorer_names
@@ -105,7 +106,8 @@ def narrow(
     Raises
     ------
     DpreproError
-        If a method or an epsilon does not occur in the plan.
+        If a method or an epsilon does not occur in the plan, or if epsilons are asked of methods
+        that all have no privacy budget.
     """
     names = dict.fromkeys(n for p in planned for n in (p.task.label, p.task.method))
     for name in methods:
@@ -120,6 +122,7 @@ def narrow(
             allowed = ", ".join(f"{value:g}" for value in grid)
             raise DpreproError(f"no epsilon {epsilon:g} in the config. Allowed: {allowed}")
     wanted = set(methods)
+    check_asked(methods, epsilons, [p.task for p in planned])
     return [
         p
         for p in planned
@@ -177,6 +180,7 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
         method = registry.get(entry.method)
     except DpreproError as error:
         raise DpreproError(f"{config.where('methods', position, 'method')}: {error}") from error
+    check_stated(config, position, method)
     _check_names(config, position, method)
     _check_units(config, position, method, card)
     if not _reason_to_skip(method, card):

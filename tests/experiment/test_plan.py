@@ -93,6 +93,14 @@ def test_a_submodule_of_a_missing_package_is_missing(lab: Lab) -> None:
             r"methods\[1\].delta: dp-ebm-gdp .* needs a delta above 0",
         ),
         (
+            {"methods": [{"method": "plain", "epsilons": [1]}]},
+            r"line \d+, methods\[0\].epsilons: plain has no privacy budget; leave `epsilons` out",
+        ),
+        (
+            {"methods": ["noisy", {"method": "plain", "delta": 1e-6}]},
+            r"methods\[1\].delta: plain has no privacy budget; leave `delta` out",
+        ),
+        (
             {"dataset": "./undocumented.yaml", "domain": "public"},
             r"line \d+, domain: the card of tiny gives no public domain",
         ),
@@ -140,6 +148,16 @@ def test_narrowing_to_what_is_not_there_is_an_error(lab: Lab) -> None:
         narrow(planned, methods=["noizy"])
     with pytest.raises(DpreproError, match=r"no epsilon 2 in the config\. Allowed: 1, 8"):
         narrow(planned, epsilons=[2.0])
+
+
+def test_an_epsilon_of_methods_without_privacy_is_refused(lab: Lab) -> None:
+    planned = _plan(lab, methods=["noisy", "plain"])
+    said = r"plain has no privacy budget, so --epsilon 8 cannot be kept.*: noisy"
+    with pytest.raises(DpreproError, match=said):
+        narrow(planned, methods=["plain"], epsilons=[8.0])
+    both = narrow(planned, methods=["plain", "noisy"], epsilons=[8.0])
+    assert {p.task.label for p in both} == {"plain", "noisy"}
+    assert narrow(planned, methods=["plain"], epsilons=[math.inf])
 
 
 def test_a_grid_stands_for_one_method_a_combination(lab: Lab) -> None:
