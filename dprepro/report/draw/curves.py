@@ -139,6 +139,8 @@ def _notes(table: ResultTable, group: Group) -> tuple[str, ...]:
     entries = [entry for row in group.rows for entry in row]
     name = table.metric.name
     notes = []
+    if any(e.result and e.result.task.is_private for e in entries):
+        notes.append("PRIVATE rows: exact scores, not for release")
     if any(e.result and 0 < e.result.splits(name) < e.planned for e in entries):
         notes.append("some points have fewer splits than planned")
     verdicts = [entry.verdict for entry in entries if entry.verdict]
