@@ -181,5 +181,5 @@ def test_private_rows_are_explained_once_below_the_tables():
         measured(0.883, label, data_fingerprint=f"{PRIVATE_PREFIX}abc") for label in ("a", "b")
     ]
     assert legend(tables(PLAIN, private), PLAIN)[1:] == [
-        "PRIVATE: exact scores of private rows, which epsilon does not cover: not for release."
+        "PRIVATE: exact scores of private rows; epsilon does not cover them: not for release."
     ]
