@@ -55,8 +55,9 @@ def compare(
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
     """
     from dprepro.errors import DpreproError
+    from dprepro.experiment.naming import any_name_meant
     from dprepro.report.judge.comparing import compare_methods
-    from dprepro.report.read.mentions import holding_both
+    from dprepro.report.read.mentions import holding_both, is_mentioned
     from dprepro.report.read.metrics import find_metric
     from dprepro.report.write.comparing import (
         comparison_rows,
@@ -77,6 +78,9 @@ def compare(
             )
     if metric is not None:
         find_metric(metric)
+    first, second = (
+        name if is_mentioned(results, name) else any_name_meant(name) for name in (first, second)
+    )
     if not config:
         config = holding_both(results, first, second, dataset or ())
     held = read(results, config)

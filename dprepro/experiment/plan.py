@@ -17,6 +17,7 @@ from dprepro.data.card import Card, load_card
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.levels import check_asked, check_stated
 from dprepro.experiment.metrics import METRICS
+from dprepro.experiment.naming import names_in_config
 from dprepro.experiment.record import Task
 from dprepro.experiment.scorers import recorded_name, scorer_names
 from dprepro.methods import registry
@@ -99,7 +100,7 @@ def narrow(
     splits
         Only the first so many splits.
     methods
-        Only these methods, by name or label.
+        Only these methods, by name, label, or as tables show them.
     epsilons
         Only these privacy levels; methods without a budget stay.
 
@@ -109,13 +110,7 @@ def narrow(
         If a method or an epsilon does not occur in the plan, or if epsilons are asked of methods
         that all have no privacy budget.
     """
-    names = dict.fromkeys(n for p in planned for n in (p.task.label, p.task.method))
-    for name in methods:
-        if name not in names:
-            raise DpreproError(
-                f"no method {name!r} in the config{nearest(name, list(names)) or '.'} "
-                f"Allowed: {', '.join(names)}"
-            )
+    methods = names_in_config(methods, (n for p in planned for n in (p.task.label, p.task.method)))
     grid = sorted({p.task.epsilon for p in planned})
     for epsilon in epsilons:
         if epsilon not in grid:

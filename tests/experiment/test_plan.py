@@ -150,16 +150,6 @@ def test_narrowing_to_what_is_not_there_is_an_error(lab: Lab) -> None:
         narrow(planned, epsilons=[2.0])
 
 
-def test_an_epsilon_of_methods_without_privacy_is_refused(lab: Lab) -> None:
-    planned = _plan(lab, methods=["noisy", "plain"])
-    said = r"plain has no privacy budget, so --epsilon 8 cannot be kept.*: noisy"
-    with pytest.raises(DpreproError, match=said):
-        narrow(planned, methods=["plain"], epsilons=[8.0])
-    both = narrow(planned, methods=["plain", "noisy"], epsilons=[8.0])
-    assert {p.task.label for p in both} == {"plain", "noisy"}
-    assert narrow(planned, methods=["plain"], epsilons=[math.inf])
-
-
 def test_a_grid_stands_for_one_method_a_combination(lab: Lab) -> None:
     entry = {"method": "noisy", "label": "n", "grid": {"pause": [0.0, 0.5]}}
     planned = _plan(lab, methods=[entry], splits=1, epsilons=[1])

@@ -66,6 +66,7 @@ def test_every_published_cell_becomes_a_point():
 def test_methods_can_be_chosen():
     (panel,) = panels(*ADULT, methods=["dp-ebm-gdp-2021"])
     assert [curve.method for curve in panel.curves] == ["dp-ebm-gdp-2021"]
+    assert panels(*ADULT, methods=["dpebm-gdp (2021 code)"]) == [panel]
     with pytest.raises(DpreproError, match="did you mean 'dp-ebm-gdp-2021'"):
         panels(*ADULT, methods=["dp-ebm-gpd"])
 
