@@ -1,4 +1,4 @@
-"""An epsilon of methods without a privacy budget is refused; `test_plan.py` has those of configs."""
+"""An epsilon of methods without a budget is refused; `test_plan.py` has those of configs."""
 
 from __future__ import annotations
 

@@ -34,5 +34,5 @@ def test_names_near_what_tables_show_are_suggested():
 
 def test_a_config_names_what_it_has():
     assert names_in_config(["DPEBM+", "ebm"], KNOWN) == ["dp-ebm-plus", "ebm"]
-    with pytest.raises(DpreproError, match="no method 'svm' in the config. Allowed: dpboost, "):
+    with pytest.raises(DpreproError, match=r"no method 'svm' in the config\. Allowed: dpboost, "):
         names_in_config(["svm"], KNOWN)
