@@ -52,6 +52,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     # Search: by its name mkdocs-material knows it, and does not load one from elsewhere.
     worker = (ROOT / ".ci" / "iframe-worker.js").read_text()
     files.append(File.generated(config, "assets/iframe-worker.js", content=worker))
+    style = (ROOT / ".ci" / "site.css").read_text()
+    files.append(File.generated(config, "assets/site.css", content=style))
     for name in SCHEMAS:
         text = json.dumps(schema(name), indent=1)
         files.append(File.generated(config, f"schemas/{name}.schema.json", content=text))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, read
+from dprepro.cli.levels import repeated_levels
 from dprepro.cli.private import warn
 
 
@@ -36,7 +37,7 @@ def compare(
         typer.Option(help="auc, rmse, brier_score, a scorer, ...; default: that of the config."),
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Only this privacy level (repeatable).")
+        list[float] | None, repeated_levels("Only this privacy level (repeatable).")
     ] = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     format: Annotated[CompareFormat, typer.Option(help="Output format.")] = CompareFormat.TABLE,
@@ -54,8 +55,9 @@ def compare(
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
     """
     from dprepro.errors import DpreproError
+    from dprepro.experiment.naming import any_name_meant
     from dprepro.report.judge.comparing import compare_methods
-    from dprepro.report.read.mentions import holding_both
+    from dprepro.report.read.mentions import holding_both, is_mentioned
     from dprepro.report.read.metrics import find_metric
     from dprepro.report.write.comparing import (
         comparison_rows,
@@ -76,6 +78,9 @@ def compare(
             )
     if metric is not None:
         find_metric(metric)
+    first, second = (
+        name if is_mentioned(results, name) else any_name_meant(name) for name in (first, second)
+    )
     if not config:
         config = holding_both(results, first, second, dataset or ())
     held = read(results, config)

@@ -44,8 +44,8 @@ def forensics(
 
     z is the difference of the means, ours less the printed one, in standard errors. A setting that
     the authors used has a sum of z^2 of about the number of cells. (The sums of `dprepro check` are
-    smaller: it squares normal scores of z.) Hypotheses come the nearest first. `dprepro run
-    forensics` runs them all.
+    smaller: it squares normal scores of z.) Hypotheses come the nearest first. Without a choice of
+    columns, only the findings are shown. `dprepro run forensics` runs all hypotheses.
 
     Example: dprepro forensics --dataset adult --method dpboost-2021
     """
@@ -54,7 +54,12 @@ def forensics(
     from dprepro.published.hypotheses import HYPOTHESES_FILE, load_hypotheses
     from dprepro.report.judge.forensics import columns_of
     from dprepro.report.read.results import journal_paths
-    from dprepro.report.write.forensics import json_columns, markdown_columns, render_columns
+    from dprepro.report.write.forensics import (
+        json_columns,
+        markdown_columns,
+        render_columns,
+        render_overview,
+    )
     from dprepro.terminal import console
 
     with Waiting() as waiting:
@@ -83,4 +88,7 @@ def forensics(
     elif format is ForensicsFormat.MARKDOWN:
         typer.echo(markdown_columns(shown))
     else:
-        console().print(render_columns(shown))
+        is_chosen = dataset or method or paper
+        console().print(render_columns(shown) if is_chosen else render_overview(shown))
+        if not is_chosen:
+            typer.echo("All hypotheses about some columns: --dataset, --method or --paper.")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from dprepro.cli.levels import repeated_levels
 from dprepro.cli.model_files import model_file
 
 
@@ -28,7 +29,9 @@ def ledger(
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method or label; repeatable.")
     ] = None,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
+    epsilon: Annotated[
+        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the full ledgers as JSON.")
     ] = False,

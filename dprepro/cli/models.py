@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.levels import one_level
 from dprepro.cli.model_files import ModelFile, refuse_in_release
 from dprepro.cli.tuned import AllowTunedSplits
 
@@ -34,7 +35,7 @@ def fit(
     config: ConfigName,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
     method: Annotated[str, typer.Option(help="The method, by name or label.")],
-    epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
+    epsilon: Annotated[float | None, one_level("Its epsilon.")] = None,
     split: Annotated[
         int | None,
         typer.Option(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, Paper, ResultsFolder, method_titles, read
+from dprepro.cli.levels import repeated_levels
 
 
 class FigureFormat(str, Enum):
@@ -107,7 +108,9 @@ def shapes(
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method or label; repeatable.")
     ] = None,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
+    epsilon: Annotated[
+        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
+    ] = None,
     model: Annotated[
         list[Path] | None, typer.Option(help="Also draw this saved model; repeatable.")
     ] = None,

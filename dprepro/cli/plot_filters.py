@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dprepro.cli.levels import repeated_levels
 from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot
 
 
@@ -15,7 +16,9 @@ def filters(
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method or label; repeatable.")
     ] = None,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Only this epsilon.")] = None,
+    epsilon: Annotated[
+        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
+    ] = None,
     row: Annotated[
         list[int] | None,
         typer.Option(help="Number of a test row to explain; repeatable; default 0 and 1."),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dprepro.cli.levels import one_level
 from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot
 from dprepro.cli.tuned import AllowTunedSplits
 
@@ -14,7 +15,7 @@ from dprepro.cli.tuned import AllowTunedSplits
 def margins(
     config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
     method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
-    epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
+    epsilon: Annotated[float | None, one_level("Its epsilon.")] = None,
     fits: Annotated[
         int | None, typer.Option(min=1, help="Number of splits to fit; default: all.")
     ] = None,

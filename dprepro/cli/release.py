@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.levels import one_level
 from dprepro.cli.run import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def register(app: typer.Typer) -> None:
 
 def release(
     card: Annotated[str, typer.Argument(help="Path of the card of your dataset.")],
-    epsilon: Annotated[float, typer.Option(help="The epsilon of the release.")],
+    epsilon: Annotated[float, one_level("The epsilon of the release.")],
     delta: Annotated[
         float | None,
         typer.Option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.levels import repeated_levels
 from dprepro.cli.tuned import AllowTunedSplits
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def run(
     ] = None,
     epsilon: Annotated[
         list[float] | None,
-        typer.Option(
-            help="Only this epsilon; repeatable. Methods without a privacy budget run anyway."
+        repeated_levels(
+            "Only this epsilon; repeatable. Methods without a privacy budget run anyway."
         ),
     ] = None,
     dry_run: Annotated[

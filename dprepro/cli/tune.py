@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dprepro.cli.levels import repeated_levels
+
 # Not in the folder of results: tables do not show trials.
 _TRIALS = Path("out/trials")
 
@@ -29,7 +31,7 @@ def tune(
         list[str] | None, typer.Option(help="Only this method or label; repeatable.")
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Only this epsilon; repeatable.")
+        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
     ] = None,
     results: Annotated[Path, typer.Option(help="Folder of the journal of trials.")] = _TRIALS,
     data_dir: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dprepro.cli.levels import one_level
 from dprepro.cli.tuned import AllowTunedSplits
 
 
@@ -18,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def votes(
     config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
     method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
-    epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
+    epsilon: Annotated[float | None, one_level("Its epsilon.")] = None,
     split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")

@@ -15,7 +15,9 @@ from dprepro.config_keys import MethodEntry, MetricName
 from dprepro.data import load
 from dprepro.data.card import Card, load_card
 from dprepro.errors import DpreproError, nearest
+from dprepro.experiment.levels import check_asked, check_stated
 from dprepro.experiment.metrics import METRICS
+from dprepro.experiment.naming import names_in_config
 from dprepro.experiment.record import Task
 from dprepro.experiment.scorers import recorded_name, scorer_names
 from dprepro.methods import registry
@@ -98,28 +100,24 @@ def narrow(
     splits
         Only the first so many splits.
     methods
-        Only these methods, by name or label.
+        Only these methods, by name, label, or as tables show them.
     epsilons
         Only these privacy levels; methods without a budget stay.
 
     Raises
     ------
     DpreproError
-        If a method or an epsilon does not occur in the plan.
+        If a method or an epsilon does not occur in the plan, or if epsilons are asked of methods
+        that all have no privacy budget.
     """
-    names = dict.fromkeys(n for p in planned for n in (p.task.label, p.task.method))
-    for name in methods:
-        if name not in names:
-            raise DpreproError(
-                f"no method {name!r} in the config{nearest(name, list(names)) or '.'} "
-                f"Allowed: {', '.join(names)}"
-            )
+    methods = names_in_config(methods, (n for p in planned for n in (p.task.label, p.task.method)))
     grid = sorted({p.task.epsilon for p in planned})
     for epsilon in epsilons:
         if epsilon not in grid:
             allowed = ", ".join(f"{value:g}" for value in grid)
             raise DpreproError(f"no epsilon {epsilon:g} in the config. Allowed: {allowed}")
     wanted = set(methods)
+    check_asked(methods, epsilons, [p.task for p in planned])
     return [
         p
         for p in planned
@@ -177,6 +175,7 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
         method = registry.get(entry.method)
     except DpreproError as error:
         raise DpreproError(f"{config.where('methods', position, 'method')}: {error}") from error
+    check_stated(config, position, method)
     _check_names(config, position, method)
     _check_units(config, position, method, card)
     if not _reason_to_skip(method, card):

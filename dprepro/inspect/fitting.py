@@ -16,6 +16,7 @@ from dprepro.data.card import load_card
 from dprepro.errors import DpreproError, publishable
 from dprepro.estimators.contract import Estimator
 from dprepro.experiment.circumstances import check_tuned_splits
+from dprepro.experiment.naming import name_meant, names_in_config
 from dprepro.experiment.plan import PlannedTask, narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import (
@@ -57,6 +58,7 @@ def choose_tasks(
             f"{config.name} has the splits 0 to {config.splits - 1}, and no split {split}"
         )
     planned = plan(config, data_dir, identify)
+    methods = names_in_config(methods, (n for p in planned for n in (p.task.label, p.task.method)))
     chosen = narrow(planned, split + 1, methods, epsilons)
     tasks = [p.task for p in chosen if p.task.split == split and not p.skip]
     if not tasks:
@@ -84,7 +86,8 @@ def choose_one(
     """
     epsilons = [] if epsilon is None else [epsilon]
     tasks = choose_tasks(config, [method], epsilons, split, data_dir, identify)
-    exact = [task for task in tasks if task.label == method] or tasks
+    label = name_meant(method, {name for task in tasks for name in (task.label, task.method)})
+    exact = [task for task in tasks if task.label == label] or tasks
     if len(exact) > 1:
         raise DpreproError(
             f"one model at a time, but several match: {'; '.join(map(describe, exact))}. "

@@ -86,6 +86,12 @@ def planned_ledgers(
     found = list(_fit_all(tasks, domain, card.task, rows))
     for each in found:
         note_circumstances(each.ledger, each.task, all_rows)
+    if tasks and not found:
+        names = " and ".join(dict.fromkeys(task.method for task in tasks))
+        raise DpreproError(
+            f"{names}: no ledger, as nothing is spent without a privacy budget. Choose a private "
+            "method, or leave --method out to see those of all"
+        )
     if found and all(each.ledger is None for each in found):
         reasons = dict.fromkeys(f"{p.task.method}: {p.why_missing}" for p in found)
         raise DpreproError("\n".join(reasons))

@@ -49,6 +49,12 @@ def rows(*arguments):
     return list(csv.DictReader(io.StringIO(printed(*arguments, "--format", "csv"))))
 
 
+def test_a_method_can_be_named_as_tables_show_it(folder):
+    assert printed("mine", "EBM", "--results", folder) == printed(
+        "mine", "ebm", "--results", folder
+    )
+
+
 def test_options_choose_datasets_levels_configs_and_the_metric(folder):
     base = ("mine", "ebm", "--results", folder)
     assert len(rows(*base)) == 4

@@ -49,21 +49,20 @@ def test_hypotheses_stand_below_their_question_the_nearest_first(folder):
     text = run(folder, "--dataset", "adult")
     assert "dp-ebm-2021, Table 2: dpboost-2021 on adult  How were the labels coded?" in text
     assert text.index("identified: As near says.") < text.index("near ") < text.index("far ")
-    assert "Columns and what was found" not in text
+    assert "printed columns" not in text
     assert "telco" not in text
 
 
-def test_several_columns_are_listed_first_with_what_was_found(folder):
-    lines = run(folder).splitlines()
-    assert lines[0].strip() == "Columns and what was found"
-    rows = [line.split() for line in lines if line.split()[-3:-2] == ["identified"]]
-    assert [(row[2], row[3], row[-1]) for row in rows] == [
-        ("adult", "dpboost-2021", "5"),
-        ("telco", "dpboost-2021", "5"),
-    ]
-    sums = [float(row[-2]) for row in rows if row[-2] != "-"]
-    assert len(sums) == 1
-    assert f"{sums[0]:.1f}" in next(x for x in lines if x.strip().startswith("near")).split()
+def test_without_a_choice_the_findings_stand_alone(folder):
+    text = run(folder)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines[0] == "Unstated settings of 2 printed columns: 2 identified"
+    assert "dpboost-2021 identified adult, telco" in lines
+    assert lines[-1] == "All hypotheses about some columns: --dataset, --method or --paper."
+    assert len(lines) < 15
+    chosen = run(folder, "--method", "dpboost-2021")
+    assert chosen.startswith(lines[0])
+    assert chosen.count("How were the labels coded?") == 2
 
 
 def test_json_has_every_cell_and_says_what_was_not_run(folder):

@@ -11,6 +11,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from dprepro.schemas import SCHEMAS, schema
 from tests.docs.pages import ROOT
+from tests.report.accessible import violations
+from tests.report.browsing import show
 from tests.report.conftest import browser  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.site
@@ -57,6 +59,19 @@ def test_a_page_is_shown_with_its_pictures(site, browser, page):  # noqa: F811
     assert bool(widths) == (page == "gallery")
     log = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
     assert log == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_follow_the_guidelines_of_accessibility(site, browser, scheme):  # noqa: F811
+    """The theme lets no key of Safari scroll code and tables; other browsers do by themselves."""
+    for page in ("docs/tutorial", "docs/api/data"):
+        show(browser, scheme=scheme)
+        browser.get((site / f"{page}.html").as_uri())
+        # The theme keeps the first scheme that it was shown in.
+        browser.execute_script("localStorage.clear()")
+        browser.refresh()
+        found = violations(browser, [(1400, scheme)])
+        assert [broken for broken in found if broken[2] != "scrollable-region-focusable"] == []
 
 
 def test_the_site_has_the_schemas(site):

@@ -93,6 +93,14 @@ def test_a_submodule_of_a_missing_package_is_missing(lab: Lab) -> None:
             r"methods\[1\].delta: dp-ebm-gdp .* needs a delta above 0",
         ),
         (
+            {"methods": [{"method": "plain", "epsilons": [1]}]},
+            r"line \d+, methods\[0\].epsilons: plain has no privacy budget; leave `epsilons` out",
+        ),
+        (
+            {"methods": ["noisy", {"method": "plain", "delta": 1e-6}]},
+            r"methods\[1\].delta: plain has no privacy budget; leave `delta` out",
+        ),
+        (
             {"dataset": "./undocumented.yaml", "domain": "public"},
             r"line \d+, domain: the card of tiny gives no public domain",
         ),

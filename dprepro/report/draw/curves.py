@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dprepro.errors import DpreproError, nearest
+from dprepro.published.document import Column
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.metrics import Metric
@@ -77,9 +78,17 @@ def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> 
         If a label is not among the columns of the tables.
     """
     tables = list(tables)
-    _require(methods, [column.method for table in tables for column in table.columns])
+    columns = [column for table in tables for column in table.columns]
+    methods = [_meant(name, columns) for name in methods]
+    _require(methods, [column.method for column in columns])
     panels = [_panel(table, group, methods) for table in tables for group in table.groups]
     return _tell_apart([panel for panel in panels if panel.curves])
+
+
+def _meant(name: str, columns: Iterable[Column]) -> str:
+    """Return the label of the only columns of this title; else the name as it is."""
+    shown = {column.method for column in columns if column.title.casefold() == name.casefold()}
+    return shown.pop() if len(shown) == 1 else name
 
 
 def _tell_apart(panels: Sequence[Panel]) -> list[Panel]:
@@ -139,6 +148,8 @@ def _notes(table: ResultTable, group: Group) -> tuple[str, ...]:
     entries = [entry for row in group.rows for entry in row]
     name = table.metric.name
     notes = []
+    if any(e.result and e.result.task.is_private for e in entries):
+        notes.append("PRIVATE rows: exact scores, not for release")
     if any(e.result and 0 < e.result.splits(name) < e.planned for e in entries):
         notes.append("some points have fewer splits than planned")
     verdicts = [entry.verdict for entry in entries if entry.verdict]

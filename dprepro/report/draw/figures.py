@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from dprepro.report.draw.curves import Curve, Panel, Point
 from dprepro.report.draw.direct import End, name_ends, room_for
 from dprepro.report.draw.files import save_figures
-from dprepro.report.draw.style import Look, looks, metric_label, open_frame
+from dprepro.report.draw.style import PHONE_WIDTH, Look, looks, metric_label, open_frame
 from dprepro.report.draw.zoom import Zoom, zoom_of
 from dprepro.report.text import file_names, plain
 
@@ -78,10 +78,25 @@ def draw_curves(panels: Sequence[Panel], looks: Mapping[str, Look]) -> Figure:
             _draw_pair(pair, panels[number], zooms[number], looks, height)
         for axes in axes_row[len(row) :]:
             axes.remove()
-    figure.legend(
-        handles=_kinds(panels), loc="outside lower center", ncols=2, frameon=False, fontsize=9
-    )
+    _draw_keys(figure, panels, 2)
     return figure
+
+
+def draw_column(panel: Panel, looks: Mapping[str, Look]) -> Figure:
+    """Return a figure of one panel that fits a phone: the closer look stands below the whole."""
+    zoom, height = zoom_of(panel), _height([panel])
+    down = 1 if zoom is None else 2
+    figure = Figure(figsize=(PHONE_WIDTH, down * (height + 0.6) + 0.6), layout="constrained")
+    axes = figure.subplots(down, 1, squeeze=False)[:, 0]
+    _draw_pair(list(axes), panel, zoom, looks, height)
+    _draw_keys(figure, [panel], 1)
+    return figure
+
+
+def _draw_keys(figure: Figure, panels: Iterable[Panel], columns: int) -> None:
+    figure.legend(
+        handles=_kinds(panels), loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+    )
 
 
 def _rows(widths: Sequence[int]) -> list[list[int]]:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dprepro.report.draw.style import BLUE, ORANGE, open_frame
+from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict
@@ -17,8 +17,8 @@ from dprepro.report.text import plain, shortened
 FARTHEST = 8.0
 """Cells with a larger score stand at this edge."""
 
-# Inches; small enough for a phone.
-_WIDTH, _ROW = 5.0, 0.62
+# Inches.
+_ROW = 0.62
 _BIN = 0.25
 _DOT = 3.4
 _LONGEST = 40
@@ -36,7 +36,7 @@ def draw_overview(report: CheckReport) -> Figure | None:
     papers = [(paper, cells) for paper, cells in papers if cells]
     if not papers:
         return None
-    figure = Figure(figsize=(_WIDTH, _ROW * len(papers) + 0.6), layout="constrained")
+    figure = Figure(figsize=(PHONE_WIDTH, _ROW * len(papers) + 0.6), layout="constrained")
     axes = figure.subplots()
     axes.axvspan(-1.96, 1.96, color="0.9", linewidth=0)
     for row, (paper, cells) in enumerate(papers):

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.report.draw import shapes
 from dprepro.report.draw.curves import Panel, build_panels
-from dprepro.report.draw.figures import draw_curves, looks_of
+from dprepro.report.draw.figures import draw_column, looks_of
 from dprepro.report.draw.overview import draw_overview
 from dprepro.report.draw.quantiles import draw_quantiles, far_cells
 from dprepro.report.draw.shapes import (
     ModelShapes,
     column_of,
-    draw_shapes,
     left_out,
     most_important,
     select_features,
@@ -127,10 +127,9 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
             place = f" ({table.paper}, Table {table.table})" if table.paper else ""
             caption = f"{panel.title}: {panel.metric.title} against ε{place}"
             # Title and notes stand above it already.
-            figure = draw_curves([replace(panel, title="", notes=())], looks)
+            figure = draw_column(replace(panel, title="", notes=()), looks)
             svg = inline(figure, f"c{number}-{position}-", caption)
-            wide = len(figure.axes) > 1
-            yield PageFigure(caption, svg, table.paper, panel.dataset, wide, panel.notes)
+            yield PageFigure(caption, svg, table.paper, panel.dataset, panel.notes)
 
 
 def _shapes(
@@ -139,8 +138,8 @@ def _shapes(
     for position, feature in enumerate(features):
         titles = ", ".join(_named(column) for column in columns)
         caption = f"{shortened(feature, _LONGEST_NAME)} on {dataset}: {titles}"
-        svg = inline(draw_shapes(columns, [feature]), f"s{number}-{position}-", caption)
-        yield PageFigure(caption, svg, None, dataset, is_wide=len(columns) > 1)
+        svg = inline(shapes.draw_column(columns, feature), f"s{number}-{position}-", caption)
+        yield PageFigure(caption, svg, None, dataset)
 
 
 def _named(column: ModelShapes) -> str:

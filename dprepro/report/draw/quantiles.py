@@ -8,15 +8,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import betaincinv, ndtri
 
-from dprepro.report.draw.style import BLUE, ORANGE, open_frame
+from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict
 from dprepro.report.text import plain
 
 _BAND = 0.95
-# Inches; small enough for a phone.
-_SIZE = (4.7, 3.4)
+_HEIGHT = 3.4
 
 
 def draw_quantiles(report: CheckReport) -> Figure | None:
@@ -35,7 +34,7 @@ def draw_quantiles(report: CheckReport) -> Figure | None:
     scores = np.array([normal_score(cell) for cell in cells])
     ranks = np.arange(1, len(cells) + 1)
     across = ndtri((ranks - 0.5) / len(cells))
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = Figure(figsize=(PHONE_WIDTH, _HEIGHT), layout="constrained")
     axes = figure.subplots()
     # The rank-th smallest of n uniform numbers has the distribution Beta(rank, n + 1 - rank).
     low, high = (

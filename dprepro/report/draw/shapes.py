@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from dprepro.errors import DpreproError, nearest
 from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.shape_ranges import equally_wide, has_room, heights, in_range, variation
-from dprepro.report.draw.style import BLUE, ORANGE, open_frame
+from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
 from dprepro.report.text import file_names, plain, shortened
 
 if TYPE_CHECKING:
@@ -173,12 +173,30 @@ def draw_shapes(
         figure = _draw_grid(columns[0], features, own_scale)
     else:
         figure = _draw_rows(columns, features, own_scale)
-    keys = _keys([shape for column in columns for shape in column.shapes if shape.name in features])
-    figure.legend(
-        handles=keys, loc="outside lower center", ncols=1 if len(figure.axes) == 1 else 2,
-        frameon=False, fontsize=8,
-    )  # fmt: skip
+    _draw_keys(figure, columns, features, 1 if len(figure.axes) == 1 else 2)
     return figure
+
+
+def draw_column(columns: Sequence[ModelShapes], feature: str) -> Figure:
+    """Return a figure that fits a phone: a feature's function in one model below the other."""
+    require_room(len(columns))
+    size = (PHONE_WIDTH, 1.9 * len(columns) + 0.9)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(columns), 1, squeeze=False)[:, 0]
+    _draw_row(list(axes), columns, feature, own_scale=False)
+    for one, column in zip(axes, columns, strict=True):
+        one.set_title(plain(shortened(column.title, _LONGEST_NAME)), fontsize=10, loc="left")
+        one.label_outer()
+        one.tick_params(labelbottom=True)
+    _draw_keys(figure, columns, [feature], 1)
+    return figure
+
+
+def _draw_keys(
+    figure: Figure, columns: Sequence[ModelShapes], features: Sequence[str], across: int
+) -> None:
+    keys = _keys([shape for column in columns for shape in column.shapes if shape.name in features])
+    figure.legend(handles=keys, loc="outside lower center", ncols=across, frameon=False, fontsize=8)
 
 
 def _draw_grid(column: ModelShapes, features: Sequence[str], own_scale: bool) -> Figure:
@@ -283,7 +301,7 @@ def _draw_missing(axes: Axes, shape: Shape, edges: np.ndarray) -> None:
     noise = 0.0 if shape.noise is None else _DEVIATIONS * shape.noise[-1]
     axes.errorbar(place, shape.values[-1], yerr=noise, fmt="o", color=FUNCTION, markersize=4)
     axes.annotate("missing", (place, 1.0), xycoords=("data", "axes fraction"),
-                  ha="center", va="top", fontsize=7, color="0.3")  # fmt: skip
+                  ha="center", va="top", fontsize=7.5, color="0.3")  # fmt: skip
 
 
 def _draw_categories(axes: Axes, shape: Shape) -> None:

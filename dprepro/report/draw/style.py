@@ -12,6 +12,8 @@ from matplotlib.axes import Axes
 
 from dprepro.report.read.metrics import Metric
 
+PHONE_WIDTH = 4.6
+"""Inches of a figure that fits a phone, where text of 7.5 points can still be read."""
 BLUE, ORANGE = "#0072B2", "#D55E00"
 # Okabe and Ito's palette without yellow, which vanishes on white. Marker and line style tell the
 # methods apart without any colour.

@@ -8,7 +8,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dprepro.errors import DpreproError, nearest
+from dprepro.errors import DpreproError
+from dprepro.experiment.naming import nearest_meant
 from dprepro.experiment.record import Task
 from dprepro.report.levels import level, level_in_words
 from dprepro.report.read.metrics import Metric, find_metric, how_to_record
@@ -159,9 +160,10 @@ def _named(results: Results, name: str) -> list[ResultCell]:
     ]
     if not found:
         known = sorted({n for cell in cells for n in (cell.task.label, cell.task.method)})
+        near = nearest_meant(name, known) or "."
         raise DpreproError(
-            f"no finished results of {name!r}{nearest(name, known) or '.'} Allowed are labels and "
-            f"methods of the journals read: {', '.join(known)}"
+            f"no finished results of {name!r}{near} Allowed are labels and methods of the journals "
+            f"read: {', '.join(known)}"
         )
     return found
 

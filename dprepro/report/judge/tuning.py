@@ -15,7 +15,8 @@ from pydantic import JsonValue
 
 from dprepro.config import ExperimentConfig
 from dprepro.config_keys import MethodEntry
-from dprepro.errors import DpreproError, nearest
+from dprepro.errors import DpreproError
+from dprepro.experiment.naming import names_in_config
 from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results
@@ -86,12 +87,7 @@ def part_of(
     names = [
         name for entry in config.methods for name in dict.fromkeys((entry.label, entry.method))
     ]
-    for name in methods:
-        if name not in names:
-            raise DpreproError(
-                f"no method {name!r} in the config{nearest(name, names) or '.'} "
-                f"Allowed: {', '.join(dict.fromkeys(names))}"
-            )
+    methods = names_in_config(methods, names)
     entries = [e for e in config.methods if not methods or {e.label, e.method} & set(methods)]
     levels = {level for entry in entries for level in entry.epsilons or config.epsilons}
     for epsilon in epsilons:

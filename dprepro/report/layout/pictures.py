@@ -9,13 +9,12 @@ from markupsafe import Markup
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure with its caption, and what the filters go by; a wide one needs a whole row."""
+    """A figure with its caption, and what the filters go by."""
 
     caption: str
     svg: Markup
     paper: str | None = None
     dataset: str | None = None
-    is_wide: bool = False
     notes: tuple[str, ...] = ()
 
 

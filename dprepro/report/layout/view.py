@@ -181,7 +181,7 @@ class View:
         if any(cell.task.is_synthetic for cell in cells):
             title = f"{title} (SYNTHETIC data)"
         if any(cell.task.is_private for cell in cells):
-            title = f"{title} (PRIVATE rows: exact scores, not for release)"
+            title = f"{title} (PRIVATE)"
         decimals = self._decimals(dataset, cells)
         epsilons = {cell.task.epsilon for cell in cells}
         epsilons |= {v.published.epsilon for v in self.verdicts if v.published.dataset == dataset}

@@ -130,6 +130,14 @@ class Page:
     computing: str
 
     @property
+    def groups(self) -> list[tuple[str, list[ResultTable]]]:
+        """Return the tables by document, in their order; those of no document under ``""``."""
+        by_paper: dict[str, list[ResultTable]] = {}
+        for table in self.tables:
+            by_paper.setdefault(table.paper or "", []).append(table)
+        return list(by_paper.items())
+
+    @property
     def cells_in_words(self) -> str:
         """Say how many cells there are: ``"410 printed cells, 1,259 measured by us alone"``."""
         own = sum(row.verdict == UNPRINTED for row in self.cells.rows)

@@ -84,6 +84,11 @@ def holding_both(
     return sorted(found or either or {path.stem for path in paths})
 
 
+def is_mentioned(folder: Path, name: str) -> bool:
+    """Whether a journal of `folder` holds a label or a method of this name."""
+    return any(_mentioned(path, [name]) for path in usual_journals(folder))
+
+
 def _mentioned(path: Path, names: Sequence[str]) -> dict[str, set[str]]:
     """Return, by dataset, those of `names` that are the label or the method of a task there."""
     text = read_bytes(path, _MOST_BYTES)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.markup import escape
-from rich.text import Text
 
 from dprepro.report.judge.forensics import Column, Distance, Trial
 from dprepro.report.levels import level
@@ -20,33 +20,39 @@ _SUM = "sum of z^2"
 def render_columns(columns: Sequence[Column]) -> Renderable:
     """Return what is found, then a table for each column: the z of every cell, and their sum.
 
-    Several columns are listed first, each with its finding.
+    Several columns are counted first, by their findings.
     """
-    first = [_overview(columns), ""] if len(columns) > 1 else []
+    first = [render_overview(columns), ""] if len(columns) > 1 else []
     return below(*first, *(part for column in columns for part in _parts(column)))
 
 
-def _overview(columns: Sequence[Column]) -> Renderable:
-    nearest = [_nearest(column) for column in columns]
-    parts = [
-        StackedColumn("Document", [column.question.paper for column in columns]),
-        StackedColumn("Table", [column.question.table for column in columns]),
-        StackedColumn("Dataset", [column.dataset for column in columns]),
-        StackedColumn("Method", [column.question.method for column in columns]),
-        StackedColumn("Finding", [column.question.finding for column in columns]),
-        StackedColumn("Nearest", [(Text(figure),) for figure in nearest], "right"),
-        StackedColumn("Cells", [(Text(str(len(c.printed))),) for c in columns], "right"),
-    ]
+def render_overview(columns: Sequence[Column]) -> Renderable:
+    """Return how many columns have which finding, then those of each method by finding."""
+    counts = Counter(column.question.finding for column in columns)
+    found = ", ".join(f"{count} {finding}" for finding, count in counts.most_common())
+    papers: dict[str, list[Column]] = {}
+    for column in columns:
+        papers.setdefault(column.question.paper, []).append(column)
     return below(
-        stacked_table("Columns and what was found", parts, 4, is_tight=True),
-        "Nearest: the smallest sum of z^2 of a hypothesis; near the number of cells if it is true. "
-        "(`dprepro check` squares normal scores of z, which are smaller.)",
+        f"[bold]Unstated settings of {len(columns)} printed columns:[/] {found}",
+        "",
+        *(_of_paper(paper, own) for paper, own in papers.items()),
+        "Identified: a hypothesis explains the cells. Refuted: none does. Unknown: it is open.",
     )
 
 
-def _nearest(column: Column) -> str:
-    sums = [trial.sum_of_squares for trial in column.trials]
-    return f"{min(found):.1f}" if (found := [one for one in sums if one is not None]) else "-"
+def _of_paper(paper: str, columns: Sequence[Column]) -> Renderable:
+    datasets: dict[tuple[str, str], dict[str, None]] = {}
+    for column in columns:
+        question = column.question
+        datasets.setdefault((question.method, question.finding), {})[column.dataset] = None
+    rows = sorted(datasets, key=lambda row: [c.question.method for c in columns].index(row[0]))
+    parts = [
+        StackedColumn(paper, [method for method, _ in rows]),
+        StackedColumn("Finding", [finding for _, finding in rows]),
+        StackedColumn("Datasets", [", ".join(datasets[row]) for row in rows]),
+    ]
+    return stacked_table("", parts, 2, is_tight=True)
 
 
 def _parts(column: Column) -> Iterator[Renderable]:

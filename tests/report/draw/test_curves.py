@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from dprepro.data import PRIVATE_PREFIX
 from dprepro.errors import DpreproError
 from dprepro.published.document import Column, load_documents
 from dprepro.report.draw.curves import Curve, Panel, Point, build_panels
@@ -65,6 +66,7 @@ def test_every_published_cell_becomes_a_point():
 def test_methods_can_be_chosen():
     (panel,) = panels(*ADULT, methods=["dp-ebm-gdp-2021"])
     assert [curve.method for curve in panel.curves] == ["dp-ebm-gdp-2021"]
+    assert panels(*ADULT, methods=["dpebm-gdp (2021 code)"]) == [panel]
     with pytest.raises(DpreproError, match="did you mean 'dp-ebm-gdp-2021'"):
         panels(*ADULT, methods=["dp-ebm-gpd"])
 
@@ -124,3 +126,9 @@ def test_tables_that_print_the_same_dataset_are_told_apart_and_single_points_lef
     assert [panel.table for panel in found] == ["2", "figure-2"]
     (alone,) = build_panels([replace(table, groups=(single,))])
     assert (alone.title, alone.table) == ("Adult", "")
+
+
+def test_a_picture_of_private_rows_says_so():
+    (panel,) = panels(measured(0.88, 1.0, data_fingerprint=f"{PRIVATE_PREFIX}abc"))
+    assert panel.title.endswith(" (PRIVATE)")
+    assert "PRIVATE rows: exact scores, not for release" in panel.notes

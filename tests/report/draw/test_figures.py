@@ -10,7 +10,14 @@ from matplotlib.text import Text
 
 from dprepro.report.draw.curves import Curve, Panel, Point
 from dprepro.report.draw.direct import spread
-from dprepro.report.draw.figures import _tick_names, draw_curves, looks_of, positions, write_figures
+from dprepro.report.draw.figures import (
+    _tick_names,
+    draw_column,
+    draw_curves,
+    looks_of,
+    positions,
+    write_figures,
+)
 from dprepro.report.draw.zoom import zoom_of
 from dprepro.report.read.metrics import METRICS
 
@@ -144,6 +151,18 @@ def test_nothing_overlaps_and_nothing_is_cut_off(count):
         written = [text for text in axes.texts if text.get_text().startswith("method")]
         extents = sorted(Text.get_window_extent(text).y0 for text in written)
         assert min(np.diff(extents)) > 0.9 * 7.5 * figure.dpi / 72
+
+
+def test_on_a_phone_the_closer_look_stands_below_and_nothing_is_cut_off():
+    one = panel(titles=["DP gradient descent (logistic), linear", *TITLES])
+    figure = draw_column(one, looks_of([one]))
+    figure.draw_without_rendering()
+    whole, near = (axes.get_tightbbox() for axes in figure.axes)
+    assert near.y1 <= whole.y0
+    assert figure.legends[0].get_window_extent().y1 <= near.y0
+    for box in (whole, near):
+        assert all(figure.bbox.contains(*corner) for corner in (box.min, box.max))
+    assert {names(axes)[0] for axes in figure.axes} <= {curve.title for curve in one.curves}
 
 
 @pytest.mark.parametrize("wanted", [[0.5, 0.5, 0.5], [0.0, 0.01, 1.0], [0.9, 1.0, 0.95], [0.2]])

@@ -33,15 +33,15 @@ def groups(folder):
     return figure_groups([], folder, check_documents([], Results(()), [], margins()))
 
 
-def test_numeric_functions_of_saved_models_stand_side_by_side_by_dataset(tmp_path):
+def test_numeric_functions_of_saved_models_stand_below_each_other_by_dataset(tmp_path):
     task = {"dataset": "adult", "label": "DP-EBM"}
     save(tmp_path, "weak", (NUMBER, LETTER), {"task": task}, epsilon=4.0)
     save(tmp_path, "strong", (NUMBER, LETTER), {"task": task}, epsilon=0.5)
     (group,) = groups(tmp_path)
     (figure,) = group.figures
     assert figure.caption == "x & y on adult: DP-EBM, ε=4, DP-EBM, ε=0.5"
-    assert (figure.dataset, figure.is_wide) == ("adult", True)
-    assert figure.svg.count("x &amp; y</text>") == 2
+    assert figure.dataset == "adult"
+    assert figure.svg.count("x &amp; y</text>") == 1  # below both
 
 
 def test_a_model_of_all_rows_is_named_by_its_dataset_too(tmp_path):
@@ -104,7 +104,6 @@ def test_a_model_of_unknown_origin_goes_by_its_file(tmp_path, origin):
     (group,) = groups(tmp_path)
     (figure,) = group.figures
     assert figure.caption == "c on mine: mine, ε=1"
-    assert not figure.is_wide
 
 
 def test_a_file_that_is_no_model_is_named(tmp_path):

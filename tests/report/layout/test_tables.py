@@ -268,7 +268,7 @@ def test_private_rows_are_named_in_the_heading():
     private = measured(0.8, dataset="healthcare", data_fingerprint=f"{PRIVATE_PREFIX}abc-def")
     public, mine = only_table(private, *ADULT).groups
     assert public.title == "Adult-Income"
-    assert mine.title == "Healthcare (PRIVATE rows: exact scores, not for release)"
+    assert mine.title == "Healthcare (PRIVATE)"
 
 
 def test_results_that_answer_to_another_document_stay_out():

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from dprepro.data import PRIVATE_PREFIX
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.check import CheckReport
@@ -173,3 +174,12 @@ def test_the_legend_is_about_any_of_the_results():
     patients = replace(partial, task=replace(partial.task, unit="patient", rows_per_unit=2))
     assert "adult: Epsilon is per patient with at most 2 rows" in said([patients, other])
     assert "Epsilon is per" not in said([partial, other])
+
+
+def test_private_rows_are_explained_once_below_the_tables():
+    private = [
+        measured(0.883, label, data_fingerprint=f"{PRIVATE_PREFIX}abc") for label in ("a", "b")
+    ]
+    assert legend(tables(PLAIN, private), PLAIN)[1:] == [
+        "PRIVATE: exact scores of private rows; epsilon does not cover them: not for release."
+    ]

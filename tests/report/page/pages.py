@@ -56,6 +56,7 @@ def journals(folder: Path) -> Path:
         *records(spread(0.7, 0.005), epsilon=2.0, ledger={**LEDGER, "epsilon": 2.0}),
         *records(spread(0.89, 0.005, 3), epsilon=4.0),
         *records(spread(0.923, 0.003), label="ebm", epsilon=math.inf),
+        *records(spread(76827, 1470), metric="rmse", epsilon=1.0, dataset="cal-housing"),
     ]
     write(folder, "one", lines, ENVIRONMENT)
     mine = [*records(spread(4321, 9), metric="rmse", epsilon=1.0, dataset="prices", label="mine")]

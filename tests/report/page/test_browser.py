@@ -10,6 +10,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from tests.report.accessible import violations
 from tests.report.browsing import choose, column, errors, opened, show, visible
 from tests.report.journals import records, spread, write
 from tests.report.page.pages import ENVIRONMENT, hostile_journals, write_page
@@ -36,7 +37,8 @@ def test_it_loads_nothing_says_nothing_and_does_not_jump(page):
         setTimeout(() => done(seen.map((shift) => shift.value)), 300);
         """
     )
-    assert shifts == []
+    # A reader sees nothing of a thousandth; 0.1 counts as good.
+    assert sum(shifts) < 1e-3
 
 
 def test_columns_sort_by_number_both_ways_with_gaps_last(page):
@@ -83,6 +85,7 @@ def test_filters_choose_rows_tables_and_columns(page):
     figures = {e.get_attribute("data-dataset") for e in visible(page, "figure")}
     assert figures == {"adult", None}  # those of whole documents stay
 
+    assert [e.text.split()[0] for e in visible(page, ".group-of > summary")] == ["dp-ebm-2021"]
     choose(page, "method", "dp-ebm-gdp-2021")
     heads = [e.text for e in visible(page, ".layout thead th")]
     assert heads == ["ε", "DPEBM-GDP (2021 code)"]
@@ -144,18 +147,17 @@ def test_the_first_tab_skips_to_the_results(page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_of_page_figures_and_verdicts_stands_out(page, scheme):
+def test_text_of_figures_stands_out(page, scheme):
+    """axe-core, below, looks at all other text."""
     show(page, scheme=scheme)
     script = """
     const style = (selector) => getComputedStyle(document.querySelector(selector));
-    return [style("body").backgroundColor, style("body").color, style("figure text").fill,
-      ...["same", "worse", "incomplete"].map((tone) => style(`.tone.${tone}`).color)];
+    return [style("body").backgroundColor, style("figure text").fill];
     """
-    paper, *inks = map(luminance, page.execute_script(script))
+    paper, ink = map(luminance, page.execute_script(script))
     assert (paper < 0.1) is (scheme == "dark")
-    for ink in inks:
-        light, dark = max(paper, ink) + 0.05, min(paper, ink) + 0.05
-        assert light / dark > 4.5
+    light, dark = max(paper, ink) + 0.05, min(paper, ink) + 0.05
+    assert light / dark > 4.5
 
 
 def luminance(colour):
@@ -232,20 +234,30 @@ def test_it_is_short_before_anything_is_unfolded_and_headings_stay(page):
     assert abs(top) < 2
 
 
-def test_controls_have_names_and_are_large_enough(page):
-    page.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
-    nameless, small = page.execute_script(
+def test_it_follows_the_guidelines_of_accessibility(page):
+    """Parts of a kind are alike: one of each will do, and two rows side by side."""
+    page.execute_script(
         """
-        const seen = [...document.querySelectorAll("button, select, summary")]
-          .filter((e) => e.checkVisibility());
-        const name = (e) => e.labels?.[0]?.textContent ?? e.textContent;
-        const height = (e) => e.getBoundingClientRect().height;
-        return [seen.filter((e) => !name(e).trim()), seen.filter((e) => height(e) < 24)]
-          .map((found) => found.map((e) => e.outerHTML));
+        document.querySelector("[name=unfold]").click();
+        for (const details of document.querySelectorAll("details")) details.open = true;
+        document.querySelectorAll("#cells .open")[0].click();
+        const alike = "figure ~ figure, .layout ~ .layout, .deviation ~ .deviation, dl > div ~ div";
+        for (const another of document.querySelectorAll(alike)) another.remove();
+        for (const body of document.querySelectorAll("tbody")) {
+          const seen = {};
+          for (const row of [...body.rows]) {
+            const kind = [row, ...row.querySelectorAll("[class]")].map((e) => e.className).join();
+            seen[kind] = (seen[kind] ?? 0) + 1;
+            if (seen[kind] > 1 && row.sectionRowIndex > 1) row.remove();
+          }
+        }
         """
     )
-    assert nameless == []
-    assert small == []
+    assert visible(page, ".detail")
+    assert violations(page) == []
+
+
+def test_no_two_elements_have_one_name(page):
     ids = page.execute_script("return [...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert len(ids) == len(set(ids))
 
@@ -272,7 +284,7 @@ def test_without_scripts_the_tables_are_there(browser, address):
         browser.get(address)
         assert visible(browser, ".filters") == []
         assert "no figures" in browser.find_element(By.TAG_NAME, "noscript").text
-        for summary in browser.find_elements(By.CSS_SELECTOR, ".layout summary")[1:]:
+        for summary in browser.find_elements(By.CSS_SELECTOR, "#tables summary")[2:]:
             summary.click()
         printed = browser.find_elements(By.CSS_SELECTOR, ".layout .published")
         assert len(printed) > 20

@@ -178,6 +178,7 @@ def test_a_curve_is_drawn_for_each_dataset_with_privacy_levels(page):
     assert "adult, dp-ebm-gdp-2021: -" in whole.figures[0].notes[0]
     assert [(f.dataset, f.paper) for f in group.figures] == [
         ("adult", "dp-ebm-2021"),
+        ("cal-housing", "dp-ebm-2021"),
         ("prices", None),
     ]
 

@@ -54,17 +54,37 @@ def test_paper_gets_what_is_open_and_all_of_it_on_demand(page, address):
     assert page.execute_script("return location.search") == ""
 
 
-def test_a_link_leads_below_the_filters(page):
-    """They stay on top of the window, in one line or in two."""
-    for width in (800, 1400):
-        show(page, width, 700)
+def test_filters_and_the_heading_of_the_section_stay_on_top(page):
+    """Neither covers the other, nor what a link leads to; a low window and paper have neither."""
+    seen = """
+    const [name] = arguments;
+    const heading = document.querySelector(`${name} h2`).getBoundingClientRect();
+    const filters = document.querySelector(".filters").getBoundingClientRect();
+    const at = document.elementFromPoint(heading.left + 30, heading.top + heading.height / 2);
+    return [at?.closest(name) !== null && at?.tagName === "H2", heading.top, heading.bottom,
+      Math.max(0, filters.top <= 0 ? filters.bottom : 0)];
+    """
+    into = "scrollBy(0, document.querySelector(arguments[0]).getBoundingClientRect().bottom - 300)"
+    for width, height in ((1400, 700), (800, 700), (390, 844)):
+        show(page, width, height)
+        for name in ("#summary", "#cells", "#privacy"):
+            page.execute_script(into, name)
+            is_seen, top, _, filters = page.execute_script(seen, name)
+            assert (is_seen, round(top)) == (True, round(filters)), (width, name)
         page.execute_script("location.hash = ''")
         page.find_element(By.CSS_SELECTOR, "nav a[href='#tables']").click()
-        heading, filters = page.execute_script(
-            "return ['#tables-title', '.filters'].map((name) =>"
-            " document.querySelector(name).getBoundingClientRect())"
+        _, top, _, filters = page.execute_script(seen, "#tables")
+        assert round(filters) <= round(top) < filters + 30
+        page.execute_script("location.hash = 'deviation-1'")
+        target = page.execute_script(
+            "return document.querySelector(':target').getBoundingClientRect().top"
         )
-        assert heading["top"] >= filters["bottom"]
+        assert target >= page.execute_script(seen, "#deviations")[2]
+    position = "return getComputedStyle(document.querySelector('#cells h2')).position"
+    show(page, 844, 390)
+    assert page.execute_script(position) == "static"
+    show(page, media="print")
+    assert page.execute_script(position) == "static"
 
 
 def test_paper_has_all_figures_and_no_table_that_is_wider_than_a_sheet(page):
@@ -109,19 +129,22 @@ def test_a_phone_has_one_list_to_sort_by(page):
     assert "sort=all-cells.6.descending" in page.current_url
 
 
-def test_text_in_figures_can_be_read_on_a_phone(page):
+def test_figures_fit_a_phone_and_their_text_can_be_read(page):
     show(page, 390, 844)
-    sizes = page.execute_script(
+    sizes, hidden = page.execute_script(
         """
         document.querySelector("[name=unfold]").click();
-        return [...document.querySelectorAll("figure svg text")].map((text) => {
+        const sizes = [...document.querySelectorAll("figure svg text")].map((text) => {
           const svg = text.ownerSVGElement;
           const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
           return parseFloat(getComputedStyle(text).fontSize) * scale;
         });
+        const boxes = [...document.querySelectorAll("figure .scroll")];
+        return [sizes, boxes.map((box) => box.scrollWidth - box.clientWidth)];
         """
     )
     assert min(sizes) > 8
+    assert max(hidden) <= 0
     assert page.execute_script("return document.documentElement.scrollWidth") == 390
 
 

@@ -19,6 +19,7 @@ from dprepro.additive import editing
 from dprepro.additive.file import file_text, load_model, model_from_json
 from dprepro.estimators.contract import ledger_of
 from dprepro.report.shown.content import model_page
+from tests.report.accessible import violations
 from tests.report.browsing import errors, show, visible
 from tests.report.shown.models import N_AGES, categorical, model, regression, values
 from tests.report.shown.test_content import hostile
@@ -271,6 +272,18 @@ def test_values_are_set_and_set_back_for_categories_too(opened, folder):
     assert len(edited.edits_) == 2
 
 
+def test_the_next_function_can_be_opened_at_once(opened):
+    page = opened()
+    open_function(page, "age")
+    page.execute_script(
+        "document.querySelector('[data-tool=close]').click();"
+        "document.querySelector('[data-feature=city]').click()"
+    )
+    bins(page)[0].send_keys(Keys.ARROW_UP)
+    assert errors(page) == []
+    assert "city: set" in page.find_element(By.ID, "edit-list").get_attribute("textContent")
+
+
 def test_edits_of_the_file_can_be_undone(opened, folder):
     made = model()
     editing.set_value(made, "visits", "few", 0.25)
@@ -339,6 +352,18 @@ def test_odd_models_are_drawn_and_edited_without_an_error(opened, folder, power)
     assert {edit.feature for edit in load_model(downloaded(page, folder)).edits_} == {
         "age", "city", "visits"
     }  # fmt: skip
+
+
+def test_page_and_editor_follow_the_guidelines_of_accessibility(opened):
+    made = model()
+    editing.set_value(made, "visits", "few", 0.25)
+    page = opened(made)
+    page.find_element(By.CSS_SELECTOR, ".ledger summary").click()
+    assert violations(page) == []
+    open_function(page, "age")
+    choose_range(page, 3, 5)
+    page.find_element(By.CSS_SELECTOR, ".help summary").click()
+    assert violations(page, [(390, "light"), (1400, "dark")]) == []
 
 
 def test_hostile_text_runs_nothing(opened):

@@ -49,8 +49,8 @@ def test_a_terminal_shows_question_trials_and_finding(column: Column) -> None:
         "rows (wine-white) +1.2 - - 25",
     ]
     overview = said[: -2 * len(of_each)]
-    assert overview[0] == "Columns and what was found"
-    assert overview.count("paper 2 wine m unknown 5.6 2") == 2
+    assert overview[0] == "Unstated settings of 2 printed columns: 2 unknown"
+    assert overview.count("m unknown wine") == 1
     assert said[len(overview) :] == 2 * of_each
 
 

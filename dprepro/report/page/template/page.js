@@ -110,11 +110,15 @@ document.addEventListener("DOMContentLoaded", async () => {
     form.elements.unfold.textContent = isAllOpen ? "Fold all" : "Open all";
   }
 
+  function unfold(target) {
+    for (let place = target; place; place = place.parentElement) if (place.matches("details")) place.open = true;
+  }
+
   // A link into what is folded or filtered away shows it first.
   function reveal() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
-    for (let place = target; place; place = place.parentElement) if (place.matches("details")) place.open = true;
+    unfold(target);
     if (target.matches(".sheet")) target.closest("details").scrollIntoView();
     const number = /^cell-(\d+)$/.exec(target.id)?.[1];
     if (number === undefined) return;
@@ -211,7 +215,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     }
     const isOther = !passes(layout, wanted, ["paper"]);
     layout.hidden = isOther || !columns.slice(1).includes(true);
-    if (Object.values(wanted).some(Boolean) && !isEmpty) layout.querySelector("details").open = true;
+    if (Object.values(wanted).some(Boolean) && !isEmpty) unfold(layout.querySelector("details"));
     layout.querySelector(".scroll").hidden = isEmpty;
     layout.querySelector(".empty").hidden = !isEmpty;
   }
@@ -262,6 +266,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     const wanted = Object.fromEntries(FILTERS.map((name) => [name, form.elements[name].value]));
     for (const other of all(".summary, figure")) other.hidden = !passes(other, wanted);
     for (const layout of all(".layout")) filterLayout(layout, wanted);
+    for (const group of all(".group-of")) group.hidden = !group.querySelector(".layout:not([hidden])");
     for (const sheet of all("table.sheet")) {
       const [shown, total] = filterSheet(sheet, wanted);
       if (sheet.id === "all-cells") {
@@ -283,7 +288,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     titleFields(table);
     if (table.tBodies[0].rows.length > 1) offerOrders(table);
   }
-  keepTargetsVisible(form);
+  measureFilters(form);
   window.addEventListener("beforeprint", () => {
     if (!isAllOpen) foldLongList();
     splitTables();

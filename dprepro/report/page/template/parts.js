@@ -36,11 +36,11 @@ function titleFields(table) {
   }
 }
 
-// A target must not stand under the filters, which stay on top of a large screen.
-function keepTargetsVisible(form) {
+// Headings and targets stand below the filters, where these stay on top.
+function measureFilters(form) {
   const measure = () => {
     const isSticky = getComputedStyle(form).position === "sticky";
-    document.documentElement.style.scrollPaddingTop = isSticky ? `${form.offsetHeight + 8}px` : "";
+    document.documentElement.style.setProperty("--filters", isSticky ? `${form.offsetHeight}px` : "0px");
   };
   new ResizeObserver(measure).observe(form);
   measure();

@@ -176,7 +176,9 @@ tool.even.addEventListener("change", () => {
   isEven = tool.even.checked;
   buildLarge(open.bins);
 });
-dialog.addEventListener("close", () => (open = null));
+dialog.addEventListener("close", () => {
+  if (!dialog.open) open = null; // the next function can be open before the event comes
+});
 // Whoever undoes an edit of another function is shown that function.
 dialog.addEventListener("keydown", (event) => {
   const key = event.key.toLowerCase(), isTyping = event.target.matches("input:not([type=checkbox])");

@@ -1,0 +1,38 @@
+"""A user types what a table shows, and means the method."""
+
+from __future__ import annotations
+
+import pytest
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.naming import any_name_meant, name_meant, names_in_config, nearest_meant
+
+KNOWN = ["dpboost", "dpboost-2021", "dp-ebm-plus", "EBM", "ebm"]
+
+
+def test_what_a_table_shows_is_the_name_whatever_its_case():
+    assert name_meant("dpebm+ ", KNOWN) == "dp-ebm-plus"
+    assert any_name_meant("DPEBM-GDP (2021 code)") == "dp-ebm-gdp-2021"
+    assert any_name_meant("nothing") == "nothing"
+
+
+def test_a_name_of_the_config_comes_before_what_tables_show():
+    assert name_meant("EBM", KNOWN) == "EBM"
+    assert name_meant("EBM", ["ebm"]) == "ebm"
+
+
+def test_what_tables_show_of_several_methods_is_refused():
+    with pytest.raises(DpreproError, match="'DPBoost': name dpboost or dpboost-2021"):
+        name_meant("DPBoost", KNOWN)
+
+
+def test_names_near_what_tables_show_are_suggested():
+    assert nearest_meant("DPEBM-Plus", KNOWN) == "; did you mean 'dp-ebm-plus'?"
+    assert nearest_meant("dpboost-2012", KNOWN) == "; did you mean 'dpboost-2021'?"
+    assert nearest_meant("?", KNOWN) == ""
+
+
+def test_a_config_names_what_it_has():
+    assert names_in_config(["DPEBM+", "ebm"], KNOWN) == ["dp-ebm-plus", "ebm"]
+    with pytest.raises(DpreproError, match=r"no method 'svm' in the config\. Allowed: dpboost, "):
+        names_in_config(["svm"], KNOWN)
