@@ -146,13 +146,13 @@ def _looked_at(
 
 
 def _shown(judged: Trials, rule: Rule, ledger: Ledger, confidence: float) -> float:
-    """Return the bound by guesses, or, where ranks say more, the better of both: they share the risk.
+    """Return the bound by guesses; of Gaussian releases the better of that and the one by ranks.
 
-    A bound that refutes is by guesses alone, whose law is known exactly.
+    The two share the risk. A bound that refutes is by guesses alone, whose law is known exactly.
     """
     guesses = judge(rule, judged.outputs, judged.present)
     claim, risk = claim_of(ledger), 1 - confidence
-    if not rule.is_ranked or claim is not Claim.GDP or len(judged.present) < FEWEST_RUNS:
+    if claim is not Claim.GDP or len(judged.present) < FEWEST_RUNS:
         return _bound(guesses, rule, ledger, confidence)
     mu = mu_by_ranks(rule.scores(judged.outputs), judged.present, 1 - _RISK_OF_RANKS * risk)
     others = _bound(guesses, rule, ledger, 1 - (1 - _RISK_OF_RANKS) * risk)

@@ -29,8 +29,6 @@ class Rule(Protocol):
         A larger score means that the canary is guessed present.
     form
         The form of the bound that its guesses are put to, see `FORMS`.
-    is_ranked
-        Whether a bound on mu is also made of how all scores rank, see `mu_by_ranks`.
     """
 
     @property
@@ -40,11 +38,6 @@ class Rule(Protocol):
 
     @property
     def form(self) -> Form:
-        """See the class."""
-        ...
-
-    @property
-    def is_ranked(self) -> bool:
         """See the class."""
         ...
 
@@ -63,7 +56,6 @@ class Threshold:
 
     threshold: float = 0.0
     form: Form = "accuracy"
-    is_ranked: bool = False
 
     def scores(self, outputs: np.ndarray) -> np.ndarray:
         """Return the first number of each output, float64 (N,)."""
@@ -94,7 +86,6 @@ class Distinguisher:
     weights: np.ndarray
     threshold: float
     form: Form
-    is_ranked = False
 
     def scores(self, outputs: np.ndarray) -> np.ndarray:
         """Return the score of each output, float64 (N,)."""

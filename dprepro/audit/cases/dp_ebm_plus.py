@@ -131,7 +131,7 @@ def overheard(pair: MethodPair, name: str, neighbours: str, trials: int) -> Case
         fit=heard.fit,
         observe=_evidence,
         trials=trials,
-        rule=Threshold(is_ranked=True),
+        rule=Threshold(),
         ceiling=_of_all_parts,
     )
 

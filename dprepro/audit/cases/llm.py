@@ -28,7 +28,7 @@ _PARAMS = {
 }
 _RATE = 100.0
 """Times epsilon, as the noise falls with it."""
-_TRIALS = 40_000
+_TRIALS = 30_000
 # So many rows that one more or less hardly changes the rate, which is public. Four steps.
 _MANY = 200
 _SAMPLED_PARAMS = {
