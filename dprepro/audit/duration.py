@@ -18,9 +18,9 @@ _TIMED = 5
 def expected_seconds(cases: Iterable[tuple[Case, int]], jobs: int) -> float:
     """Return about how long audits take, at most: so many runs of each case.
 
-    The first run of a case in either world counts once: it compiles, encodes, or looks for the scale
-    of its noise. All others are taken to last as long as some that follow. An audit that refutes its
-    guarantee ends early.
+    The first run of a case in either world counts once: it compiles, encodes, or looks for the
+    scale of its noise. All others are taken to last as long as some that follow. An audit that
+    refutes its guarantee ends early.
 
     Parameters
     ----------

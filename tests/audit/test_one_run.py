@@ -109,7 +109,7 @@ def test_chance_is_all_that_a_tiny_budget_leaves():
 
 
 def test_the_bounds_share_the_risk_of_a_refutation():
-    """Three bounds of 99.99 % each would be too high, one or another, up to three times as often."""
+    """One of three bounds of 99.99 % each would be too high up to three times as often."""
     seen = []
 
     def run(coins, seed):

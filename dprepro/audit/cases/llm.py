@@ -11,11 +11,12 @@ from dprepro.audit.cases.general import table
 from dprepro.data.domain import Domain, NumericFeature
 
 _CROWD = 20
-# With every row in every batch all releases are plain Gaussian, and mu is what is spent. Adam starts
-# anew in each epoch, of one step, and gradients are far below its floor of 1e-8. So every step is
-# linear in the noisy sum, and the filters end as the sum of all: no linear rule loses anything. Steps
-# are so long that where filters started, which nobody knows, is small beside the noise. A gradient
-# that is clipped to so little keeps its length until the canary is learnt by heart.
+# With every row in every batch all releases are plain Gaussian, and mu is what is spent. Adam
+# starts anew in each epoch, of one step, and gradients are far below its floor of 1e-8. So every
+# step is linear in the noisy sum, and the filters end as the sum of all: no linear rule loses
+# anything. Steps are so long that where filters started, which nobody knows, is small beside the
+# noise. A gradient that is clipped to so little keeps its length until the canary is learnt by
+# heart.
 _EPOCHS = 8
 _PARAMS = {
     "n_maps": 1,
@@ -61,7 +62,7 @@ def clipped_throughout(setting: AuditSetting) -> Case:
 
 
 def _of_all_sums(model: Any) -> Ceiling:
-    """The canary's gradient has the full norm in every sum, and the model says no more than they."""
+    """The canary's gradient has full norm in every sum, and the model says no more than they."""
     return Ceiling(model.ledger_.spent_epsilon(), "what all sums spend")
 
 
