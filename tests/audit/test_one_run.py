@@ -14,6 +14,7 @@ from dprepro.privacy.audit import Guesses, mu_lower_bound
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
+from tests.audit.test_render import text
 
 
 def result_of(name, task=None, epsilon=8.0, seed=0):
@@ -128,3 +129,11 @@ def test_the_bounds_share_the_risk_of_a_refutation():
     )
     assert result.refuting_bound == pytest.approx(shared, rel=1e-9)
     assert result.refuting_bound < alone < result.independent_bound
+
+
+def test_more_runs_are_not_asked_of_one_run():
+    result = replace(result_of("gaussian"), independent_bound=9.0, refuting_bound=1.0)
+    assert result.verdict is AuditVerdict.UNDECIDED
+    shown = text([result])
+    assert "leave --one-run out" in shown
+    assert "--trials" not in shown
