@@ -25,6 +25,7 @@ from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.audit import CONFIDENCE, REFUTING, Guesses
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.ranks import FEWEST_RUNS, mu_by_ranks
 from dprepro.privacy.unverified import UNVERIFIED
 
 
@@ -38,6 +39,8 @@ class Bounds(NamedTuple):
 # Among hundreds of thresholds the best one was lucky too. Asking for more confidence than in the
 # end favours thresholds that many runs speak for.
 _TRAINING_CONFIDENCE = 0.999
+# The rest is for guesses, which say more where worlds differ a lot.
+_RISK_OF_RANKS = 0.9
 
 
 def audit(
@@ -134,12 +137,26 @@ def _looked_at(
         judged = Trials.joined(parts).first(look.runs)
         guesses = judge(rule, judged.outputs, judged.present)
         best = Bounds(
-            max(best.shown, _bound(guesses, rule, ledger, look.confidence(CONFIDENCE))),
+            max(best.shown, _shown(judged, rule, ledger, look.confidence(CONFIDENCE))),
             max(best.refuting, _bound(guesses, rule, ledger, look.confidence(REFUTING))),
         )
         if best.refuting > ledger.epsilon + TOLERANCE:
             break  # "within" is never decided early: further runs could still refute
     return judged, best
+
+
+def _shown(judged: Trials, rule: Rule, ledger: Ledger, confidence: float) -> float:
+    """Return the bound by guesses; of Gaussian releases the better of that and the one by ranks.
+
+    The two share the risk. A bound that refutes is by guesses alone, whose law is known exactly.
+    """
+    guesses = judge(rule, judged.outputs, judged.present)
+    claim, risk = claim_of(ledger), 1 - confidence
+    if claim is not Claim.GDP or len(judged.present) < FEWEST_RUNS:
+        return _bound(guesses, rule, ledger, confidence)
+    mu = mu_by_ranks(rule.scores(judged.outputs), judged.present, 1 - _RISK_OF_RANKS * risk)
+    others = _bound(guesses, rule, ledger, 1 - (1 - _RISK_OF_RANKS) * risk)
+    return max(claim.epsilon(mu, ledger.delta), others)
 
 
 def _bound(guesses: Guesses, rule: Rule, ledger: Ledger, confidence: float) -> float:

@@ -45,9 +45,10 @@ class OneRunResult(Audited):
         By Gaussian DP from one guess about each canary, given that the noise of different canaries
         is independent, which holds by construction of the case; None for other noise. Much sharper.
     refuting_bound
-        The highest of the three with the confidence `REFUTING`: what it exceeds is refuted.
+        The highest of the bounds above, where all of them hold together with the confidence
+        `REFUTING`: what it exceeds is refuted.
     confidence
-        With which each of the other bounds holds.
+        With which each of the other bounds holds by itself.
     """
 
     canaries: int
@@ -98,6 +99,7 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
     correct = int(right[guessed].sum())
 
     def bounds(confidence: float) -> tuple[float, float | None, float | None]:
+        """Return all three, each of which holds with this confidence."""
         counts, delta = (case.canaries, guesses, correct), ledger.delta
         anyway = one_run_lower_bound(*counts, delta, confidence)
         if claim_of(ledger) is not Claim.GDP:
@@ -105,7 +107,10 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
         curve = epsilon_of(one_run_mu_bound(*counts, confidence), delta)
         return anyway, curve, _independent(right, coins, delta, confidence)
 
-    lower_bound, curve_bound, independent_bound = bounds(CONFIDENCE)
+    lower_bound, curve_bound, independent_bound = shown = bounds(CONFIDENCE)
+    # The highest of some bounds is too high if any is: they share the risk (Bonferroni).
+    together = sum(bound is not None for bound in shown)
+    refuting = bounds(1 - (1 - REFUTING) / together)
     return OneRunResult(
         **audited_by(case, ledger),
         canaries=case.canaries,
@@ -114,7 +119,7 @@ def audit_in_one_run(case: OneRunCase, *, seed: int | None = None) -> OneRunResu
         lower_bound=lower_bound,
         curve_bound=curve_bound,
         independent_bound=independent_bound,
-        refuting_bound=max(bound for bound in bounds(REFUTING) if bound is not None),
+        refuting_bound=max(bound for bound in refuting if bound is not None),
         confidence=CONFIDENCE,
     )
 

@@ -30,8 +30,10 @@ _FEW_RUNS_MEAN = (
 _UNDECIDED_MEANS = (
     f"{AuditVerdict.UNDECIDED.value}: the bound is above what is stated or spent, but holds with "
     f"{100 * CONFIDENCE:g} % confidence only: chance puts up to one in twenty too high. A "
-    f"refutation needs {100 * REFUTING:g} %: give more --trials, or leave the option out"
+    f"refutation needs {100 * REFUTING:g} %: "
 )
+_MORE_RUNS = "give more --trials, or leave the option out"
+_MANY_RUNS = "leave --one-run out"
 _WITHIN_MEANS = (
     f"{AuditVerdict.WITHIN.value}: the bound is not above what is stated or spent. That is no "
     "proof: other tables, or more runs, could show more"
@@ -52,7 +54,6 @@ _MEANINGS = {
     AuditVerdict.ABOVE_LEDGER: _ABOVE_LEDGER_MEANS,
     AuditVerdict.EXCEEDED: _EXCEEDED_MEANS,
     AuditVerdict.FEW_RUNS: _FEW_RUNS_MEAN,
-    AuditVerdict.UNDECIDED: _UNDECIDED_MEANS,
 }
 _NO_REASON = "the ledger names no reason: a fault of the method, or of its ledger"
 
@@ -66,6 +67,9 @@ def render(results: Sequence[Result]) -> Group:
             parts.extend(f"    - {escape(gap)}" for gap in result.gaps or (_NO_REASON,))
     verdicts = {result.verdict for result in results}
     parts.extend(f"\n{words}" for verdict, words in _MEANINGS.items() if verdict in verdicts)
+    if AuditVerdict.UNDECIDED in verdicts:
+        once = isinstance(results[0], OneRunResult)
+        parts.append(f"\n{_UNDECIDED_MEANS}{_MANY_RUNS if once else _MORE_RUNS}")
     if any(_is_blind(result) for result in results):
         parts.append(f"\n{_BLIND_MEANS}")
     return Group(*parts)

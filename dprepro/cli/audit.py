@@ -15,10 +15,13 @@ from rich.progress import MofNCompleteColumn
 
 from dprepro import __version__
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.terminal import console, error_console, progress_bar
+from dprepro.terminal import console, counted, error_console, progress_bar
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dprepro.audit import AuditResult, OneRunResult
+    from dprepro.audit.case import Case
     from dprepro.data.domain import TaskKind
 
 
@@ -87,6 +90,8 @@ def audit(
     it. "undecided" means that the bound is too high, but not as surely. "ceiling" is the most that
     could be shown on these tables. "too few runs" means that hardly any of it could be shown by so
     many runs, so that nothing follows from a small bound.
+
+    In a terminal, the command says first about how long it will take.
 
     With --output an audit keeps finished runs beside that file, in FILE.runs, until it ends. If it
     is stopped, the same command continues it.
@@ -221,6 +226,8 @@ def _run_many(
     cases = [find_case(n, k, epsilon=budget.epsilon, delta=budget.delta) for n, k in chosen]
     runs = [trials or case.trials for case in cases]
     stderr = error_console()
+    if stderr.is_terminal:
+        _announce(stderr, list(zip(cases, runs, strict=True)), jobs)
     with progress_bar(stderr, MofNCompleteColumn(), is_transient=True) as bar:
         line = bar.add_task("", total=sum(runs))
         for number, ((name, kind), case, most) in enumerate(
@@ -253,6 +260,18 @@ def _run_many(
     for text in dict.fromkeys(map(str, errors)):
         stderr.print(text, markup=False, soft_wrap=True, highlight=False)
     return results
+
+
+def _announce(stderr: Console, planned: Sequence[tuple[Case, int]], jobs: int) -> None:
+    """Say what will be run, and about how long it takes."""
+    from dprepro.audit.duration import expected_seconds
+    from dprepro.experiment.display import duration
+
+    with stderr.status("trying each case, to see how long its runs take ..."):
+        seconds = expected_seconds(planned, jobs)
+    audits, runs = counted(len(planned), "audit"), sum(most for _, most in planned)
+    text = f"{audits}, {runs:,} runs at most: about {duration(seconds)} with --jobs {jobs}"
+    stderr.print(text, markup=False, soft_wrap=True, highlight=False)
 
 
 def _runs_folder(output: Path) -> Path:

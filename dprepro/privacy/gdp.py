@@ -61,6 +61,7 @@ def mu_of(epsilon: float, delta: float) -> float:
     return math.ldexp(math.floor(mantissa * 2.0**_MU_DIGITS), exponent - _MU_DIGITS)
 
 
+@lru_cache(maxsize=4096)
 def epsilon_of(mu: float, delta: float) -> float:
     """Return the smallest epsilon >= 0 for which mu-GDP implies (epsilon, delta)-DP."""
     if mu <= 0 or delta_of(0.0, mu) <= delta:

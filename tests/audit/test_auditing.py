@@ -7,8 +7,9 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit
 from dprepro.audit.case import Case, Ceiling
-from dprepro.audit.distinguisher import Threshold
+from dprepro.audit.distinguisher import Threshold, judge
 from dprepro.errors import DpreproError
+from dprepro.privacy.audit import mu_lower_bound
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 
@@ -85,3 +86,30 @@ def test_an_audit_goes_on_after_a_kill_and_finds_the_same(tmp_path):
     np.testing.assert_array_equal(result.evidence.scores, audit(case, 2000, seed=2).evidence.scores)
     with pytest.raises(DpreproError, match="other options"):
         audit(case, 3000, seed=2, keep_in=tmp_path / "a.jsonl")
+
+
+def test_ranks_show_more_than_guesses_and_refute_nothing():
+    """Of Gaussian releases; twelve thousand runs are enough to see it."""
+    result = audit(told(0.2, rule=Threshold(0.1)), 12_000, seed=3)
+    evidence = result.evidence
+    guesses = judge(Threshold(0.1), evidence.scores[:, None], evidence.present)
+    # The last of three looks has 95 % of the risk.
+    shown, refuting = (
+        epsilon_of(float(mu_lower_bound(guesses, confidence=1 - 0.95 * risk)), 1e-6)
+        for risk in (0.05, 0.0001)
+    )
+    assert result.lower_bound > shown + 0.01
+    assert result.refuting_bound == pytest.approx(refuting, rel=1e-9)
+
+
+def test_worlds_that_differ_a_lot_are_bounded_by_guesses():
+    """Ranks say at most that mu is 1."""
+    result = audit(told(3.0, rule=Threshold(1.5)), 12_000, seed=1)
+    assert result.trials == 1200
+    assert result.lower_bound > epsilon_of(2.0, 1e-6)
+
+
+def test_few_runs_are_bounded_by_guesses_alone():
+    result = audit(told(1.5, rule=Threshold(0.75)), 400, seed=1)
+    guesses = judge(Threshold(0.75), result.evidence.scores[:, None], result.evidence.present)
+    assert result.lower_bound == epsilon_of(float(mu_lower_bound(guesses)), 1e-6) > 0

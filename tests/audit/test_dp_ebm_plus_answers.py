@@ -50,14 +50,18 @@ def test_the_parts_of_the_canary_come_to_all_of_mu_and_no_more(task, epsilon):
 
 
 @TASKS
-def test_the_evidence_is_that_of_gaussian_noise_about_all_parts(task):
-    """The same noise in both worlds: what differs is the canary alone, the shift in full."""
-    mu = mu_of(STRONG, 1e-6)
-    fit = find_case(NAME, task, epsilon=STRONG).fit
-    worlds = [[fit(present, seed).evidence for seed in range(60)] for present in (True, False)]
+@pytest.mark.parametrize(("epsilon", "runs", "near"), [(1.0, 120, 0.15), (STRONG, 60, 0.3)])
+def test_the_evidence_is_that_of_gaussian_noise_about_all_parts(task, epsilon, runs, near):
+    """The same noise in both worlds: what differs is the canary alone, the shift in full.
+
+    Its deviation is mu: noise of whole counts that happens to be 0 must not add to it.
+    """
+    mu = mu_of(epsilon, 1e-6)
+    fit = find_case(NAME, task, epsilon=epsilon).fit
+    worlds = [[fit(present, seed).evidence for seed in range(runs)] for present in (True, False)]
     present, absent = np.array(worlds)
     assert np.mean(present - absent) == pytest.approx(mu**2, rel=0.1)
-    assert np.std([present - mu**2 / 2, absent + mu**2 / 2]) == pytest.approx(mu, rel=0.3)
+    assert np.std([present - mu**2 / 2, absent + mu**2 / 2]) == pytest.approx(mu, rel=near)
 
 
 @TASKS
@@ -81,12 +85,14 @@ def test_listening_changes_nothing(task):
 
 @TASKS
 def test_sound_answers_pass_with_a_bound_near_the_truth(task):
-    """Of three audits: where one bound lies depends on a few runs in the tail."""
+    """Of three audits: where one bound lies depends on a few runs in the tail.
+
+    One bound of 95 % may be above the truth by chance. What refutes holds with 99.99 %.
+    """
     results = [audit(find_case(NAME, task, epsilon=STRONG), 600, seed=seed) for seed in range(3)]
-    assert {result.verdict for result in results} == {AuditVerdict.WITHIN}
-    bounds = [result.lower_bound for result in results]
-    assert 0.5 * results[0].spent_epsilon < np.median(bounds) <= max(bounds)
-    assert max(bounds) < results[0].spent_epsilon
+    spent = results[0].spent_epsilon
+    assert 0.5 * spent < np.median([result.lower_bound for result in results]) < spent
+    assert not any(result.verdict.is_refuted for result in results)
 
 
 @TASKS

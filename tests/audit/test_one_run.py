@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from dprepro.audit import AuditVerdict, audit_in_one_run, find_one_run_case, one_run_names
+from dprepro.audit.case import OneRunCase
 from dprepro.audit.one_run import GUESSED_SHARE
 from dprepro.exact import ExactSampler
+from dprepro.privacy.audit import Guesses, mu_lower_bound
 from dprepro.privacy.gdp import epsilon_of, mu_of
+from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
+from tests.audit.test_render import text
 
 
 def result_of(name, task=None, epsilon=8.0, seed=0):
@@ -103,3 +107,33 @@ def test_a_result_is_json_and_repeats_by_its_seed():
 def test_chance_is_all_that_a_tiny_budget_leaves():
     result = result_of("gaussian", epsilon=0.01)
     assert result.lower_bound < 0.2
+
+
+def test_the_bounds_share_the_risk_of_a_refutation():
+    """One of three bounds of 99.99 % each would be too high up to three times as often."""
+    seen = []
+
+    def run(coins, seed):
+        scores = coins - 0.5 + np.random.default_rng(seed).standard_normal(coins.size)
+        seen.append((coins, scores > 0))
+        entry = LedgerEntry("gaussian", "a sum", 1.0, "L2", 1.0, 1, (6.0, 1e-6))
+        return scores, Ledger(6.0, 1e-6, "zero-out", [entry])
+
+    result = audit_in_one_run(OneRunCase("told", None, "none", 3000, run), seed=0)
+    ((coins, said),) = seen
+    wrong = int((said & ~coins).sum()), int((~said & coins).sum())
+    guesses = Guesses(wrong[0], int((~coins).sum()), wrong[1], int(coins.sum()))
+    alone, shared = (
+        epsilon_of(float(mu_lower_bound(guesses, confidence=1 - risk)), 1e-6)
+        for risk in (1e-4, 1e-4 / 3)
+    )
+    assert result.refuting_bound == pytest.approx(shared, rel=1e-9)
+    assert result.refuting_bound < alone < result.independent_bound
+
+
+def test_more_runs_are_not_asked_of_one_run():
+    result = replace(result_of("gaussian"), independent_bound=9.0, refuting_bound=1.0)
+    assert result.verdict is AuditVerdict.UNDECIDED
+    shown = text([result])
+    assert "leave --one-run out" in shown
+    assert "--trials" not in shown

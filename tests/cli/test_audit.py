@@ -1,8 +1,10 @@
 """`dprepro audit`."""
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from dprepro import __version__
@@ -170,3 +172,17 @@ def test_a_pipe_is_told_how_far_it_has_come():
     output = run("gaussian", "laplace", "--trials", "60", "--seed", "1")
     assert "1 of 2: gaussian, 60 runs at most" in output
     assert "2 of 2: laplace, 60 runs at most" in output
+
+
+def test_a_terminal_is_told_first_what_will_be_run_and_how_long_it_takes(monkeypatch):
+    shown = io.StringIO()
+    stderr = Console(file=shown, stderr=True, force_terminal=True, width=100)
+    monkeypatch.setattr("dprepro.cli.audit.error_console", lambda: stderr)
+    monkeypatch.setattr("dprepro.audit.duration.expected_seconds", lambda planned, jobs: 83.0)
+    run("gaussian", "laplace", "--trials", "1000", "--seed", "1")
+    assert "2 audits, 2,000 runs at most: about 1:23 with --jobs 1" in shown.getvalue()
+
+
+def test_a_pipe_is_told_nothing_of_times(monkeypatch):
+    monkeypatch.setattr("dprepro.audit.duration.expected_seconds", None)
+    assert "about" not in run("gaussian", "--trials", "40", "--seed", "1")

@@ -29,6 +29,8 @@ from dprepro.privacy.rounds import choice_epsilon
 
 _LOG_ODDS = 2.5
 _TRIALS = 20_000
+_TRIALS_OF_FORESTS = 12_000
+"""Of dozens of trees, which take longer."""
 _ONE_ROUND = {"rounds": 1, "density": 1.0}
 _LABELS = {"splits": 1, "label_share": 0.99}
 _TREES = "topdown"
@@ -151,7 +153,8 @@ def many_rounds(setting: AuditSetting) -> Case:
     rounds = _ROUNDS_OF_TREES if trees else _ROUNDS
     params = {"rounds": rounds, "density": 1.0, "composition": "zcdp", **trees}
     name = f"{setting.method}/rounds"
-    case = _case_of_alike(setting, name, _LEVEL, _LEVEL, params, _TRIALS)
+    trials = _TRIALS_OF_FORESTS if trees else _TRIALS
+    case = _case_of_alike(setting, name, _LEVEL, _LEVEL, params, trials)
     return replace(case, rule=Threshold())
 
 

@@ -1,0 +1,38 @@
+"""How long audits take is said beforehand, from a few runs of each case."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dprepro.audit import duration
+from dprepro.audit.case import Case
+from dprepro.audit.duration import expected_seconds
+
+
+class Clock:
+    """Goes on by what runs take."""
+
+    def __init__(self, *steps):
+        self._now, self._steps = 0.0, list(steps)
+
+    def perf_counter(self):
+        return self._now
+
+    def case(self):
+        def fit(present, seed):
+            self._now += self._steps.pop(0)
+            return SimpleNamespace()
+
+        return Case("made up", None, "none", fit, lambda outcome: np.zeros(1))
+
+
+@pytest.mark.parametrize(("jobs", "shares"), [(1, 1), (2, 2), (64, 4)])
+def test_first_runs_count_once_and_others_share_the_processors(jobs, shares, monkeypatch):
+    """Of five runs the middle one counts, however long one of them takes."""
+    quick, slow = [0.011, 9.0, 0.01, 0.009, 0.008], [0.002] * 5
+    clock = Clock(5.0, 0.5, *quick, 1.0, 0.0, *slow)
+    monkeypatch.setattr(duration, "time", clock)
+    monkeypatch.setattr(duration.os, "cpu_count", lambda: 4)
+    seconds = expected_seconds([(clock.case(), 1000), (clock.case(), 4000)], jobs)
+    assert seconds == pytest.approx(6.5 + (10 + 8) / shares)
