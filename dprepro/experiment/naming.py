@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from dprepro.errors import DpreproError, nearest_names
-from dprepro.methods import registry
 from dprepro.published.document import load_documents
 
 
@@ -45,6 +44,8 @@ def any_name_meant(given: str) -> str:
     DpreproError
         As `name_meant`.
     """
+    from dprepro.methods import registry
+
     printed = (
         c.method for d in load_documents().values() for t in d.tables.values() for c in t.columns
     )
@@ -53,6 +54,8 @@ def any_name_meant(given: str) -> str:
 
 def _shown(known: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield known names with their titles: those of methods, and those of printed columns."""
+    from dprepro.methods import registry  # late: the report, which imports this, trains nothing
+
     for name, method in registry.all_methods().items():
         if name in known:
             yield name, method.title
