@@ -24,13 +24,11 @@ def patient(task, budget, trials=2):
     The fits are calibrated for a row with this budget, and state the guarantee of the patient.
     """
     setting = AuditSetting("dp-ebm-plus", task, *budget)
-    pair = cases._pair(setting, 100, (cases._CATEGORY, cases._NUMBER))
+    pair = cases._pair(setting, 100, (cases._CATEGORY, cases._NUMBER), 2)
     frame, y = pair.present
     more = [*range(len(y)), *[len(y) - 1] * (ROWS - 1)]
     present = (pd.DataFrame(frame.iloc[more].reset_index(drop=True)), y[more])
-    overheard = cases._Overheard(
-        **vars(replace(pair, present=present)) | {"params": {"n_epochs": 2}}
-    )
+    overheard = cases._Overheard(**vars(replace(pair, present=present)))
 
     def fit(is_present, seed):
         outcome = overheard.fit(is_present, seed)
