@@ -103,7 +103,7 @@ RULES = {
         Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-sound"),
         Rule(
             "dprepro audit dp-ebm-sound --jobs 2 --output audit.png",
-            "--trials 20 --task binary",
+            "--trials 40 --task binary",
         ),
         Rule(
             "dprepro audit dp-ebm-gdp --task regression",
