@@ -29,11 +29,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(INSTALL) --editable .
+	@echo 'installing dprepro and what it needs into $(VENV)'
+	@$(INSTALL) --editable .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
-	$(INSTALL) --editable '.[dev]'
+	@echo 'installing dprepro and what its tests need into $(VENV)'
+	@$(INSTALL) --editable '.[dev]'
 	touch $@ $(VENV)/.installed
 
 install: $(VENV)/.installed ## Make .venv and install dprepro into it
@@ -76,7 +78,7 @@ mutants: install-dev ## Put small faults into MODULES, and name those that no te
 	$(BIN)/python -m tests.mutation $(MODULES)
 
 campaign-inputs: install-dev ## Fuzz each parser for up to an hour, and let memory run out in small commands
-	$(INSTALL) atheris
+	@$(INSTALL) atheris
 	$(BIN)/python -m tests.campaign.inputs $(PARSERS)
 	$(BIN)/python -m tests.campaign.memory
 
