@@ -48,16 +48,21 @@ class Schedule:
         return self.training + self.looks[-1].runs
 
 
+def check_trials(trials: int) -> None:
+    """Raise DpreproError on fewer than `MIN_TRIALS` trials."""
+    if trials < MIN_TRIALS:
+        raise DpreproError(f"an audit needs at least {MIN_TRIALS} trials, got {trials}")
+
+
 def schedule(trials: int, learns: bool) -> Schedule:
     """Divide the runs of an audit; `learns` says whether a distinguisher must be learnt.
 
     Raises
     ------
     DpreproError
-        On fewer than `MIN_TRIALS` trials.
+        As `check_trials`.
     """
-    if trials < MIN_TRIALS:
-        raise DpreproError(f"an audit needs at least {MIN_TRIALS} trials, got {trials}")
+    check_trials(trials)
     training = min(trials // 2, max(trials // _TRAINING, _LEAST_TRAINING)) if learns else 0
     training -= training % 2
     held_out = trials - training

@@ -220,7 +220,10 @@ def _run_many(
     from dprepro.audit import audit as run
     from dprepro.audit import find_case
     from dprepro.audit.result import UnverifiedError
+    from dprepro.audit.schedule import check_trials
 
+    if trials is not None:
+        check_trials(trials)
     results: list[AuditResult] = []
     errors: list[UnverifiedError] = []
     cases = [find_case(n, k, epsilon=budget.epsilon, delta=budget.delta) for n, k in chosen]

@@ -147,6 +147,7 @@ def test_mistakes_are_named(arguments, message):
     result = CliRunner().invoke(app, ["audit", *arguments])
     assert isinstance(result.exception, DpreproError)
     assert message in str(result.exception)
+    assert "1 of" not in result.output  # before anything is run
 
 
 def test_a_method_stands_for_its_cases_and_its_canaries_for_all_kinds():
