@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dprepro.errors import DpreproError, nearest
-from dprepro.published.document import Column
+from dprepro.errors import DpreproError
+from dprepro.experiment.naming import name_meant, nearest_meant
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.metrics import Metric
@@ -78,17 +78,11 @@ def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> 
         If a label is not among the columns of the tables.
     """
     tables = list(tables)
-    columns = [column for table in tables for column in table.columns]
-    methods = [_meant(name, columns) for name in methods]
-    _require(methods, [column.method for column in columns])
+    known = [column.method for table in tables for column in table.columns]
+    methods = [name_meant(name, known) for name in methods]
+    _require(methods, known)
     panels = [_panel(table, group, methods) for table in tables for group in table.groups]
     return _tell_apart([panel for panel in panels if panel.curves])
-
-
-def _meant(name: str, columns: Iterable[Column]) -> str:
-    """Return the label of the only columns of this title; else the name as it is."""
-    shown = {column.method for column in columns if column.title.casefold() == name.casefold()}
-    return shown.pop() if len(shown) == 1 else name
 
 
 def _tell_apart(panels: Sequence[Panel]) -> list[Panel]:
@@ -113,7 +107,7 @@ def _require(methods: Iterable[str], known: Iterable[str]) -> None:
     for name in methods:
         if name not in labels:
             raise DpreproError(
-                f"no curve of method {name!r}{nearest(name, labels) or '.'} "
+                f"no curve of method {name!r}{nearest_meant(name, labels) or '.'} "
                 f"There are: {', '.join(labels)}"
             )
 
