@@ -1,23 +1,41 @@
-"""What a throwaway process does: compile the kernels of one package, write them out, end."""
+"""What a throwaway process does: compile the kernels of one group, write them out, end."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import os
 import pickle
 import sys
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 from dprepro.compiled import kernels
 
+_FAR_APART = 2**32
 
-def main(modules: Sequence[str]) -> None:
-    """Write the machine code of the kernels in `modules` to standard output, pickled."""
+
+def main(group: str, modules: Sequence[str]) -> None:
+    """Write the machine code of a group's kernels, those in `modules`, to standard output."""
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # whatever a library prints stays out of it
+        _name_apart(group)
         pickle.dump(compile_modules(modules), out)
+
+
+def _name_apart(group: str) -> None:
+    """Let no function of this process have the name in machine code of one of another group's.
+
+    numba numbers functions from 1 on, and writes the number into the name. The linker takes the
+    copy of a name that came first, so groups that share a name would depend on which was loaded
+    first.
+    """
+    from numba.core.bytecode import FunctionIdentity
+
+    first = _FAR_APART * (1 + zlib.crc32(group.encode()))
+    FunctionIdentity._unique_ids = itertools.count(first)
 
 
 def compile_modules(modules: Sequence[str]) -> list[tuple[str, bytes]]:

@@ -1,4 +1,4 @@
-"""The file with all machine code: found, checked, or made by a process of its own."""
+"""The files with machine code, one a group: found, checked, or made by a process of their own."""
 
 from __future__ import annotations
 
@@ -12,35 +12,33 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
-from dprepro.compiled.sources import PACKAGE, digest, kernel_modules
+from dprepro.compiled.sources import PACKAGE, digest, group_of, kernel_modules
 from dprepro.errors import DpreproError
 
 FOLDER_VARIABLE = "DPREPRO_KERNELS"
 """Names the folder of bundles; set for the processes that this one starts."""
 
 KEPT = 4
-"""Bundles that stay in the folder, the last used ones: other versions, other environments."""
+"""Versions of which the bundles stay in the folder, the last used ones."""
 
-USUAL_SECONDS = 25
-
-_TOGETHER = ("dpboost", "exact", "llm")
-"""Packages that one process compiles; all others are another's. Each has half of the work.
-
-What kernels of a process share, such as the samplers, is compiled once: with a process a package it
-took a third longer.
-"""
+USUAL_SECONDS = 10
+"""How long a group takes."""
 
 _LONGEST_WAIT = 900.0
 _LEFTOVER_AGE = 3600.0
 _MAGIC = b"dprepro kernels 1\n"
 
 
-def load() -> list[tuple[str, Any]]:
-    """Return all machine code, compiled first where this machine has none that is whole.
+def load(group: str) -> list[tuple[str, Any]]:
+    """Return a group's machine code, compiled first where this machine has none that is whole.
 
     Returns
     -------
@@ -49,16 +47,29 @@ def load() -> list[tuple[str, Any]]:
     """
     from numba.core import serialize  # noqa: F401 - the pickles name its functions
 
-    content = made()
+    content = made([group])[group]
     return [(kernel, pickle.loads(compiled)) for kernel, compiled in pickle.loads(content)]
 
 
-def made(announce: bool = False) -> bytes:
-    """Return the content of this machine's bundle, compiled first where there is none."""
-    name = f"{digest()}.bin"
+def made(groups: Collection[str], announce: bool = False) -> dict[str, bytes]:
+    """Return the content of the groups' bundles, compiled first where this machine has none."""
+    version = digest()
     folder = _folder()
-    content = _read(folder / name)
-    return _make(folder, name, announce) if content is None else content
+    found = {group: _read(folder / _name(version, group)) for group in sorted(groups)}
+    missing = [group for group, content in found.items() if content is None]
+    if missing:
+        found.update(_make(folder, version, missing, announce))
+    return {group: _whole(content, folder) for group, content in found.items()}
+
+
+def _name(version: str, group: str) -> str:
+    return f"{version}-{group}.bin"
+
+
+def _whole(content: bytes | None, folder: Path) -> bytes:
+    if content is None:
+        raise DpreproError(f"the kernels in {folder} were damaged as they were written; try again")
+    return content
 
 
 def sealed(content: bytes) -> bytes:
@@ -87,18 +98,21 @@ def _folder() -> Path:
     return Path(named).expanduser() if named else cache_dir() / "kernels"
 
 
-def _make(folder: Path, name: str, announce: bool) -> bytes:
-    """Compile under the folder's lock, or into a temporary folder where this one is no use."""
+def _make(folder: Path, version: str, groups: list[str], announce: bool) -> dict[str, bytes | None]:
+    """Compile under the groups' locks, or into a temporary folder where this one is no use."""
     from filelock import FileLock, Timeout
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / "lock", timeout=_LONGEST_WAIT):
-            content = _read(folder / name)  # another process may have made it in the meantime
-            if content is None:
-                _say(f"compiling the kernels, once: about {USUAL_SECONDS} s", announce)
-                _compile(folder / name)
-                content = _read(folder / name)
+        with ExitStack() as locks:
+            for group in groups:  # in the order of the alphabet: two processes never wait in a ring
+                locks.enter_context(FileLock(folder / f"{group}.lock", timeout=_LONGEST_WAIT))
+            # Another process may have made some in the meantime.
+            missing = [group for group in groups if _read(folder / _name(version, group)) is None]
+            if missing:
+                about = USUAL_SECONDS * len(missing)
+                _say(f"compiling the kernels, once: about {about} s", announce)
+                _compile(folder, version, missing)
             _prune(folder)
     except Timeout:
         raise DpreproError(
@@ -107,29 +121,28 @@ def _make(folder: Path, name: str, announce: bool) -> bytes:
         ) from None
     except (OSError, NotImplementedError) as error:
         # filelock raises NotImplementedError where the file system has no locks.
-        content = _make_for_now(name, folder, error)
-    if content is None:
-        raise DpreproError(f"the kernels in {folder} were damaged as they were written; try again")
-    return content
+        folder = _make_for_now(version, groups, folder, error)
+    return {group: _read(folder / _name(version, group)) for group in groups}
 
 
-def _make_for_now(name: str, folder: Path, reason: Exception) -> bytes | None:
+def _make_for_now(version: str, groups: list[str], folder: Path, reason: Exception) -> Path:
+    about = USUAL_SECONDS * len(groups)
     _say(
         f"the cache folder {folder} cannot be written ({reason}): compiling the kernels for this "
-        f"run only, about {USUAL_SECONDS} s; $DPREPRO_CACHE names another folder",
+        f"run only, about {about} s; $DPREPRO_CACHE names another folder",
         announce=True,
     )
     try:
         made = Path(tempfile.mkdtemp(prefix="dprepro-kernels-"))
         atexit.register(_remove, made, os.getpid())
-        _compile(made / name)
+        _compile(made, version, groups)
     except OSError as error:
         raise DpreproError(
             f"no folder can be written to for the compiled kernels, neither {folder} ({reason}) "
             f"nor a temporary one ({error}); name one in $DPREPRO_CACHE"
         ) from None
     os.environ[FOLDER_VARIABLE] = str(made)  # for the processes that this one starts
-    return _read(made / name)
+    return made
 
 
 def _remove(folder: Path, owner: int) -> None:
@@ -137,32 +150,35 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _compile(target: Path) -> None:
-    """Compile in two processes at a time; write the bundle when all is compiled.
+def _compile(folder: Path, version: str, groups: list[str]) -> None:
+    """Compile two groups at a time, and write the bundle of each.
 
-    The bundle appears complete, or not at all: OSError if it cannot be written.
+    A bundle appears complete, or not at all: OSError if it cannot be written.
     """
-    first = [module for module in kernel_modules() if module.split(".")[1] in _TOGETHER]
-    others = [module for module in kernel_modules() if module not in first]
     with ThreadPoolExecutor(2) as pool:
-        parts = list(pool.map(_compiled, filter(None, (first, others))))
-    partial = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        list(pool.map(partial(_compile_group, folder, version), groups))
+
+
+def _compile_group(folder: Path, version: str, group: str) -> None:
+    compiled = _compiled(group, [name for name in kernel_modules() if group_of(name) == group])
+    target = folder / _name(version, group)
+    part = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
-        partial.write_bytes(sealed(pickle.dumps([entry for part in parts for entry in part])))
-        partial.replace(target)
+        part.write_bytes(sealed(compiled))
+        part.replace(target)
     finally:
-        partial.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
-def _compiled(modules: list[str]) -> list[tuple[str, bytes]]:
-    """Run `dprepro.compiled.build` in a process of its own."""
+def _compiled(group: str, modules: list[str]) -> bytes:
+    """Run `dprepro.compiled.build` in a process of its own, and return what it writes."""
     # Modules come from where this process found its own, never from the working directory: with -c
     # that one is the first entry, and is taken out before anything is imported.
     path = [entry for entry in sys.path if entry] + [str(PACKAGE.parent)]
     # Collecting garbage would be a tenth of the time of a process that soon ends.
     code = (
         f"import gc, sys; gc.disable(); sys.path[:] = {path!r}; "
-        f"from dprepro.compiled.build import main; main({modules!r})"
+        f"from dprepro.compiled.build import main; main({group!r}, {modules!r})"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, check=False
@@ -174,19 +190,28 @@ def _compiled(modules: list[str]) -> list[tuple[str, bytes]]:
             f"the kernels cannot be compiled: {reason}. Is this numba made for this Python and "
             "numpy? `pip install --upgrade numba` brings one that fits"
         )
-    part: list[tuple[str, bytes]] = pickle.loads(done.stdout)
-    return part
+    return done.stdout
 
 
 def _prune(folder: Path) -> None:
     """Remove bundles that were not used lately, and what killed processes left behind."""
     with contextlib.suppress(OSError):
-        bundles = sorted(folder.glob("*.bin"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in bundles[KEPT:]:
+        bundles = sorted(folder.glob("*.bin"), key=lambda path: path.name)
+        versions = [list(paths) for _, paths in groupby(bundles, _version)]
+        versions.sort(key=lambda paths: max(map(_used, paths)), reverse=True)
+        for path in chain.from_iterable(versions[KEPT:]):
             path.unlink(missing_ok=True)
         for path in folder.glob("*.tmp"):
-            if time.time() - path.stat().st_mtime > _LEFTOVER_AGE:
+            if time.time() - _used(path) > _LEFTOVER_AGE:
                 path.unlink(missing_ok=True)
+
+
+def _version(bundle: Path) -> str:
+    return bundle.name.partition("-")[0]
+
+
+def _used(path: Path) -> float:
+    return path.stat().st_mtime
 
 
 def _say(text: str, announce: bool) -> None:

@@ -2,9 +2,9 @@
 
 Why: an object file carries a copy of each function that it calls, and the linker takes the copy
 that came first into the process. So a process that has compiled a callee for itself runs another
-copy than one that found everything in a cache: with fast-math, other bits. Here all kernels are
-compiled by one process that does nothing else (`dprepro.compiled.build`), and every process loads
-all of them, in one order.
+copy than one that found everything in a cache: with fast-math, other bits. Here all kernels of a
+group are compiled by one process that does nothing else (`dprepro.compiled.build`), every process
+loads all of them, in one order, and no two groups have a name in common.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ building = False
 
 _registered: dict[str, tuple[Any, tuple[str, ...]]] = {}
 _loading = threading.RLock()
-_loaded = False
+_loaded: set[str] = set()
 
 
 def kernel(*signatures: str, **options: Any) -> Callable[[Function], Function]:
@@ -62,7 +62,9 @@ def registered() -> dict[str, tuple[Any, tuple[str, ...]]]:
 
 
 def compile_once() -> None:
-    """Compile the kernels where this machine has not yet, and say so; load none.
+    """Compile the kernels of the modules imported so far where this machine has not; load none.
+
+    Says so before it compiles.
 
     Raises
     ------
@@ -71,30 +73,42 @@ def compile_once() -> None:
     """
     from dprepro.compiled import bundle
 
-    bundle.made(announce=True)
+    bundle.made(_groups(), announce=True)
 
 
 def prepare() -> None:
-    """Load the kernels, compiled first where this machine has not; else the first call does it.
+    """Load the kernels of the modules imported so far; else the first call of a kernel does it.
 
     Raises
     ------
     DpreproError
-        If they cannot be compiled.
+        If this machine has not compiled them, and cannot.
     """
-    global _loaded
+    for group in sorted(_groups()):
+        _load(group)
+
+
+def _groups() -> set[str]:
+    """Return the groups of the modules imported so far."""
+    from dprepro.compiled.sources import group_of
+
+    return {group_of(name.partition(":")[0]) for name in _registered}
+
+
+def _load(group: str) -> None:
     with _loading:
-        if _loaded:
+        if group in _loaded:
             return
         from dprepro.compiled import bundle
-        from dprepro.compiled.sources import kernel_modules
+        from dprepro.compiled.sources import group_of, kernel_modules
 
-        code = bundle.load()
+        code = bundle.load(group)
         for module in kernel_modules():
-            importlib.import_module(module)
+            if group_of(module) == group:
+                importlib.import_module(module)
         for name, compiled in code:
             _registered[name][0].take(compiled)
-        _loaded = True
+        _loaded.add(group)
 
 
 class Kernel:
@@ -111,7 +125,9 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Run the machine code."""
         if self.run is None:
-            prepare()
+            from dprepro.compiled.sources import group_of
+
+            _load(group_of(self.py_func.__module__))
             self.close()
         try:
             return self.run(*arguments)

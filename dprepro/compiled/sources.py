@@ -1,4 +1,4 @@
-"""Which modules hold kernels, and the digest of all that their machine code depends on."""
+"""Which modules hold kernels, their groups, and the digest of what machine code depends on."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 _DECORATED = re.compile(r"^from dprepro\.compiled import (.*\b)?kernel\b", re.MULTILINE)
 _IRRELEVANT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}
+_COMPILED_WITH = {"additive": "exact", "compiled": "exact", "rows": "exact", "llm": "dpboost"}
+"""Small packages that have no group of their own, with the group that they belong to."""
 
 
 @lru_cache
@@ -24,6 +26,15 @@ def kernel_modules(package: Path = PACKAGE) -> tuple[str, ...]:
         for path in _sources(package)
     )
     return tuple(sorted(names))
+
+
+def group_of(module: str) -> str:
+    """Return the group of a module with kernels: they are compiled together, and loaded together.
+
+    A group is a package below dprepro, so that a run compiles no more than its methods use.
+    """
+    package = module.split(".")[1]
+    return _COMPILED_WITH.get(package, package)
 
 
 def digest(package: Path = PACKAGE) -> str:

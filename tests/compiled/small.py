@@ -107,3 +107,7 @@ class SmallPackage:
     def bundles(self) -> list[Path]:
         """Return the files of machine code in the cache folder."""
         return sorted((self.cache / "kernels").glob("*.bin"))
+
+    def files(self) -> dict[str, int]:
+        """Return the inode of each of these files by its name; another where it was replaced."""
+        return {path.name: path.stat().st_ino for path in self.bundles()}

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import time
 
@@ -9,7 +10,11 @@ from tests.compiled.small import USE, SmallPackage
 
 pytestmark = pytest.mark.compiling
 
-ANNOUNCED = f"from dprepro.compiled import compile_once; compile_once()\n{USE}"
+ANNOUNCED = f"""
+import dprepro.second.caller
+from dprepro.compiled import compile_once
+compile_once()
+{USE}"""
 
 
 @pytest.fixture
@@ -28,14 +33,29 @@ def warm(tmp_path_factory):
 
 def test_cold_and_warm_give_the_same_bits_whatever_is_called_first(small):
     cold, _ = small.run(USE, "totals", "total")
-    (bundle,) = small.bundles()
-    written = bundle.stat().st_ino
+    written = small.files()
+    assert {name.partition("-")[2] for name in written} == {"first.bin", "second.bin"}
     warm, said = small.run(ANNOUNCED, "totals", "total")
     other, _ = small.run(USE, "total", "totals")
     assert cold == warm
     assert sorted(cold.splitlines()) == sorted(other.splitlines())
     assert "compiling" not in said
-    assert bundle.stat().st_ino == written
+    assert small.files() == written
+
+
+def test_no_more_is_compiled_than_is_called(small):
+    small.run(USE, "total")
+    assert [path.name.partition("-")[2] for path in small.bundles()] == ["first.bin"]
+    small.run(USE, "totals")
+    assert len(small.bundles()) == 2
+
+
+def test_groups_have_no_name_in_common(warm):
+    named = [set(re.findall(rb"_ZN7dprepro\w+", path.read_bytes())) for path in warm[0].bundles()]
+    first, second = named
+    # Both have a copy of `total`, one for Python and one that `totals` calls.
+    assert all(any(b"total" in name for name in names) for names in named)
+    assert not first & second
 
 
 DAMAGES = {
@@ -62,8 +82,8 @@ def test_a_damaged_file_is_none(tmp_path, damage):
 
 def test_a_damaged_file_is_compiled_anew(warm):
     package, expected = warm
-    (bundle,) = package.bundles()
-    bundle.write_bytes(DAMAGES["a bit"](bundle.read_bytes()))
+    for bundle in package.bundles():
+        bundle.write_bytes(DAMAGES["a bit"](bundle.read_bytes()))
     out, err = package.run(ANNOUNCED)
     assert out == expected
     assert "compiling the kernels" in err
@@ -72,21 +92,22 @@ def test_a_damaged_file_is_compiled_anew(warm):
 
 def test_a_file_that_was_deleted_is_compiled_anew(warm):
     package, expected = warm
-    package.bundles()[0].unlink()
-    assert package.run()[0] == expected
-    assert len(package.bundles()) == 1
+    for bundle in package.bundles():
+        bundle.unlink()
+    assert package.run(ANNOUNCED)[0] == expected
+    assert len(package.bundles()) == 2
 
 
 def test_a_change_of_what_a_kernel_calls_reaches_the_caller_in_another_module(small):
-    before, _ = small.run()
+    before, _ = small.run(ANNOUNCED)
     small.edit("first/callee.py", "FACTOR = 1.0", "FACTOR = 2.0")
-    after, _ = small.run()
+    after, _ = small.run(ANNOUNCED)
     assert after != before
     small.edit("first/callee.py", "FACTOR = 2.0", "FACTOR = 1.0")
     again, said = small.run(ANNOUNCED)
     assert again == before
-    assert said == ""  # the earlier bundle is still there
-    assert len(small.bundles()) == 2
+    assert said == ""  # the earlier bundles are still there
+    assert len(small.bundles()) == 4
 
 
 def test_a_folder_that_cannot_be_written_costs_one_line_and_a_compilation(warm, tmp_path):
@@ -115,14 +136,14 @@ def test_two_processes_that_start_cold_compile_once(small, warm):
     processes = [small.start(ANNOUNCED) for _ in range(3)]
     outputs = [process.communicate(timeout=240) for process in processes]
     assert {out for out, _ in outputs} == {warm[1]}
-    assert sum("compiling" in err for _, err in outputs) == 1
-    assert len(small.bundles()) == 1
+    assert sum(err.count("compiling") for _, err in outputs) == 1
+    assert len(small.bundles()) == 2
 
 
 def test_a_run_that_is_killed_as_it_compiles_leaves_nothing_in_the_way(small, warm):
     process = small.start(ANNOUNCED)
     deadline = time.monotonic() + 100
-    while not (small.cache / "kernels" / "lock").exists() and time.monotonic() < deadline:
+    while not [*(small.cache / "kernels").glob("*.lock")] and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
@@ -133,17 +154,17 @@ def test_a_run_that_is_killed_as_it_compiles_leaves_nothing_in_the_way(small, wa
 
 def test_old_bundles_go_and_the_last_used_ones_stay(warm):
     package, expected = warm
-    (bundle,) = package.bundles()
-    others = [bundle.with_name(f"{n}.bin") for n in range(6)]
+    bundles = package.bundles()
+    others = [bundles[0].with_name(f"{n}-first.bin") for n in range(6)]
     for age, other in enumerate(others):
         other.write_bytes(b"")
         os.utime(other, (1e9 - age, 1e9 - age))
-    leftover = bundle.with_name("x.bin.1.tmp")
+    leftover = bundles[0].with_name("x.bin.1.tmp")
     leftover.write_bytes(b"")
     os.utime(leftover, (1e9, 1e9))
-    bundle.write_bytes(b"")  # makes it compile, and so look around
+    bundles[1].write_bytes(b"")  # makes it compile, and so look around
     assert package.run()[0] == expected
-    assert set(package.bundles()) == {bundle, *others[:3]}
+    assert set(package.bundles()) == {*bundles, *others[:3]}
     assert not leftover.exists()
     for other in others[:3]:
         other.unlink()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dprepro.additive.sigmoid import sigmoid
-from dprepro.compiled.kernels import Kernel, registered
+from dprepro.compiled.kernels import Kernel, prepare, registered
 from dprepro.ebm.greedy_kernel import _add_table
 from dprepro.ebm.residuals import largest_label_part
 from tests.compiled.small import SmallPackage
@@ -68,7 +68,7 @@ print(largest_label_part(2**24))
 
 
 def test_every_kernel_that_python_calls_is_loaded():
-    largest_label_part(2**24)
+    prepare()
     kernels = [(made, texts) for made, texts in registered().values() if isinstance(made, Kernel)]
     assert kernels
     for made, texts in kernels:
