@@ -34,6 +34,7 @@ def _name_apart(group: str) -> None:
     """
     from numba.core.bytecode import FunctionIdentity
 
+    next(FunctionIdentity._unique_ids)  # fails in a numba that no longer counts like this
     first = _FAR_APART * (1 + zlib.crc32(group.encode()))
     FunctionIdentity._unique_ids = itertools.count(first)
 
