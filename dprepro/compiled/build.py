@@ -8,35 +8,37 @@ import itertools
 import os
 import pickle
 import sys
-import zlib
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from dprepro.compiled import kernels
 
-_FAR_APART = 2**32
+_NAMES = 500_000
+"""More functions than one process compiles."""
 
 
-def main(group: str, modules: Sequence[str]) -> None:
-    """Write the machine code of a group's kernels, those in `modules`, to standard output."""
+def main(place: int, modules: Sequence[str]) -> None:
+    """Write the machine code of a group's kernels, those in `modules`, to standard output.
+
+    `place` is the group's among all groups, from 0 on.
+    """
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # whatever a library prints stays out of it
-        _name_apart(group)
+        _name_apart(place)
         pickle.dump(compile_modules(modules), out)
 
 
-def _name_apart(group: str) -> None:
+def _name_apart(place: int) -> None:
     """Let no function of this process have the name in machine code of one of another group's.
 
-    numba numbers functions from 1 on, and writes the number into the name. The linker takes the
-    copy of a name that came first, so groups that share a name would depend on which was loaded
-    first.
+    numba numbers functions, and writes the number into the name. The linker takes the copy of a
+    name that came first, so what groups with a name in common compute would depend on which was
+    loaded first. Here each group has numbers of its own.
     """
     from numba.core.bytecode import FunctionIdentity
 
-    next(FunctionIdentity._unique_ids)  # fails in a numba that no longer counts like this
-    first = _FAR_APART * (1 + zlib.crc32(group.encode()))
-    FunctionIdentity._unique_ids = itertools.count(first)
+    deque(itertools.islice(FunctionIdentity._unique_ids, place * _NAMES), maxlen=0)
 
 
 def compile_modules(modules: Sequence[str]) -> list[tuple[str, bytes]]:

@@ -160,7 +160,7 @@ def _compile(folder: Path, version: str, groups: list[str]) -> None:
 
 
 def _compile_group(folder: Path, version: str, group: str) -> None:
-    compiled = _compiled(group, [name for name in kernel_modules() if group_of(name) == group])
+    compiled = _compiled(group)
     target = folder / _name(version, group)
     part = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
@@ -170,15 +170,17 @@ def _compile_group(folder: Path, version: str, group: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _compiled(group: str, modules: list[str]) -> bytes:
+def _compiled(group: str) -> bytes:
     """Run `dprepro.compiled.build` in a process of its own, and return what it writes."""
     # Modules come from where this process found its own, never from the working directory: with -c
     # that one is the first entry, and is taken out before anything is imported.
     path = [entry for entry in sys.path if entry] + [str(PACKAGE.parent)]
+    modules = [name for name in kernel_modules() if group_of(name) == group]
+    place = sorted({group_of(name) for name in kernel_modules()}).index(group)
     # Collecting garbage would be a tenth of the time of a process that soon ends.
     code = (
         f"import gc, sys; gc.disable(); sys.path[:] = {path!r}; "
-        f"from dprepro.compiled.build import main; main({group!r}, {modules!r})"
+        f"from dprepro.compiled.build import main; main({place}, {modules!r})"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, check=False
