@@ -45,6 +45,17 @@ def test_the_kernel_is_the_reference_for_any_number_of_leaves(max_leaves, loss):
     assert np.abs(case.shapes(loss)).max() > 0.005
 
 
+@EVERY_LOSS
+@pytest.mark.parametrize("max_leaves", [1, 3, 5])
+def test_few_rows(max_leaves, loss, monkeypatch):
+    """As above, and quick without compiled code; there blocks are short, too."""
+    monkeypatch.setattr(kernel, "BLOCK_ROWS", 16)
+    case = problem([3, 6], max_leaves, rows=40, epochs=2)
+    if loss is FAR_OFF:
+        case = replace(case, targets=case.targets + 100.0)
+    assert_whole(case, loss)
+
+
 @pytest.mark.parametrize("max_leaves", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("loss", [LABELS, CLIPPED, PUBLISHED], ids=str)
 def test_the_kernel_is_algorithm_2_but_for_rounding(max_leaves, loss):

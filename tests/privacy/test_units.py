@@ -122,6 +122,8 @@ def test_no_promise_is_restated_where_nothing_is_known_of_several_rows():
         with pytest.raises(ValueError, match="one row for each unit"):
             made.state_per_unit("patient", 2, (5.0, 1e-6))
         assert made == before
+        with pytest.raises(ValueError, match="one row for each unit"):
+            per_unit(made, 2)
         made.state_per_unit("patient", 1, (5.0, 1e-6))
         assert made.unit == "patient"
 
