@@ -71,6 +71,7 @@ def test_the_rho_of_one_use():
     """Gaussian 1 / (2 m^2), pure epsilon^2 / 2, and a quarter of it where losses have a range."""
     entries = gaussian(4.0), laplace(4.0), flipped(4.0), exponential(4.0), cited(0.5)
     assert [entry.rho for entry in entries] == [1 / 32, 1 / 32, 1 / 8, 1 / 32, 1 / 8]
+    assert {entry.sampling for entry in entries} == {1.0}
     assert replace(gaussian(4.0), sampling=0.5).rho == cited(0.5, 1e-6).rho == math.inf
 
 
