@@ -190,6 +190,14 @@ def test_a_unit_in_words():
         ([("patient", 1)], "Epsilon is per patient with at most 1 row."),
         ([("patient", 2), ("patient", 2)], "Epsilon is per patient with at most 2 rows."),
         (
+            [("patient", 1), ("row", 1)],
+            "Epsilon is per patient with at most 1 row, or per row: the label says which.",
+        ),
+        (
+            [("patient", 1), ("patient", 2)],
+            "Epsilon is per patient with at most 1 or 2 rows: the label says which.",
+        ),
+        (
             [("patient", 5), ("patient", 1), ("patient", 2), ("row", 1)],
             "Epsilon is per patient with at most 1, 2 or 5 rows, or per row: the label says which.",
         ),
