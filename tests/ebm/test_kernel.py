@@ -56,6 +56,20 @@ def test_few_rows(max_leaves, loss, monkeypatch):
     assert_whole(case, loss)
 
 
+@pytest.mark.parametrize("logistic", [True, False])
+@pytest.mark.parametrize("sizes", [0, 50])
+def test_few_rows_move_without_a_sum(sizes, logistic):
+    rng = np.random.default_rng(0)
+    targets, codes = rng.integers(0, 2, sizes).astype(np.int32), rng.integers(0, 256, sizes)
+    codes, below = codes.astype(np.uint8), np.array([20, 120, 200, 254], np.uint8)
+    states, rises = np.arange(sizes, dtype=np.int32), np.array([3, 50, -700, 9000, 1], np.int32)
+    blocks = kernel.cut_into_blocks(targets, logistic)
+    kernel.move_states(states, targets, blocks, codes, below, rises, logistic)
+    sign = np.where((targets > 0) & logistic, 1, -1)
+    moved = rises[0] + (codes[:, None] > below) @ rises[1:]
+    np.testing.assert_array_equal(states, np.arange(sizes) + sign * moved)
+
+
 @pytest.mark.parametrize("max_leaves", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("loss", [LABELS, CLIPPED, PUBLISHED], ids=str)
 def test_the_kernel_is_algorithm_2_but_for_rounding(max_leaves, loss):
