@@ -118,7 +118,10 @@ def test_beyond_theorem_2_only_the_phase_that_took_it_states_a_larger_budget():
 
 def test_a_phase_of_joint_accounting_keeps_the_budget_it_states():
     noise = two_phases("joint", 1.0)
-    phases = (14, noise.binning, noise.binning_budget), (4200, noise.boosting, noise.boosting_budget)
+    phases = (
+        (14, noise.binning, noise.binning_budget),
+        (4200, noise.boosting, noise.boosting_budget),
+    )
     for queries, sigma, (epsilon, delta) in phases:
         assert delta == 5e-7
         assert delta_of(epsilon, math.sqrt(queries) / sigma) == pytest.approx(delta, rel=1e-6)
@@ -126,9 +129,9 @@ def test_a_phase_of_joint_accounting_keeps_the_budget_it_states():
 
 @pytest.mark.parametrize("composition", TWO_PHASE_COMPOSITIONS)
 def test_an_impossible_budget_is_named_as_it_was_given(composition):
-    with pytest.raises(ValueError, match="epsilon must be positive and finite, got -1.0"):
+    with pytest.raises(ValueError, match=r"epsilon must be positive and finite, got -1\.0"):
         two_phases(composition, -1.0)
-    with pytest.raises(ValueError, match="epsilon must be positive and finite, got -1.0"):
+    with pytest.raises(ValueError, match=r"epsilon must be positive and finite, got -1\.0"):
         classic_sigma(1, -1.0, 1e-6)
 
 

@@ -64,7 +64,7 @@ def test_it_is_as_sharp_as_guesses_with_half_as_many_runs_again():
 
 
 def test_without_a_difference_u_has_the_variance_of_mann_and_whitney():
-    """m n (m + n + 1) / 12 for two equal laws: from 1.645 deviations above m n / 2 on, mu is refuted."""
+    """m n (m + n + 1) / 12. Mu is refuted from 1.645 deviations above m n / 2 on."""
     m = n = 500
     present = np.arange(m + n) < m
     likely = m * n / 2 + 1.6448536 * np.sqrt(m * n * (m + n + 1) / 12)

@@ -179,7 +179,7 @@ def test_a_method_that_cheats_is_caught() -> None:
             cheat()
 
 
-def test_mechanisms_that_spend_too_much_together_are_refused_unless_a_listed_gap_allows_it() -> None:
+def test_mechanisms_that_spend_too_much_together_need_a_listed_gap() -> None:
     asked = curator()
     asked._require_budget()
     asked.ledger.add(asked.ledger.entries[0])
