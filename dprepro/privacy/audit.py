@@ -188,9 +188,9 @@ def one_run_p_value(
         )
     # In errors, whose rate keeps its digits at a large epsilon, and in logarithms for the tails.
     at = (guesses - correct, guesses, float(expit(-epsilon)))
+    if correct == 0:
+        return 1.0
     tail = float(binom.cdf(*at))
-    if correct == 0 or delta == 0:
-        return min(1.0, tail)
     both_sides = binom.logcdf(*at) + binom.logsf(*at) - binom.logpmf(*at)
     return min(1.0, tail + canaries * delta / correct * math.exp(both_sides))
 

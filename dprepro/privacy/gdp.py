@@ -64,7 +64,7 @@ def mu_of(epsilon: float, delta: float) -> float:
 @lru_cache(maxsize=4096)
 def epsilon_of(mu: float, delta: float) -> float:
     """Return the smallest epsilon >= 0 for which mu-GDP implies (epsilon, delta)-DP."""
-    if mu <= 0 or delta_of(0.0, mu) <= delta:
+    if delta_of(0.0, mu) <= delta:
         return 0.0
     upper = mu * mu / 2 + 40.0 * mu + 1.0
     return float(brentq(lambda epsilon: delta_of(epsilon, mu) - delta, 0.0, upper, xtol=1e-12))

@@ -40,8 +40,7 @@ def one_run_mu_bound(
         last = int(refuted.sum()) - 1
         if last < 0:
             return 0.0
-        if last == _GRID - 1:
-            return float(tried[last])
+        # The largest is not refuted: there any number of right guesses is likely.
         low, high = float(tried[last]), float(tried[last + 1])
     return low
 

@@ -264,10 +264,12 @@ def test_best_first_splits_the_leaf_with_the_largest_gain():
     assert tree[0][2 - int(np.argmax(best))] == -1
 
 
-@pytest.mark.parametrize("spoil", ["few rows", "equal gradients"])
+@pytest.mark.parametrize("spoil", ["few rows", "equal gradients", "no gradients"])
 def test_best_first_trees_stay_a_leaf_where_no_split_helps(spoil):
-    codes, gradients = rows(39) if spoil == "few rows" else (rows()[0], np.full(400, 2**24))
-    # Equal gradients: lambda makes every split a loss.
+    codes, gradients = rows(39 if spoil == "few rows" else 400)
+    if spoil != "few rows":
+        # Of equal ones lambda makes every split a loss; without any, a split gains 0.
+        gradients = np.full(400, 2**24 if spoil == "equal gradients" else 0)
     assert fit(codes, gradients)[0].tolist() == [-1]
 
 

@@ -45,6 +45,31 @@ def test_the_kernel_is_the_reference_for_any_number_of_leaves(max_leaves, loss):
     assert np.abs(case.shapes(loss)).max() > 0.005
 
 
+@EVERY_LOSS
+@pytest.mark.parametrize("max_leaves", [1, 3, 5])
+def test_few_rows(max_leaves, loss, monkeypatch):
+    """As above, and quick without compiled code; there blocks are short, too."""
+    monkeypatch.setattr(kernel, "BLOCK_ROWS", 16)
+    case = problem([3, 6], max_leaves, rows=40, epochs=2)
+    if loss is FAR_OFF:
+        case = replace(case, targets=case.targets + 100.0)
+    assert_whole(case, loss)
+
+
+@pytest.mark.parametrize("logistic", [True, False])
+@pytest.mark.parametrize("sizes", [0, 50])
+def test_few_rows_move_without_a_sum(sizes, logistic):
+    rng = np.random.default_rng(0)
+    targets, codes = rng.integers(0, 2, sizes).astype(np.int32), rng.integers(0, 256, sizes)
+    codes, below = codes.astype(np.uint8), np.array([20, 120, 200, 254], np.uint8)
+    states, rises = np.arange(sizes, dtype=np.int32), np.array([3, 50, -700, 9000, 1], np.int32)
+    blocks = kernel.cut_into_blocks(targets, logistic)
+    kernel.move_states(states, targets, blocks, codes, below, rises, logistic)
+    sign = np.where((targets > 0) & logistic, 1, -1)
+    moved = rises[0] + (codes[:, None] > below) @ rises[1:]
+    np.testing.assert_array_equal(states, np.arange(sizes) + sign * moved)
+
+
 @pytest.mark.parametrize("max_leaves", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("loss", [LABELS, CLIPPED, PUBLISHED], ids=str)
 def test_the_kernel_is_algorithm_2_but_for_rounding(max_leaves, loss):

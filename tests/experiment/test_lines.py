@@ -16,6 +16,12 @@ def test_a_line_gives_back_its_fields() -> None:
     assert sealed(b'{"kind":"x"}') == written({"kind": "x"})
 
 
+@pytest.mark.parametrize("line", [b'{"kind":"x"}]', b'{"kind":"x"} {}', b"[1]"])
+def test_a_line_is_one_object_and_nothing_more(line: bytes) -> None:
+    with pytest.raises(ValueError, match="no JSON object"):
+        parsed(line)
+
+
 def test_a_changed_line_is_damaged() -> None:
     with pytest.raises(DamagedLineError):
         parsed(written({"kind": "x"}).rstrip(b"\n").replace(b'"x"', b'"y"'))

@@ -10,6 +10,7 @@ import argparse
 import gc
 import importlib.util
 import itertools
+import math
 import multiprocessing
 import os
 import random
@@ -30,7 +31,8 @@ import yaml
 from tests.mutation.mutants import Mutant, mutants
 
 NOTES = Path(__file__).with_name("equivalent.yaml")
-SECONDS = 3.0  # of tests for one mutant, by how long they take without it
+# Of tests for one mutant, by how long they take without it: first the quickest, then others.
+ROUNDS = (3.0, 30.0)
 Entered = tuple[str, str, int]  # file, name and first line of a function
 OPTIONS = ["-q", "-x", "-s", "--timeout=0", "-pno:cacheprovider", "-pno:xdist"]
 
@@ -87,13 +89,16 @@ class Mutation:
             raise pytest.UsageError(f"fails without a fault: {known}")
         for mutant in self.mutants:
             at_import = place_of(mutant) in {*self.at_import, None}
-            chosen = choose(session.items, known, mutant, at_import)
-            limit = 4 + 5 * sum(known[item.nodeid][0] for item in chosen)
             attempts = [in_function] if mutant.function else []
             if at_import:
                 attempts.append(in_module)
-            is_noticed = bool(chosen) and any(
-                in_fork(partial(attempt, session, mutant, chosen), limit) for attempt in attempts
+            is_noticed = any(
+                in_fork(
+                    partial(attempt, session, mutant, chosen),
+                    4 + 5 * sum(known[item.nodeid][0] for item in chosen),
+                )
+                for chosen in choose(session.items, known, mutant, at_import)
+                for attempt in attempts
             )
             module = str(mutant.path)
             is_same = (module, mutant.text, mutant.change) in self.excused
@@ -139,11 +144,12 @@ def unharmed(
 
 def choose(
     items: Sequence[Any], known: dict[str, Any], mutant: Mutant, at_import: bool
-) -> list[Any]:
+) -> list[list[Any]]:
     """Return the tests to run: those of the mirrored file, and those that enter the function.
 
-    For what runs at import, all tests of files that enter any function of the module. The quickest
-    that together take `SECONDS`, those of the mirrored file first.
+    For what runs at import, all tests of files that enter any function of the module. First the
+    quickest that together take the first of `ROUNDS`, then what the next one has room for; in each
+    round those of the mirrored file first.
     """
     path, own, place = str(mutant.path.resolve()), f"test_{mutant.path.name}", place_of(mutant)
     if not at_import:
@@ -153,9 +159,13 @@ def choose(
         chosen = [item for item in items if item.path in touches]
     chosen += [item for item in items if item.path.name == own and item not in chosen]
     chosen.sort(key=lambda item: known[item.nodeid][0])
-    spent = itertools.accumulate(known[item.nodeid][0] for item in chosen)
-    quick = [item for item, total in zip(chosen, spent, strict=True) if total <= SECONDS]
-    return sorted(quick, key=lambda item: (item.path.name != own, str(item.path)))
+    spent = list(itertools.accumulate(known[item.nodeid][0] for item in chosen))
+    rounds = [
+        [item for item, total in zip(chosen, spent, strict=True) if low < total <= high]
+        for low, high in itertools.pairwise((-math.inf, *ROUNDS))
+    ]
+    order = partial(sorted, key=lambda item: (item.path.name != own, str(item.path)))
+    return [order(part) for part in rounds if part]
 
 
 def in_function(session: pytest.Session, mutant: Mutant, chosen: Sequence[Any]) -> str:

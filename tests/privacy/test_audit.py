@@ -14,6 +14,7 @@ from dprepro.privacy.audit import (
     mu_lower_bound,
     one_run_lower_bound,
     one_run_p_value,
+    rho_lower_bound,
     upper_rate,
 )
 
@@ -93,8 +94,23 @@ def test_a_right_guess_that_delta_covers_is_no_evidence(delta):
     assert np.mean(epsilon_lower_bound(told, delta, "present") > 0) <= 0.05 + 3 * 0.007
 
 
+def test_of_a_delta_that_covers_no_run_a_tenth_of_the_risk_is_spent():
+    guesses = Guesses(3, 100, 30, 100)
+    found = epsilon_lower_bound(guesses, 1e-12, "present", 0.95)
+    assert found == epsilon_lower_bound(guesses, 0.0, "present", 0.955)
+
+
 def test_one_kind_of_guess_says_nothing_of_a_curve():
     assert mu_lower_bound(Guesses(0, 100, 50, 100), "present") == -np.inf
+    assert rho_lower_bound(Guesses(0, 100, 50, 100), "present") == -np.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_rho_of_randomised_response_is_its_divergence(epsilon):
+    wrong = 1 / (1 + math.exp(epsilon))
+    bound = float(rho_lower_bound(guesses_at(wrong, wrong)))
+    assert bound == pytest.approx((1 - 2 * wrong) * epsilon, rel=0.03)
+    assert bound < (1 - 2 * wrong) * epsilon
 
 
 def test_blind_guesses_prove_nothing():

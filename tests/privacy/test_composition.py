@@ -6,6 +6,7 @@ import pytest
 
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import (
+    TWO_PHASE_COMPOSITIONS,
     calibrate_two_phases,
     classic_budget,
     classic_sigma,
@@ -109,10 +110,29 @@ def test_classic_boosting_takes_only_its_binning_from_gdp():
     assert mixed.boosting == two_phases("classic", 0.5).boosting
 
 
+def test_beyond_theorem_2_only_the_phase_that_took_it_states_a_larger_budget():
+    mixed = two_phases("classic-boosting", 1000.0)
+    assert mixed.binning_budget == (100.0, 5e-7)
+    assert mixed.boosting_budget == classic_budget(900.0, 5e-7) != (900.0, 5e-7)
+
+
 def test_a_phase_of_joint_accounting_keeps_the_budget_it_states():
     noise = two_phases("joint", 1.0)
-    epsilon, delta = noise.boosting_budget
-    assert delta_of(epsilon, math.sqrt(4200) / noise.boosting) == pytest.approx(delta, rel=1e-6)
+    phases = (
+        (14, noise.binning, noise.binning_budget),
+        (4200, noise.boosting, noise.boosting_budget),
+    )
+    for queries, sigma, (epsilon, delta) in phases:
+        assert delta == 5e-7
+        assert delta_of(epsilon, math.sqrt(queries) / sigma) == pytest.approx(delta, rel=1e-6)
+
+
+@pytest.mark.parametrize("composition", TWO_PHASE_COMPOSITIONS)
+def test_an_impossible_budget_is_named_as_it_was_given(composition):
+    with pytest.raises(ValueError, match=r"epsilon must be positive and finite, got -1\.0"):
+        two_phases(composition, -1.0)
+    with pytest.raises(ValueError, match=r"epsilon must be positive and finite, got -1\.0"):
+        classic_sigma(1, -1.0, 1e-6)
 
 
 def test_unknown_composition_names_the_allowed_ones():

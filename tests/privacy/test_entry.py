@@ -67,6 +67,14 @@ def test_group_privacy_of_nothing_and_of_far_too_much():
     assert pairs == pytest.approx(cited(0.5, 1e-9).for_group(6).budget)
 
 
+def test_the_rho_of_one_use():
+    """Gaussian 1 / (2 m^2), pure epsilon^2 / 2, and a quarter of it where losses have a range."""
+    entries = gaussian(4.0), laplace(4.0), flipped(4.0), exponential(4.0), cited(0.5)
+    assert [entry.rho for entry in entries] == [1 / 32, 1 / 32, 1 / 8, 1 / 32, 1 / 8]
+    assert {entry.sampling for entry in entries} == {1.0}
+    assert replace(gaussian(4.0), sampling=0.5).rho == cited(0.5, 1e-6).rho == math.inf
+
+
 def test_rows_that_are_sampled_one_by_one_say_nothing_of_their_owner():
     sampled = replace(gaussian(8.0), sampling=0.1)
     assert sampled.for_group(1) is sampled

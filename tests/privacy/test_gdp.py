@@ -53,6 +53,14 @@ def test_more_privacy_loss_with_larger_mu():
     assert len(set(values)) == len(values)
 
 
+def test_mu_has_36_binary_digits_and_is_rounded_down():
+    for epsilon in (0.1, 0.5, 1.0, 4.0):
+        mu = mu_of(epsilon, 1e-6)
+        exponent = math.frexp(mu)[1] - 36
+        assert math.ldexp(mu, -exponent).is_integer()
+        assert delta_of(epsilon, mu) <= 1e-6 < delta_of(epsilon, mu + math.ldexp(1.5, exponent))
+
+
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan])
 def test_epsilon_must_be_positive_and_finite(epsilon):
     with pytest.raises(ValueError, match="epsilon must be positive and finite"):

@@ -1,5 +1,6 @@
 """The ledger adds up what was released, independently of the formulas that calibrated it."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -85,6 +86,8 @@ def test_permute_and_flip_costs_what_an_exponential_choice_costs_without_its_bou
     assert ledger(flipped(20.0, 2), delta=0.0).spent_epsilon() == pytest.approx(0.2)
     many = [ledger(entry(4.0, 100)).spent_epsilon() for entry in (exponential, flipped)]
     assert many[0] < 0.7 * many[1] < many[1] <= 50.0
+    beside_noise = ledger(exponential(4.0, 100), laplace(50.0)).spent_epsilon()
+    assert many[0] < beside_noise < 0.7 * many[1]
     assert ledger(flipped(2.0), delta=0.0).spent_epsilon(REPLACE_ONE) == pytest.approx(2.0)
 
 
@@ -160,9 +163,18 @@ def test_a_fixed_seed_is_an_unpaid_read_and_none_is_not():
 def test_summary_is_strict_json_and_carries_the_spent_epsilon():
     entry = dp_ebm_ledger("gdp", 0.5)
     summary = json.loads(json.dumps(entry.summary(), allow_nan=False))
-    assert summary["true_epsilon"] == pytest.approx(entry.spent_epsilon(), abs=1e-6)
+    assert summary["true_epsilon"] == round(entry.spent_epsilon(), 6)
     assert summary["holds"] is True
     assert [release["uses"] for release in summary["releases"]] == [14, 4200]
+    noise = [release["scale"] for release in summary["releases"]]
+    assert noise == [round(release.scale, 6) for release in entry.entries]
+    assert not any("sampling" in release for release in summary["releases"])
+
+
+def test_summary_says_how_seldom_a_row_takes_part():
+    sampled = replace(gaussian(1 / 3), sampling=1 / 3)
+    (release,) = ledger(sampled, epsilon=20.0).summary()["releases"]
+    assert (release["scale"], release["sampling"]) == (0.333333, 0.333333333)
 
 
 def test_a_ledger_takes_the_text_of_a_relation_and_refuses_another():
@@ -262,6 +274,10 @@ def test_an_epsilon_that_is_never_reached_is_infinite(monkeypatch):
     monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", 1e-3)
     assert ledger(gaussian(8.0), delta=0.4).spent_epsilon() == pytest.approx(2.6, abs=0.1)
     assert ledger(gaussian(8.0), delta=0.15).spent_epsilon() == math.inf
+    growing = itertools.count()  # and if there is enough of delta for each
+    monkeypatch.setattr(ledger_module, "spent_epsilon", lambda *_: next(growing))
+    monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", 1e-40)
+    assert ledger(gaussian(8.0), delta=0.5).spent_epsilon() == math.inf
 
 
 def test_a_pure_guarantee_stays_the_sum_and_is_one_up_to_what_the_samplers_add(monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dprepro.privacy.entry import LedgerEntry
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource, in_units
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Sensitivity
@@ -65,9 +66,46 @@ def test_public_choices_do_not_come_from_the_generator_of_the_noise():
     assert repeated.public_generator is repeated.generator
 
 
+def test_public_choices_are_repeated_by_their_own_number_where_no_seed_repeats_all():
+    first, second, seeded = (NoiseSource(Ledger(1.0, 1e-6, ZERO_OUT), s) for s in (None, None, 0))
+    for each in (first, second, seeded):
+        each.choose_publicly_by(7)
+    drawn = first.public_generator.integers(0, 2**60)
+    assert drawn == second.public_generator.integers(0, 2**60)
+    assert seeded.public_generator is seeded.generator
+
+
+def test_a_ledger_gets_its_entry_before_the_first_draw_unless_others_draw():
+    own, cited = (NoiseSource(Ledger(9.0, 1e-6, ZERO_OUT), 0) for _ in range(2))
+    for each in (own, cited):
+        each.enter_laplace(releases="a sum", epsilon=0.2, sensitivity=3.0)
+    assert not own.may_have_drawn
+    cited.ledger.add(LedgerEntry("cited", "a model", 1.0, "L2", 0.0, 1, (1.0, 0.0)))
+    assert cited.may_have_drawn
+
+
+def test_what_is_not_said_is_one_use_of_whole_numbers():
+    noise_source, ledger = source()
+    settings = {"releases": "x", "epsilon": 1e5, "sensitivity": 1.0}
+    for enter in (
+        noise_source.enter_laplace, noise_source.enter_exponential,
+        noise_source.enter_permute_and_flip,
+    ):  # fmt: skip
+        scale = enter(**settings)
+    assert [(entry.uses, entry.budget.epsilon) for entry in ledger.entries] == 3 * [(1, 1e5)]
+    for add in (noise_source.add_gaussian, noise_source.add_laplace):
+        assert add(np.array([7]), scale) == [7.0]
+    # One of three, likelier by e^2 than the others.
+    many = np.tile([1, 1, 2], (2000, 1))
+    one = np.mean([noise_source.choose(row, 0.5) == 2 for row in many])
+    other = np.mean(noise_source.permute_and_flip(many, 0.5) == 2)
+    assert one == pytest.approx(np.exp(2) / (2 + np.exp(2)), abs=0.05)
+    assert other == pytest.approx(0.871, abs=0.03)
+
+
 @pytest.mark.parametrize(
     ("noise_multiplier", "sensitivity"),
-    [(0, 1), (-1, 1), (1, 0), (1, -1), (np.inf, 1), (np.nan, 1)],
+    [(0, 1), (-1, 1), (1, 0), (1, -1), (-1, -0.5), (np.inf, 1), (np.nan, 1)],
 )
 def test_missing_noise_is_refused(noise_multiplier, sensitivity):
     with pytest.raises(ValueError, match="positive, finite multiplier and sensitivity"):
@@ -204,8 +242,12 @@ def test_wishart_draws_are_cited_and_claim_what_their_source_claims():
     (entry,) = ledger.entries
     assert (entry.mechanism, entry.scale, entry.sensitivity) == ("cited", 0.5, 2.0)
     assert ledger.spent_epsilon() == pytest.approx(0.7)
+    assert ledger.floating_point == ["moments: they and the Wishart draw are float64"]
     np.testing.assert_array_equal(draw, draw.T)
     assert np.linalg.eigvalsh(draw).min() > 0
+    settings = {"releases": "moments", "scale": 0.5, "sensitivity": 2.0, "budget": (0.7, 0.0)}
+    mean = np.mean([noise.wishart(2, **settings) for _ in range(2000)], axis=0)
+    np.testing.assert_allclose(mean, 3 * 0.25 * np.eye(2), atol=0.06)
 
 
 @pytest.mark.parametrize(("scale", "sensitivity"), [(0, 1), (-1, 1), (1, 0), (np.inf, 1)])

@@ -69,6 +69,29 @@ def test_a_norm_above_one_breaks_the_librarys_promise_but_not_what_is_proved(eps
     assert epsilon < worst <= mechanism.proved_epsilon + 1e-9
 
 
+def test_the_density_has_the_noise_and_the_curvature_of_the_objective():
+    """In one dimension, by differences: noise is the slope that it takes away at w."""
+    mechanism, w, step = ObjectivePerturbation(1.0, 0.5), 0.7, 1e-3
+    rows, counts = np.array([[1.0], [-0.4]]), np.array([2.0, 3.0])
+
+    def objective(w):
+        return counts @ np.logaddexp(0, -(rows[:, 0] * w)) + mechanism.strength * w**2 / 2
+
+    below, at, above = (objective(w + k * step) for k in (-1, 0, 1))
+    slope, curvature = (above - below) / (2 * step), (above - 2 * at + below) / step**2
+    found = mechanism.log_density(np.array([w]), rows, counts)
+    assert found == pytest.approx(math.log(curvature) - abs(slope) / mechanism.scale, rel=1e-5)
+
+
+@pytest.mark.parametrize("norm", [1.0, 7.0])
+def test_what_is_proved_counts_the_largest_determinant_twice(norm):
+    """A row comes and another goes. At w = 0 a row of that norm has the largest curvature."""
+    mechanism = ObjectivePerturbation(1.0, 0.5, norm)
+    rows, counts = np.array([[norm], [-norm]]), np.array([0.5, 0.5])  # no slope at w = 0
+    one, none = (mechanism.log_density(np.zeros(1), table, counts) for table in (rows, 0 * rows))
+    assert mechanism.proved_epsilon == pytest.approx(mechanism.noise_epsilon + 2 * (one - none))
+
+
 def test_gradients_and_curvature_are_bounded_as_the_proof_says():
     worst_gradient, worst_curvature = 0.0, 0.0
     for w in far_and_near():

@@ -23,7 +23,7 @@ def test_the_figure_of_ten_thousand_canaries():
 def test_a_single_guess_is_refuted_beyond_the_best_accuracy(confidence):
     """One canary, one right guess: mu-GDP allows it with probability Phi(mu / 2)."""
     expected = 2 * norm.ppf(1 - confidence)
-    assert one_run_mu_bound(1, 1, 1, confidence) == pytest.approx(expected, abs=1e-5)
+    assert one_run_mu_bound(1, 1, 1, confidence) == pytest.approx(expected, abs=1e-6)
     assert one_run_mu_bound(1, 1, 1, confidence) <= expected
 
 

@@ -63,6 +63,17 @@ def test_it_is_as_sharp_as_guesses_with_half_as_many_runs_again():
     assert np.std(ranks) < np.std(guesses)
 
 
+def test_without_a_difference_u_has_the_variance_of_mann_and_whitney():
+    """m n (m + n + 1) / 12. Mu is refuted from 1.645 deviations above m n / 2 on."""
+    m = n = 500
+    present = np.arange(m + n) < m
+    likely = m * n / 2 + 1.6448536 * np.sqrt(m * n * (m + n + 1) / 12)
+    for won, refutes in ((int(likely), False), (int(likely) + 1, True)):
+        each = won // m + (np.arange(m) < won % m)  # so many without it lie below
+        scores = np.concatenate([each - 0.5, np.arange(n)])
+        assert (mu_by_ranks(scores, present, 0.95) > 0) is refutes
+
+
 def test_ends_of_the_range():
     present = np.arange(2000) % 2 == 1
     alike = np.zeros(2000)

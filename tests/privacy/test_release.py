@@ -177,3 +177,25 @@ def test_a_method_that_cheats_is_caught() -> None:
     ):
         with pytest.raises((PrivateRowsError, AttributeError)):
             cheat()
+
+
+def test_mechanisms_that_spend_too_much_together_need_a_listed_gap() -> None:
+    asked = curator()
+    asked._require_budget()
+    asked.ledger.add(asked.ledger.entries[0])
+    with pytest.raises(BudgetError, match="divide the budget among all uses"):
+        asked._require_budget()
+    with pytest.raises(SensitivityError, match="add it to its gaps"):
+        asked._require_budget("a gap")
+    asked.ledger.gaps.append("a gap")
+    asked._require_budget("a gap")
+
+
+def test_a_fit_that_ends_says_whether_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = []
+    monkeypatch.setattr(SumCurator, "_end", lambda _, finished: ended.append(finished))
+    with curator():
+        pass
+    with pytest.raises(RuntimeError), curator():
+        raise RuntimeError
+    assert ended == [True, False]

@@ -92,8 +92,9 @@ def test_orders_end_where_the_authors_end_them():
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rate", "steps", "message"),
     [
-        (1e-4, DELTA, 1.0, 1, "ask for a larger epsilon"),
+        (1e-4, DELTA, 1.0, 1, "up to 100000 .* ask for a larger epsilon"),
         (1.0, DELTA, 0.0, 1, "rate must lie in"),
+        (1.0, DELTA, 0.1, 0, "steps be 1 or more, got 0.1 and 0"),
         (1.0, 0.0, 0.1, 1, "delta must lie"),
         (0.0, DELTA, 0.1, 1, "epsilon must be positive"),
     ],
@@ -104,4 +105,6 @@ def test_what_cannot_be_met_is_refused(epsilon, delta, rate, steps, message):
 
 
 def test_little_noise_is_enough_for_a_huge_epsilon():
-    assert renyi_multiplier(1e6, DELTA, rate=0.1, steps=1) == pytest.approx(0.2)
+    spent = renyi_epsilon(0.2, 0.1, 1, DELTA)
+    for epsilon in (spent + 0.5, 1e6):
+        assert renyi_multiplier(epsilon, DELTA, rate=0.1, steps=1) == pytest.approx(0.2)

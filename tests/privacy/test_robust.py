@@ -22,7 +22,10 @@ from dprepro.privacy.robust import (
     SPLIT_GAIN,
     TOTAL,
     dropped_bits,
+    error_sensitivity,
+    gain_sensitivity,
     largest_weight,
+    leaf_sensitivity,
     smooth_distance,
     unit_of,
 )
@@ -164,3 +167,10 @@ def test_noise_of_any_scale_can_be_drawn_in_the_unit_it_gets(scale: float) -> No
 def test_the_distance_of_weights_follows_from_the_density(density):
     """1 / (kappa n), and what rounding to units adds."""
     assert smooth_distance(density, 1000) == pytest.approx(1 / (density * 1000), rel=1e-6)
+
+
+def test_what_rounding_adds_is_charged_beside_what_neighbours_move() -> None:
+    zeta, unit = 2.0**-20, 2.0**-30
+    assert error_sensitivity(zeta, unit) == zeta + unit
+    assert gain_sensitivity(zeta, unit) == 4 * zeta + 2.0**-48 + unit
+    assert leaf_sensitivity(zeta, unit, 5) == 2 * zeta + 2 * 5 * unit

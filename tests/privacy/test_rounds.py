@@ -58,6 +58,12 @@ def test_each_composition_is_inverted() -> None:
     assert zcdp_epsilon(99 * ranged**2 / 8, DELTA) == pytest.approx(1.0, rel=1e-9)
 
 
+def test_a_composition_is_never_inverted_beyond_the_budget() -> None:
+    for epsilon in np.linspace(0.5, 2.0, 40):
+        each = choice_epsilon("advanced", 99, epsilon, DELTA)
+        assert advanced_epsilon(each, 99, DELTA) <= epsilon
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 40.0])
 def test_rho_of_epsilon_of_rho_is_rho(epsilon: float) -> None:
     assert zcdp_epsilon(rho_of(epsilon, DELTA), DELTA) == pytest.approx(epsilon, rel=1e-9)

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from dprepro.privacy.ledger import Ledger, LedgerEntry
-from dprepro.privacy.standing import Standing, standing_of
+from dprepro.privacy.standing import AuditVerdict, Noise, Standing, standing_of
 
 EMPTY = Ledger(1.0, 0.0, "replace-one")
 COUNT = LedgerEntry("laplace", "a count", 1, "L1", scale=1, uses=1, budget=(1, 0))
@@ -28,3 +28,12 @@ OPEN = Ledger(1.0, 0.0, "replace-one", [COUNT], gaps=["?"])
 def test_what_is_known_of_a_fit(epsilon, ledger, standing, wording):
     assert standing_of(epsilon, ledger) is standing
     assert f"{standing}" == str(standing) == wording
+
+
+def test_noise_is_told_by_its_wording():
+    assert [f"{noise}" for noise in Noise] == ["exact", "floating point"]
+
+
+def test_only_two_verdicts_refute_anything():
+    refuted = [verdict for verdict in AuditVerdict if verdict.is_refuted]
+    assert refuted == [AuditVerdict.ABOVE_LEDGER, AuditVerdict.EXCEEDED]

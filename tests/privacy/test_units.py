@@ -122,6 +122,8 @@ def test_no_promise_is_restated_where_nothing_is_known_of_several_rows():
         with pytest.raises(ValueError, match="one row for each unit"):
             made.state_per_unit("patient", 2, (5.0, 1e-6))
         assert made == before
+        with pytest.raises(ValueError, match="one row for each unit"):
+            per_unit(made, 2)
         made.state_per_unit("patient", 1, (5.0, 1e-6))
         assert made.unit == "patient"
 
@@ -187,6 +189,14 @@ def test_a_unit_in_words():
         ([("row", 1)], ""),
         ([("patient", 1)], "Epsilon is per patient with at most 1 row."),
         ([("patient", 2), ("patient", 2)], "Epsilon is per patient with at most 2 rows."),
+        (
+            [("patient", 1), ("row", 1)],
+            "Epsilon is per patient with at most 1 row, or per row: the label says which.",
+        ),
+        (
+            [("patient", 1), ("patient", 2)],
+            "Epsilon is per patient with at most 1 or 2 rows: the label says which.",
+        ),
         (
             [("patient", 5), ("patient", 1), ("patient", 2), ("row", 1)],
             "Epsilon is per patient with at most 1, 2 or 5 rows, or per row: the label says which.",

@@ -151,3 +151,24 @@ def test_a_wishart_draw_grows_with_the_square_of_what_is_charged_and_is_given_on
     uses.hand_to_kernel(0, Sum(1.0, 1.0))
     with pytest.raises(BudgetError):
         uses.hand_to_kernel(0, Sum(1.0, 1.0))
+
+
+def test_noise_is_scaled_by_a_mechanisms_own_entry_and_not_by_another() -> None:
+    made, pure = source(), {"releases": "x", "epsilon": 0.5, "sensitivity": 2.0, "uses": 1}
+    made.enter_laplace(releases="another", epsilon=0.1, sensitivity=100.0)
+    asked, number = Sum(2.0, 1.0), zeros(1)
+    gaussian: dict[str, Any] = {"releases": "x", "noise_multiplier": 3.0, "budget": (1.0, 1e-5)}
+    scales = [
+        LaplaceUses(made, (1, 1), **pure).answer(0, number, asked).scale,
+        ExponentialUses(made, (1,), **pure).choose((0,), number, asked).scale,
+        PermuteAndFlipUses(made, (1, 1, 1), **pure).choose(0, zeros(1, 1), asked).scale,
+        NumberedGaussianUses(
+            made, (1, 1), uses=1, sensitivity=Sensitivity(2.0, 4.0), **gaussian
+        ).answer(0, number, asked).scale,
+        SampledGaussianUses(made, (1,), draws=1, sensitivity=2.0, uses=1, sampling=0.1, **gaussian)
+        .answer(np.zeros(1, np.float32), asked)
+        .scale,
+        WishartUses(made, 1, releases="x", scale=0.5, sensitivity=2.0, budget=(1, 0))
+        .hand_to_kernel(0, asked)[0],
+    ]  # fmt: skip
+    assert scales == [entry.scale for entry in made.ledger.entries[1:]]

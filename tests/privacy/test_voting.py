@@ -23,3 +23,4 @@ def test_the_votes_keep_within_the_budget_and_half_as_many_more_would_not(epsilo
 
 def test_without_a_delta_epsilons_add_up():
     assert affordable_votes(0.05, 1.0, 0.0) == 10
+    assert affordable_votes(1.0, 1.9, 0.0) == 0
