@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import random
 import resource
+import signal
 import sys
 import time
 from collections import Counter
@@ -40,13 +41,15 @@ OPTIONS = ["-q", "-x", "-s", "--timeout=0", "-pno:cacheprovider", "-pno:xdist"]
 def in_fork(call: Callable[[], Any], seconds: float) -> Any:
     """Return what a call returns in a silent fork of this process.
 
-    "stopped" if it does not, as after so many seconds of its processor.
+    "stopped" if it does not, as after so many seconds of its processor. Raises `pytest.UsageError`
+    if the fork is killed from outside, which says nothing of the tests.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
 
     def work() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
+        # At the first limit SIGXCPU comes; SIGKILL would look like one from outside.
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
@@ -58,6 +61,11 @@ def in_fork(call: Callable[[], Any], seconds: float) -> Any:
     try:
         return receiver.recv() if receiver.poll(20 * seconds) else "stopped"
     except EOFError:
+        process.join()
+        if process.exitcode == -signal.SIGKILL:
+            raise pytest.UsageError(
+                "the tests of a mutant were killed from outside, as where memory is short; try again"
+            ) from None
         return "stopped"
     finally:
         process.kill()

@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -89,3 +91,8 @@ def test_a_fault_that_never_ends_is_stopped():
 
     assert in_fork(never, 1) == "stopped"
     assert in_fork(lambda: "done", 1) == "done"
+
+
+def test_tests_that_are_killed_from_outside_do_not_count():
+    with pytest.raises(pytest.UsageError, match="killed from outside"):
+        in_fork(lambda: os.kill(os.getpid(), signal.SIGKILL), 1)
