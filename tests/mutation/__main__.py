@@ -64,7 +64,7 @@ def in_fork(call: Callable[[], Any], seconds: float) -> Any:
         process.join()
         if process.exitcode == -signal.SIGKILL:
             raise pytest.UsageError(
-                "the tests of a mutant were killed from outside, as where memory is short; try again"
+                "the tests of a mutant were killed from outside, as where memory is short"
             ) from None
         return "stopped"
     finally:
