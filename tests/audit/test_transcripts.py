@@ -76,7 +76,9 @@ def test_a_leaf_alone_is_moved_as_far_as_is_charged():
 @pytest.mark.parametrize("name", ["dp-ebm-sound", "dp-ebm-plus"])
 def test_parts_of_the_ledger_add_up_to_it(name):
     parts = [n for n in CASES if n.startswith(f"{name}/") and not n.endswith("transcript")]
-    mus = [mu_of(find_case(n).fit(True, 0).ledger_.epsilon, 1e-6) for n in parts]
+    ledger = find_case(f"{name}/transcript").fit(True, 0).ledger_
+    mus = [mu_of(find_case(n).audited_part(ledger).epsilon, 1e-6) for n in parts]
+    assert len(parts) == len(ledger.entries)
     assert np.hypot.reduce(mus) == pytest.approx(mu_of(1.0, 1e-6), rel=1e-4)
 
 
@@ -119,3 +121,19 @@ def test_all_answers_are_bounded_within_a_half(name):
     result = audit(find_case(name, "binary", epsilon=8.0), 1500, seed=1)
     assert result.verdict is AuditVerdict.WITHIN
     assert 0.5 * result.spent_epsilon < result.lower_bound < result.spent_epsilon
+
+
+def test_cases_of_a_transcript_look_at_their_own_answers_of_the_same_run():
+    cases = [find_case(f"dp-ebm-plus/{part}") for part in ("transcript", "totals", "epochs")]
+    outcome = cases[0].fit(True, 0)
+    seen = [case.observe(outcome) for case in cases]
+    for other in seen[1:]:
+        np.testing.assert_array_equal(seen[0], other)
+    joint = [float(seen[0][case.columns[0]]) for case in cases]
+    by_name = {None: joint[0], "totals": joint[1], "epochs": joint[2]}
+    for name, found in by_name.items():
+        alone = [each.log_ratio for each in outcome.evidence if name in (None, each.name)]
+        assert found == pytest.approx(sum(alone))
+    # Which of the four canaries was drawn is seen by all.
+    assert len({case.columns[-4:] for case in cases}) == 1
+    assert len(set(joint)) == 3
