@@ -82,12 +82,13 @@ class _Observe:
         drawn = np.arange(self._canaries) == outcome.which
         return np.concatenate([*found, drawn])
 
-    def columns(self, entry: int | None) -> tuple[int, ...]:
-        """Return the places of what is seen of all answers, or of those of an entry."""
+    def columns(self, entry: int | None) -> tuple[int, ...] | None:
+        """Return the places of what is seen of an entry's answers; None for all places."""
+        if entry is None:
+            return None
         sizes = [JOINT_EVIDENCE + size for size in (self.size, *(p.size for p in self.parts))]
         ends = np.cumsum(sizes)
-        which = 0 if entry is None else 1 + entry
-        own = range(ends[which] - sizes[which], ends[which])
+        own = range(ends[entry], ends[entry] + sizes[1 + entry])
         return (*map(int, own), *range(int(ends[-1]), int(ends[-1]) + self._canaries))
 
     @property
@@ -108,10 +109,11 @@ def transcript_case(
     Parameters
     ----------
     parts
-        One for each entry of the ledger, in order, if these have cases of their own. All cases of a
-        transcript look at the same runs.
+        One for each entry of the ledger, in order. What is wrong with one would be drowned by the
+        others where all is added up, so the evidence of each is also seen by itself.
     entry
-        The one whose answers the case looks at, and whose spending it audits; None for all.
+        The one whose answers alone the case looks at, and whose spending it audits; None for all.
+        All cases of a transcript look at the same runs.
     """
     observe = _Observe(size, parts, len(fit.pairs))
     whole = f"{setting.method}/{WHOLE}"
@@ -122,7 +124,7 @@ def transcript_case(
         fit=fit,
         observe=observe,
         trials=_TRIALS,
-        runs=whole if parts else "",
+        runs="" if entry is None else whole,
         columns=observe.columns(entry),
         entry=entry,
     )
