@@ -32,7 +32,7 @@ _ROWS = {"binary": 200, "regression": 40}
 _EPOCHS = 1
 """Parts add up to the same over any number of epochs and features, and few make for many runs.
 "METHOD/transcript" has several of both."""
-_TRIALS = 36_000
+_TRIALS = 30_000
 
 
 def many_runs(setting: AuditSetting) -> Case:
@@ -86,8 +86,7 @@ def _released(model: Any) -> np.ndarray:
 
 # --- all answers ----------------------------------------------------------------------------------
 
-_ANSWERS = (0, 1)
-_MODEL = (2, 3, 4)
+_ANSWERS, _MODEL = (0, 1), (2, 3, 4)
 """Which of the numbers that `_seen` returns are of the answers, and which of the model."""
 
 _NOTHING = 1e-5

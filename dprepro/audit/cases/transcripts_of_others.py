@@ -36,7 +36,7 @@ def dpboost_sound(setting: AuditSetting) -> Case:
     words = f"{_CROWD} rows of one label at one place, and one of the other label beside or none"
     fit, words = Overheard(((pair, weigh),)), f"{words}; all trees seen"
     parts = [Part(name, JOINT) for name in (dpboost.SPLITS, dpboost.LEAVES)]
-    return transcript_case(setting, fit, JOINT, words, parts)
+    return transcript_case(setting, fit, JOINT, words, tuple(parts))
 
 
 def _weigh_trees(
