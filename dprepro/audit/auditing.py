@@ -64,7 +64,7 @@ def audit(
         See `TrialRunner`.
     keep_in
         A file for finished runs, see `KeptRuns`: the same call continues after a kill. It stays, so
-        that the same call later takes all runs from there.
+        that the same call later takes all runs from there, and so does a case that shares them.
 
     Raises
     ------
@@ -76,15 +76,16 @@ def audit(
     started = time.perf_counter()
     plan = schedule(trials, learns=case.rule is None)
     outcome = case.fit(True, seed)
-    ledger = ledger_of(outcome)
-    if ledger is None or ledger.is_empty:
+    whole = ledger_of(outcome)
+    if whole is None or whole.is_empty:
         raise UnverifiedError(
             f"{case.subject}: {UNVERIFIED}. Until then there is no guarantee to hold its outputs "
             "against"
         )
+    ledger = case.audited_part(whole)
     kept = None
     if keep_in is not None:
-        kept = KeptRuns(keep_in, _facts(case, ledger, trials, seed))
+        kept = KeptRuns(keep_in, _facts(case, whole, trials, seed))
     with TrialRunner(case, jobs=jobs, seed=seed, kept=kept, advance=advance) as runner:
         training = None
         rule = case.rule
@@ -108,7 +109,7 @@ def audit(
 
 def _facts(case: Case, ledger: Ledger, trials: int, seed: int | None) -> dict[str, Any]:
     return {
-        "subject": case.subject, "task": case.task, "neighbours": case.neighbours,
+        "runs": case.runs_of, "task": case.task,
         "epsilon": ledger.epsilon, "delta": ledger.delta, "trials": trials, "seed": seed,
         "dprepro": __version__,
     }  # fmt: skip

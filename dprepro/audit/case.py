@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +62,13 @@ class Case:
     ceiling
         One run's outcome -> the most that any distinguisher could show on this pair. None lets the
         audit estimate it where all releases are Gaussian.
+    runs
+        Whose runs it looks at. Cases of the same `runs` and task have the same `fit`, `observe` and
+        `trials`, so that the runs are made once. Empty for runs of its own.
+    columns
+        Which of the observed numbers it looks at; None for all.
+    entry
+        Whose spending is audited: that of this entry of the ledger alone; None for all of it.
     """
 
     subject: str
@@ -72,6 +79,21 @@ class Case:
     trials: int = 4000
     rule: Rule | None = None
     ceiling: Callable[[Any], Ceiling] | None = None
+    runs: str = ""
+    columns: tuple[int, ...] | None = None
+    entry: int | None = None
+
+    @property
+    def runs_of(self) -> str:
+        """The name of its runs: `runs`, or the subject."""
+        return self.runs or self.subject
+
+    def audited_part(self, ledger: Ledger) -> Ledger:
+        """Return the ledger of a run, or that of one entry, which states what that entry spends."""
+        if self.entry is None:
+            return ledger
+        part = replace(ledger, entries=[ledger.entries[self.entry]])
+        return replace(part, epsilon=part.spent_epsilon())
 
 
 @dataclass(frozen=True)

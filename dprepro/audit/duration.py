@@ -18,6 +18,8 @@ _TIMED = 5
 def expected_seconds(cases: Iterable[tuple[Case, int]], jobs: int) -> float:
     """Return about how long audits take, at most: so many runs of each case.
 
+    Cases that share their runs count once.
+
     The first run of a case in either world counts once: it compiles, encodes, or looks for the
     scale of its noise. All others are taken to last as long as some that follow. An audit that
     refutes its guarantee ends early.
@@ -29,7 +31,9 @@ def expected_seconds(cases: Iterable[tuple[Case, int]], jobs: int) -> float:
     """
     at_once = min(jobs, os.cpu_count() or 1)
     with threadpool_limits(1):  # as in an audit
-        return sum(_seconds(case, runs, at_once) for case, runs in cases)
+        # The last of a name is the same as the first.
+        made = {(case.runs_of, case.task, runs): (case, runs) for case, runs in cases}
+        return sum(_seconds(case, runs, at_once) for case, runs in made.values())
 
 
 def _seconds(case: Case, runs: int, at_once: int) -> float:

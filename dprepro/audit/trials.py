@@ -122,7 +122,7 @@ class TrialRunner:
             self._workers().shutdown(kill_workers=True)
 
     def run(self, batches: Sequence[Batch]) -> Trials:
-        """Return the runs of all batches, in their order."""
+        """Return the runs of all batches, in their order, with what the case looks at of each."""
         done: dict[Batch, Trials] = {}
         for batch in batches:
             known = None if self._kept is None else self._kept.find(batch.part, batch.number)
@@ -139,7 +139,10 @@ class TrialRunner:
                 self._kept.keep(batch.part, batch.number, runs.present, runs.outputs)
             done[batch] = runs
             self._advance(batch.size)
-        return Trials.joined([done[batch] for batch in batches])
+        whole = Trials.joined([done[batch] for batch in batches])
+        if self._case.columns is None:
+            return whole
+        return Trials(whole.outputs[:, list(self._case.columns)], whole.present)
 
     def _made(self, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Trials]]:
         if self._jobs == 1:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -215,6 +217,7 @@ def _run_many(
     """Return the results, each written to `output` as soon as it is there.
 
     The files of runs stay to the end: of what has finished before a kill, nothing is run again.
+    Cases that share their runs find them there.
     Names methods without a ledger; an error if there are no others.
     """
     from dprepro.audit import audit as run
@@ -231,7 +234,10 @@ def _run_many(
     stderr = error_console()
     if stderr.is_terminal:
         _announce(stderr, list(zip(cases, runs, strict=True)), jobs)
-    with progress_bar(stderr, MofNCompleteColumn(), is_transient=True) as bar:
+    with (
+        _folder_of_runs(output) as folder,
+        progress_bar(stderr, MofNCompleteColumn(), is_transient=True) as bar,
+    ):
         line = bar.add_task("", total=sum(runs))
         for number, ((name, kind), case, most) in enumerate(
             zip(chosen, cases, runs, strict=True), start=1
@@ -242,7 +248,7 @@ def _run_many(
                 said = f"{number} of {len(chosen)}: {called}, {most:,} runs at most"
                 stderr.print(said, markup=False, soft_wrap=True, highlight=False)
             before = bar.tasks[0].completed
-            keep_in = None if output is None else _runs_file(output, name, kind)
+            keep_in = folder / _runs_file(case) if output or _is_shared(case, cases) else None
             try:
                 results.append(
                     run(
@@ -256,8 +262,6 @@ def _run_many(
                 errors.append(error)
             # What an audit that ended early did not need is done, too.
             bar.update(line, completed=before + most)
-    if output is not None:
-        shutil.rmtree(_runs_folder(output), ignore_errors=True)
     if not results and errors:
         raise errors[0]
     for text in dict.fromkeys(map(str, errors)):
@@ -277,12 +281,24 @@ def _announce(stderr: Console, planned: Sequence[tuple[Case, int]], jobs: int) -
     stderr.print(text, markup=False, soft_wrap=True, highlight=False)
 
 
-def _runs_folder(output: Path) -> Path:
-    return output.with_name(f"{output.name}.runs")
+@contextmanager
+def _folder_of_runs(output: Path | None) -> Iterator[Path]:
+    """Give a folder for finished runs: one that a kill leaves behind if there is an output."""
+    if output is None:
+        with TemporaryDirectory(prefix="dprepro-audit-") as place:
+            yield Path(place)
+        return
+    folder = output.with_name(f"{output.name}.runs")
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def _runs_file(output: Path, name: str, kind: TaskKind | None) -> Path:
-    return _runs_folder(output) / f"{name.replace('/', '--')}-{kind or 'mechanism'}.jsonl"
+def _runs_file(case: Case) -> str:
+    return f"{case.runs_of.replace('/', '--')}-{case.task or 'mechanism'}.jsonl"
+
+
+def _is_shared(case: Case, cases: Sequence[Case]) -> bool:
+    return sum((c.runs_of, c.task) == (case.runs_of, case.task) for c in cases) > 1
 
 
 def _run_once(

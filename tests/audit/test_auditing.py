@@ -1,5 +1,6 @@
 """Audits end early, go on where they were stopped, and state how much could be shown."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -113,3 +114,25 @@ def test_few_runs_are_bounded_by_guesses_alone():
     result = audit(told(1.5, rule=Threshold(0.75)), 400, seed=1)
     guesses = judge(Threshold(0.75), result.evidence.scores[:, None], result.evidence.present)
     assert result.lower_bound == epsilon_of(float(mu_lower_bound(guesses)), 1e-6) > 0
+
+
+def test_cases_that_share_runs_make_them_once_and_look_at_their_own_columns(tmp_path):
+    whole = replace(told(0.2), observe=lambda outcome: np.array([0.0, outcome.x]), columns=(1,))
+    part = replace(whole, subject="part", runs="told", columns=(0,))
+    FITS.clear()
+    first, second = (
+        audit(case, 1000, seed=1, keep_in=tmp_path / "a.jsonl") for case in (whole, part)
+    )
+    assert len(FITS) == 1000 + 2  # and one for the ledger each time
+    assert first.lower_bound > 0
+    assert np.ptp(second.evidence.scores) == 0
+
+
+def test_a_case_of_one_entry_is_held_against_what_that_entry_spends():
+    case = told(0.2)
+    entry = case.fit(True, 0).ledger_.entries[0]
+    ledger = replace(case.fit(True, 0).ledger_, epsilon=5.0, entries=[entry, entry])
+    part = replace(case, entry=1).audited_part(ledger)
+    assert part.entries == [entry]
+    assert part.epsilon == pytest.approx(1.0, rel=1e-3)
+    assert case.audited_part(ledger) is ledger

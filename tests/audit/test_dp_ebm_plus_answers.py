@@ -7,6 +7,8 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import MethodPair
+from dprepro.audit.cases.dp_ebm_plus import overheard
+from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus import algorithm, curator
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.losses import LOGISTIC, LogisticLoss
@@ -18,11 +20,24 @@ from dprepro.privacy.release import GaussianUses
 pytestmark = pytest.mark.audits
 
 NAME, STRONG = "dp-ebm-plus/answers", 8.0
+NUMBER = NumericFeature("b", 0.0, 1000.0)
 TASKS = pytest.mark.parametrize("task", ["binary", "regression"])
 
 
-def verdict(task, trials):
-    return audit(find_case(NAME, task, epsilon=STRONG), trials, seed=1).verdict
+def verdict(task, trials, case=None):
+    return audit(case or find_case(NAME, task, epsilon=STRONG), trials, seed=1).verdict
+
+
+def two_features(task):
+    """The same pair with a number beside the category, and two epochs."""
+    pair = find_case(NAME, task, epsilon=STRONG).fit.__self__
+    tables = [
+        (X.assign(b=np.where(X["a"] == "many", NUMBER.upper, NUMBER.lower)), y)
+        for X, y in (pair.present, pair.absent)
+    ]
+    domain = Domain((*pair.domain.features, NUMBER), pair.domain.target)
+    pair = MethodPair(pair.setting, domain, *tables, {"n_epochs": 2})
+    return overheard(pair, "answers", "two features", 40)
 
 
 def spoil(monkeypatch, *kinds, where=..., factor=0.0):
@@ -111,7 +126,7 @@ def test_no_noise_in_totals_or_histograms(task, query, monkeypatch):
 @TASKS
 def test_the_last_group_of_a_number_counted_without_noise(task, monkeypatch):
     spoil(monkeypatch, Histogram, where=-1)
-    assert verdict(task, 600) is AuditVerdict.EXCEEDED
+    assert verdict(task, 600, two_features(task)) is AuditVerdict.EXCEEDED
 
 
 def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
@@ -124,7 +139,7 @@ def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
 
     monkeypatch.setattr(curator, "exact_answers", in_full)
     # So much epsilon that histograms get 12 % of mu^2, and not 2 %.
-    fit = find_case(NAME, "binary", epsilon=STRONG).fit
+    fit = two_features("binary").fit
     assert np.sqrt(fit(True, 0).mu_squared) > 1.02 * mu_of(STRONG, 1e-6)
 
 
@@ -145,7 +160,7 @@ def test_one_answer_of_one_epoch_without_noise(task, monkeypatch):
             step(curator, booster, function, share, number)
 
     monkeypatch.setattr(algorithm, "step", quiet)
-    assert verdict(task, 1200) is AuditVerdict.EXCEEDED
+    assert verdict(task, 1200, two_features(task)) is AuditVerdict.EXCEEDED
 
 
 @TASKS
@@ -154,7 +169,7 @@ def test_composition_over_features_forgotten_is_refused(task, monkeypatch):
         Booster, "feature_shares", lambda self: [self.shares.features] * len(self.functions)
     )
     with pytest.raises(BudgetError, match="uses where the ledger has 2"):
-        find_case(NAME, task, epsilon=STRONG).fit(True, 0)
+        two_features(task).fit(True, 0)
 
 
 def test_a_query_charged_for_half_of_what_is_enforced_is_refused(monkeypatch):

@@ -19,12 +19,12 @@ class Clock:
     def perf_counter(self):
         return self._now
 
-    def case(self):
+    def case(self, name="made up", runs=""):
         def fit(present, seed):
             self._now += self._steps.pop(0)
             return SimpleNamespace()
 
-        return Case("made up", None, "none", fit, lambda outcome: np.zeros(1))
+        return Case(name, None, "none", fit, lambda outcome: np.zeros(1), runs=runs)
 
 
 @pytest.mark.parametrize(("jobs", "shares"), [(1, 1), (2, 2), (64, 4)])
@@ -34,5 +34,13 @@ def test_first_runs_count_once_and_others_share_the_processors(jobs, shares, mon
     clock = Clock(5.0, 0.5, *quick, 1.0, 0.0, *slow)
     monkeypatch.setattr(duration, "time", clock)
     monkeypatch.setattr(duration.os, "cpu_count", lambda: 4)
-    seconds = expected_seconds([(clock.case(), 1000), (clock.case(), 4000)], jobs)
+    cases = [clock.case("one"), clock.case("another")]
+    seconds = expected_seconds([(cases[0], 1000), (cases[1], 4000)], jobs)
     assert seconds == pytest.approx(6.5 + (10 + 8) / shares)
+
+
+def test_runs_that_cases_share_count_once(monkeypatch):
+    clock = Clock(5.0, 0.5, *[0.01] * 5)
+    monkeypatch.setattr(duration, "time", clock)
+    cases = [clock.case("whole"), clock.case("part", runs="whole")]
+    assert expected_seconds([(case, 1000) for case in cases], 1) == pytest.approx(5.5 + 10)

@@ -7,6 +7,8 @@ import pytest
 from dprepro.audit import AuditVerdict, audit, find_case, subjects
 from dprepro.audit.adversary.evidence import mu_squared
 from dprepro.audit.cases import transcripts, transcripts_of_others
+from dprepro.dpboost import boosting, curator
+from dprepro.dpboost.sensitivity import gain_sensitivity
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.release import GaussianUses
 
@@ -55,13 +57,15 @@ def test_samples_give_a_likelihood_ratio():
         assert ratios.std() > 0.3
 
 
-@pytest.mark.parametrize("name", ["dpboost-sound/transcript", "lazybb-1r/transcript",
-                                  "dp-bag-sound/votes"])  # fmt: skip
-def test_no_transcript_of_a_pure_method_says_more_than_epsilon(name):
+@pytest.mark.parametrize(("name", "task"), [
+    ("dpboost-sound/transcript", "binary"), ("lazybb-1r/transcript", "binary"),
+    ("dp-bag-sound/votes", "binary"), ("dp-linear-fair/transcript", "regression"),
+])  # fmt: skip
+def test_no_transcript_of_a_pure_method_says_more_than_epsilon(name, task):
     for present in (True, False):
         ratios = [
             sum(each.log_ratio for each in run)
-            for run in evidence(name, "binary", 1.0, present, range(12))
+            for run in evidence(name, task, 1.0, present, range(12))
         ]
         assert max(map(abs, ratios)) <= 1.0
         assert max(map(abs, ratios)) > 0.05
@@ -76,7 +80,9 @@ def test_a_leaf_alone_is_moved_as_far_as_is_charged():
 @pytest.mark.parametrize("name", ["dp-ebm-sound", "dp-ebm-plus"])
 def test_parts_of_the_ledger_add_up_to_it(name):
     parts = [n for n in CASES if n.startswith(f"{name}/") and not n.endswith("transcript")]
-    mus = [mu_of(find_case(n).fit(True, 0).ledger_.epsilon, 1e-6) for n in parts]
+    ledger = find_case(f"{name}/transcript").fit(True, 0).ledger_
+    mus = [mu_of(find_case(n).audited_part(ledger).epsilon, 1e-6) for n in parts]
+    assert len(parts) == len(ledger.entries)
     assert np.hypot.reduce(mus) == pytest.approx(mu_of(1.0, 1e-6), rel=1e-4)
 
 
@@ -119,3 +125,39 @@ def test_all_answers_are_bounded_within_a_half(name):
     result = audit(find_case(name, "binary", epsilon=8.0), 1500, seed=1)
     assert result.verdict is AuditVerdict.WITHIN
     assert 0.5 * result.spent_epsilon < result.lower_bound < result.spent_epsilon
+
+
+def test_cases_of_a_transcript_look_at_their_own_answers_of_the_same_run():
+    cases = [find_case(f"dp-ebm-plus/{part}") for part in ("transcript", "totals", "epochs")]
+    outcome = cases[0].fit(True, 0)
+    seen = [case.observe(outcome) for case in cases]
+    for other in seen[1:]:
+        np.testing.assert_array_equal(seen[0], other)
+    assert cases[0].columns is None
+    joint = [seen[0][0], *(seen[0][case.columns[0]] for case in cases[1:])]
+    by_name = {None: joint[0], "totals": joint[1], "epochs": joint[2]}
+    for name, found in by_name.items():
+        alone = [each.log_ratio for each in outcome.evidence if name in (None, each.name)]
+        assert found == pytest.approx(sum(alone))
+    # Which of the four canaries was drawn is seen by all.
+    assert {case.columns[-4:] for case in cases[1:]} == {tuple(range(seen[0].size))[-4:]}
+    assert len(set(joint)) == 3
+
+
+def test_noisy_products_have_the_noise_that_the_ledger_states():
+    """Laplace noise of scale 1 in both worlds, and every kind of product moves with the row."""
+    for present in (True, False):
+        runs = evidence("dp-linear-fair/transcript", "regression", 1.0, present, range(60))
+        assert all([np.abs(each.part).max() > 0 for each in run] == [True] * 4 for run in runs)
+        left = [np.abs(each.noise - each.part * present) for run in runs for each in run]
+        sizes = np.concatenate(left)
+        assert sizes.mean() == pytest.approx(1, abs=4 / np.sqrt(sizes.size))
+
+
+@pytest.mark.audits
+def test_a_choice_whose_noise_is_too_small_is_not_drowned_by_that_of_leaves(monkeypatch):
+    """Leaves keep their noise: the joint evidence alone would not exceed epsilon."""
+    for module in (boosting, curator):
+        monkeypatch.setattr(module, "gain_sensitivity", lambda *of: gain_sensitivity(*of) / 30)
+    found = find_case("dpboost-sound/transcript", "binary", epsilon=2.0)
+    assert audit(found, 600, seed=1).verdict is AuditVerdict.EXCEEDED

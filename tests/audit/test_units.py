@@ -24,7 +24,7 @@ def patient(task, budget, trials=2):
     The fits are calibrated for a row with this budget, and state the guarantee of the patient.
     """
     setting = AuditSetting("dp-ebm-plus", task, *budget)
-    pair = cases._pair(setting, 100, (cases._CATEGORY, cases._NUMBER), 2)
+    pair = cases._pair(setting)
     frame, y = pair.present
     more = [*range(len(y)), *[len(y) - 1] * (ROWS - 1)]
     present = (pd.DataFrame(frame.iloc[more].reset_index(drop=True)), y[more])

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from dprepro import __version__
 from dprepro.audit import subjects
+from dprepro.audit.case import MethodPair
 from dprepro.audit.cases.canaries import KINDS
 from dprepro.audit.trials import TrialRunner
 from dprepro.cli import app
@@ -187,3 +188,17 @@ def test_a_terminal_is_told_first_what_will_be_run_and_how_long_it_takes(monkeyp
 def test_a_pipe_is_told_nothing_of_times(monkeypatch):
     monkeypatch.setattr("dprepro.audit.duration.expected_seconds", None)
     assert "about" not in run("gaussian", "--trials", "40", "--seed", "1")
+
+
+def test_cases_of_one_transcript_make_its_runs_once(monkeypatch):
+    fits, fit = [], MethodPair.fit
+
+    def counted(self, present, seed):
+        fits.append(seed)
+        return fit(self, present, seed)
+
+    monkeypatch.setattr(MethodPair, "fit", counted)
+    cases = [f"dp-ebm-plus/{part}" for part in ("transcript", "totals", "histograms", "epochs")]
+    output = run(*cases, "--task", "binary", "--trials", "40", "--seed", "1")
+    assert all(case in output for case in cases)
+    assert len(fits) == 40 + len(cases)  # and one for each ledger

@@ -175,8 +175,12 @@ def _alike(apart: np.ndarray, moved: np.ndarray) -> float:
     return float(np.sum(_log_faulty(apart - moved) - _log_faulty(apart)))
 
 
+JOINT_EVIDENCE = 3
+"""How many numbers `observed` makes of all answers together."""
+
+
 def observed(evidence: Sequence[Evidence], size: int) -> np.ndarray:
-    """Return what a distinguisher is given, float64 (3 + size,).
+    """Return what a distinguisher is given, float64 (JOINT_EVIDENCE + size,).
 
     The joint evidence, that of missing and of repeated noise, and each of `size` answers by itself,
     0 for those that were not asked: correlations between answers, which none of the first three

@@ -23,7 +23,7 @@ BITS, FILE = "bits", "file"
 _TRANSCRIPTS = {"dp-ebm-joint": dp_ebm, "dp-ebm-sound": dp_ebm, "dp-ebm-plus": dp_ebm_plus}
 """The case of all answers of a method, whose pairs are used here."""
 
-_TRIALS = 1500
+_TRIALS = 1000
 _FILES = 8
 """Fits to either table whose files are compared before the audit."""
 

@@ -149,7 +149,7 @@ def _seen_by_scores(setting: AuditSetting, name: str) -> Case:
 
 def _seen_by_answers(setting: AuditSetting, name: str) -> Case:
     kind = KINDS[name]
-    pair = _pair(kind, setting, {})
+    pair = _pair(kind, setting, {"n_epochs": 2})
     return overheard(pair, name, _words(kind, pair), _ANSWER_TRIALS)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair, Table, categories
-from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
+from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus.curator import ExactAnswers, Sorting
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
@@ -24,41 +25,38 @@ from dprepro.privacy.release import listening
 
 _CATEGORIES = ("few", "many")
 _CATEGORY = CategoricalFeature("a", _CATEGORIES)
-_NUMBER = NumericFeature("b", 0.0, 1000.0)
-"""Few rows hold the lower bound, many the upper one."""
-
 _RANGE = (100.0, 101.0)
-# The functions remember early epochs less and less, and a second feature takes a share of what the
-# only one shows. Labels are learnt from many rows. Targets are drawn towards the others' mean the
-# more of these there are.
-_SHOWN_EPOCHS = 3
-_SHOWN_ROWS = {"binary": 1000, "regression": 30}
-_TRIALS = 20_000
+# Labels are learnt from many rows. Targets are drawn towards the others' mean the more of these
+# there are, but of very few rows a noisy number says less than its budget.
+_ROWS = {"binary": 200, "regression": 40}
+_EPOCHS = 1
+"""Parts add up to the same over any number of epochs and features, and few make for many runs.
+"METHOD/transcript" has several of both."""
+_TRIALS = 30_000
 
 
 def many_runs(setting: AuditSetting) -> Case:
     """Return the pair: rows (many) with one label; the canary among them has the other.
 
-    It contradicts a bin full of equal rows, at every epoch.
+    It contradicts a bin full of equal rows. What the model shows of the canary is seen. The runs
+    are those of `all_answers`.
     """
-    pair = _pair(setting, _SHOWN_ROWS[setting.task], (_CATEGORY,), _SHOWN_EPOCHS)
-    return Case(
+    case = all_answers(setting)
+    return replace(
+        case,
         subject=setting.method,
-        task=setting.task,
-        neighbours=_words(pair),
-        fit=pair.fit,
-        observe=_released,
-        trials=_TRIALS,
+        neighbours=_words(_pair(setting)),
+        runs=case.subject,
+        columns=_MODEL,
+        ceiling=None,
     )
 
 
-def _pair(
-    setting: AuditSetting, rows: int, features: tuple[Feature, ...], epochs: int
-) -> MethodPair:
-    rows = math.ceil(rows * max(1.0, 1 / setting.epsilon))
-    domain = Domain(features, ("0", "1") if setting.task == "binary" else _RANGE)
-    present, absent = (_table(rows, setting.task, domain, canary) for canary in (True, False))
-    return MethodPair(setting, domain, present=present, absent=absent, params={"n_epochs": epochs})
+def _pair(setting: AuditSetting) -> MethodPair:
+    rows = math.ceil(_ROWS[setting.task] * max(1.0, 1 / setting.epsilon))
+    domain = Domain((_CATEGORY,), ("0", "1") if setting.task == "binary" else _RANGE)
+    present, absent = (_table(rows, setting.task, canary) for canary in (True, False))
+    return MethodPair(setting, domain, present, absent, {"n_epochs": _EPOCHS})
 
 
 def _words(pair: MethodPair) -> str:
@@ -70,20 +68,14 @@ def _words(pair: MethodPair) -> str:
     )
 
 
-def _table(rows: int, task: str, domain: Domain, canary: bool) -> Table:
+def _table(rows: int, task: str, canary: bool) -> Table:
     codes = np.repeat([0, 1], [rows // 2, rows + int(canary)])
     if task == "binary":
         # Both labels have to occur in either world.
         y = np.concatenate([np.arange(rows // 2) % 2, np.ones(rows), np.zeros(int(canary))])
     else:
         y = np.repeat(_RANGE, [rows // 2 + rows, int(canary)])
-    columns = {
-        feature.name: np.array([feature.lower, feature.upper])[codes]
-        if isinstance(feature, NumericFeature)
-        else categories(codes, _CATEGORIES)
-        for feature in domain.features
-    }
-    return pd.DataFrame(columns), y
+    return pd.DataFrame({_CATEGORY.name: categories(codes, _CATEGORIES)}), y
 
 
 def _released(model: Any) -> np.ndarray:
@@ -94,17 +86,15 @@ def _released(model: Any) -> np.ndarray:
 
 # --- all answers ----------------------------------------------------------------------------------
 
-_FEW_ROWS = 200
-_EPOCHS = 2
-"""Parts add up to the same over any number of epochs, and few make for many runs."""
+_ANSWERS, _MODEL = (0, 1), (2, 3, 4)
+"""Which of the numbers that `_seen` returns are of the answers, and which of the model."""
 
-_ANSWER_TRIALS = 50_000
 _NOTHING = 1e-5
 """Noise of no more than this, in units of its stated deviation, is taken as missing."""
 
 
 def all_answers(setting: AuditSetting) -> Case:
-    """Return such a pair with a number, of which every noisy answer is seen: all that is released.
+    """Return the pair, of which every noisy answer is seen: all that is released.
 
     The adversary knows all rows but the canary, and that it is like the last of them but for its
     target. Given what was released before, it knows of each answer what it is without the canary
@@ -115,14 +105,19 @@ def all_answers(setting: AuditSetting) -> Case:
     Apart from that it is observed in how many numbers there would be no noise. Counts are whole, so
     that their noise is 0 now and then: one sum of both would drown the evidence in such chances.
     """
-    pair = _pair(setting, _FEW_ROWS, (_CATEGORY, _NUMBER), _EPOCHS)
-    return overheard(pair, "answers", _words(pair), _ANSWER_TRIALS)
+    pair = _pair(setting)
+    case = overheard(pair, "answers", _words(pair), _TRIALS)
+    return replace(case, observe=_seen, columns=_ANSWERS)
+
+
+def _seen(outcome: Any) -> np.ndarray:
+    return np.concatenate([_evidence(outcome), _released(outcome.model)])
 
 
 def overheard(pair: MethodPair, name: str, neighbours: str, trials: int) -> Case:
     """Return the case of any pair of DP-EBM+ by all its answers: the canary is the last row."""
     setting = pair.setting
-    heard = _Overheard(**vars(pair) | {"params": {"n_epochs": _EPOCHS}})
+    heard = _Overheard(**vars(pair))
     return Case(
         subject=f"{setting.method}/{name}",
         task=setting.task,
@@ -148,12 +143,12 @@ class _Overheard(MethodPair):
     """The pair, whose outcome is what an adversary makes of all answers."""
 
     def fit(self, present: bool, seed: int | None) -> Any:
-        """Return ``ledger_``, and what `_Adversary.weigh` has found, by name."""
+        """Return ``ledger_``, ``model``, and what `_Adversary.weigh` has found, by name."""
         heard = _Heard()
         with listening(heard):
             model = super().fit(present, seed)
         found = self._adversary.weigh(heard.events, model.ledger_)
-        return SimpleNamespace(ledger_=model.ledger_, **found)
+        return SimpleNamespace(ledger_=model.ledger_, model=model, **found)
 
     @cached_property
     def _adversary(self) -> _Adversary:

@@ -20,7 +20,7 @@ from dprepro.audit.adversary.evidence import Evidence
 from dprepro.audit.adversary.known import Known
 from dprepro.audit.adversary.transcript import Event
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
-from dprepro.audit.cases.overheard import WHOLE, Overheard, Weigh, transcript_case
+from dprepro.audit.cases.overheard import WHOLE, Overheard, Part, Weigh, transcript_case
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 
 _RANGE = (100.0, 101.0)
@@ -81,15 +81,17 @@ _WORDS = (
 _BINS, _EBM_EPOCHS, _RATE = 32, 6, 0.1
 
 
-def dp_ebm(setting: AuditSetting, part: str | None = None, entry: int = 0) -> Case:
+_EBM_PARTS = (Part(ebm.HISTOGRAMS, 2), Part(ebm.STEPS, 2 * _EBM_EPOCHS))
+
+
+def dp_ebm(setting: AuditSetting, entry: int | None = None) -> Case:
     """Return all answers of DP-EBM, or those of one phase; every bin is a leaf of every step."""
     params = {
         "max_bins": _BINS, "max_leaves": 255, "n_epochs": _EBM_EPOCHS, "learning_rate": _RATE,
     }  # fmt: skip
     pairs = additive_pairs(setting, params, _weigh_ebm, (2 * _BINS - 1, 2 * _BINS))
-    fit = Overheard(pairs, part, entry)
-    size = {None: 4 + 2 * _EBM_EPOCHS, ebm.HISTOGRAMS: 2, ebm.STEPS: 2 * _EBM_EPOCHS}[part]
-    return transcript_case(setting, fit, size, _WORDS)
+    size = 4 + 2 * _EBM_EPOCHS
+    return transcript_case(setting, Overheard(pairs), size, _WORDS, _EBM_PARTS, entry)
 
 
 def _weigh_ebm(
@@ -110,12 +112,14 @@ def _weigh_ebm(
 _PLUS_EPOCHS = 4
 
 
-def dp_ebm_plus(setting: AuditSetting, part: str | None = None, entry: int = 0) -> Case:
+def dp_ebm_plus(setting: AuditSetting, entry: int | None = None) -> Case:
     """Return all answers of DP-EBM+, or those of one phase."""
     pairs = additive_pairs(setting, {"n_epochs": _PLUS_EPOCHS}, _weigh_plus, (_UPPER, _MISSING))
     epochs = _PLUS_EPOCHS * (3 if setting.task == "binary" else 4)
-    size = {None: 5 + epochs, ebm_plus.TOTALS: 1, ebm_plus.HISTOGRAMS: 2, ebm_plus.EPOCHS: epochs}
-    return transcript_case(setting, Overheard(pairs, part, entry), size[part], _WORDS)
+    parts = (
+        Part(ebm_plus.TOTALS, 1), Part(ebm_plus.HISTOGRAMS, 2), Part(ebm_plus.EPOCHS, epochs),
+    )  # fmt: skip
+    return transcript_case(setting, Overheard(pairs), 5 + epochs, _WORDS, parts, entry)
 
 
 def _weigh_plus(
@@ -129,10 +133,10 @@ def _weigh_plus(
 CASES = {
     f"dp-ebm-sound/{WHOLE}": dp_ebm,
     f"dp-ebm-joint/{WHOLE}": dp_ebm,
-    f"dp-ebm-sound/{ebm.HISTOGRAMS}": partial(dp_ebm, part=ebm.HISTOGRAMS, entry=0),
-    f"dp-ebm-sound/{ebm.STEPS}": partial(dp_ebm, part=ebm.STEPS, entry=1),
+    f"dp-ebm-sound/{ebm.HISTOGRAMS}": partial(dp_ebm, entry=0),
+    f"dp-ebm-sound/{ebm.STEPS}": partial(dp_ebm, entry=1),
     f"dp-ebm-plus/{WHOLE}": dp_ebm_plus,
-    f"dp-ebm-plus/{ebm_plus.TOTALS}": partial(dp_ebm_plus, part=ebm_plus.TOTALS, entry=0),
-    f"dp-ebm-plus/{ebm_plus.HISTOGRAMS}": partial(dp_ebm_plus, part=ebm_plus.HISTOGRAMS, entry=1),
-    f"dp-ebm-plus/{ebm_plus.EPOCHS}": partial(dp_ebm_plus, part=ebm_plus.EPOCHS, entry=2),
+    f"dp-ebm-plus/{ebm_plus.TOTALS}": partial(dp_ebm_plus, entry=0),
+    f"dp-ebm-plus/{ebm_plus.HISTOGRAMS}": partial(dp_ebm_plus, entry=1),
+    f"dp-ebm-plus/{ebm_plus.EPOCHS}": partial(dp_ebm_plus, entry=2),
 }

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.adversary import dpboost, lazybb, llm, votes
+from dprepro.audit.adversary import dpboost, lazybb, llm, products, votes
 from dprepro.audit.adversary.evidence import Evidence
 from dprepro.audit.adversary.transcript import Event
 from dprepro.audit.case import AuditSetting, Case, MethodPair
-from dprepro.audit.cases.overheard import JOINT, WHOLE, Overheard, transcript_case
+from dprepro.audit.cases.overheard import JOINT, WHOLE, Overheard, Part, transcript_case
 from dprepro.data.boolean import BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
@@ -34,7 +34,9 @@ def dpboost_sound(setting: AuditSetting) -> Case:
     codes = np.minimum(x * _TREES["max_bins"], _TREES["max_bins"] - 1).astype(np.int64)[:, None]
     weigh = partial(_weigh_trees, codes=codes, targets=2.0 * labels - 1)
     words = f"{_CROWD} rows of one label at one place, and one of the other label beside or none"
-    return transcript_case(setting, Overheard(((pair, weigh),)), JOINT, f"{words}; all trees seen")
+    fit, words = Overheard(((pair, weigh),)), f"{words}; all trees seen"
+    parts = [Part(name, JOINT) for name in (dpboost.SPLITS, dpboost.LEAVES)]
+    return transcript_case(setting, fit, JOINT, words, tuple(parts))
 
 
 def _weigh_trees(
@@ -157,7 +159,31 @@ def _weigh_batches(
     return llm.sampled(events, X, labels, _CLIP, entry.noise_multiplier, entry.sampling)
 
 
+_LINE = 500
+"""So many rows that no sum of squares is small for its noise."""
+
+
+def products_seen(setting: AuditSetting) -> Case:
+    """Return all noisy products; the row that is exchanged moves the square of the target, too."""
+    domain = Domain((NumericFeature("x", -1.0, 1.0),), (-1.0, 1.0))
+    x, y = np.ones(_LINE), np.resize([-1.0, 1.0], _LINE)
+    tables = [(pd.DataFrame({"x": np.append(x, end)}), np.append(y, end)) for end in (1.0, 0.0)]
+    pair = MethodPair(setting, domain, tables[0], tables[1])
+    encoding = ENCODINGS[registry.get(setting.method).encoding](domain)
+    worlds = [(np.asarray(encoding.transform(X), dtype=np.float64), y) for X, y in tables]
+    weigh = partial(_weigh_products, worlds=(worlds[0], worlds[1]))
+    words = f"{_LINE} rows, and one at the upper bounds or in the middle; all sums seen"
+    return transcript_case(setting, Overheard(((pair, weigh),)), 4, words)
+
+
+def _weigh_products(
+    model: Any, events: list[Event], *, worlds: tuple[products.Rows, products.Rows]
+) -> Sequence[Evidence]:
+    return products.answers(events, worlds, [entry.scale for entry in model.ledger_.entries])
+
+
 CASES = {
+    f"dp-linear-fair/{WHOLE}": products_seen,
     f"dpboost-sound/{WHOLE}": dpboost_sound,
     f"lazybb-1r/{WHOLE}": one_rules,
     f"dp-bag-sound/{votes.VOTES}": votes_seen,
