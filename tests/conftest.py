@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -14,6 +16,7 @@ import typer.testing
 from dprepro.cache import cache_dir
 from dprepro.compiled.bundle import FOLDER_VARIABLE
 from dprepro.experiment import journal
+from dprepro.published import hypotheses
 from dprepro.report.read import results
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +30,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in long or item.nodeid.partition("[")[0] in long:
             item.add_marker("long")
+
+
+def pytest_collection_finish() -> None:
+    """Let no search for garbage look at what was collected: it stays until the end."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -70,6 +78,20 @@ def _committed_journals_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (journal, results):
             patch.setattr(module, "read_journal", read_journal)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shipped_hypotheses_are_read_once() -> Iterator[None]:
+    """Reading them takes a tenth of a second, and every check does."""
+    read = hypotheses.read_model
+    once = functools.cache(read)
+
+    def read_model(path: Path, model: Any) -> Any:
+        return (once if path == hypotheses.HYPOTHESES_FILE else read)(path, model)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hypotheses, "read_model", read_model)
         yield
 
 

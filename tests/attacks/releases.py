@@ -15,7 +15,10 @@ from dprepro.ebm import DPEBMClassifier
 EPSILON, DELTA = 1.0, 1e-6
 
 RUNS = 3000
-"""Models with the canary, and as many without."""
+"""Releases with the canary, and as many without."""
+
+FITS = 1000
+"""Releases of fitted models, which take longer. Where the attacks succeed, so many show it."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dprepro.privacy.gdp import mu_of
 from tests.attacks import exactly, releases, standin
 from tests.attacks.evidence import Claims
 from tests.attacks.low_bits import can_be_count
-from tests.attacks.releases import DELTA, EPSILON, ROWS, RUNS
+from tests.attacks.releases import DELTA, EPSILON, FITS, ROWS, RUNS
 
 BINNING = 0.1 * EPSILON, DELTA / 2
 FEATURES = 5
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.fixture(scope="module")
 def shipped():
     return {
-        present: [releases.counts(present, seed) for seed in range(RUNS)]
+        present: [releases.counts(present, seed) for seed in range(FITS)]
         for present in (False, True)
     }
 
@@ -91,6 +91,6 @@ def test_the_attack_was_given_what_it_expects(shipped, present):
     counts = [count for counts in shipped[present] for count in counts]
     assert [count.scale for count in counts] == pytest.approx([SCALE] * len(counts))
     own = float(stats.norm.sf(own_bin(present), present, SCALE))
-    share = len(counts) / (FEATURES * RUNS)
-    assert share == pytest.approx(own, abs=5 * math.sqrt(own / (FEATURES * RUNS)))
+    share = len(counts) / (FEATURES * FITS)
+    assert share == pytest.approx(own, abs=5 * math.sqrt(own / (FEATURES * FITS)))
     assert all(count.value >= own_bin(present) for count in counts)

@@ -12,7 +12,7 @@ import pytest
 from tests.attacks import exactly, releases, standin
 from tests.attacks.evidence import Claims
 from tests.attacks.low_bits import can_be_leaf
-from tests.attacks.releases import EPSILON, LEARNING_RATE, RUNS, leaf_mean
+from tests.attacks.releases import EPSILON, FITS, LEARNING_RATE, RUNS, leaf_mean
 
 HONEST_ADVANTAGE = 1 - math.exp(-EPSILON / 4)
 SENSITIVITY = leaf_mean(True)
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.fixture(scope="module")
 def shipped():
     return {
-        present: [releases.leaf(present, seed) for seed in range(RUNS)] for present in (False, True)
+        present: [releases.leaf(present, seed) for seed in range(FITS)] for present in (False, True)
     }
 
 
@@ -73,7 +73,7 @@ def test_the_attack_fails_on_dpboost_sound(shipped, present):
 def test_the_attack_was_given_what_it_expects(shipped):
     values = {present: [leaf.value for leaf in shipped[present]] for present in shipped}
     noise = math.sqrt(2) * LEARNING_RATE * SCALE
-    assert [leaf.scale for leaf in shipped[True]] == pytest.approx([SCALE] * RUNS)
+    assert [leaf.scale for leaf in shipped[True]] == pytest.approx([SCALE] * FITS)
     assert np.std(values[False]) == pytest.approx(noise, rel=0.1)
     moved = np.mean(values[True]) - np.mean(values[False])
-    assert moved == pytest.approx(LEARNING_RATE * SENSITIVITY, abs=4 * noise * math.sqrt(2 / RUNS))
+    assert moved == pytest.approx(LEARNING_RATE * SENSITIVITY, abs=4 * noise * math.sqrt(2 / FITS))

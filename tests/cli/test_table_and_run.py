@@ -109,7 +109,7 @@ def figures(tally: Tally) -> dict[tuple[str, float], Any]:
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(edits=st.lists(st.tuples(configs, parts), min_size=2, max_size=4))
 @pytest.mark.usefixtures("in_process")
@@ -143,7 +143,7 @@ def _exact(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(asked=st.lists(st.tuples(configs, parts), min_size=2, max_size=3))
 @example(

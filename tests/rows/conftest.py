@@ -9,6 +9,8 @@ import pytest
 from dprepro.rows import table
 from tests.rows.killing import Fit, rows
 
+collect_ignore = ["warmed.py"]  # it fits; only the server of forks is to import it
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
