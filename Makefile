@@ -53,6 +53,8 @@ test: install-dev ## Run the tests
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(TESTS)
 
 collected: install-dev
+	$(BIN)/python -c 'import importlib; from dprepro.compiled import compile_once, kernel_modules; \
+	  [importlib.import_module(name) for name in kernel_modules()]; compile_once()'
 	$(BIN)/python -m pytest --collect-only -qq >/dev/null
 
 long-test: install-dev ## Run the tests that .ci/run leaves out, as they take long
