@@ -72,14 +72,15 @@ def test_floating_point_rules_out_the_wrong_table_and_never_the_right_one(name, 
         assert wrong > 0
 
 
-def test_a_model_file_has_no_word_of_one_table_until_its_hash_is_in_the_ledger(monkeypatch):
-    def found():
+def test_no_word_is_in_all_model_files_of_one_table_until_its_hash_is_in_the_ledger(monkeypatch):
+    def of_their_table():
         case = find_case("dp-ebm-sound/file")
-        return [[*case.observe(case.fit(p, seed))] for p in (True, False) for seed in (0, 1)]
+        fits = [(present, seed) for present in (True, False) for seed in range(6)]
+        return [case.observe(case.fit(*fit))[0 if fit[0] else 1] for fit in fits]
 
-    assert found() == [[0, 0]] * 4
+    assert min(of_their_table()) == 0
     hash_in_the_ledger(monkeypatch)
-    assert found() == [[1, 0]] * 2 + [[0, 1]] * 2
+    assert min(of_their_table()) >= 1
 
 
 @pytest.mark.audits
