@@ -14,7 +14,7 @@ from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private import PrivateRowsError
 from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.release import listening
-from dprepro.privacy.subsampling import sampled_sigma
+from dprepro.privacy.subsampling import ACCOUNTANTS, sampled_sigma
 from tests.llm.lab import CLASSES, FEATURES, MAPS, PARAMS, ROWS, curator, ledger, rows, theta
 
 ALL = replace(PARAMS, batch_size=ROWS)
@@ -185,6 +185,20 @@ def test_noise_that_forgets_the_number_of_steps_is_refused(accountant):
     states = ledger()
     with pytest.raises(BudgetError, match=r"12 sums .* find the multiplier for all of them"):
         curator(noise=Noise(sigma[1], accountant), states=states)
+    assert states.entries == []
+
+
+def test_what_an_accountant_finds_to_be_more_than_is_stated_is_refused(monkeypatch):
+    stated = ledger().epsilon
+    for spent in (stated / 2, stated):
+        monkeypatch.setitem(ACCOUNTANTS, "told", lambda *given, spent=spent: spent)
+        states = ledger()
+        curator(noise=Noise(2.0, "told"), states=states)
+        assert len(states.entries) == 1
+    monkeypatch.setitem(ACCOUNTANTS, "told", lambda *given: np.nextafter(stated, np.inf))
+    states = ledger()
+    with pytest.raises(BudgetError, match="find the multiplier for all of them"):
+        curator(noise=Noise(2.0, "told"), states=states)
     assert states.entries == []
 
 
