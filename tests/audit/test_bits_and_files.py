@@ -7,6 +7,7 @@ from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.cases.bits_and_files import CASES
 from dprepro.ebm.curator import DPEBMCurator
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.release import Release
 
 BITS = ["dp-ebm-sound/bits", "dpboost-sound/bits"]
 """Whether a double can be noise depends on the digits of the scale: these scales leave many out."""
@@ -37,6 +38,19 @@ def hash_in_the_ledger(monkeypatch):
         ledger.assumed_public.append(text)
 
     monkeypatch.setattr(DPEBMCurator, "__init__", disclosing)
+    monkeypatch.setattr("dprepro.privacy.private.may_open", lambda _: True)
+
+
+def no_noise_in_the_first_histogram(monkeypatch):
+    noisy = DPEBMCurator.cell_counts
+
+    def exact(self, query):
+        release = noisy(self, query)
+        if query.feature:
+            return release
+        return Release(self._exact.open().answer(query).numbers * 1.0, release.scale)
+
+    monkeypatch.setattr(DPEBMCurator, "cell_counts", exact)
     monkeypatch.setattr("dprepro.privacy.private.may_open", lambda _: True)
 
 
@@ -81,6 +95,13 @@ def test_no_word_is_in_all_model_files_of_one_table_until_its_hash_is_in_the_led
     assert min(of_their_table()) == 0
     hash_in_the_ledger(monkeypatch)
     assert min(of_their_table()) >= 1
+
+
+def test_an_exact_count_tells_though_its_unit_depends_on_noise(monkeypatch):
+    no_noise_in_the_first_histogram(monkeypatch)
+    telling = find_case("dp-ebm-sound/file").fit._telling
+    assert telling.present
+    assert telling.absent
 
 
 @pytest.mark.audits

@@ -24,7 +24,7 @@ _TRANSCRIPTS = {"dp-ebm-joint": dp_ebm, "dp-ebm-sound": dp_ebm, "dp-ebm-plus": d
 """The case of all answers of a method, whose pairs are used here."""
 
 _TRIALS = 1000
-_FILES = 8
+_FILES = 16
 """Fits to either table whose files are compared before the audit."""
 
 # --- low bits -------------------------------------------------------------------------------------
