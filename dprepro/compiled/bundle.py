@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import hashlib
+import math
 import os
 import pickle
 import shutil
@@ -29,8 +30,8 @@ FOLDER_VARIABLE = "DPREPRO_KERNELS"
 KEPT = 4
 """Versions of which the bundles stay in the folder, the last used ones."""
 
-USUAL_SECONDS = 10
-"""How long a group takes."""
+USUAL_SECONDS = 20
+"""How long a group takes, or two at a time."""
 
 _LONGEST_WAIT = 900.0
 _LEFTOVER_AGE = 3600.0
@@ -110,8 +111,7 @@ def _make(folder: Path, version: str, groups: list[str], announce: bool) -> dict
             # Another process may have made some in the meantime.
             missing = [group for group in groups if _read(folder / _name(version, group)) is None]
             if missing:
-                about = USUAL_SECONDS * len(missing)
-                _say(f"compiling the kernels, once: about {about} s", announce)
+                _say(f"compiling the kernels, once: about {_seconds(missing)} s", announce)
                 _compile(folder, version, missing)
             _prune(folder)
     except Timeout:
@@ -126,15 +126,16 @@ def _make(folder: Path, version: str, groups: list[str], announce: bool) -> dict
 
 
 def _make_for_now(version: str, groups: list[str], folder: Path, reason: Exception) -> Path:
-    about = USUAL_SECONDS * len(groups)
     _say(
         f"the cache folder {folder} cannot be written ({reason}): compiling the kernels for this "
-        f"run only, about {about} s; $DPREPRO_CACHE names another folder",
+        f"run only, about {_seconds(groups)} s; $DPREPRO_CACHE names another folder",
         announce=True,
     )
     try:
         made = Path(tempfile.mkdtemp(prefix="dprepro-kernels-"))
         atexit.register(_remove, made, os.getpid())
+        for path in folder.glob(f"{version}-*.bin"):  # of other groups, which are looked for there
+            shutil.copy(path, made)
         _compile(made, version, groups)
     except OSError as error:
         raise DpreproError(
@@ -143,6 +144,10 @@ def _make_for_now(version: str, groups: list[str], folder: Path, reason: Excepti
         ) from None
     os.environ[FOLDER_VARIABLE] = str(made)  # for the processes that this one starts
     return made
+
+
+def _seconds(groups: list[str]) -> int:
+    return USUAL_SECONDS * math.ceil(len(groups) / 2)
 
 
 def _remove(folder: Path, owner: int) -> None:

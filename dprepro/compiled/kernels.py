@@ -4,7 +4,7 @@ Why: an object file carries a copy of each function that it calls, and the linke
 that came first into the process. So a process that has compiled a callee for itself runs another
 copy than one that found everything in a cache: with fast-math, other bits. Here all kernels of a
 group are compiled by one process that does nothing else (`dprepro.compiled.build`), every process
-loads all of them, in one order, and no two groups have a name in common.
+loads all of them, in one order, and no two groups have a numbered name in common.
 """
 
 from __future__ import annotations
@@ -84,6 +84,9 @@ def prepare() -> None:
     DpreproError
         If this machine has not compiled them, and cannot.
     """
+    from dprepro.compiled import bundle
+
+    bundle.made(_groups())  # two at a time
     for group in sorted(_groups()):
         _load(group)
 

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from dprepro.compiled import bundle
 from dprepro.compiled.bundle import _read, sealed
 from tests.compiled.small import USE, SmallPackage
 
@@ -81,8 +82,8 @@ def test_a_damaged_file_is_none(tmp_path, damage):
 
 def test_a_damaged_file_is_compiled_anew(warm):
     package, expected = warm
-    for bundle in package.bundles():
-        bundle.write_bytes(DAMAGES["a bit"](bundle.read_bytes()))
+    for file in package.bundles():
+        file.write_bytes(DAMAGES["a bit"](file.read_bytes()))
     out, err = package.run(ANNOUNCED)
     assert out == expected
     assert "compiling the kernels" in err
@@ -91,8 +92,8 @@ def test_a_damaged_file_is_compiled_anew(warm):
 
 def test_a_file_that_was_deleted_is_compiled_anew(warm):
     package, expected = warm
-    for bundle in package.bundles():
-        bundle.unlink()
+    for file in package.bundles():
+        file.unlink()
     assert package.run(ANNOUNCED)[0] == expected
     assert len(package.bundles()) == 2
 
@@ -129,6 +130,29 @@ print(done.stdout + done.stderr, end="")
     assert "cannot be written" in err
     assert "$DPREPRO_CACHE" in err
     assert not os.path.exists(folder)  # noqa: PTH110 - gone with the process
+
+
+def test_what_lies_in_a_folder_that_cannot_be_written_is_used_all_the_same(tmp_path, monkeypatch):
+    """Only what is missing is compiled, also for the processes that this one starts."""
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    version, compiled = bundle.digest(), []
+    (folder / f"{version}-exact.bin").write_bytes(bundle.sealed(b"there before"))
+
+    def compile_group(group):
+        compiled.append(group)
+        return b"compiled"
+
+    def no_locks(*given, **more):
+        raise OSError("read-only file system")
+
+    monkeypatch.setenv(bundle.FOLDER_VARIABLE, str(folder))
+    monkeypatch.setattr(bundle, "_compiled", compile_group)
+    monkeypatch.setattr("filelock.FileLock", no_locks)
+    assert bundle.made(["exact", "ebm"]) == {"exact": b"there before", "ebm": b"compiled"}
+    assert os.environ[bundle.FOLDER_VARIABLE] != str(folder)
+    assert bundle.made(["exact", "ebm"]) == {"exact": b"there before", "ebm": b"compiled"}
+    assert compiled == ["ebm"]
 
 
 def test_two_processes_that_start_cold_compile_once(small, warm):
