@@ -64,7 +64,7 @@ class Case:
         audit estimate it where all releases are Gaussian.
     runs
         Whose runs it looks at. Cases of the same `runs` and task have the same `fit`, `observe` and
-        `trials`, so that the runs are made once. Empty for runs of its own.
+        `trials`, so that the runs are made once. Empty: they are called by the subject.
     columns
         Which of the observed numbers it looks at; None for all.
     entry

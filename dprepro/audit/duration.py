@@ -31,7 +31,7 @@ def expected_seconds(cases: Iterable[tuple[Case, int]], jobs: int) -> float:
     """
     at_once = min(jobs, os.cpu_count() or 1)
     with threadpool_limits(1):  # as in an audit
-        # The last of a name is the same as the first.
+        # Any of those that share runs will do.
         made = {(case.runs_of, case.task, runs): (case, runs) for case, runs in cases}
         return sum(_seconds(case, runs, at_once) for case, runs in made.values())
 

@@ -276,7 +276,9 @@ def _announce(stderr: Console, planned: Sequence[tuple[Case, int]], jobs: int) -
 
     with stderr.status("trying each case, to see how long its runs take ..."):
         seconds = expected_seconds(planned, jobs)
-    audits, runs = counted(len(planned), "audit"), sum(most for _, most in planned)
+    # Cases that share their runs make them once.
+    made = {(case.runs_of, case.task): most for case, most in planned}
+    audits, runs = counted(len(planned), "audit"), sum(made.values())
     text = f"{audits}, {runs:,} runs at most: about {duration(seconds)} with --jobs {jobs}"
     stderr.print(text, markup=False, soft_wrap=True, highlight=False)
 

@@ -1,5 +1,7 @@
 """The adversary's formulas are those of the fits, and noise that is not as stated shows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -161,3 +163,5 @@ def test_a_choice_whose_noise_is_too_small_is_not_drowned_by_that_of_leaves(monk
         monkeypatch.setattr(module, "gain_sensitivity", lambda *of: gain_sensitivity(*of) / 30)
     found = find_case("dpboost-sound/transcript", "binary", epsilon=2.0)
     assert audit(found, 600, seed=1).verdict is AuditVerdict.EXCEEDED
+    joint = replace(found, columns=(0, 1, 2))
+    assert audit(joint, 600, seed=1).verdict is not AuditVerdict.EXCEEDED

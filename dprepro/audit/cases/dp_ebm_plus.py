@@ -30,7 +30,7 @@ _RANGE = (100.0, 101.0)
 # there are, but of very few rows a noisy number says less than its budget.
 _ROWS = {"binary": 200, "regression": 40}
 _EPOCHS = 1
-"""Parts add up to the same over any number of epochs and features, and few make for many runs.
+"""Parts add up to the same over any number of epochs and features. With few, more runs can be made.
 "METHOD/transcript" has several of both."""
 _TRIALS = 30_000
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -160,19 +161,20 @@ def _weigh_batches(
 
 
 _LINE = 500
-"""So many rows that no sum of squares is small for its noise."""
+"""At epsilon 1, and more below: so many rows that no sum of squares is small for its noise."""
 
 
 def products_seen(setting: AuditSetting) -> Case:
     """Return all noisy products; the row that is exchanged moves the square of the target, too."""
     domain = Domain((NumericFeature("x", -1.0, 1.0),), (-1.0, 1.0))
-    x, y = np.ones(_LINE), np.resize([-1.0, 1.0], _LINE)
+    rows = math.ceil(_LINE * max(1.0, 1 / setting.epsilon))
+    x, y = np.ones(rows), np.resize([-1.0, 1.0], rows)
     tables = [(pd.DataFrame({"x": np.append(x, end)}), np.append(y, end)) for end in (1.0, 0.0)]
     pair = MethodPair(setting, domain, tables[0], tables[1])
     encoding = ENCODINGS[registry.get(setting.method).encoding](domain)
     worlds = [(np.asarray(encoding.transform(X), dtype=np.float64), y) for X, y in tables]
     weigh = partial(_weigh_products, worlds=(worlds[0], worlds[1]))
-    words = f"{_LINE} rows, and one at the upper bounds or in the middle; all sums seen"
+    words = f"{rows} rows, and one at the upper bounds or in the middle; all sums seen"
     return transcript_case(setting, Overheard(((pair, weigh),)), 4, words)
 
 
