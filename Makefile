@@ -20,7 +20,7 @@ INSTALL = f() { { command -v uv || $(BIN)/python -m pip install --quiet uv; } >/
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test collected long-test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
+.PHONY: help install install-dev quickstart test tests-of-commands tests-of-reports tests-of-methods kernels long-test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,13 +49,35 @@ quickstart: install ## Run a small experiment on data that needs no download and
 # A file stays in one process: what its tests share is made once. In the order of the folders, so
 # that the long files do not come last.
 IN_PARALLEL = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+ifdef TESTS
 test: install-dev ## Run the tests
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(TESTS)
+else
+test: install-dev kernels
+	$(MAKE) --no-print-directory --jobs 3 $(PARTS)
+endif
 
-collected: install-dev
+# All tests in three processes, each of which collects only its own: a worker of pytest-xdist collects all of them, and
+# what hands them out takes a tenth of the time. There is one more than processors here, as some tests wait. The first
+# two are listed, so that all take about as long; the third has the others.
+PARTS = tests-of-commands tests-of-reports tests-of-methods
+COMMANDS = tests/audit tests/campaign tests/cli tests/inspect tests/release tests/test_releases.py
+REPORTS = tests/data tests/docs tests/estimators tests/experiment tests/report tests/rows
+tests-of-commands: install-dev kernels
+	$(BIN)/python -m pytest $(COMMANDS)
+
+# What they print is shown when they have ended, so that it does not mix with that of the first.
+PART = mkdir -p out; $(BIN)/python -m pytest $(1) >out/$@.txt 2>&1; status=$$?; cat out/$@.txt; exit $$status
+tests-of-reports: install-dev kernels
+	@$(call PART,$(REPORTS))
+
+tests-of-methods: install-dev kernels
+	@$(call PART,tests dprepro $(patsubst %,--ignore=%,$(COMMANDS) $(REPORTS)))
+
+# Before tests begin, so that none has to wait for it.
+kernels: install-dev
 	$(BIN)/python -c 'import importlib; from dprepro.compiled import compile_once, kernel_modules; \
 	  [importlib.import_module(name) for name in kernel_modules()]; compile_once()'
-	$(BIN)/python -m pytest --collect-only -qq >/dev/null
 
 long-test: install-dev ## Run the tests that .ci/run leaves out, as they take long
 	$(BIN)/python -m pytest $(IN_PARALLEL) -m "long and not docs"

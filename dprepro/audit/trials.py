@@ -146,13 +146,17 @@ class TrialRunner:
 
     def _made(self, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Trials]]:
         if self._jobs == 1:
-            for batch in batches:
-                yield batch, _run_batch(self._case, batch, self._seed)
+            # Libraries are looked for twice, as the first batch may load some: that takes as long
+            # as a small batch.
+            for some in (batches[:1], batches[1:]):
+                with threadpool_limits(1):
+                    for batch in some:
+                        yield batch, _run_batch(self._case, batch, self._seed)
             return
         workers = self._workers()
         try:
             futures: dict[Any, Batch] = {
-                workers.submit(_run_batch, self._case, batch, self._seed): batch
+                workers.submit(_run_batch_on_one_thread, self._case, batch, self._seed): batch
                 for batch in batches
             }
             for future in as_completed(futures):
@@ -175,10 +179,14 @@ def run_trials(case: Case, trials: int, *, jobs: int = 1, seed: int | None = Non
         return runner.run(batches("held-out", trials, trials))
 
 
-def _run_batch(case: Case, batch: Batch, seed: int | None) -> Trials:
-    present, seeds = batch.draw(seed)
+def _run_batch_on_one_thread(case: Case, batch: Batch, seed: int | None) -> Trials:
     # Threads cost tiny fits more than they bring, and get in each other's way.
     with threadpool_limits(1):
-        outcomes = (case.fit(bool(p), s) for p, s in zip(present, seeds, strict=True))
-        outputs = np.array([case.observe(outcome) for outcome in outcomes], dtype=np.float64)
+        return _run_batch(case, batch, seed)
+
+
+def _run_batch(case: Case, batch: Batch, seed: int | None) -> Trials:
+    present, seeds = batch.draw(seed)
+    outcomes = (case.fit(bool(p), s) for p, s in zip(present, seeds, strict=True))
+    outputs = np.array([case.observe(outcome) for outcome in outcomes], dtype=np.float64)
     return Trials(outputs, present)

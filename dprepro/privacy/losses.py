@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from dp_accounting import dp_event, rdp
@@ -25,6 +26,13 @@ be as small as a cell of full width."""
 
 def spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     """Return the epsilon that the distributions of the entries' losses add up to at `delta`."""
+    return float(_composed(entries).get_epsilon_for_delta(delta))
+
+
+# A ledger asks at two values of delta: the stated one, and what the samplers leave of it.
+@lru_cache(maxsize=4)
+def _composed(entries: tuple[LedgerEntry, ...]) -> pld.PrivacyLossDistribution:
+    """Return the distribution of the losses of all entries together."""
     # Adaptive Gaussians compose exactly into one with the squared multipliers added up; joining
     # them first spares the discretisation error of thousands of convolutions.
     mu = math.sqrt(
@@ -41,11 +49,17 @@ def spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     grain = max([grain, *map(loss_grain, sampled)])
     losses = [_loss(entry, grain) for entry in rest]
     if mu > 0:
-        losses.append(pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=grain))
+        losses.append(_gaussian_loss(mu, grain))
     total = losses[0]
     for loss in losses[1:]:
         total = total.compose(loss)
-    return float(total.get_epsilon_for_delta(delta))
+    return total
+
+
+# Fits with one budget have it, whatever their entries are.
+@lru_cache(maxsize=8)
+def _gaussian_loss(mu: float, grain: float) -> pld.PrivacyLossDistribution:
+    return pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=grain)
 
 
 def _is_plain_gaussian(entry: LedgerEntry) -> bool:

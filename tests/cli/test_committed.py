@@ -21,7 +21,8 @@ from dprepro.cli import plot as plot_module
 from dprepro.cli import table as table_module
 from dprepro.cli.journals import read
 from dprepro.config import config_names, load_config
-from dprepro.experiment.journal import last_plan, read_journal
+from dprepro.experiment import journal
+from dprepro.experiment.journal import last_plan
 from dprepro.experiment.plan import plan
 from dprepro.experiment.stated import state_plan
 from dprepro.published.document import load_documents
@@ -287,7 +288,7 @@ def test_curves_are_drawn(tmp_path: Path) -> None:
 
 def test_only_current_records_lie_in_the_results() -> None:
     for path in RESULTS.glob("*.jsonl"):
-        contents = read_journal(path)
+        contents = journal.read_journal(path)  # which conftest.py keeps
         asked = JournalPlan.stated(contents.plan).order
         assert {record.task.key for record in contents.records} <= asked.keys(), path.name
 
