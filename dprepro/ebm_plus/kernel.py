@@ -151,7 +151,13 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
         else:
             for i in range(block.size):
                 sums[i % _LANES, now[i], 0] += residuals[i]
-    return sums.sum(axis=0).T.copy()
+    # Loops: `sums.sum(axis=0)` takes as long to compile as all the rest.
+    total = np.zeros((2, n_bins), np.int64)
+    for lane in range(_LANES):
+        for b in range(n_bins):
+            total[0, b] += sums[lane, b, 0]
+            total[1, b] += sums[lane, b, 1]
+    return total
 
 
 @kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], int64)")
