@@ -63,15 +63,15 @@ endif
 PARTS = tests-of-commands tests-of-reports tests-of-methods
 COMMANDS = tests/audit tests/campaign tests/cli tests/inspect tests/release tests/test_releases.py
 REPORTS = tests/data tests/docs tests/estimators tests/experiment tests/report tests/rows
-tests-of-commands: install-dev kernels
+tests-of-commands: install-dev
 	$(BIN)/python -m pytest $(COMMANDS)
 
 # What they print is shown when they have ended, so that it does not mix with that of the first.
 PART = mkdir -p out; $(BIN)/python -m pytest $(1) >out/$@.txt 2>&1; status=$$?; cat out/$@.txt; exit $$status
-tests-of-reports: install-dev kernels
+tests-of-reports: install-dev
 	@$(call PART,$(REPORTS))
 
-tests-of-methods: install-dev kernels
+tests-of-methods: install-dev
 	@$(call PART,tests dprepro $(patsubst %,--ignore=%,$(COMMANDS) $(REPORTS)))
 
 # Before tests begin, so that none has to wait for it.

@@ -35,8 +35,9 @@ def session_of(tmp_path_factory, data_dir) -> Iterator[Callable[[str], Session]]
     def session(page: str) -> Session:
         name = group(page)
         if name not in opened:
-            opened[name] = Session(tmp_path_factory.mktemp("clone"), page, data_dir)
-            if name != "README.md":
+            folder, readme = tmp_path_factory.mktemp("clone"), name == "README.md"
+            opened[name] = Session(folder, page, data_dir, warm=not readme)
+            if not readme:
                 opened[name].run(". .venv/bin/activate")  # as README.md says
         opened[name].page = page
         return opened[name]

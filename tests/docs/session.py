@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.docs.pages import ROOT, Block, commands
 from tests.docs.rules import RULES, Rule, write_short_configs
+from tests.docs.warm import start
 
 LIMIT = 480
 """Seconds that one command may take."""
@@ -28,8 +29,11 @@ class Session:
     command sees what commands before it have exported, as in a terminal.
     """
 
-    def __init__(self, folder: Path, page: str, data: Path) -> None:
-        """Clone into an empty folder; `page` says whose rules hold, and may be changed later."""
+    def __init__(self, folder: Path, page: str, data: Path, *, warm: bool = False) -> None:
+        """Clone into an empty folder; `page` says whose rules hold, and may be changed later.
+
+        `warm`: the command line starts with its libraries loaded, see `tests.docs.warm`.
+        """
         self.page, self.folder, self.output = page, folder / "dprepro", ""
         clone = ["git", "clone", "--quiet", str(ROOT), str(self.folder)]
         subprocess.run(clone, check=True, capture_output=True)
@@ -44,6 +48,9 @@ class Session:
         kept["DPREPRO_STATE"] = str(folder / "private-state")  # a reader's, with nothing released
         self.environment = {k: v for k, v in kept.items() if not k.startswith("PYTEST_")}
         self.left_running: list[subprocess.Popen[bytes]] = []
+        if warm:
+            script = self.folder / ".venv" / "bin" / "dprepro"
+            self.left_running.append(start(script, folder / "copies", self.environment))
 
     def run_block(self, block: Block) -> None:
         """Run every command of a shell block; `output` is then all that they printed."""

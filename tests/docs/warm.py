@@ -1,0 +1,104 @@
+"""Commands that start in copies of a process which has loaded the large libraries.
+
+Loading them takes two seconds and more, most of what many commands of the documents take. What a
+copy loads itself is the clone's own code. The commands of README.md start as anybody's do.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+LIBRARIES = ("numba", "pandas", "pydantic", "rich.console", "scipy.stats", "sklearn.base", "typer")
+
+_CLIENT = """#!{python} -IS
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+    server.connect({address!r})
+    said = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+    socket.send_fds(server, [said], [0, 1, 2])
+    sys.exit(int(server.recv(16) or 70))
+"""
+
+
+def start(script: Path, address: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Let a script start in copies of a process, until that is ended; return the process.
+
+    Parameters
+    ----------
+    script
+        Python, run by the interpreter beside it. What takes its place asks for a copy.
+    address
+        A socket that is made.
+    environment
+        While libraries load; a copy gets that of its caller.
+    """
+    python, real = script.parent / "python", script.with_name(f"real-{script.name}")
+    script.rename(real)
+    command = [str(python), __file__, str(address), str(real)]
+    server = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"ready\n"
+    script.write_text(_CLIENT.format(python=python, address=str(address)))
+    script.chmod(0o755)
+    return server
+
+
+def main(address: str, script: str) -> None:
+    """Load the libraries, then run the script in a copy for everybody who asks."""
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    asked = _asked(address)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    said, streams, *_ = socket.recv_fds(asked, 1 << 20, 3)
+    arguments, folder, environment = json.loads(said)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv, sys.path[0] = [script, *arguments], str(Path(script).parent)
+    status = 1
+    atexit.register(lambda: asked.send(b"%d" % status))  # the first, so it is called last
+    try:
+        runpy.run_path(script, run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _asked(address: str) -> socket.socket:
+    """Return in a copy of this process, for each that asks."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(address)
+    listening.listen()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for copies
+    print("ready", flush=True)
+    while True:
+        asked, _ = listening.accept()
+        if os.fork() == 0:
+            listening.close()
+            return asked
+        asked.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
