@@ -17,7 +17,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIBRARIES = ("numba", "pandas", "pydantic", "rich.console", "scipy.stats", "sklearn.base", "typer")
+LIBRARIES = (
+    "dp_accounting.pld.privacy_loss_distribution",
+    "matplotlib.figure",
+    "numba",
+    "pandas",
+    "pydantic",
+    "rich.console",
+    "scipy.optimize",
+    "scipy.stats",
+    "sklearn.base",
+    "typer",
+)
 
 _CLIENT = """#!{python} -IS
 import json, os, socket, sys
@@ -46,7 +57,8 @@ def start(script: Path, address: Path, environment: dict[str, str]) -> subproces
     command = [str(python), __file__, str(address), str(real)]
     server = subprocess.Popen(
         command,
-        env=environment,
+        # What a copy loads later sets it for itself; these libraries would not read it again.
+        env=environment | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         start_new_session=True,
