@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 LIBRARIES = (
@@ -40,7 +41,12 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
 """
 
 
-def start(script: Path, address: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def start(
+    script: Path,
+    address: Path,
+    environment: dict[str, str],
+    libraries: Sequence[str] = LIBRARIES,
+) -> subprocess.Popen[bytes]:
     """Let a script start in copies of a process, until that is ended; return the process.
 
     Parameters
@@ -51,13 +57,15 @@ def start(script: Path, address: Path, environment: dict[str, str]) -> subproces
         A socket that is made.
     environment
         While libraries load; a copy gets that of its caller.
+    libraries
+        Which are loaded.
     """
     python, real = script.parent / "python", script.with_name(f"real-{script.name}")
     script.rename(real)
-    command = [str(python), __file__, str(address), str(real)]
+    command = [str(python), __file__, str(address), str(real), *libraries]
     server = subprocess.Popen(
         command,
-        # What a copy loads later sets it for itself; these libraries would not read it again.
+        # As `dprepro run` asks for: libraries read it as they are loaded, and never again.
         env=environment | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -70,9 +78,9 @@ def start(script: Path, address: Path, environment: dict[str, str]) -> subproces
     return server
 
 
-def main(address: str, script: str) -> None:
+def main(address: str, script: str, *libraries: str) -> None:
     """Load the libraries, then run the script in a copy for everybody who asks."""
-    for name in LIBRARIES:
+    for name in libraries:
         importlib.import_module(name)
     asked = _asked(address)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -92,6 +100,7 @@ def main(address: str, script: str) -> None:
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
