@@ -7,8 +7,8 @@ TESTS ?=
 MODULES ?= dprepro/report/judge/statistics.py
 # Parsers to fuzz, e.g. make campaign-inputs PARSERS="config card"
 PARSERS ?=
-# Tests at the same time, one more than processors here, as some wait; 0: in one process, as where other targets keep
-# the processors busy
+# Tests at the same time, but for `make test` without TESTS: one more than processors here, as some wait. 0: in one
+# process, as where other targets keep the processors busy
 WORKERS ?= 3
 # Options for the test of the wheel, e.g. make wheel-test WHEEL_TEST=--all
 WHEEL_TEST ?=
@@ -58,8 +58,8 @@ test: install-dev kernels
 endif
 
 # All tests in three processes, each of which collects only its own: a worker of pytest-xdist collects all of them, and
-# what hands them out takes a tenth of the time. There is one more than processors here, as some tests wait. The first
-# two are listed, so that all take about as long; the third has the others.
+# what hands them out takes a tenth of the time. Three are one more than the processors here, as some tests wait. The
+# first two are listed, so that all take about as long; the third has the others.
 PARTS = tests-of-commands tests-of-reports tests-of-methods
 COMMANDS = tests/audit tests/campaign tests/cli tests/inspect tests/release tests/test_releases.py
 REPORTS = tests/data tests/docs tests/estimators tests/experiment tests/report tests/rows
@@ -89,10 +89,10 @@ golden: install-dev ## Write the bits that small fits of every private method mu
 kernels-test: install-dev ## Test how kernels are compiled and kept, and that other processors give the same bits
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "compiling and not long" tests/compiled tests/golden tests/baselines/linear_regression
 
-audit-test: install-dev ## Test that audits pass what is sound, and that attacks fail: thousands of fits
+audit-test: install-dev | kernels ## Test that audits pass what is sound, and that attacks fail: thousands of fits
 	$(BIN)/python -m pytest $(IN_PARALLEL) -m "audits and not long" tests/attacks tests/audit
 
-cluster-test: install-dev ## Test runs and fits on a local Dask cluster whose workers are killed
+cluster-test: install-dev | kernels ## Test runs and fits on a local Dask cluster whose workers are killed
 	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
 
 campaign: install-dev ## Fail every call of a small run in turn, kill runs at random, and tell what was lost
@@ -116,10 +116,10 @@ docs-test: install-dev ## Run every block of every document in a fresh clone
 # Blocks stand on those before them: one process a clone, in order. tests/docs/conftest.py says which
 # pages share the clone of README.md.
 README_CLONE := README or docs/cluster or docs/own
-docs-readme: install-dev
+docs-readme: install-dev | kernels
 	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py -k "$(README_CLONE)"
 
-docs-others: install-dev
+docs-others: install-dev | kernels
 	$(BIN)/python -m pytest -m "docs and not long" tests/docs/test_pages.py tests/docs/test_help.py -k "not ($(README_CLONE))"
 
 docs-outputs: install-dev ## Write the outputs that the documents state anew
@@ -140,7 +140,7 @@ lint: install-dev ## Check style and types
 wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: oldest and newest Python, lowest versions
 	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
 
-check: install-dev ## Judge the committed results, and run two splits of every method on Adult again
+check: install-dev | kernels ## Judge the committed results, and run two splits of every method on Adult again
 	$(BIN)/dprepro check --fast
 
 bench: install-dev ## Measure speed beside the peers

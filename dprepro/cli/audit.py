@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -238,7 +239,8 @@ def _run_many(
         _folder_of_runs(output) as folder,
         progress_bar(stderr, MofNCompleteColumn(), is_transient=True) as bar,
     ):
-        line = bar.add_task("", total=sum(runs))
+        left = _runs_made_once(zip(cases, runs, strict=True))
+        line = bar.add_task("", total=sum(left.values()))
         for number, ((name, kind), case, most) in enumerate(
             zip(chosen, cases, runs, strict=True), start=1
         ):
@@ -248,12 +250,14 @@ def _run_many(
                 said = f"{number} of {len(chosen)}: {called}, {most:,} runs at most"
                 stderr.print(said, markup=False, soft_wrap=True, highlight=False)
             before = bar.tasks[0].completed
+            # None are left where a case before it has made them.
+            to_make = left.pop((case.runs_of, case.task), 0)
             keep_in = folder / _runs_file(case) if output or _is_shared(case, cases) else None
             try:
                 results.append(
                     run(
                         case, most, jobs=jobs, seed=seed, keep_in=keep_in,
-                        advance=lambda made: bar.advance(line, made),
+                        advance=partial(bar.advance, line) if to_make else None,
                     )
                 )  # fmt: skip
                 if output is not None:
@@ -261,12 +265,19 @@ def _run_many(
             except UnverifiedError as error:
                 errors.append(error)
             # What an audit that ended early did not need is done, too.
-            bar.update(line, completed=before + most)
+            bar.update(line, completed=before + to_make)
     if not results and errors:
         raise errors[0]
     for text in dict.fromkeys(map(str, errors)):
         stderr.print(text, markup=False, soft_wrap=True, highlight=False)
     return results
+
+
+def _runs_made_once(
+    planned: Iterable[tuple[Case, int]],
+) -> dict[tuple[str, TaskKind | None], int]:
+    """Return how many runs are made at most, by whose they are: some cases share them."""
+    return {(case.runs_of, case.task): most for case, most in planned}
 
 
 def _announce(stderr: Console, planned: Sequence[tuple[Case, int]], jobs: int) -> None:
@@ -276,9 +287,7 @@ def _announce(stderr: Console, planned: Sequence[tuple[Case, int]], jobs: int) -
 
     with stderr.status("trying each case, to see how long its runs take ..."):
         seconds = expected_seconds(planned, jobs)
-    # Cases that share their runs make them once.
-    made = {(case.runs_of, case.task): most for case, most in planned}
-    audits, runs = counted(len(planned), "audit"), sum(made.values())
+    audits, runs = counted(len(planned), "audit"), sum(_runs_made_once(planned).values())
     text = f"{audits}, {runs:,} runs at most: about {duration(seconds)} with --jobs {jobs}"
     stderr.print(text, markup=False, soft_wrap=True, highlight=False)
 

@@ -31,7 +31,7 @@ KEPT = 4
 """Versions of which the bundles stay in the folder, the last used ones."""
 
 USUAL_SECONDS = 20
-"""How long a group takes, or two at a time."""
+"""How long a group takes; two at a time take as long."""
 
 _LONGEST_WAIT = 900.0
 _LEFTOVER_AGE = 3600.0
@@ -135,7 +135,8 @@ def _make_for_now(version: str, groups: list[str], folder: Path, reason: Excepti
         made = Path(tempfile.mkdtemp(prefix="dprepro-kernels-"))
         atexit.register(_remove, made, os.getpid())
         for path in folder.glob(f"{version}-*.bin"):  # of other groups, which are looked for there
-            shutil.copy(path, made)
+            with contextlib.suppress(OSError):  # then it is compiled like the rest
+                shutil.copy(path, made)
         _compile(made, version, groups)
     except OSError as error:
         raise DpreproError(

@@ -29,7 +29,7 @@ def spent_by_losses(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     return float(_composed(entries).get_epsilon_for_delta(delta))
 
 
-# A ledger asks at two values of delta: the stated one, and what the samplers leave of it.
+# A ledger asks at several values of delta: the stated one, and what the samplers leave of it.
 @lru_cache(maxsize=4)
 def _composed(entries: tuple[LedgerEntry, ...]) -> pld.PrivacyLossDistribution:
     """Return the distribution of the losses of all entries together."""

@@ -50,7 +50,7 @@ class Session:
         self.left_running: list[subprocess.Popen[bytes]] = []
         if warm:
             script = self.folder / ".venv" / "bin" / "dprepro"
-            self.left_running.append(start(script, folder / "copies", self.environment))
+            self.left_running.append(start(script, self.environment))
 
     def run_block(self, block: Block) -> None:
         """Run every command of a shell block; `output` is then all that they printed."""

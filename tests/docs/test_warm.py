@@ -46,13 +46,14 @@ def called(script, folder):
     )
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="such sockets are Linux's")
 @pytest.mark.parametrize(
     "ends", ["", "sys.exit(3)", "sys.exit('a reason')", "sys.exit()", "raise KeyError('lost')"]
 )
 def test_it_says_and_ends_with_the_same(script, tmp_path, ends):
     file = script(ends)
     cold = called(file, tmp_path)
-    server = start(file, tmp_path / "s", dict(os.environ), libraries=["json"])
+    server = start(file, dict(os.environ), libraries=["json"])
     try:
         warm = called(file, tmp_path)
         again = called(file, tmp_path)
@@ -60,6 +61,6 @@ def test_it_says_and_ends_with_the_same(script, tmp_path, ends):
         os.killpg(server.pid, signal.SIGTERM)
         server.communicate()
     assert warm.returncode == again.returncode == cold.returncode
-    assert warm.stdout == again.stdout == cold.stdout.replace('"command"', '"real-command"')
+    assert warm.stdout == again.stdout == cold.stdout
     assert warm.stdout.endswith("at the end\n")
     assert cold.stderr.splitlines()[-1] == warm.stderr.splitlines()[-1]

@@ -1,7 +1,8 @@
 """Commands that start in copies of a process which has loaded the large libraries.
 
 Loading them takes two seconds and more, most of what many commands of the documents take. What a
-copy loads itself is the clone's own code. The commands of README.md start as anybody's do.
+copy loads itself is the clone's own code. The commands of README.md start as anybody's do. Linux
+only: elsewhere such sockets have no names of this kind.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib
 import json
 import os
 import runpy
+import secrets
 import signal
 import socket
 import subprocess
@@ -34,7 +36,7 @@ LIBRARIES = (
 _CLIENT = """#!{python} -IS
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
-    server.connect({address!r})
+    server.connect("\\0{name}")
     said = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
     socket.send_fds(server, [said], [0, 1, 2])
     sys.exit(int(server.recv(16) or 70))
@@ -43,7 +45,6 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
 
 def start(
     script: Path,
-    address: Path,
     environment: dict[str, str],
     libraries: Sequence[str] = LIBRARIES,
 ) -> subprocess.Popen[bytes]:
@@ -53,16 +54,16 @@ def start(
     ----------
     script
         Python, run by the interpreter beside it. What takes its place asks for a copy.
-    address
-        A socket that is made.
     environment
         While libraries load; a copy gets that of its caller.
     libraries
         Which are loaded.
     """
-    python, real = script.parent / "python", script.with_name(f"real-{script.name}")
+    python, real = script.parent / "python", script.parent / "real" / script.name
+    real.parent.mkdir()
     script.rename(real)
-    command = [str(python), __file__, str(address), str(real), *libraries]
+    name = f"dprepro-{secrets.token_hex(8)}"
+    command = [str(python), __file__, name, str(real), *libraries]
     server = subprocess.Popen(
         command,
         # As `dprepro run` asks for: libraries read it as they are loaded, and never again.
@@ -73,16 +74,16 @@ def start(
     )
     assert server.stdout is not None
     assert server.stdout.readline() == b"ready\n"
-    script.write_text(_CLIENT.format(python=python, address=str(address)))
+    script.write_text(_CLIENT.format(python=python, name=name))
     script.chmod(0o755)
     return server
 
 
-def main(address: str, script: str, *libraries: str) -> None:
+def main(name: str, script: str, *libraries: str) -> None:
     """Load the libraries, then run the script in a copy for everybody who asks."""
-    for name in libraries:
-        importlib.import_module(name)
-    asked = _asked(address)
+    for library in libraries:
+        importlib.import_module(library)
+    asked = _asked(name)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     said, streams, *_ = socket.recv_fds(asked, 1 << 20, 3)
     arguments, folder, environment = json.loads(said)
@@ -94,22 +95,25 @@ def main(address: str, script: str, *libraries: str) -> None:
     os.environ.update(environment)
     sys.argv, sys.path[0] = [script, *arguments], str(Path(script).parent)
     status = 1
-    atexit.register(lambda: asked.send(b"%d" % status))  # the first, so it is called last
+
+    def end() -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        asked.send(b"%d" % status)
+
+    atexit.register(end)  # before the script's own, so it is called after them
     try:
         runpy.run_path(script, run_name="__main__")
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         raise
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
 
 
-def _asked(address: str) -> socket.socket:
+def _asked(name: str) -> socket.socket:
     """Return in a copy of this process, for each that asks."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listening.bind(address)
+    listening.bind(f"\0{name}")  # no file: its path could be too long
     listening.listen()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for copies
     print("ready", flush=True)

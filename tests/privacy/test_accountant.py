@@ -24,6 +24,15 @@ from dprepro.privacy.subsampling import loss_grain
 from tests.privacy.entries import cited, dp_ebm_ledger, exponential, gaussian, laplace, ledger
 
 
+@pytest.fixture(autouse=True)
+def _composed_anew():
+    """Let no test find what another one has composed."""
+    for kept in (spent_epsilon, losses._composed, losses._gaussian_loss):
+        kept.cache_clear()
+    yield
+    losses._composed.cache_clear()  # of cells of another width
+
+
 @pytest.mark.parametrize("choices", [[], [exponential(1e6)]], ids=["losses", "and Renyi"])
 def test_where_sampling_is_left_out_an_exchanged_row_moves_a_sum_twice_as_far(choices):
     """An upper bound on what sampling at 0.99 and so little noise spends, which one move is not."""

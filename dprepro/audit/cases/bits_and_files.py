@@ -104,7 +104,10 @@ def _impossible(outcome: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Written:
-    """Fits one of two tables, and looks into the model file for words that tell which it was."""
+    """Fits one of two tables, and looks into the model file for words that tell which it was.
+
+    The words are looked for in fits of their own, whose noise is another one in every audit.
+    """
 
     pair: MethodPair
 
