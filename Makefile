@@ -81,7 +81,7 @@ kernels: install-dev
 
 long-test: install-dev ## Run the tests that .ci/run leaves out, as they take long
 	$(BIN)/python -m pytest $(IN_PARALLEL) -m "long and not docs"
-	$(BIN)/python -m pytest -m docs tests/docs/test_help.py tests/docs/test_pages.py -k "not ($(README_CLONE))"
+	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py tests/docs/test_help.py -k "not ($(README_CLONE))"
 
 golden: install-dev ## Write the bits that small fits of every private method must have
 	$(BIN)/python -m tests.golden --write

@@ -101,3 +101,10 @@ def test_makefile_and_tests_agree_on_the_pages_of_the_readmes_clone():
     chosen = [page for page in PAGES if any(word in page for word in words[1].split(" or "))]
     readmes = [page for page in chosen if page.endswith("/README.md")]
     assert set(chosen) - set(readmes) == set(README_AND_MORE)
+
+
+def test_examples_of_help_run_after_the_pages_that_make_their_files():
+    lines = (ROOT / "Makefile").read_text().splitlines()
+    both = [line for line in lines if "tests/docs/test_help.py" in line]
+    assert len(both) == 2
+    assert all("tests/docs/test_pages.py tests/docs/test_help.py" in line for line in both)
