@@ -16,12 +16,15 @@ import numpy as np
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.checking import checked_record, parse_strictly
 from dprepro.additive.editing import Edit, note_edits
+from dprepro.additive.intervals import ResidualSizes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.record import (
     FORMAT,
+    INTERVALS,
     PREDICTION,
     VERSIONS,
     CategoricalRecord,
+    IntervalsRecord,
     ModelRecord,
     NumericRecord,
     ledger_from_json,
@@ -146,8 +149,24 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
             }
             for edit in model.edits_
         ],
+        **_intervals_to_json(model),
         "ledger": None if ledger is None else ledger_to_json(ledger),
         "origin": dict(origin),
+    }
+
+
+def _intervals_to_json(model: AdditiveModel) -> dict[str, Any]:
+    """Return how wide prediction intervals are, if the model knows."""
+    found = model.residual_sizes_ if isinstance(model, AdditiveRegressor) else None
+    if found is None:
+        return {}
+    return {
+        "intervals": {
+            "about": INTERVALS,
+            "power": found.power,
+            "percents": found.percents.tolist(),
+            "sizes": whole_numbers(found.sizes, found.power),
+        }
     }
 
 
@@ -202,6 +221,8 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
     }
     if record.range is not None:
         model.range_ = (record.range[0], record.range[1])
+    if record.intervals is not None:
+        model.residual_sizes_ = _residual_sizes(record.intervals)
     model.bins_ = [_bins(feature) for feature in record.features]
     _read_numbers(model, record)
     model.n_features_in_ = len(record.features)
@@ -239,6 +260,11 @@ def _read_numbers(model: _Loaded, record: ModelRecord) -> None:
         if given is None
         else Powers(given.functions, given.intercept, given.counts)
     )
+
+
+def _residual_sizes(record: IntervalsRecord) -> ResidualSizes:
+    sizes = np.ldexp(np.array(record.sizes, dtype=float), record.power)
+    return ResidualSizes(np.array(record.percents), sizes, record.power)
 
 
 def _bins(record: NumericRecord | CategoricalRecord) -> FeatureBins:

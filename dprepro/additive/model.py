@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.additive.bins import FeatureBins
+from dprepro.additive.intervals import ResidualSizes, sizes_of
+from dprepro.additive.shapes import shapes_of
 from dprepro.additive.units import Powers, on_grid
 from dprepro.estimators.inputs import read_frame
 
@@ -158,6 +161,20 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         negative, positive = map(str, self.classes_.tolist())
         return negative, positive
 
+    @property
+    def predict_interval(self) -> Any:
+        """Not for classification: `predict_proba` says how sure a prediction is.
+
+        Raises
+        ------
+        AttributeError
+            Always; so ``hasattr`` says that there is no such method.
+        """
+        raise AttributeError(
+            f"{type(self).__name__} has no predict_interval, which is for regression: "
+            "predict_proba says how sure a prediction is"
+        )
+
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the likelier class, (n,), of log odds (n,)."""
         return self.classes_[(scores > 0).astype(int)]
@@ -175,9 +192,12 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     ----------
     range_ : (float, float) or None
         The public range to which predictions are clipped, if they are.
+    residual_sizes_ : ResidualSizes or None
+        How wide prediction intervals are, where that was released.
     """
 
     range_: tuple[float, float] | None = None
+    residual_sizes_: ResidualSizes | None = None
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""
@@ -186,3 +206,35 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     def targets_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the predicted target, float64 (n,), of sums (n,): clipped to the range, if any."""
         return scores if self.range_ is None else np.clip(scores, *self.range_)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Return lower and upper ends of prediction intervals, float64 (n, 2).
+
+        An interval is the sum of intercept and contributions, plus and minus a size, clipped to the
+        range: the size of |target - sum| that the share `coverage` of new rows does not exceed. It
+        was estimated from noisy counts of the sizes of residuals, which the fit released: nothing
+        is added to what the model spent. The coverage holds on average over rows like those that
+        were fitted to, not for each kind of row. Where functions were edited after that, an
+        interval goes from the lower to the higher of both sums, and as far on either side.
+
+        Parameters
+        ----------
+        X
+            Rows, as for `predict`.
+        coverage
+            Between 0.5 and 0.99.
+
+        Raises
+        ------
+        DpreproError
+            If the model does not know sizes of residuals, or not for that coverage.
+        """
+        check_is_fitted(self)
+        size = sizes_of(self).half_width(coverage)
+        sums = [self._scores(X)]
+        if self.edits_:
+            unedited = copy(self)
+            unedited.shape_functions_ = [shape.released for shape in shapes_of(self)]
+            sums.append(unedited._scores(X))
+        ends = np.column_stack([np.min(sums, axis=0) - size, np.max(sums, axis=0) + size])
+        return self.targets_of(ends)

@@ -32,6 +32,14 @@ PREDICTION = (
 )
 """How to use a file without this package; it is part of the file."""
 
+INTERVALS = (
+    "About percents[j] percent of rows like those fitted to have a target that is at most sizes[j] "
+    "whole numbers of 2 to the power of power from the sum s, before s is clipped. Between two "
+    "percents, interpolate. An interval is s plus and minus a size, clipped to the range. Where "
+    "functions were edited, s is the sum before that."
+)
+"""How to use `intervals` without this package; it is part of the file."""
+
 # More than any fit leaves, and about what can be recomposed in a few seconds and a gigabyte.
 _MOST_SPENT = 300.0
 _MOST_USES = 10_000
@@ -114,6 +122,8 @@ FeatureRecord = Annotated[NumericRecord | CategoricalRecord, Field(discriminator
 
 
 Power = Annotated[int, Field(ge=LEAST_POWER, le=MOST_POWER)]
+Percent = Annotated[int, Field(ge=1, le=99)]
+Size = Annotated[int, Field(ge=0, le=2**30)]
 
 
 class UnitsRecord(_Record):
@@ -122,6 +132,25 @@ class UnitsRecord(_Record):
     functions: Power
     intercept: Power
     counts: Power
+
+
+class IntervalsRecord(_Record):
+    """How wide prediction intervals are; see `dprepro.additive.intervals.ResidualSizes`."""
+
+    about: Text
+    power: Power
+    percents: Annotated[list[Percent], Field(min_length=2, max_length=99)]
+    sizes: Annotated[list[Size], Field(min_length=2, max_length=99)]
+
+    @model_validator(mode="after")
+    def _sizes_rise(self) -> IntervalsRecord:
+        if any(a >= b for a, b in pairwise(self.percents)):
+            raise ValueError("percents must ascend")
+        if any(a > b for a, b in pairwise(self.sizes)):
+            raise ValueError("sizes must not fall")
+        if len(self.sizes) != len(self.percents):
+            raise ValueError(f"{len(self.percents)} percents, but {len(self.sizes)} sizes")
+        return self
 
 
 class EditRecord(_Record):
@@ -150,6 +179,7 @@ class ModelRecord(_Record):
     intercept: float
     features: Annotated[list[FeatureRecord], Field(min_length=1, max_length=100_000)]
     edits: Annotated[list[EditRecord], Field(max_length=10_000)]
+    intervals: IntervalsRecord | None = None
     ledger: dict[str, JsonValue] | None
     origin: dict[str, JsonValue]
 
@@ -165,6 +195,8 @@ class ModelRecord(_Record):
             raise ValueError("labels are the two different names of the classes of a binary model")
         if self.range is not None and (self.task == "binary" or self.range[0] > self.range[1]):
             raise ValueError("a range is [lower, upper] of a regression model")
+        if self.intervals is not None and self.task == "binary":
+            raise ValueError("intervals are for regression")
         names = [feature.name for feature in self.features]
         if len(set(names)) != len(names):
             raise ValueError("feature names repeat")

@@ -36,6 +36,16 @@ def predict(
     explain: Annotated[
         bool, typer.Option("--explain", help="Write what each feature adds to the prediction, too.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            "--interval",
+            metavar="COVERAGE",
+            help="Write prediction intervals, too, that hold this share of the targets, such as "
+            "0.9: from 0.5 to 0.99. For regression by dp-ebm-plus.",
+            show_default=False,
+        ),
+    ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,6 +73,10 @@ def predict(
     value goes into the bin that missing values had, or that of the card's `fill`. Where there is no
     such bin, the feature adds 0.
 
+    --interval 0.9 adds `lower` and `upper`: the target lies between them in about 90 % of rows like
+    those that the model was fitted to. A model of dp-ebm-plus for regression knows them from what
+    it released, so they cost no budget.
+
     --explain adds `log_odds` (regression: `sum`), `intercept`, and `contribution of FEATURE` for
     each feature. Intercept and contributions add up to it, but for rounding below 1e-12 of the
     largest. The probability is 1 / (1 + exp(-log_odds)); the prediction of a regression is the sum,
@@ -81,7 +95,7 @@ def predict(
     if target is not None and target.resolve() == model.resolve():
         raise DpreproError(f"{output} is the model file: name another place for the predictions")
     loaded = load_model(model)
-    wanted = Wanted(explain, tuple(keep or ()))
+    wanted = Wanted(explain, tuple(keep or ()), interval)
     with shown_progress(error_console()):
         predict_table(loaded, table, target, wanted, None if card is None else load_card(card))
     if target is not None:

@@ -17,8 +17,9 @@ bins depend on the domain alone, and the functions follow their noisy gradients.
 the same, and either way all of mu^2 is spent.
 
 All else is post-processing of the answers: cells are merged until a bin stands out from its noise,
-bounds and the division of an epoch's mu^2 follow from the functions so far, and each function is
-inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`).
+bounds and the division of an epoch's mu^2 follow from the functions so far, each function is
+inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`), and how far
+new targets lie from their predictions from all counts of |r_i| (`residuals`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,16 @@ from dprepro.ebm_plus.grid import merge_fine
 from dprepro.ebm_plus.groups import agreeing_counts, sum_deviations
 from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import Loss
-from dprepro.ebm_plus.queries import Histogram, Magnitudes, Merge, Move, Start, Totals
+from dprepro.ebm_plus.queries import (
+    Histogram,
+    Magnitudes,
+    Merge,
+    Move,
+    Start,
+    Totals,
+    totals_sensitivity,
+)
+from dprepro.ebm_plus.residuals import residual_sizes
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.query import Release
@@ -54,8 +64,11 @@ START_SHARE = 0.01
 
 def learn(
     curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int
-) -> tuple[list[FeatureBins], list[Function], float]:
-    """Return each feature's bins and function, and the intercept, in the unit of the loss."""
+) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None]:
+    """Return each feature's bins and function, the intercept, and `residual_sizes` of a regression.
+
+    All of them are in the unit of the loss.
+    """
     n_features = len(domain.features)
     curator.open_totals(*gdp_part(budget, START_SHARE))
     rows, start, typical = release_totals(curator, loss)
@@ -79,7 +92,9 @@ def learn(
     curator.tell(Start(int(to_units(start))))  # F_i = start for every row
     for number in range(n_epochs):
         epoch(curator, booster, number)
-    return bins, functions, float(booster.intercept.values[0])
+    rows_noise = totals_sensitivity(loss.powers) / gdp_part(budget, START_SHARE)[0]
+    sizes = residual_sizes(booster, rows_noise) if loss.sizes_weight else None
+    return bins, functions, float(booster.intercept.values[0]), sizes
 
 
 def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float]:

@@ -119,6 +119,11 @@ class Function:
         curvatures = np.zeros((2 - len(release.value), self.counts.size))
         self._answers += weight * np.concatenate([release.value, curvatures, expected])
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether there are `averages`."""
+        return self._weight > 0
+
     def averages(self) -> tuple[np.ndarray, float]:
         """Return the averages of all answers so far, and the variance of the noise in them.
 
@@ -186,6 +191,8 @@ class Booster:
         How every epoch's mu^2 is divided.
     bound, mean_square
         Where residuals are clipped in this epoch, and for squared error the mean of their squares.
+    magnitudes
+        The noisy histograms of |residual| of all epochs so far, for squared error.
     """
 
     functions: list[Function]
@@ -203,6 +210,7 @@ class Booster:
         self.intercept.move(np.array([self.start]))
         self.shares = query_shares(len(self.functions), self.loss)
         self.bound, self.mean_square = 1.0, 0.25
+        self.magnitudes: list[Release] = []
 
     # --- before an epoch ------------------------------------------------------------------------
 
@@ -232,6 +240,7 @@ class Booster:
 
     def choose_bound(self, magnitudes: Release) -> None:
         """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""
+        self.magnitudes.append(magnitudes)
         sizes, square = likely_sizes(magnitudes.value, magnitudes.scale, self.rows, self.typical)
         queries = len(self.functions)
         # The noise of one query if all features get alike; that of all features and epochs.

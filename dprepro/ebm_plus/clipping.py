@@ -14,7 +14,8 @@ _WHOLE, _HALF = np.divmod(np.arange(1, MAGNITUDES + 1), 2)
 EDGES = np.ldexp(np.where(_HALF, math.sqrt(0.5), 1.0), -_WHOLE)
 """Lower edges of the cells; the first also counts what is larger, the last what is smaller."""
 
-_HALF_CELL = math.sqrt(math.sqrt(2))
+HALF_CELL = math.sqrt(math.sqrt(2))
+"""The middle of a cell over its lower edge."""
 
 _LARGEST = 0.5
 """Clipping never lets more than half the target's range through."""
@@ -57,7 +58,7 @@ def likely_sizes(
     expected = rows * np.maximum(_within(upper / typical) - _within(lower / typical), 1e-9)
     trust = expected**2 / (expected**2 + deviation**2)
     sizes = np.maximum(trust * noisy + (1 - trust) * expected, 0.0)
-    middles = EDGES * _HALF_CELL
+    middles = EDGES * HALF_CELL
     return sizes, float((sizes * middles**2).sum() / max(sizes.sum(), 1e-9))
 
 
@@ -79,7 +80,7 @@ def best_bound(sizes: np.ndarray, noise: float) -> float:
     noise
         Deviation of the noise in the sum over a bin, for c = 1, from all features and epochs.
     """
-    above = np.clip(EDGES[:, None] * _HALF_CELL - EDGES, 0.0, None)
+    above = np.clip(EDGES[:, None] * HALF_CELL - EDGES, 0.0, None)
     bias = (sizes[:, None] * above).sum(axis=0)
     error = _UNEVEN * bias**2 + _BINS * (noise * EDGES) ** 2
     return min(_LARGEST, float(EDGES[np.argmin(error)]))

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from dprepro.additive.intervals import sizes_of
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.texts import read_categories
 from dprepro.data.card import Card
@@ -49,10 +50,13 @@ class Wanted:
         Whether the contribution of each feature is.
     keep
         Columns of the table that are written as they are, in this order.
+    interval
+        The coverage of the prediction intervals whose ends are; None for no intervals.
     """
 
     explain: bool = False
     keep: tuple[str, ...] = ()
+    interval: float | None = None
 
 
 _PLAIN = Wanted()
@@ -157,18 +161,27 @@ class NewRows:
         )
 
 
-def predictions(model: AdditiveModel, X: pd.DataFrame, explain: bool) -> dict[str, np.ndarray]:
+def predictions(model: AdditiveModel, X: pd.DataFrame, wanted: Wanted) -> dict[str, np.ndarray]:
     """Return the columns that are written of rows X, (n, K), by their names, each (n,).
 
     "prediction": the likelier class, or the predicted target. "probability", float64: that of the
-    second class. With `explain` also "log_odds" or "sum", "intercept", and "contribution of NAME"
-    for each feature, float64: the sum of the intercept and of all contributions, before it is
-    clipped to the range that a regression model may have.
+    second class. With an `interval` also "lower" and "upper", float64: its ends. With `explain`
+    also "log_odds" or "sum", "intercept", and "contribution of NAME" for each feature, float64: the
+    sum of the intercept and of all contributions, before it is clipped to the range that a
+    regression model may have.
+
+    Raises
+    ------
+    DpreproError
+        If a regressor does not know the interval that is wanted; see `sizes_of`.
     """
+    ends = None
     with warnings.catch_warnings():
         # Of a model that was fitted to an array: its features have names here.
         warnings.filterwarnings("ignore", "X has feature names", UserWarning)
         contributions = model.contributions(X)
+        if wanted.interval is not None and isinstance(model, AdditiveRegressor):
+            ends = model.predict_interval(X, wanted.interval)
     scores = model.scores_of(contributions)
     columns: dict[str, np.ndarray] = {}
     if isinstance(model, AdditiveClassifier):
@@ -177,7 +190,9 @@ def predictions(model: AdditiveModel, X: pd.DataFrame, explain: bool) -> dict[st
         columns["probability"] = likelier
     elif isinstance(model, AdditiveRegressor):
         columns["prediction"] = model.targets_of(scores)
-    if explain:
+    if ends is not None:
+        columns["lower"], columns["upper"] = ends.T
+    if wanted.explain:
         intercept = np.full(len(scores), model.intercept_)
         parts = [scores, intercept, *contributions.T]
         columns |= dict(zip(_explained(model), parts, strict=True))
@@ -207,11 +222,13 @@ def predict_table(
     Raises
     ------
     DpreproError
-        On what `NewRows` refuses, if two columns would have one name, or if the file cannot be
-        written; then there is none.
+        On what `NewRows` refuses, on intervals that the model does not know, if two columns would
+        have one name, or if the file cannot be written; then there is none.
     """
     if output is not None:
         _check_place(source, output)
+    if wanted.interval is not None:
+        sizes_of(model).half_width(wanted.interval)
     rows = NewRows(source, model, wanted.keep, card)
     schema = _schema(rows, model, wanted)
     done = 0
@@ -220,7 +237,7 @@ def predict_table(
             columns: dict[str, Any] = {
                 name: _as_stored(kept[name], schema.field(name).type) for name in rows.kept
             }
-            columns |= predictions(model, X, wanted.explain)
+            columns |= predictions(model, X, wanted)
             write(pa.table(columns, schema=schema))
             done += len(X)
             report("predicting", *(rows.table.bytes_read or (done, rows.table.known_rows)))
@@ -231,6 +248,8 @@ def _schema(rows: NewRows, model: AdditiveModel, wanted: Wanted) -> pa.Schema:
     made = [("prediction", pa.float64())]
     if isinstance(model, AdditiveClassifier):
         made = [("prediction", pa.string()), ("probability", pa.float64())]
+    if wanted.interval is not None:
+        made += [("lower", pa.float64()), ("upper", pa.float64())]
     if wanted.explain:
         made += [(name, pa.float64()) for name in _explained(model)]
     schema = pa.schema([*rows.kept.items(), *made])

@@ -217,7 +217,11 @@ class Registry(_Part):
 
 
 class Statement(_Part):
-    """The whole statement. `bands` says what the noise bands of functions are and are not."""
+    """The whole statement.
+
+    `bands` says what the noise bands of functions are and are not, and, where that was released,
+    how near targets are to predictions.
+    """
 
     format: Literal["dprepro statement"] = "dprepro statement"
     version: Literal[1] = 1

@@ -7,6 +7,7 @@ import math
 
 from dprepro.additive.bands import bands_in_words
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor
+from dprepro.additive.intervals import intervals_in_words
 from dprepro.data.domain import NumericFeature
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import ledger_of
@@ -86,7 +87,7 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
             always=[*_ALWAYS, _CLIPS if publisher.clips else _REFUSES],
         ),
         post_processing=list(ledger.post_processing),
-        bands=bands_in_words(model),
+        bands=[*bands_in_words(model), *intervals_in_words(model)],
         registry=_registry(ledger, data, publisher),
     )
 

@@ -55,6 +55,15 @@ FEATURES = [
 ]
 
 
+INTERVALS = {
+    "about": "",
+    "power": -20,
+    "percents": [50, 80, 95],
+    "sizes": [2**17, 2**18, 2**19],
+}
+"""Sizes of residuals of a regression: 1/8, 1/4 and 1/2."""
+
+
 def file(task: str = "binary", **changes: Any) -> dict:
     """Return a model file; whole numbers are of 2^-28, so that functions lie in [-2, 2]."""
     is_binary = task == "binary"

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm, curator
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm, curator, residuals
 from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus.booster import Booster, Function
 from dprepro.ebm_plus.clipping import EDGES
@@ -48,7 +48,7 @@ def problem(loss):
 
 
 def page(loss, curator_type=PlainCurator):
-    """Run the page with a plain curator; return it, the bins, the functions and the intercept."""
+    """Run the page with a plain curator; return it, and what the page returns."""
     X, y, domain = problem(loss)
     plain = curator_type(X, y, domain, loss, np.random.default_rng(SEED))
     return plain, *algorithm.learn(plain, domain, loss, BUDGET, EPOCHS)
@@ -67,7 +67,7 @@ def fit(loss):
         return estimator(*BUDGET, n_epochs=EPOCHS, domain=domain).fit(X, y)
 
 
-def agree(model, bins, functions, intercept):
+def agree(model, bins, functions, intercept, sizes):
     """Say whether a fitted estimator is what the page made, in the unit of the targets."""
     lower, upper = getattr(model, "range_", (-0.5, 0.5))
     width, middle = upper - lower, (lower + upper) / 2
@@ -78,14 +78,20 @@ def agree(model, bins, functions, intercept):
         *zip(model.shape_noise_, (width * f.deviations for f in functions), strict=True),
         (np.array([model.intercept_]), np.array([middle + width * intercept])),
     ]
+    found = getattr(model, "residual_sizes_", None)
+    if (found is None) != (sizes is None):
+        return False
+    if sizes is not None:
+        pairs.append((found.sizes, width * sizes))
     return all(a.shape == b.shape and np.allclose(a, b, rtol=1e-5, atol=ATOL) for a, b in pairs)
 
 
 @BOTH
 def test_the_estimator_does_what_the_page_says(loss):
-    _, bins, functions, intercept = page(loss)
+    _, bins, functions, *rest = page(loss)
     model = fit(loss)
-    assert agree(model, bins, functions, intercept)
+    assert agree(model, bins, functions, *rest)
+    assert (rest[-1] is None) == (loss is LOGISTIC)
     sizes = [np.abs(values).max() for values in model.shape_functions_]
     assert min(sizes[:3]) > 0.2
     assert sizes[3] == 0
@@ -94,7 +100,7 @@ def test_the_estimator_does_what_the_page_says(loss):
 
 @BOTH
 def test_the_page_asks_in_the_order_of_its_docstring(loss):
-    plain, _, functions, _ = page(loss)
+    plain, _, functions, *_ = page(loss)
     totals, *others = plain.queries
     histograms, epochs = others[:4], np.reshape(others[4:], (EPOCHS, -1))
     assert isinstance(totals, Totals)
@@ -111,7 +117,7 @@ def test_the_page_asks_in_the_order_of_its_docstring(loss):
 
 @BOTH
 def test_every_row_has_the_score_that_the_functions_say(loss):
-    plain, _, functions, intercept = page(loss)
+    plain, _, functions, intercept, _ = page(loss)
     bins = [plain.bins[k][0] for k in range(len(functions))]
     parts = [function.values[codes] for function, codes in zip(functions, bins, strict=True)]
     np.testing.assert_allclose(plain.scores, intercept + sum(parts), atol=1e-5)
@@ -204,6 +210,7 @@ CHANGES = [
     (SQUARED, "sizes in the next cell", (curator, "magnitude_counts", next_cell)),
     (SQUARED, "half steps", (SquaredLoss, "stride", 0.5)),
     (SQUARED, "one bound for all", (booster_module, "best_bound", lambda *_: EDGES[5])),
+    (SQUARED, "fitted rows are new ones", (residuals, "_optimism", lambda *_: 0.0)),
 ]
 
 

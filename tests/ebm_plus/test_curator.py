@@ -66,8 +66,8 @@ class ReadsLabels(DPEBMPlusClassifier):
     """Takes its first intercept from the labels as they are."""
 
     def _train(self, rows, domain, loss):
-        functions, _ = super()._train(rows, domain, loss)
-        return functions, float(rows.open().targets.mean())
+        functions, _, sizes = super()._train(rows, domain, loss)
+        return functions, float(rows.open().targets.mean()), sizes
 
 
 def test_an_estimator_that_reads_rows_beside_the_curator_is_caught():

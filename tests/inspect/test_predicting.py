@@ -80,6 +80,36 @@ def test_a_csv_holds_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
     assert np.clip(total, -1, 2).tolist() == said["prediction"].to_pylist() != total.tolist()
 
 
+def test_intervals_are_two_more_columns(tmp_path: Path) -> None:
+    model = small.model("regression", intervals=small.INTERVALS)
+    path = stored(tmp_path, "csv", small.rows())
+    predict_table(model, path, tmp_path / "o.parquet", Wanted(explain=True, interval=0.8))
+    said = pd.read_parquet(tmp_path / "o.parquet")
+    assert [*said][:4] == ["prediction", "lower", "upper", "sum"]
+    ends = model.predict_interval(small.rows(), 0.8)
+    np.testing.assert_array_equal(said[["lower", "upper"]], ends)
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "coverage", "message"),
+    [
+        ("binary", {}, 0.9, "prediction intervals are for regression"),
+        ("regression", {}, 0.9, "does not know how wide"),
+        ("regression", {"intervals": small.INTERVALS}, 0.4, "from 0.5 to 0.95, got 0.4"),
+        ("regression", {"intervals": small.INTERVALS}, float("nan"), "got nan"),
+    ],
+)
+def test_intervals_that_a_model_does_not_know_are_refused(
+    tmp_path: Path, task: str, changes: dict, coverage: float, message: str
+) -> None:
+    path = stored(tmp_path, "csv", small.rows())
+    with pytest.raises(DpreproError, match=message):
+        predict_table(
+            small.model(task, **changes), path, tmp_path / "o.csv", Wanted(interval=coverage)
+        )
+    assert not (tmp_path / "o.csv").exists()
+
+
 def test_columns_can_be_kept_as_they_are(tmp_path: Path) -> None:
     X = small.rows(50).assign(id=[f"{k:03d}" for k in range(50)], number=2**60 + np.arange(50))
     X["number"] = X["number"].astype("Int64").mask(X.index == 3, pd.NA)

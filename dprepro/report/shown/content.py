@@ -65,6 +65,8 @@ class Content:
         What the bands are and are not, in sentences; empty if the noise is not known.
     had_few_rows
         Whether rows were few for the noise, so that the bands need a warning.
+    intervals
+        How near targets are to predictions, in sentences; empty if that was not released.
     data
         What the script works with, as JSON that is safe within HTML.
     """
@@ -77,6 +79,7 @@ class Content:
     origin: tuple[tuple[str, str], ...]
     bands: tuple[str, ...]
     had_few_rows: bool
+    intervals: tuple[str, ...]
     data: Markup
 
 
@@ -116,6 +119,7 @@ def content_of(
     from dprepro.additive.bands import bands_in_words, had_few_rows
     from dprepro.additive.checking import checked_record
     from dprepro.additive.file import model_to_json
+    from dprepro.additive.intervals import intervals_in_words
     from dprepro.additive.measure import measure_of
     from dprepro.estimators.contract import ledger_of
 
@@ -131,6 +135,7 @@ def content_of(
         origin=tuple(_facts(values["origin"])),
         bands=tuple(bands_in_words(model)),
         had_few_rows=had_few_rows(model),
+        intervals=tuple(intervals_in_words(model)),
         data=embedded(_data(model, values, name)),
     )
 

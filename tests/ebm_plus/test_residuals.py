@@ -1,0 +1,131 @@
+"""How large residuals are follows from noisy counts of their sizes, and from nothing else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import laplace, norm
+
+from dprepro.additive.intervals import LEVELS
+from dprepro.data.domain import Domain, NumericFeature
+from dprepro.ebm_plus import DPEBMPlusRegressor, residuals
+from dprepro.ebm_plus.clipping import EDGES, MAGNITUDES
+from dprepro.ebm_plus.losses import SQUARED
+from dprepro.ebm_plus.residuals import likely_shares, quantiles, residual_sizes
+from dprepro.privacy.query import Release
+from dprepro.privacy.release import listening
+from tests.ebm_plus.stub import Events, ask_for_bound, booster
+
+ROWS = 20_000
+NORMAL, LAPLACE = norm(0, 0.07), laplace(0, 0.05)
+
+
+def shares_of(distribution):
+    """Return the share of each cell of |residual|: 20 cells, the last one down to 0."""
+    above = 2 * distribution.sf(np.append(EDGES[:-1], 0.0))
+    return np.diff(above, prepend=0.0)
+
+
+@pytest.mark.parametrize("distribution", [NORMAL, LAPLACE])
+def test_exact_counts_give_the_quantiles_of_the_residuals(distribution):
+    found = likely_shares(ROWS * shares_of(distribution), 1e-3, ROWS, 1e-3)
+    np.testing.assert_allclose(found, shares_of(distribution), atol=2e-3)
+    covered = 1 - 2 * distribution.sf(quantiles(found, LEVELS))
+    assert np.abs(covered - LEVELS).max() < 0.012
+    assert abs(covered[LEVELS == 0.9][0] - 0.9) < 0.006
+
+
+@pytest.mark.parametrize("noise", [100.0, 400.0])
+@pytest.mark.parametrize("distribution", [NORMAL, LAPLACE])
+def test_noisy_counts_give_them_on_average(noise, distribution):
+    """At 400 the noise of a cell is 2 % of the rows; plain shares would cover 2 % too little."""
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(100):
+        noisy = ROWS * shares_of(distribution) + rng.normal(0, noise, MAGNITUDES)
+        rows = ROWS + rng.normal(0, noise)
+        size = quantiles(likely_shares(noisy, noise, rows, noise), np.array([0.9]))
+        covered.append(1 - 2 * distribution.sf(size[0]))
+    assert abs(np.mean(covered) - 0.9) < 0.012
+    assert np.std(covered) < 8e-5 * noise + 0.004
+
+
+def test_what_is_lost_in_noise_is_a_guess_within_the_range():
+    rng = np.random.default_rng(1)
+    found = likely_shares(rng.normal(0, 1e6, MAGNITUDES), 1e6, 100.0, 1e6)
+    sizes = quantiles(found, LEVELS)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1)
+    assert 0 < sizes[0] < sizes[-1] <= 1
+
+
+def test_quantiles_of_normal_residuals_are_exact_between_edges_and_never_fall():
+    within = NORMAL.cdf(EDGES[2:12]) - NORMAL.cdf(-EDGES[2:12])
+    assert quantiles(shares_of(NORMAL), within) == pytest.approx(EDGES[2:12], rel=1e-9)
+    between = np.array([0.55, 0.7, 0.8, 0.9, 0.95])
+    assert quantiles(shares_of(NORMAL), between) == pytest.approx(NORMAL.ppf((1 + between) / 2))
+    gaps = np.zeros(MAGNITUDES)
+    gaps[[4, 9]] = 0.49, 0.51
+    sizes = quantiles(gaps, LEVELS)
+    assert (np.diff(sizes) >= 0).all()
+    assert EDGES[9] <= sizes[0] <= EDGES[8]
+    assert EDGES[4] <= sizes[-1] <= EDGES[3]
+
+
+def test_later_epochs_count_more_and_the_first_not_at_all():
+    releases = [Release(np.full(MAGNITUDES, value), 2.0) for value in (1e9, 3.0, 6.0)]
+    counts, noise = residuals._together(releases)
+    assert counts == pytest.approx(np.full(MAGNITUDES, (3 + 2 * 6) / 3))
+    assert noise == pytest.approx(2 * np.sqrt(1 + 4) / 3)
+
+
+def test_one_epoch_says_nothing_of_where_it_led():
+    learner = booster(np.zeros((1, 9), int), np.zeros(9), SQUARED)
+    ask_for_bound(learner)
+    assert residual_sizes(learner, 1.0) is None
+    ask_for_bound(learner)
+    assert residual_sizes(learner, 1.0).shape == LEVELS.shape
+
+
+DOMAIN = Domain(
+    tuple(NumericFeature(f"x{k}", 0, 1) for k in range(6)),
+    (-6.0, 6.0),
+)
+
+
+def problem(rows, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.random((rows, 6)), columns=[f.name for f in DOMAIN.features])
+    y = np.sin(6 * X["x0"]) + 2 * (X["x1"] > 0.5) + rng.standard_normal(rows)
+    return X, y.to_numpy().clip(-6, 6)
+
+
+@pytest.mark.parametrize(("rows", "epsilon", "allowed"), [(3000, 50.0, 0.012), (3000, 1.0, 0.03)])
+def test_new_rows_are_covered_as_often_as_stated(rows, epsilon, allowed):
+    """At epsilon 50 functions fit their rows; without `_optimism` 1.4 % too few are covered."""
+    covered = {0.5: [], 0.9: []}
+    for seed in range(4):
+        model = DPEBMPlusRegressor(epsilon, domain=DOMAIN, random_state=seed)
+        model.fit(*problem(rows, seed))
+        X, y = problem(20_000, 100 + seed)
+        for coverage, found in covered.items():
+            lower, upper = model.predict_interval(X, coverage).T
+            found.append(np.mean((lower <= y) & (y <= upper)))
+    for coverage, found in covered.items():
+        assert abs(np.mean(found) - coverage) < allowed
+
+
+def test_the_intervals_ask_nothing_of_the_rows():
+    """What the curator is asked and told is the same for a fit that leaves the sizes out."""
+    heard = []
+    X, y = problem(400, 0)
+    for leave_out in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            if leave_out:
+                patch.setattr("dprepro.ebm_plus.algorithm.residual_sizes", lambda *_: None)
+            events = Events()
+            with listening(events):
+                model = DPEBMPlusRegressor(4.0, domain=DOMAIN, n_epochs=3, random_state=0)
+                model.fit(X, y)
+        assert (model.residual_sizes_ is None) == leave_out
+        heard.append((len(events.events), model.ledger_.entries, model.intercept_))
+    assert heard[0] == heard[1]
