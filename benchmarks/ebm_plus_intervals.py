@@ -25,7 +25,8 @@ from dprepro.experiment.splits import split_rows
 REPORTED = ("cal-housing", "elevators", "pol", "wine", "abalone")
 CHOICE = (
     "bike-sharing", "parkinson", "normal 4000", "laplace 4000", "uniform 4000", "mixed 4000",
-    "student 40000", "mixed 40000", "normal 1000", "student 1500", "laplace 12000",
+    "lognormal 4000", "student 40000", "mixed 40000", "normal 1000", "student 1500",
+    "laplace 12000",
 )  # fmt: skip
 EPSILONS = (0.1, 0.5, 1.0, 8.0)
 COVERAGE = 0.9
@@ -62,6 +63,7 @@ def simulated(kind: str, n: int, seed: int) -> Table:
         "laplace": lambda: rng.laplace(size=n),
         "student": lambda: rng.standard_t(3, n) / 1.7,
         "uniform": lambda: rng.uniform(-1.7, 1.7, n),
+        "lognormal": lambda: np.exp(rng.normal(0, 0.8, n)) / 1.5 - 0.9,
         "mixed": lambda: rng.standard_normal(n) * np.where(rng.random(n) < 0.2, 3, 0.3),
     }[kind]()
     return X, np.asarray(truth + residuals).clip(-8, 8), Domain(FEATURES, (-8.0, 8.0))

@@ -55,14 +55,16 @@ def likely_sizes(
     """
     upper = np.append(np.inf, EDGES[:-1])
     lower = np.append(EDGES[:-1], 0.0)
-    expected = rows * np.maximum(_within(upper / typical) - _within(lower / typical), 1e-9)
+    expected = rows * np.maximum(
+        within_normal(upper / typical) - within_normal(lower / typical), 1e-9
+    )
     trust = expected**2 / (expected**2 + deviation**2)
     sizes = np.maximum(trust * noisy + (1 - trust) * expected, 0.0)
     middles = EDGES * HALF_CELL
     return sizes, float((sizes * middles**2).sum() / max(sizes.sum(), 1e-9))
 
 
-def _within(z: np.ndarray) -> np.ndarray:
+def within_normal(z: np.ndarray) -> np.ndarray:
     """Return the probability that a standard normal number is at most z from 0."""
     return np.asarray(erf(z / np.sqrt(2)))
 

@@ -10,24 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 from scipy.special import gamma, gammainc, ndtri
 
 from dprepro.additive.intervals import LEVELS
 from dprepro.ebm_plus.booster import Booster, Function
-from dprepro.ebm_plus.clipping import EDGES, HALF_CELL
+from dprepro.ebm_plus.clipping import EDGES, HALF_CELL, within_normal
 from dprepro.ebm_plus.losses import weighted_mean
 from dprepro.privacy.query import Release
 
-_SHAPES = (0.5, 1.0, 1.5, 2.0, 3.0, 6.0)
-"""Exponents b of the densities exp(-|r / s|^b) that residuals may have: Laplace's is 1, the normal
-one 2."""
+_MIXTURES = tuple(product((0.0, 0.1, 0.3, 0.5), (2.0, 4.0, 10.0)))
+"""Shares of residuals whose deviation is so many times that of the others; all are normal."""
+
+_FLAT = 6.0
+"""Exponent b of one more density, exp(-|r / s|^b): nearly alike within s, and hardly any beyond."""
 
 _DEVIATIONS = np.geomspace(0.001, 0.5, 40)
 """Standard deviations that residuals may have, in units of the target's range."""
 
-_MISFITS = (0.03, 0.1, 0.3)
+_MISFITS = (0.05, 0.2, 0.6)
 """By what part of it the true share of a cell may differ from what such a density says."""
 
 _LEAST = 1e-9
@@ -72,11 +75,11 @@ def _together(magnitudes: Sequence[Release]) -> tuple[np.ndarray, float]:
 def likely_shares(noisy: np.ndarray, noise: float, rows: float, rows_noise: float) -> np.ndarray:
     r"""Return the shares of rows by |residual|, float64 (20,), a posteriori: they add up to 1.
 
-    A priori residuals have a density of some shape (`_SHAPES`) and deviation (`_DEVIATIONS`, alike
-    in their logarithm), which says the share q_j of cell j. The true share is q_j (1 + t Z_j), with
-    standard normal Z_j and t one of `_MISFITS`. So few numbers decide where noise is large, and the
-    counts alone where it is small. The shares returned are the mean over all of this: what a new
-    row's residual is drawn from, given the counts.
+    A priori residuals have a symmetric density of some shape (one of `_MIXTURES`, or `_FLAT`) and
+    deviation (`_DEVIATIONS`, alike in their logarithm), which says the share q_j of cell j. The
+    true share is q_j (1 + t Z_j), with standard normal Z_j and t one of `_MISFITS`. So few numbers
+    decide where noise is large, and the counts alone where it is small. The shares returned are the
+    mean over all of this: what a new row's residual is drawn from, given the counts.
 
     Parameters
     ----------
@@ -114,13 +117,15 @@ def likely_shares(noisy: np.ndarray, noise: float, rows: float, rows_noise: floa
 @cache
 def _densities() -> np.ndarray:
     """Return the share of each cell under each density, float64 (shapes * deviations, 20)."""
-    found = []
-    for shape in _SHAPES:
-        scales = _DEVIATIONS * math.sqrt(gamma(1 / shape) / gamma(3 / shape))
-        within = gammainc(1 / shape, (EDGES / scales[:, None]) ** shape)
-        ends = np.ones((scales.size, 1)), np.zeros((scales.size, 1))
-        found.append(-np.diff(np.hstack([ends[0], within[:, :-1], ends[1]]), axis=1))
-    return np.maximum(np.concatenate(found), _LEAST)
+    deviations = _DEVIATIONS[:, None]
+    scales = deviations * math.sqrt(gamma(1 / _FLAT) / gamma(3 / _FLAT))
+    found = [gammainc(1 / _FLAT, (EDGES / scales) ** _FLAT)]
+    for share, ratio in _MIXTURES:
+        narrow = EDGES / (deviations / math.sqrt(1 + share * (ratio**2 - 1)))
+        found.append((1 - share) * within_normal(narrow) + share * within_normal(narrow / ratio))
+    within = np.concatenate(found)
+    within = np.hstack([np.ones((len(within), 1)), within[:, :-1], np.zeros((len(within), 1))])
+    return np.maximum(-np.diff(within, axis=1), _LEAST)
 
 
 def quantiles(shares: np.ndarray, levels: np.ndarray) -> np.ndarray:
