@@ -1,11 +1,13 @@
 """How often the bands of DP-EBM+ hold the truth, on simulated tables whose functions are known.
 
     .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 20
+    .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 10 --first 200  # the choice
 
 Four features: a curve, a step, a skewed one with a curve in its logarithm, and one without effect.
 In every bin the true function's mean is compared with the learned one, both centred by rows, and
 the share of bins printed that it is within two standard deviations of; and the root mean square of
-the errors over that of the deviations, which would be 1.
+the errors over that of the deviations, which would be 1. A star marks fits whose rows were few for
+the noise.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dprepro.additive.bands import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 
@@ -23,7 +26,7 @@ FEATURES = tuple(NumericFeature(n, a, b) for n, a, b in (
     ("curve", -4, 4), ("step", 0, 1), ("skewed", 0, 1e5), ("none", 0, 1)
 ))  # fmt: skip
 EPSILONS = (0.1, 0.5, 1.0, 8.0)
-SIZES = (5000, 50_000)
+SIZES = (1000, 5000, 50_000)
 
 
 def simulate(rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -59,7 +62,8 @@ def errors(model: Any, X: pd.DataFrame, truth: np.ndarray) -> np.ndarray:
     return np.concatenate(found, axis=1)
 
 
-def fit(task: str, rows: int, epsilon: float, seed: int) -> np.ndarray:
+def fit(task: str, rows: int, epsilon: float, seed: int) -> tuple[np.ndarray, bool]:
+    """Return what `errors` does, and whether rows were few for the noise."""
     X, truth = simulate(rows, seed)
     rng = np.random.default_rng(10_000 + seed)
     score = truth.sum(axis=1) - 0.5
@@ -71,25 +75,27 @@ def fit(task: str, rows: int, epsilon: float, seed: int) -> np.ndarray:
         y = (score + rng.standard_normal(rows)).clip(-8, 8)
         domain = Domain(FEATURES, (-8.0, 8.0))
         model = DPEBMPlusRegressor(epsilon, domain=domain, random_state=seed).fit(X, y)
-    return errors(model, X, truth)
+    return errors(model, X, truth), had_few_rows(model)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    given = parser.parse_args()
+    seeds = range(given.first, given.first + given.seeds)
     print("| target | rows | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |")
     print("| --- | --- |" + " --- |" * len(EPSILONS))
     for task in ("labels", "numbers"):
         for rows in SIZES:
             cells = []
             for epsilon in EPSILONS:
-                gap, deviation = np.concatenate(
-                    [fit(task, rows, epsilon, seed) for seed in range(seeds)], axis=1
-                )
+                found = [fit(task, rows, epsilon, seed) for seed in seeds]
+                gap, deviation = np.concatenate([each for each, _ in found], axis=1)
+                star = "*" * any(few for _, few in found)
                 held = np.mean(np.abs(gap) <= 2 * deviation)
                 ratio = np.sqrt(np.mean(gap**2) / np.mean(deviation**2))
-                cells.append(f"{held:.0%} ({ratio:.2f})")
+                cells.append(f"{held:.1%} ({ratio:.2f}){star}")
             print(f"| {task} | {rows:,} | " + " | ".join(cells) + " |", flush=True)
 
 

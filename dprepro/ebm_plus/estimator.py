@@ -13,6 +13,7 @@ from dprepro.additive.intervals import ResidualSizes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import learn
+from dprepro.ebm_plus.bands import deviations
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
@@ -166,7 +167,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         The domain used.
     shape_noise_
         Here the posterior standard deviation: noise of privacy and of sampling, less what
-        smoothing removes.
+        smoothing removes; for regression also the noise in the counts (`ebm_plus.bands`).
     bins_, shape_functions_, bin_counts_, intercept_
         See `AdditiveModel`; the counts are noisy and may be published.
 
@@ -238,7 +239,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
                 "public target bounds, or more than n_samples=1 distinct value"
             )
         functions, intercept, sizes = self._train(rows, domain, SQUARED)
-        self.shape_noise_ = [width * function.deviations for function in functions]
+        self.shape_noise_ = [width * deviations(function) for function in functions]
         self.range_ = (lower, upper)
         self.residual_sizes_ = None if sizes is None else ResidualSizes.at_levels(width * sizes)
         shapes = [width * function.values for function in functions]

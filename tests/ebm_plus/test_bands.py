@@ -1,0 +1,96 @@
+"""Bands of regressions hold the noise in the counts; nothing else of a fit depends on them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.data.domain import Domain, NumericFeature
+from dprepro.ebm_plus import DPEBMPlusRegressor, bands
+from dprepro.ebm_plus.bands import deviations
+from dprepro.ebm_plus.losses import SQUARED
+from tests.ebm_plus.stub import BINS, booster, learn
+
+CODES = np.repeat(np.arange(BINS), [40, 400, 400])
+TARGETS = np.repeat([0.4, -0.1, 0.06], [40, 400, 400])
+DOMAIN = Domain((NumericFeature("x", -4, 4), NumericFeature("step", 0, 1)), (-8.0, 8.0))
+
+
+def learned(counts, uncertainty, epochs=3):
+    learner = booster(CODES[None], TARGETS, SQUARED, counts=np.array(counts), deviation=1e-4)
+    (function,) = learner.functions
+    function.uncertainty = np.array(uncertainty)
+    learn(learner, epochs)
+    return function
+
+
+def test_a_count_that_may_be_too_large_widens_the_band_of_its_bin():
+    """The first bin has 40 rows, its count says 100: its value stays too close to 0."""
+    function = learned([100.0, 400.0, 400.0], [60.0, 1.0, 1.0])
+    truth = TARGETS[[0, 40, 440]]
+    gap = function.values - function.values[1] - (truth - truth[1])
+    assert gap[0] < -4 * function.deviations[0]
+    wide = deviations(function)
+    assert abs(gap[0]) < 2 * wide[0]
+    assert wide[0] > 3 * function.deviations[0]
+    np.testing.assert_allclose(wide[1:], function.deviations[1:], rtol=0.02)
+
+
+def test_the_widening_is_what_the_docstring_says():
+    function = learned([140.0, 300.0, 410.0], [80.0, 20.0, 1e9])
+    error = np.array([80 / 140, 20 / 300, 0.8])
+    asked_at = function.averages()[0][2]
+    more = (error / (1 - error)) ** 2 * ((function.values - asked_at) ** 2 + function.deviations**2)
+    np.testing.assert_allclose(deviations(function) ** 2, function.deviations**2 + more)
+
+
+def test_exact_counts_and_functions_without_averages_keep_their_deviations():
+    exact = learned([40.0, 400.0, 400.0], [0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(deviations(exact), exact.deviations)
+    (fresh,) = booster(CODES[None], TARGETS, SQUARED).functions
+    fresh.deviations = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(deviations(fresh), [1.0, 2.0, 3.0])
+
+
+def fits(epsilon, rows=3000, seeds=range(20, 26)):
+    """Yield models, and the true function's mean in each bin that has rows."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({"x": rng.standard_normal(rows).clip(-4, 4), "step": rng.random(rows)})
+        truth = np.stack([np.sin(1.5 * X["x"]), 1.5 * (X["step"] > 0.7)], axis=1)
+        y = (truth.sum(axis=1) + rng.standard_normal(rows)).clip(-8, 8)
+        yield DPEBMPlusRegressor(epsilon, domain=DOMAIN, random_state=seed).fit(X, y), X, truth
+
+
+def held(model, X, truth):
+    """Return, for every bin with rows, whether its band holds the truth; bool (bins,)."""
+    found = []
+    for k, bins in enumerate(model.bins_):
+        codes = bins.encode(X.iloc[:, k])
+        rows = np.bincount(codes, minlength=bins.n_bins)
+        means = np.bincount(codes, truth[:, k], bins.n_bins) / np.maximum(rows, 1)
+        learned = model.shape_functions_[k]
+        gap = learned - np.average(learned, weights=rows) - means
+        gap += np.average(means, weights=rows)
+        found.append((np.abs(gap) <= 2 * model.shape_noise_[k])[rows > 0])
+    return np.concatenate(found)
+
+
+def test_bands_hold_the_truth_where_counts_are_noisy(monkeypatch):
+    new = np.concatenate([held(*fit) for fit in fits(0.3)]).mean()
+    shapes = [model.shape_functions_ for model, *_ in fits(0.3)]
+    monkeypatch.setattr("dprepro.ebm_plus.estimator.deviations", lambda f: f.deviations)
+    old = np.concatenate([held(*fit) for fit in fits(0.3)]).mean()
+    assert 0.92 < new < 0.995
+    assert old < new - 0.02
+    for before, (model, *_) in zip(shapes, fits(0.3), strict=True):
+        for a, b in zip(before, model.shape_functions_, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("largest", [0.5, 0.9])
+def test_no_relative_error_beyond_the_largest_is_believed(monkeypatch, largest):
+    function = learned([140.0, 400.0, 400.0], [1e6, 0.0, 0.0])
+    monkeypatch.setattr(bands, "_MOST", largest)
+    square = (function.values - function.averages()[0][2]) ** 2 + function.deviations**2
+    more = deviations(function)[0] ** 2 - function.deviations[0] ** 2
+    assert more == pytest.approx((largest / (1 - largest)) ** 2 * square[0])
