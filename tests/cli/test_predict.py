@@ -48,6 +48,23 @@ def test_standard_output_gets_rows_alone(model: Path, tmp_path: Path) -> None:
     assert printed.count("\n") == 41
 
 
+def test_intervals_are_written_if_the_model_knows_them(model: Path, tmp_path: Path) -> None:
+    model.write_text(json.dumps(small.file("regression", intervals=small.INTERVALS)))
+    rows, out = tmp_path / "new.csv", tmp_path / "o.csv"
+    dprepro("predict", model, rows, "-o", out, "--interval", "0.8")
+    said = pd.read_csv(out)
+    assert [*said] == ["prediction", "lower", "upper"]
+    expected = load_model(model).predict_interval(small.rows(40), 0.8)
+    assert said[["lower", "upper"]].to_numpy().tolist() == expected.tolist()
+    out.unlink()
+    with pytest.raises(DpreproError, match="from 0.5 to 0.95, got 2"):
+        dprepro("predict", model, rows, "-o", out, "--interval", "2")
+    model.write_text(json.dumps(small.file()))
+    with pytest.raises(DpreproError, match="prediction intervals are for regression"):
+        dprepro("predict", model, rows, "-o", out, "--interval", "0.8")
+    assert not out.exists()
+
+
 def test_the_model_is_not_written_over(model: Path, tmp_path: Path) -> None:
     before = model.read_text()
     with pytest.raises(DpreproError, match="is the model file"):
