@@ -34,9 +34,8 @@ INTERCEPT_WEIGHT = 0.5
 EVEN_SHARE = 0.25
 """Part of the features' mu^2 that is divided evenly. The rest goes by the size of the functions."""
 
-_AVERAGED = 4 / 3
-"""Variance of an average of n answers weighted 1, 2, ..., n over that of their plain average, for
-large n."""
+_CLEAR = 2600.0
+"""Deviations of the noise in a feature's sums, over all epochs, from which on noise is small."""
 
 _SCALES = np.array([1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0, 3.0, 9.0])
 """Sizes that a function may have a priori, in the unit of `Loss.scales`."""
@@ -189,6 +188,8 @@ class Booster:
         A function with a single bin.
     shares
         How every epoch's mu^2 is divided.
+    clearness
+        From 0 to 1: how small noise is beside what rows say. It follows from released numbers.
     bound, mean_square
         Where residuals are clipped in this epoch, and for squared error the mean of their squares.
     magnitudes
@@ -210,6 +211,8 @@ class Booster:
         self.intercept.move(np.array([self.start]))
         self.shares = query_shares(len(self.functions), self.loss)
         self.bound, self.mean_square = 1.0, 0.25
+        noise = self.deviation * math.sqrt(max(len(self.functions), 1) / self.n_epochs)
+        self.clearness = min(self.rows / noise / _CLEAR, 1.0)
         self.magnitudes: list[Release] = []
 
     # --- before an epoch ------------------------------------------------------------------------
@@ -245,7 +248,8 @@ class Booster:
         queries = len(self.functions)
         # The noise of one query if all features get alike; that of all features and epochs.
         one = self.deviation * math.sqrt(queries / self.shares.features) if queries else 0.0
-        together = one * math.sqrt(queries * _AVERAGED / self.n_epochs)
+        weights = np.array([self.weight(number) for number in range(self.n_epochs)])
+        together = one * math.sqrt(queries * (weights**2).sum()) / weights.sum()
         self.bound = best_bound(sizes, together)
         # At least a tenth of what residuals that are uniform within the bound have.
         self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
@@ -265,6 +269,17 @@ class Booster:
             bound = self.loss.intercept_bound(bound, self.typical)
         return Residuals(self.loss.part_norm(bound), share, function.feature, bound, self.loss)
 
+    def weight(self, number: int) -> float:
+        """Return what an epoch's answers count in the averages, relative to the others.
+
+        Later epochs count more: the other functions are closer to what they will be. The noise in
+        the average is least if all count alike, so weights rise like the number of the epoch where
+        noise is large, and like its cube where it is small and the loss `hurries`.
+        """
+        cubic = self.clearness if self.loss.hurries else 0.0
+        place = (number + 1) / self.n_epochs
+        return (number + 1) * (1 - cubic + cubic * place * place)
+
     def learn(self, function: Function, release: Release, share: float, number: int) -> np.ndarray:
         """Return the values, float64 (B,), that a function moves to after one more answer.
 
@@ -277,8 +292,7 @@ class Booster:
         """
         table = self.table(function)
         expected = lookup(table, function.values)
-        # Later epochs count more: the other functions are closer to what they will be.
-        function.remember(release, expected, (number + 1) * share)
+        function.remember(release, expected, self.weight(number) * share)
         return self._infer(function, table, expected, number)
 
     def _infer(
@@ -301,7 +315,8 @@ class Booster:
         if function is self.intercept:
             return values
         centred = values - weighted_mean(values, function.counts)
-        stride = self.loss.stride if number > 0 else 1.0
+        short, long = self.loss.strides
+        stride = short + self.clearness * (long - short) if number > 0 else 1.0
         return function.values + stride * (centred - function.values)
 
     def _evidence(

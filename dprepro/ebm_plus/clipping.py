@@ -25,17 +25,27 @@ _UNEVEN = 0.25
 """Squares of the bins that a feature has, and of how uneven residuals are to both sides, about."""
 
 
-_SPREAD = 0.2
-"""Deviation of targets a priori, in units of their range."""
+_SMALLEST, _WIDEST = 1e-5, 0.25
+"""Variances that targets may have, in units of the square of their range."""
+
+_SPREAD, _OCTAVES = 0.2, 1.5
+"""Their deviation a priori: about 0.2, and the standard deviation of its binary logarithm."""
+
+_NOISES, _NODES = 8.0, 401
 
 
 def typical_deviation(variance: float, noise: float) -> float:
     """Return the deviation of targets given their noisy variance and the noise in it.
 
-    A priori the variance is `_SPREAD` squared, give or take as much again.
+    The root of the mean variance a posteriori, which is positive however far below 0 noise has
+    taken `variance`.
     """
-    trust = _SPREAD**4 / (_SPREAD**4 + noise**2)
-    return math.sqrt(max(trust * variance + (1 - trust) * _SPREAD**2, 1e-4))
+    ends = np.array([variance - _NOISES * noise, variance + _NOISES * noise])
+    squares = np.linspace(*np.clip(ends, _SMALLEST, _WIDEST), _NODES)
+    prior = -0.5 * (np.log2(np.sqrt(squares) / _SPREAD) / _OCTAVES) ** 2 - np.log(squares)
+    fit = prior - 0.5 * ((squares - variance) / max(noise, 1e-12)) ** 2
+    weights = np.exp(fit - fit.max())
+    return math.sqrt(float(weights @ squares / weights.sum()))
 
 
 def likely_sizes(

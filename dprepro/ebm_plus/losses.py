@@ -70,9 +70,12 @@ class Loss(ABC):
         Standard deviations of noise that a bin of a numeric feature has to hold.
     intercept_prior
         Standard deviation of the intercept before any answer.
-    stride
-        How much of the way to its inferred values a function goes, after the first epoch: 1/2
-        averages what is inferred in successive epochs.
+    strides
+        How much of the way to its inferred values a function goes, after the first epoch: where
+        noise is large, and where it is small. 1/2 averages what is inferred in successive epochs;
+        more than 1 gains on features that depend on each other.
+    hurries
+        Whether later epochs count all the more where noise is small; see the booster.
     sizes_weight
         mu^2 of the histogram of |residual|; 0 if none is asked.
     expects_strays
@@ -89,7 +92,8 @@ class Loss(ABC):
     coarse_intercept: ClassVar[float]
     bin_deviations: ClassVar[float]
     intercept_prior: ClassVar[float]
-    stride: ClassVar[float]
+    strides: ClassVar[tuple[float, float]]
+    hurries: ClassVar[bool]
     sizes_weight: ClassVar[float]
     expects_strays: ClassVar[bool]
 
@@ -173,7 +177,8 @@ class LogisticLoss(Loss):
     coarse_intercept = 0.0
     bin_deviations = 3.0
     intercept_prior = 3.0
-    stride = 0.5
+    strides = (0.5, 0.5)
+    hurries = False
     sizes_weight = 0.0
     expects_strays = True
 
@@ -253,7 +258,8 @@ class SquaredLoss(Loss):
     coarse_intercept = 0.3
     bin_deviations = 2.0
     intercept_prior = 0.25
-    stride = 1.0
+    strides = (1.0, 1.5)
+    hurries = True
     sizes_weight = SIZES_WEIGHT
     expects_strays = False
 
