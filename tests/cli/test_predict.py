@@ -57,7 +57,7 @@ def test_intervals_are_written_if_the_model_knows_them(model: Path, tmp_path: Pa
     expected = load_model(model).predict_interval(small.rows(40), 0.8)
     assert said[["lower", "upper"]].to_numpy().tolist() == expected.tolist()
     out.unlink()
-    with pytest.raises(DpreproError, match="from 0.5 to 0.95, got 2"):
+    with pytest.raises(DpreproError, match=r"from 0\.5 to 0\.95, got 2"):
         dprepro("predict", model, rows, "-o", out, "--interval", "2")
     model.write_text(json.dumps(small.file()))
     with pytest.raises(DpreproError, match="prediction intervals are for regression"):

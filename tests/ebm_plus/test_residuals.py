@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import laplace, norm
+from scipy.stats import laplace, multivariate_normal, norm
 
 from dprepro.additive.intervals import LEVELS
 from dprepro.data.domain import Domain, NumericFeature
@@ -129,3 +129,61 @@ def test_the_intervals_ask_nothing_of_the_rows():
         assert (model.residual_sizes_ is None) == leave_out
         heard.append((len(events.events), model.ledger_.entries, model.intercept_))
     assert heard[0] == heard[1]
+
+
+def test_the_shares_are_those_of_dense_algebra():
+    """The sum over cells is done with a rank-one update: here with whole covariance matrices."""
+    noise, rows, rows_noise = 60.0, 5000.0, 300.0
+    noisy = 1.05 * rows * shares_of(LAPLACE) + np.random.default_rng(3).normal(0, noise, MAGNITUDES)
+    weights, found = [], []
+    for misfit in residuals._MISFITS:
+        for q in residuals._densities():
+            own = rows * q + (misfit * rows * q) ** 2
+            covariance = np.diag(own + noise**2) + rows_noise**2 * np.outer(q, q)
+            gap = noisy - rows * q
+            weights.append(multivariate_normal(np.zeros(MAGNITUDES), covariance).logpdf(gap))
+            n = max(rows + rows_noise**2 * q @ np.linalg.solve(covariance, gap), rows / 4)
+            likely = np.maximum(n * q + own / (own + noise**2) * (noisy - n * q), 0)
+            found.append(likely / likely.sum())
+    weights = np.exp(np.array(weights) - np.max(weights))
+    expected = weights @ np.array(found) / weights.sum()
+    found = likely_shares(noisy, noise, rows, rows_noise)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+
+
+def test_every_density_has_the_deviation_that_is_stated():
+    shares = residuals._densities()
+    stated = np.tile(residuals._DEVIATIONS, len(residuals._MIXTURES) + 1)
+    assert shares.shape == (stated.size, MAGNITUDES)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-6)
+    inside = (stated > 0.01) & (stated < 0.1)  # neither cut off at 1, nor in the last cell
+    squares = shares @ (EDGES * residuals.HALF_CELL) ** 2
+    np.testing.assert_allclose(np.sqrt(squares[inside]), stated[inside], rtol=0.06)
+    flat = shares[: residuals._DEVIATIONS.size][residuals._DEVIATIONS > 0.05][0]
+    assert flat[EDGES > 3 * 0.06].sum() < 1e-4
+
+
+def test_the_optimism_is_that_of_free_means():
+    """A bin whose own rows decide its value alone has one degree of freedom."""
+    learner = booster(np.zeros((1, 12), int), np.zeros(12), SQUARED)
+    (function,) = learner.functions
+    assert residuals._optimism([function], 0.04) == 0
+    function.counts = np.array([100.0, 50.0, 50.0])
+    function.remember(Release(np.zeros((1, 3)), 1e-9), np.zeros((2, 3)), 1.0)
+    function.deviations = np.sqrt(0.04 / function.counts)
+    assert residuals._optimism([function], 0.04) == pytest.approx(3 / 200)
+    assert residuals._optimism([function, function], 0.04) == pytest.approx(6 / 200)
+    function.remember(Release(np.zeros((1, 3)), 4 * np.sqrt(0.04 * 50)), np.zeros((2, 3)), 1.0)
+    noise = function.averages()[1]
+    expected = sum(0.04 * n / (0.04 * n + noise) for n in function.counts) / 200
+    assert residuals._optimism([function], 0.04) == pytest.approx(expected)
+
+
+def test_sizes_grow_by_the_optimism(monkeypatch):
+    learner = booster(np.zeros((1, 12), int), np.linspace(-0.3, 0.3, 12), SQUARED)
+    for _ in range(3):
+        ask_for_bound(learner)
+    monkeypatch.setattr(residuals, "_optimism", lambda *_: 0.0)
+    plain = residual_sizes(learner, 1.0)
+    monkeypatch.setattr(residuals, "_optimism", lambda *_: 0.1)
+    np.testing.assert_allclose(residual_sizes(learner, 1.0), np.sqrt(1.2) * plain)
