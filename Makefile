@@ -53,8 +53,9 @@ ifdef TESTS
 test: install-dev ## Run the tests
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(TESTS)
 else
+# Within a make that runs several targets at a time, as `.ci/run` does, the parts are some of them.
 test: install-dev kernels
-	$(MAKE) --no-print-directory --jobs 3 $(PARTS)
+	$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs 3) $(PARTS)
 endif
 
 # All tests in three processes, each of which collects only its own: a worker of pytest-xdist collects all of them, and

@@ -49,7 +49,11 @@ def kernel(*signatures: str, **options: Any) -> Callable[[Function], Function]:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return function
         name = f"{function.__module__}:{function.__qualname__}"
-        made = _dispatcher(function, options) if building else Kernel(name, function, options)
+        made: Any
+        if building:  # without the wrapper for Python where only other kernels call
+            made = _dispatcher(function, {**options, "no_cpython_wrapper": not signatures})
+        else:
+            made = Kernel(name, function, options)
         _registered[name] = (made, signatures)
         return cast(Function, made)
 
@@ -182,4 +186,5 @@ class Kernel:
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     from numba import njit
 
-    return njit(nogil=True, **options)(function)
+    # Without the wrapper for C, which nobody calls.
+    return njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
