@@ -56,6 +56,24 @@ def learn(
     curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int
 ) -> tuple[list[FeatureBins], list[Function], float]:
     """Return each feature's bins and function, and the intercept, in the unit of the loss."""
+    bins, functions, booster = prepare(curator, domain, loss, budget, n_epochs)
+    for number in range(n_epochs):
+        epoch(curator, booster, number)
+    return bins, functions, float(booster.intercept.values[0])
+
+
+def prepare(
+    curator: PlusCurator,
+    domain: Domain,
+    loss: Loss,
+    budget: PrivacyBudget,
+    n_epochs: int,
+    **phase: bool,
+) -> tuple[list[FeatureBins], list[Function], Booster]:
+    """Ask 1 and 2, open 3: return each feature's bins and function of zeros, and what learns them.
+
+    `phase` is for `PlusCurator.open_epochs`.
+    """
     n_features = len(domain.features)
     curator.open_totals(*gdp_part(budget, START_SHARE))
     rows, start, typical = release_totals(curator, loss)
@@ -72,14 +90,12 @@ def learn(
         fewest = loss.fewest_rows(math.sqrt(n_features) / mu, start)
         rule = {"seen": loss.bin_deviations, "fewest": fewest}
         bins, functions = merge(curator, domain, histograms, rows, **rule)
-    deviation = curator.open_epochs(mu, n_epochs, rest)
+    deviation = curator.open_epochs(mu, n_epochs, rest, **phase)
     learned = [function for function in functions if function.counts.size > 1]
     kind = CoarseBooster if coarse else Booster
     booster = kind(learned, loss, rows, start, typical, deviation, n_epochs)
     curator.tell(Start(int(to_units(start))))  # F_i = start for every row
-    for number in range(n_epochs):
-        epoch(curator, booster, number)
-    return bins, functions, float(booster.intercept.values[0])
+    return bins, functions, booster
 
 
 def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float]:

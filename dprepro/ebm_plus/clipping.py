@@ -66,7 +66,7 @@ def _within(z: np.ndarray) -> np.ndarray:
     return np.asarray(erf(z / np.sqrt(2)))
 
 
-def best_bound(sizes: np.ndarray, noise: float) -> float:
+def best_bound(sizes: np.ndarray, noise: float, bins: float = _BINS) -> float:
     """Return the edge at which noise and what clipping takes away are least together.
 
     Clipping at c moves a sum of residuals by at most that of (|r| - c)+, and by less the more even
@@ -78,8 +78,10 @@ def best_bound(sizes: np.ndarray, noise: float) -> float:
         Rows by |residual|.
     noise
         Deviation of the noise in the sum over a bin, for c = 1, from all features and epochs.
+    bins
+        What the square of the noise counts for: the more bins, the more noise there is in all.
     """
     above = np.clip(EDGES[:, None] * _HALF_CELL - EDGES, 0.0, None)
     bias = (sizes[:, None] * above).sum(axis=0)
-    error = _UNEVEN * bias**2 + _BINS * (noise * EDGES) ** 2
+    error = _UNEVEN * bias**2 + bins * (noise * EDGES) ** 2
     return min(_LARGEST, float(EDGES[np.argmin(error)]))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dprepro.additive.bins import FeatureBins
 from dprepro.additive.editing import check_directions, make_all_monotone
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain
@@ -13,6 +14,7 @@ from dprepro.ebm_plus.algorithm import learn
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
+from dprepro.ebm_plus.pairs import LEAST_EPOCHS, PairFunction, learn_with_pairs
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer
 from dprepro.privacy.budget import PrivacyBudget
@@ -35,6 +37,7 @@ class _DPEBMPlus(AdditiveModel):
         delta: float = 1e-6,
         *,
         n_epochs: int = 16,
+        pairs: int = 0,
         monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
         observed: bool = False,
@@ -44,6 +47,7 @@ class _DPEBMPlus(AdditiveModel):
         self.epsilon = epsilon
         self.delta = delta
         self.n_epochs = n_epochs
+        self.pairs = pairs
         self.monotone = monotone
         self.domain = domain
         self.observed = observed
@@ -51,19 +55,28 @@ class _DPEBMPlus(AdditiveModel):
         self.random_state = random_state
 
     def _train(
-        self, rows: Private[FitRows], domain: Domain, loss: Loss
-    ) -> tuple[list[Function], float]:
-        """Return functions and intercept in the unit of the loss; set what describes the bins."""
+        self, rows: Private[FitRows], domain: Domain, loss: Loss, width: float = 1.0
+    ) -> tuple[list[np.ndarray], float]:
+        """Return functions and intercept times `width`; set what describes the bins, and pairs."""
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
         budget = PrivacyBudget(self.epsilon, self.delta)
         with Threads(self.n_jobs) as threads:
             curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state, threads)
             with curator:
-                found = learn(curator, domain, loss, budget, self.n_epochs)
-        self.bins_, functions, intercept = found
+                found = self._learn(curator, domain, loss, budget)
+        self.bins_, functions, intercept, pairs = found
         self.bin_counts_ = [function.counts for function in functions]
-        return functions, intercept
+        self.shape_noise_ = [width * function.deviations for function in functions]
+        self.pairs_ = tuple(pair.term(width) for pair in pairs)
+        return [width * function.values for function in functions], width * intercept
+
+    def _learn(
+        self, curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget
+    ) -> tuple[list[FeatureBins], list[Function], float, list[PairFunction]]:
+        if self.pairs:
+            return learn_with_pairs(curator, domain, loss, budget, self.n_epochs, self.pairs)
+        return *learn(curator, domain, loss, budget, self.n_epochs), []
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(
@@ -81,7 +94,8 @@ class _DPEBMPlus(AdditiveModel):
     def check_parameters(self) -> None:
         """Raise ValueError on parameters out of range."""
         check_epsilon_delta(self.epsilon, self.delta)
-        check_integer("n_epochs", self.n_epochs, 1)
+        check_integer("pairs", self.pairs, 0)
+        check_integer("n_epochs", self.n_epochs, LEAST_EPOCHS if self.pairs else 1)
         check_directions(self.monotone)
         if not self.observed and (self.domain is None or not self.domain.is_public):
             raise ValueError(
@@ -137,7 +151,11 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         The privacy budget.
     n_epochs : int
         E. The noise in their average is the same for any E. More epochs separate the effects of
-        correlated features better.
+        correlated features better. With `pairs`, at least 3.
+    pairs : int
+        Largest number of functions of two features; 0, the default, asks about none. See
+        `dprepro.ebm_plus.pairs`: which pairs there are follows from releases, and an epoch is as
+        private with pairs as without.
     monotone : dict of str or None
         As `DPEBMClassifier`: numeric features to make "increasing" or "decreasing" after the fit.
     domain : Domain
@@ -161,7 +179,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     shape_noise_
         Here the posterior standard deviation: noise of privacy and of sampling, less what
         smoothing removes.
-    bins_, shape_functions_, bin_counts_, intercept_
+    bins_, shape_functions_, bin_counts_, intercept_, pairs_
         See `AdditiveModel`; the counts are noisy and may be published.
 
     Raises
@@ -192,9 +210,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
-        functions, intercept = self._train(rows, domain, LOGISTIC)
-        self.shape_noise_ = [function.deviations for function in functions]
-        self._set_shapes([function.values for function in functions], intercept)
+        self._set_shapes(*self._train(rows, domain, LOGISTIC))
         make_all_monotone(self, self.monotone)
         return self
 
@@ -229,11 +245,9 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
                 "the target's range is empty or not finite, so there is nothing to learn: give "
                 "public target bounds, or more than n_samples=1 distinct value"
             )
-        functions, intercept = self._train(rows, domain, SQUARED)
-        self.shape_noise_ = [width * function.deviations for function in functions]
+        shapes, intercept = self._train(rows, domain, SQUARED, width)
         self.range_ = (lower, upper)
-        shapes = [width * function.values for function in functions]
-        self._set_shapes(shapes, middle + width * intercept)
+        self._set_shapes(shapes, middle + intercept)
         make_all_monotone(self, self.monotone)
         return self
 
