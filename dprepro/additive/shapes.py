@@ -25,7 +25,7 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """One feature's function, or that of a pair of features, with what is known about it. Post-processing of the model alone.
+    """The function of a feature or of a pair, with what is known about it: post-processing.
 
     Attributes
     ----------

@@ -51,7 +51,6 @@ from dprepro.rows.memory import MemoryColumns
 from dprepro.rows.partition import Columns, Partition, SortedRows, sort_columns
 from dprepro.threads import ALONE, Threads
 
-
 _OF_PAIRS = (
     "In some passes also, for each cell of some pairs of features, the sum of that difference and "
     "either the sum of p (1 - p) or the number of rows"
@@ -312,7 +311,8 @@ class PlusCurator(Curator):
             uses=n_epochs,
             budget=budget,
         )
-        asked = [Residuals, Magnitudes, *([PairResiduals] if has_pairs else [])]
+        asked: list[type[Query]] = [Residuals, Magnitudes]
+        asked += [PairResiduals] if has_pairs else []
         self._uses |= dict.fromkeys(asked, epochs)
         return multiplier
 

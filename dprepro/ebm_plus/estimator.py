@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.editing import check_directions, make_all_monotone
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor

@@ -1,16 +1,16 @@
 """Pairs of features in DP-EBM+: which are asked about, which are kept, and how they are learned.
 
 The epochs of `dprepro.ebm_plus.algorithm` are divided in three. In the first ones the functions of
-single features are learned as usual. Then some epochs ask about candidates: the pairs of the features
-whose functions are largest so far, each with the same share. A pair is kept where its sums are
-likelier by a stated factor if it has a function than if it has none. In the last epochs the
+single features are learned as usual. Then some epochs ask about candidates: the pairs of the
+features whose functions are largest so far, each with the same share. A pair is kept where its sums
+are likelier by a stated factor if it has a function than if it has none. In the last epochs the
 functions of features and of the pairs that were kept are asked and learned together. If no pair is
 kept, the last epochs are as usual.
 
-All that is asked belongs to the epochs, which are one mechanism in the ledger: the shares of an epoch
-add up to 1, whatever is asked in it, and they follow from what was released before. A row lies in
-one cell of each pair, and its part in a query is limited (`PairResiduals`). So the guarantee is
-that of the epochs without pairs. All else is post-processing.
+All that is asked belongs to the epochs, which are one mechanism in the ledger: the shares of an
+epoch add up to 1, whatever is asked in it, and they follow from what was released before. A row
+lies in one cell of each pair, and its part in a query is limited (`PairResiduals`). So the
+guarantee is that of the epochs without pairs. All else is post-processing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from dprepro.ebm_plus.losses import Loss
 from dprepro.ebm_plus.queries import (
     COUNT_WEIGHT,
     Magnitudes,
-    Move,
     PairResiduals,
     Residuals,
     pair_norm,
@@ -190,7 +189,7 @@ class PairBooster(Booster):
         return pairs
 
     def choose_bound_for_pairs(self, sizes: Release, deviation: float, cells: float) -> None:
-        """See `choose_bound`: a pair has so many cells, with this noise in each for a bound of 1."""
+        """Choose as `choose_bound`, for pairs of so many cells: `deviation` is their noise."""
         self.choose_bound(sizes)
         found, _ = likely_sizes(sizes.value, sizes.scale, self.rows, self.typical)
         self.bound = best_bound(found, deviation, cells)
@@ -239,7 +238,7 @@ def learn_with_pairs(
 
 
 def schedule(n_epochs: int) -> tuple[int, int]:
-    """Return in how many epochs features are learned alone, and in how many candidates are asked."""
+    """Return how many epochs learn features alone, and how many ask about candidates."""
     asking = max(1, round(ASKING * n_epochs))
     return max(1, min(round(ALONE * n_epochs), n_epochs - asking - 1)), asking
 

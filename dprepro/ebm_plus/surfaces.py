@@ -1,9 +1,9 @@
 """Infer a function of two features from noisy sums over cells: `smoothing`, in two dimensions.
 
-Cell (g, h) has the mass m, which is its rows or their curvatures, and a sum t of about m f + N(0, v).
-Some dozens of priors of f are tried: independent cells, and fields in which neighbours are alike,
-of several sizes. The posteriors are averaged, weighted by how well a prior explains the sums. All of
-it is post-processing of releases.
+Cell (g, h) has the mass m, which is its rows or their curvatures, and a sum t of about
+m f + N(0, v). Some dozens of priors of f are tried: independent cells, and fields in which
+neighbours are alike, of several sizes. The posteriors are averaged, weighted by how well a prior
+explains the sums. All of it is post-processing of releases.
 """
 
 from __future__ import annotations

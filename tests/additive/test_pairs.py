@@ -214,7 +214,7 @@ def test_nothing_changes_where_the_cell_has_the_value_already() -> None:
 
 @pytest.mark.parametrize("at", ["50", "50 & 300", "50 & x"])
 def test_a_cell_that_is_not_there_is_named(at: str) -> None:
-    with pytest.raises(DpreproError, match="a cell is named by|neither a number in its bounds"):
+    with pytest.raises(DpreproError, match=r"a cell is named by|neither a number in its bounds"):
         set_value(model(), AGE_HOURS, at, 0.0)
 
 
