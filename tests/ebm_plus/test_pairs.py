@@ -28,6 +28,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.release import listening
+from dprepro.rows.kept import digest
 from tests.ebm_plus.plain import PlainCurator
 from tests.ebm_plus.stub import Events, exact_answers
 from tests.ebm_plus.test_booster import BOTH
@@ -248,6 +249,38 @@ def test_a_pair_has_as_many_cells_as_noise_allows_and_as_a_byte_can_number():
 
 def _function(k, bins):
     return stage.Function(k, np.ones(bins), np.zeros(bins), np.full(bins, 1 / bins), ordered=True)
+
+
+# --- where rows lie -------------------------------------------------------------------------------
+
+
+def test_rows_in_files_give_the_bits_of_rows_in_memory(tmp_path):
+    X, signal, rng = table()
+    y = signal + rng.normal(0, 0.2, len(X))
+    X.assign(target=y).to_parquet(tmp_path / "t.parquet", row_group_size=700)
+    settings = {"domain": Domain(FEATURES, SPAN), "pairs": 3, "random_state": 0}
+    one = DPEBMPlusRegressor(4.0, **settings).fit(X, y)
+    other = DPEBMPlusRegressor(4.0, **settings).fit(tmp_path / "t.parquet", "target")
+    assert one.pairs_
+    assert one.term_names == other.term_names
+    for a, b in zip(one.pairs_, other.pairs_, strict=True):
+        np.testing.assert_array_equal(a.values, b.values)
+        np.testing.assert_array_equal(a.noise, b.noise)
+    np.testing.assert_array_equal(one.contributions(X), other.contributions(X))
+
+
+def test_a_question_about_another_pair_is_another_question():
+    """A fit that was killed goes on with the answers that it had: see `dprepro.rows.kept`."""
+    groups = np.array([0, 1, 0], np.uint8)
+    pairs = [PAIR, Pair(0, 1, groups, PAIR.second_groups), Pair(0, 2, *_groups(PAIR))]
+    questions = [PairResiduals(1.0, 1.0, pair, 0.5, SQUARED) for pair in pairs]
+    assert len({digest(question) for question in questions}) == 3
+    again = PairResiduals(1.0, 1.0, Pair(0, 1, *_groups(PAIR)), 0.5, SQUARED)
+    assert digest(again) == digest(questions[0])
+
+
+def _groups(pair):
+    return pair.first_groups.copy(), pair.second_groups.copy()
 
 
 # --- the same in plain NumPy ----------------------------------------------------------------------

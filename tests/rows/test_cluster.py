@@ -37,14 +37,16 @@ MODELS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "regression": (DPEBMRegressor, {"sensitivity": "sound"}, "z"),
     "plus, labels": (DPEBMPlusClassifier, {}, "y"),
     "plus, regression": (DPEBMPlusRegressor, {}, "z"),
-}
+    "plus, pairs": (
+        DPEBMPlusRegressor, {"pairs": 2, "epsilon": 50.0, "n_epochs": 4}, "z"
+    ),
+}  # fmt: skip
 
 
 def fitted(name: str, X: Any, y: Any, is_frame: bool = True) -> Any:
     model, settings, task = MODELS[name]
-    made = model(
-        n_epochs=2, random_state=0, domain=clustered.domain(task, is_frame), **settings
-    )  # fmt: skip
+    settings = {"n_epochs": 2, "random_state": 0, **settings}
+    made = model(domain=clustered.domain(task, is_frame), **settings)
     return made.fit(X, y)
 
 

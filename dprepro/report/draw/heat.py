@@ -48,17 +48,8 @@ def draw_pair(axes: Axes, shape: Shape, largest: float | None = None, measure: s
     )  # fmt: skip
     for cell in np.flatnonzero(lost_in_noise(shape)):
         row, column = divmod(int(cell), grid.shape[1])
-        axes.add_patch(
-            Rectangle(
-                (column - 0.5, row - 0.5),
-                1,
-                1,
-                fill=False,
-                hatch=_HATCH,
-                linewidth=0,
-                edgecolor="0.55",
-            )  # fmt: skip
-        )
+        look = {"fill": False, "hatch": _HATCH, "linewidth": 0, "edgecolor": "0.55"}
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look))
     _name_side(axes.xaxis, second, rotation=90)
     _name_side(axes.yaxis, first)
     axes.tick_params(labelsize=7)
