@@ -48,13 +48,14 @@ def draw_pair(axes: Axes, shape: Shape, largest: float | None = None, measure: s
     )  # fmt: skip
     for cell in np.flatnonzero(lost_in_noise(shape)):
         row, column = divmod(int(cell), grid.shape[1])
-        look = {"fill": False, "hatch": _HATCH, "linewidth": 0, "edgecolor": "0.55"}
-        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look))
+        box = Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, linewidth=0)
+        box.set(hatch=_HATCH, edgecolor="0.55")
+        axes.add_patch(box)
     _name_side(axes.xaxis, second, rotation=90)
     _name_side(axes.yaxis, first)
     axes.tick_params(labelsize=7)
     figure = axes.figure
-    bar = figure.colorbar(image, ax=axes, pad=0.02)  # type: ignore[union-attr]
+    bar = figure.colorbar(image, ax=axes, pad=0.02)
     bar.ax.tick_params(labelsize=7)
     bar.locator = MaxNLocator(5, symmetric=True)
     bar.update_ticks()
