@@ -16,6 +16,8 @@ Where the number of rows that was released is small for the noise (`coarse`), hi
 bins depend on the domain alone, and the functions follow their noisy gradients. The queries are
 the same, and either way all of mu^2 is spent.
 
+With pairs of features, some epochs ask about these, too: `dprepro.ebm_plus.pairs` has the order.
+
 All else is post-processing of the answers: cells are merged until a bin stands out from its noise,
 bounds and the division of an epoch's mu^2 follow from the functions so far, and each function is
 inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`).
