@@ -137,11 +137,11 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
        epoch begins, from what is released, and add up to 1, so every epoch is mu_e-GDP. A feature
        whose cells all merged into one bin has no query.
 
-    With `pairs`, some epochs also ask, for pairs of features, sums per cell of a pair: a row lies in
-    one cell. Such a query has the sensitivity c sqrt(1 + (1 - c)^2) as above for classification. For
-    regression it also counts rows, each as c / 2, and has c sqrt(1 + 1/4) (`queries.PairResiduals`).
-    It takes its share of the epoch's mu_e^2 as every query does. Which pairs are asked, and which
-    are kept, follows from earlier releases (`pairs`).
+    With `pairs`, some epochs also ask, for pairs of features, sums per cell of a pair: a row lies
+    in one cell. Such a query has the sensitivity c sqrt(1 + (1 - c)^2) as above for classification.
+    For regression it also counts rows, each as c / 2, and has c sqrt(1 + 1/4)
+    (`queries.PairResiduals`). It takes its share of the epoch's mu_e^2 as every query does. Which
+    pairs are asked, and which are kept, follows from earlier releases (`pairs`).
 
     Where the number of rows released in 1 is below a multiple of sqrt(K) / mu, 2 and 3 are done in
     another way (`coarse`): the same queries, of the same sensitivity, but the histograms get 2 % of
