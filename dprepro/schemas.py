@@ -113,7 +113,7 @@ def journal_schema() -> Schema:
     }
     kinds = {"environment": environment, "plan": plan, "record": record}
     for kind, part in kinds.items():
-        part["properties"] = {"kind": {"const": kind}, **part["properties"]}
+        part["properties"] = {"kind": {"const": kind}, **part["properties"], **_OF_EVERY_LINE}
         part["required"] = ["kind", *part["required"]]
         part["additionalProperties"] = kind == "environment"
         parts[kind] = part
@@ -124,6 +124,20 @@ def journal_schema() -> Schema:
 def statement_schema() -> Schema:
     """Return the schema of the statement of a release."""
     return rendering.schema()
+
+
+_OF_EVERY_LINE: Schema = {
+    "format": {
+        "const": 2,
+        "description": "Of the line; lines of format 1 have neither of the two.",
+    },
+    "crc32": {
+        "type": "string",
+        "pattern": "^[0-9a-f]{8}$",
+        "description": "A checksum of all that stands before it.",
+    },
+}
+"""What `dprepro.experiment.lines` writes at the end of a line."""
 
 
 SCHEMAS: dict[str, Callable[[], Schema]] = {

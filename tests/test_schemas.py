@@ -58,6 +58,16 @@ def test_lines_of_every_ninth_journal_have_their_schema() -> None:
     assert kinds == {"environment", "plan", "record"}
 
 
+def test_lines_of_both_formats_have_their_schema() -> None:
+    lines = (ROOT / "results" / "plus-pol.jsonl").read_text().splitlines()
+    for kind in ("environment", "plan", "record"):
+        sealed = json.loads([line for line in lines if line.startswith(f'{{"kind":"{kind}"')][-1])
+        assert faults("journal", sealed) == []
+        assert faults("journal", {**sealed, "crc32": "no checksum"}) != []
+        first = {key: value for key, value in sealed.items() if key not in ("format", "crc32")}
+        assert faults("journal", first) == []
+
+
 def test_model_files_have_their_schema() -> None:
     paths = sorted((ROOT / "results" / "models").glob("*.json"))
     assert paths

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from dprepro.additive.bins import MISSING, FeatureBins
 from dprepro.additive.model import AdditiveModel
+from dprepro.additive.pairs import BETWEEN
 from dprepro.additive.units import on_grid
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError, nearest
@@ -26,16 +27,17 @@ DIRECTIONS = ("increasing", "decreasing")
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of one feature's function.
+    """One change of the function of a feature, or of a pair of features.
 
     Attributes
     ----------
     feature, action
-        What was changed, and by which function of this module.
+        What was changed, and by which function of this module. A pair has the name that
+        `dprepro.additive.pairs.pair_name` gives it.
     detail
         The rest in words.
     before, after
-        The whole function, one value a bin.
+        The whole function, one value for each bin; or for each cell of a pair, row by row.
     """
 
     feature: str
@@ -53,9 +55,11 @@ def set_value(model: AdditiveModel, feature: str, at: float | str, value: float)
 
     Parameters
     ----------
+    feature
+        A feature, or a pair of them as "first & second".
     at
         A number or a category that lies in the bin, or the bin's label. All that lies in the same
-        bin changes with it.
+        bin changes with it. For a cell of a pair both, as "39 & clerk".
 
     Returns
     -------
@@ -69,11 +73,64 @@ def set_value(model: AdditiveModel, feature: str, at: float | str, value: float)
     """
     if not math.isfinite(value):
         raise DpreproError(f"feature {feature!r}: a value must be a finite number, got {value}")
+    if (p := pair_position(model, feature)) is not None:
+        return _set_cell(model, p, feature, str(at), value)
     k = position_of(model, feature)
     b = _bin_at(model.bins_[k], at)
     after = model.shape_functions_[k].copy()
     after[b] = value
     return _apply(model, k, "set", f"{model.bins_[k].labels[b]} to {value:g}", after)
+
+
+def _set_cell(model: AdditiveModel, p: int, name: str, at: str, value: float) -> Edit | None:
+    term = model.pairs_[p]
+    pair = term.pair
+    # A category may hold the mark between both, too.
+    parts = at.split(BETWEEN)
+    for cut in range(1, len(parts)):
+        sides = BETWEEN.join(parts[:cut]), BETWEEN.join(parts[cut:])
+        try:
+            first, second = (
+                _bin_at(model.bins_[k], side)
+                for k, side in zip((pair.first, pair.second), sides, strict=True)
+            )
+        except DpreproError:
+            if cut == len(parts) - 1:
+                raise
+            continue
+        cell = pair.first_groups[first], pair.second_groups[second]
+        after = term.values.copy()
+        after[cell] = value
+        return _apply_to_pair(model, p, name, "set", f"{at} to {value:g}", after)
+    raise DpreproError(
+        f"pair {name!r}: a cell is named by a number or category of either feature, such as "
+        f"'39{BETWEEN}clerk', got {at!r}"
+    )
+
+
+def _apply_to_pair(
+    model: AdditiveModel, p: int, name: str, action: Action, detail: str, after: np.ndarray
+) -> Edit | None:
+    term, after = model.pairs_[p], on_grid(after, model.powers_.functions)
+    if np.array_equal(term.values, after):
+        return None
+    before, now = (tuple(values.ravel().tolist()) for values in (term.values, after))
+    edit = Edit(name, action, detail, before, now)
+    _give_pair(model, p, after)
+    model.edits_.append(edit)
+    note_edits(model)
+    return edit
+
+
+def _give_pair(model: AdditiveModel, p: int, values: np.ndarray) -> None:
+    changed = replace(model.pairs_[p], values=values)
+    model.pairs_ = (*model.pairs_[:p], changed, *model.pairs_[p + 1 :])
+
+
+def pair_position(model: AdditiveModel, name: str) -> int | None:
+    """Return the position of a pair among the model's pairs, or None if it has none so called."""
+    names = model.term_names[len(model.bins_) :]
+    return names.index(name) if name in names else None
 
 
 def interpolate(model: AdditiveModel, feature: str, start: float, stop: float) -> Edit | None:
@@ -169,7 +226,10 @@ def undo(model: AdditiveModel) -> Edit:
     if not model.edits_:
         raise DpreproError("there is no edit to undo")
     edit = model.edits_.pop()
-    model.shape_functions_[position_of(model, edit.feature)] = np.array(edit.before)
+    if (p := pair_position(model, edit.feature)) is not None:
+        _give_pair(model, p, np.array(edit.before).reshape(model.pairs_[p].values.shape))
+    else:
+        model.shape_functions_[position_of(model, edit.feature)] = np.array(edit.before)
     note_edits(model)
     return edit
 
@@ -184,10 +244,15 @@ def note_edits(model: AdditiveModel) -> None:
 def position_of(model: AdditiveModel, feature: str) -> int:
     """Return the position of a feature; `DpreproError` if the model has none of that name."""
     names = [bins.feature.name for bins in model.bins_]
+    if pair_position(model, feature) is not None:
+        raise DpreproError(
+            f"{feature!r} is a pair of features: only single cells of it can be set, with --at "
+            f"'X{BETWEEN}Y' --value"
+        )
     if feature not in names:
         raise DpreproError(
             f"the model has no feature {feature!r}{nearest(feature, names) or '.'} "
-            f"It has: {', '.join(names)}"
+            f"It has: {', '.join(model.term_names)}"
         )
     return names.index(feature)
 

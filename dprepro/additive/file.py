@@ -18,15 +18,17 @@ from dprepro.additive.checking import checked_record, parse_strictly
 from dprepro.additive.editing import Edit, note_edits
 from dprepro.additive.intervals import ResidualSizes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.pairs import Pair, PairTerm
 from dprepro.additive.record import (
     FORMAT,
     INTERVALS,
     PREDICTION,
-    VERSIONS,
+    PREDICTION_OF_PAIRS,
     CategoricalRecord,
     IntervalsRecord,
     ModelRecord,
     NumericRecord,
+    PairRecord,
     ledger_from_json,
     ledger_to_json,
 )
@@ -129,8 +131,8 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
         origin = model.origin_ if isinstance(model, _Loaded) else {}
     return {
         "format": FORMAT,
-        "version": VERSIONS[-1],
-        "prediction": PREDICTION,
+        "version": 3 if model.pairs_ else 2,
+        "prediction": PREDICTION_OF_PAIRS if model.pairs_ else PREDICTION,
         "task": "regression" if classes is None else "binary",
         "classes": None if classes is None else classes.tolist(),
         **_names_to_json(model),
@@ -139,6 +141,9 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
         "units": model.powers_._asdict(),
         "intercept": whole_numbers(np.array([model.intercept_]), model.powers_.intercept)[0],
         "features": [_feature_to_json(model, k) for k in range(len(model.bins_))],
+        **(
+            {"pairs": [_pair_to_json(model, pair) for pair in model.pairs_]} if model.pairs_ else {}
+        ),
         "edits": [
             {
                 "feature": edit.feature,
@@ -207,6 +212,20 @@ def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
     }
 
 
+def _pair_to_json(model: AdditiveModel, term: PairTerm) -> dict[str, Any]:
+    pair, power = term.pair, model.powers_.functions
+    first, second = (str(model.bins_[k].feature.name) for k in (pair.first, pair.second))
+    return {
+        "first": first,
+        "second": second,
+        "first_groups": pair.first_groups.tolist(),
+        "second_groups": pair.second_groups.tolist(),
+        "values": whole_numbers(term.values.ravel(), power),
+        "counts": whole_numbers(term.counts.ravel(), model.powers_.counts),
+        "noise": None if term.noise is None else whole_numbers(term.noise.ravel(), power),
+    }
+
+
 def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | LoadedRegressor:
     """Return the model that `model_to_json` described; `DpreproError` names `where` it fails."""
     record = checked_record(values, where)
@@ -247,6 +266,8 @@ def _read_numbers(model: _Loaded, record: ModelRecord) -> None:
     model.bin_counts_ = [of_counts * np.array(feature.counts) for feature in features]
     noise = [feature.noise for feature in features if feature.noise is not None]
     model.shape_noise_ = [unit * np.array(deviations) for deviations in noise] or None
+    places = {feature.name: k for k, feature in enumerate(features)}
+    model.pairs_ = tuple(_pair(pair, places, unit, of_counts) for pair in record.pairs or ())
     model.intercept_ = of_intercept * record.intercept
     model.edits_ = [
         Edit(
@@ -265,6 +286,19 @@ def _read_numbers(model: _Loaded, record: ModelRecord) -> None:
 def _residual_sizes(record: IntervalsRecord) -> ResidualSizes:
     sizes = np.ldexp(np.array(record.sizes, dtype=float), record.power)
     return ResidualSizes(np.array(record.percents), sizes, record.power)
+
+
+def _pair(record: PairRecord, places: dict[str, int], unit: float, of_counts: float) -> PairTerm:
+    pair = Pair(
+        places[record.first], places[record.second],
+        np.array(record.first_groups, np.uint8), np.array(record.second_groups, np.uint8),
+    )  # fmt: skip
+    values, counts = (
+        factor * np.array(numbers, dtype=float).reshape(pair.shape)
+        for factor, numbers in ((unit, record.values), (of_counts, record.counts))
+    )
+    noise = None if record.noise is None else unit * np.array(record.noise).reshape(pair.shape)
+    return PairTerm(pair, values, counts, noise)
 
 
 def _bins(record: NumericRecord | CategoricalRecord) -> FeatureBins:

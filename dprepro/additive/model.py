@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.intervals import ResidualSizes, sizes_of
+from dprepro.additive.pairs import PairTerm, pair_name
 from dprepro.additive.shapes import shapes_of
 from dprepro.additive.units import Powers, on_grid
 from dprepro.estimators.inputs import read_frame
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 class AdditiveModel(BaseEstimator):
     """An additive model g(E[y]) = intercept + f_1(x_1) + ... + f_K(x_K) with binned features.
+
+    It may also have functions of pairs of features, which are added, too.
 
     Attributes
     ----------
@@ -40,6 +44,8 @@ class AdditiveModel(BaseEstimator):
     shape_noise_ : list of ndarray, float64 (n_bins,), or None
         Standard deviation of the noise in each value as it was released, where it is known; see
         `dprepro.additive.shapes.noise_deviation`.
+    pairs_ : sequence of PairTerm
+        Functions of two features; most models have none.
     edits_ : list of Edit
         What was changed after the fit, in order; see `dprepro.additive.editing`.
     target_name_ : str or None
@@ -57,6 +63,7 @@ class AdditiveModel(BaseEstimator):
     intercept_: float
     powers_: Powers
     edits_: list[Edit]
+    pairs_: Sequence[PairTerm] = ()
     shape_noise_: list[np.ndarray] | None = None
     target_name_: str | None = None
     labels_: tuple[str, str] | None = None
@@ -65,19 +72,28 @@ class AdditiveModel(BaseEstimator):
     def contributions(self, X: Any) -> np.ndarray:
         """Return f_k(x_k) of every row and feature, float64 (n, K): the exact local explanation.
 
-        Values whose bin the model does not know (an unseen category without an "other" bin, a
-        missing value where the training data had none) contribute 0.
+        Of a model with P functions of pairs (n, K + P), in the order of `term_names`. Values whose
+        bin the model does not know (an unseen category without an "other" bin, a missing value
+        where the training data had none) contribute 0, also to pairs.
         """
         check_is_fitted(self)
         frame = read_frame(self, X, reset=False)
-        return np.column_stack(
-            [
-                np.append(shape, 0.0)[bins.encode(frame[name])]
-                for name, bins, shape in zip(
-                    frame.columns, self.bins_, self.shape_functions_, strict=True
-                )
-            ]
-        )
+        codes = [
+            bins.encode(frame[name]) for name, bins in zip(frame.columns, self.bins_, strict=True)
+        ]
+        single = [
+            np.append(shape, 0.0)[code]
+            for code, shape in zip(codes, self.shape_functions_, strict=True)
+        ]
+        double = [term.at(codes[term.pair.first], codes[term.pair.second]) for term in self.pairs_]
+        return np.column_stack([*single, *double])
+
+    @property
+    def term_names(self) -> list[str]:
+        """The names of all functions: those of the K features, and those of pairs."""
+        names = [str(bins.feature.name) for bins in self.bins_]
+        pairs = [term.pair for term in self.pairs_]
+        return [*names, *(pair_name(names[pair.first], names[pair.second]) for pair in pairs)]
 
     def to_interpret(self) -> Any:
         """Return the model as an explainable boosting machine of interpret, for its dashboard.
@@ -105,7 +121,8 @@ class AdditiveModel(BaseEstimator):
     def _set_shapes(self, shapes: list[np.ndarray], intercept: float) -> None:
         """Store shape functions, centred by the bin counts; what is taken out joins the intercept.
 
-        Then all of them, their noise and the counts are rounded to their grids. No data is read.
+        Then all of them, pairs, their noise and the counts are rounded to their grids. Pairs are
+        centred already. No data is read.
         """
         means = [
             float(np.average(shape, weights=counts)) if counts.sum() > 0 else 0.0
@@ -113,7 +130,10 @@ class AdditiveModel(BaseEstimator):
         ]
         centred = [s - m for s, m in zip(shapes, means, strict=True)]
         level = np.array([intercept + sum(means)])
-        self.powers_ = Powers.of(centred, level, self.bin_counts_)
+        self.powers_ = Powers.of(
+            [*centred, *(term.values for term in self.pairs_)], level, self.bin_counts_
+        )
+        self.pairs_ = tuple(term.on_grids(self.powers_) for term in self.pairs_)
         self.shape_functions_ = [on_grid(shape, self.powers_.functions) for shape in centred]
         self.intercept_ = float(on_grid(level, self.powers_.intercept)[0])
         self.bin_counts_ = [on_grid(counts, self.powers_.counts) for counts in self.bin_counts_]
@@ -233,8 +253,17 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         size = sizes_of(self).half_width(coverage)
         sums = [self._scores(X)]
         if self.edits_:
-            unedited = copy(self)
-            unedited.shape_functions_ = [shape.released for shape in shapes_of(self)]
-            sums.append(unedited._scores(X))
+            sums.append(self._unedited()._scores(X))
         ends = np.column_stack([np.min(sums, axis=0) - size, np.max(sums, axis=0) + size])
         return self.targets_of(ends)
+
+    def _unedited(self) -> AdditiveRegressor:
+        """Return the model as it was released, as far as its sums go."""
+        released = [shape.released for shape in shapes_of(self)]
+        model = copy(self)
+        model.shape_functions_, of_pairs = released[: len(self.bins_)], released[len(self.bins_) :]
+        model.pairs_ = tuple(
+            replace(term, values=values.reshape(term.pair.shape))
+            for term, values in zip(self.pairs_, of_pairs, strict=True)
+        )
+        return model

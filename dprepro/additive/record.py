@@ -12,13 +12,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
 
 from dprepro.additive.editing import Action
+from dprepro.additive.pairs import MOST_GROUPS, pair_name
 from dprepro.additive.units import LEAST_POWER, MOST_POWER
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.rows.codes import MAX_BINS
 
 FORMAT = "dprepro additive model"
-VERSIONS = (1, 2)
-"""Of the format: the last is written, all are read."""
+VERSIONS = (1, 2, 3)
+"""Of the format, all of which are read. A model with functions of pairs is written in the last one,
+any other in version 2, which older releases read, too."""
 
 PREDICTION = (
     "Values and noise are whole numbers of 2 to the power of units.functions, the intercept of 2 "
@@ -39,6 +41,13 @@ INTERVALS = (
     "functions were edited, s is the sum before that."
 )
 """How to use `intervals` without this package; it is part of the file."""
+
+PREDICTION_OF_PAIRS = (
+    f"{PREDICTION} Each of the pairs adds one value more: find the bin of x in both features as "
+    "above, then g = first_groups[bin] and h = second_groups[bin]. With H = the largest of "
+    "second_groups plus 1, add values[g H + h]; where a feature has no such bin, add 0."
+)
+"""The same for a file with functions of pairs."""
 
 # More than any fit leaves, and about what can be recomposed in a few seconds and a gigabyte.
 _MOST_SPENT = 300.0
@@ -121,6 +130,41 @@ class CategoricalRecord(_Feature):
 FeatureRecord = Annotated[NumericRecord | CategoricalRecord, Field(discriminator="kind")]
 
 
+Groups = Annotated[
+    list[Annotated[int, Field(ge=0, lt=MOST_GROUPS)]], Field(min_length=1, max_length=MAX_BINS)
+]
+
+
+class PairRecord(_Record):
+    """A function of two features: see `dprepro.additive.pairs.PairTerm`. Cells stand row by row."""
+
+    first: Text
+    second: Text
+    first_groups: Groups
+    second_groups: Groups
+    values: Values
+    counts: Counts
+    noise: Counts | None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return pair_name(self.first, self.second)
+
+    @model_validator(mode="after")
+    def _one_of_each_a_cell(self) -> PairRecord:
+        cells = 1
+        for groups in (self.first_groups, self.second_groups):
+            if set(groups) != set(range(max(groups) + 1)):
+                raise ValueError("groups must be numbered from 0 without a gap")
+            cells *= max(groups) + 1
+        for name in ("values", "counts", "noise"):
+            given = getattr(self, name)
+            if given is not None and len(given) != cells:
+                raise ValueError(f"the groups make {cells} cells, but {len(given)} have {name}")
+        return self
+
+
 Power = Annotated[int, Field(ge=LEAST_POWER, le=MOST_POWER)]
 Percent = Annotated[int, Field(ge=1, le=99)]
 Size = Annotated[int, Field(ge=0, le=2**30)]
@@ -167,7 +211,7 @@ class ModelRecord(_Record):
     """The whole file."""
 
     format: Literal["dprepro additive model"]
-    version: Literal[1, 2]
+    version: Literal[1, 2, 3]
     prediction: Text
     task: Literal["binary", "regression"]
     classes: Annotated[list[bool | int | float | Text], Field(min_length=2, max_length=2)] | None
@@ -178,6 +222,7 @@ class ModelRecord(_Record):
     units: UnitsRecord | None = None
     intercept: float
     features: Annotated[list[FeatureRecord], Field(min_length=1, max_length=100_000)]
+    pairs: Annotated[list[PairRecord], Field(min_length=1, max_length=10_000)] | None = None
     edits: Annotated[list[EditRecord], Field(max_length=10_000)]
     intervals: IntervalsRecord | None = None
     ledger: dict[str, JsonValue] | None
@@ -203,28 +248,50 @@ class ModelRecord(_Record):
         if len({feature.noise is None for feature in self.features}) != 1:
             raise ValueError("either every feature has noise or none")
         self._check_units()
+        self._check_pairs()
         self._check_edits()
         return self
 
+    def _check_pairs(self) -> None:
+        if (self.pairs is not None) != (self.version == 3):
+            raise ValueError("pairs are for version 3, which needs them")
+        place = {feature.name: k for k, feature in enumerate(self.features)}
+        for pair in self.pairs or ():
+            for name, groups in (pair.first, pair.first_groups), (pair.second, pair.second_groups):
+                if name not in place:
+                    raise ValueError(f"a pair has {name!r}, which is no feature")
+                bins = len(self.features[place[name]].values)
+                if len(groups) != bins:
+                    raise ValueError(f"{name!r} has {bins} bins, but {len(groups)} have groups")
+            if place[pair.first] >= place[pair.second]:
+                raise ValueError("the first feature of a pair must stand before the second")
+            if (pair.noise is None) != (self.features[0].noise is None):
+                raise ValueError("pairs have noise where features have it, and only there")
+        names = [*place, *(pair.name for pair in self.pairs or ())]
+        if len(set(names)) != len(names):
+            raise ValueError("a pair is there twice, or has the name of a feature")
+
     def _check_units(self) -> None:
         if (self.units is None) != (self.version == 1):
-            raise ValueError("units are for version 2, which needs them")
+            raise ValueError("units are for version 2 and later, which need them")
         if self.units is not None and not all(map(float.is_integer, self._numbers())):
             raise ValueError("values, counts, noise and the intercept must be whole numbers")
 
     def _numbers(self) -> Iterator[float]:
         yield self.intercept
-        for feature in self.features:
-            yield from chain(feature.values, feature.counts, feature.noise or ())
+        for term in (*self.features, *(self.pairs or ())):
+            yield from chain(term.values, term.counts, term.noise or ())
         for edit in self.edits:
             yield from chain(edit.before, edit.after)
 
     def _check_edits(self) -> None:
         """Refuse edits that do not lead, one after the other, to the present values."""
-        now = {feature.name: feature.values for feature in self.features}
+        now = {term.name: term.values for term in (*self.features, *(self.pairs or ()))}
         for number, edit in reversed(list(enumerate(self.edits, start=1))):
             if edit.feature not in now:
-                raise ValueError(f"edit {number} is of {edit.feature!r}, which is no feature")
+                raise ValueError(
+                    f"edit {number} is of {edit.feature!r}, which is no feature, nor pair"
+                )
             if edit.after != now[edit.feature] or len(edit.before) != len(edit.after):
                 raise ValueError(
                     f"edit {number} of {edit.feature!r} does not lead to the values that follow it"

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dprepro.additive.bins import FeatureBins
+from dprepro.additive.pairs import BETWEEN
 from dprepro.data.domain import NumericFeature
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
 
 
+class Side(NamedTuple):
+    """One side of a pair: the name of the feature, and a name for each group of its bins."""
+
+    name: str
+    labels: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Shape:
-    """One feature's function with what is known about it. Post-processing of the model alone.
+    """The function of a feature or of a pair, with what is known about it: post-processing.
 
     Attributes
     ----------
@@ -32,6 +42,9 @@ class Shape:
         float64 (B,): rows a bin, noisy where the model is private.
     noise
         float64 (B,): standard deviation of the noise in `released`, or None where unknown.
+    sides
+        Of a pair of features: their names, and the names of the groups on either side. The bins are
+        its cells, row by row. Else None.
     """
 
     name: str
@@ -41,6 +54,7 @@ class Shape:
     released: np.ndarray
     counts: np.ndarray
     noise: np.ndarray | None
+    sides: tuple[Side, Side] | None = None
 
     @property
     def is_edited(self) -> bool:
@@ -71,7 +85,7 @@ def importance(shape: Shape) -> float:
 
 
 def shapes_of(model: AdditiveModel) -> list[Shape]:
-    """Return the shape functions of a fitted model, in the order of its features."""
+    """Return the functions of a fitted model: those of its features in their order, then pairs."""
     released: dict[str, np.ndarray] = {}
     for edit in model.edits_:
         released.setdefault(edit.feature, np.array(edit.before))
@@ -92,7 +106,44 @@ def shapes_of(model: AdditiveModel) -> list[Shape]:
                 noise=None if model.shape_noise_ is None else model.shape_noise_[k],
             )
         )
+    names = model.term_names[len(model.bins_) :]
+    for name, term in zip(names, model.pairs_, strict=True):
+        sides = tuple(
+            Side(str(model.bins_[k].feature.name), group_labels(model.bins_[k], groups))
+            for k, groups in (
+                (term.pair.first, term.pair.first_groups),
+                (term.pair.second, term.pair.second_groups),
+            )
+        )
+        values = term.values.ravel()
+        shapes.append(
+            Shape(
+                name=name,
+                labels=tuple(map(BETWEEN.join, product(sides[0].labels, sides[1].labels))),
+                edges=None,
+                values=values,
+                released=released.get(name, values),
+                counts=term.counts.ravel(),
+                noise=None if term.noise is None else term.noise.ravel(),
+                sides=(sides[0], sides[1]),
+            )
+        )
     return shapes
+
+
+def group_labels(bins: FeatureBins, groups: np.ndarray) -> tuple[str, ...]:
+    """Return a name for each group of a feature's bins; `groups` is that of each bin."""
+    labels = []
+    for group in range(int(groups.max()) + 1):
+        members = np.flatnonzero(groups == group)
+        names = [bins.labels[b] for b in members]
+        if isinstance(bins.feature, NumericFeature):
+            numbers = members[members <= bins.cuts.size]
+            ends = ["-inf", *(f"{cut:.6g}" for cut in bins.cuts), "inf"]
+            whole = [f"[{ends[numbers[0]]}, {ends[numbers[-1] + 1]})"] if numbers.size > 1 else []
+            names = [*whole, *names[numbers.size if whole else 0 :]]
+        labels.append(" or ".join(names))
+    return tuple(labels)
 
 
 def noise_deviation(cuts: np.ndarray, scales: np.ndarray, counts: np.ndarray) -> np.ndarray:

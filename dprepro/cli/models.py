@@ -147,7 +147,9 @@ def _promise(model: AdditiveModel, task: Task) -> str:
 
 def edit(
     model: ModelFile,
-    feature: Annotated[str | None, typer.Option(help="The feature to change, or to show.")] = None,
+    feature: Annotated[
+        str | None, typer.Option(help="The feature, or pair of features, to change or to show.")
+    ] = None,
     monotone: Annotated[
         str | None, typer.Option(metavar="DIRECTION", help="Make it increasing or decreasing.")
     ] = None,
@@ -160,7 +162,10 @@ def edit(
         typer.Option(metavar="FROM TO", help="Give this range one value, its weighted mean."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="Bin to set: a number in it, a category, or its label.")
+        str | None,
+        typer.Option(
+            help="Bin to set: a number in it, a category, or its label. Cell of a pair: 'X & Y'."
+        ),
     ] = None,
     value: Annotated[float | None, typer.Option(help="New value of the bin of --at.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
@@ -220,7 +225,7 @@ def _outcome(done: Edit | None, undone: bool, target: Path) -> str:
 
 
 def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
-    from dprepro.additive.editing import position_of
+    from dprepro.additive.editing import pair_position, position_of
     from dprepro.additive.shapes import shapes_of
     from dprepro.estimators.contract import ledger_of
     from dprepro.report.write import models as render
@@ -228,7 +233,9 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
 
     shapes = shapes_of(model)
     if feature is not None:
-        console().print(render.bins(shapes[position_of(model, feature)]))
+        place = pair_position(model, feature)
+        k = position_of(model, feature) if place is None else len(model.bins_) + place
+        console().print(render.bins(shapes[k]))
         return
     console().print(
         render.model_overview(shapes, str(path), model.intercept_, map(str, model.edits_))

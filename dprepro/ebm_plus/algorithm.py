@@ -16,6 +16,8 @@ Where the number of rows that was released is small for the noise (`coarse`), hi
 bins depend on the domain alone, and the functions follow their noisy gradients. The queries are
 the same, and either way all of mu^2 is spent.
 
+With pairs of features, some epochs ask about these, too: `dprepro.ebm_plus.pairs` has the order.
+
 All else is post-processing of the answers: cells are merged until a bin stands out from its noise,
 bounds and the division of an epoch's mu^2 follow from the functions so far, each function is
 inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`), and how far
@@ -69,6 +71,25 @@ def learn(
 
     All of them are in the unit of the loss.
     """
+    bins, functions, booster = prepare(curator, domain, loss, budget, n_epochs)
+    for number in range(n_epochs):
+        epoch(curator, booster, number)
+    sizes = sizes_of_residuals(booster, budget)
+    return bins, functions, float(booster.intercept.values[0]), sizes
+
+
+def prepare(
+    curator: PlusCurator,
+    domain: Domain,
+    loss: Loss,
+    budget: PrivacyBudget,
+    n_epochs: int,
+    **phase: bool,
+) -> tuple[list[FeatureBins], list[Function], Booster]:
+    """Ask 1 and 2, open 3: return each feature's bins and function of zeros, and what learns them.
+
+    `phase` is for `PlusCurator.open_epochs`.
+    """
     n_features = len(domain.features)
     curator.open_totals(*gdp_part(budget, START_SHARE))
     rows, start, typical = release_totals(curator, loss)
@@ -85,16 +106,20 @@ def learn(
         fewest = loss.fewest_rows(math.sqrt(n_features) / mu, start)
         rule = {"seen": loss.bin_deviations, "fewest": fewest}
         bins, functions = merge(curator, domain, histograms, rows, **rule)
-    deviation = curator.open_epochs(mu, n_epochs, rest)
+    deviation = curator.open_epochs(mu, n_epochs, rest, **phase)
     learned = [function for function in functions if function.counts.size > 1]
     kind = CoarseBooster if coarse else Booster
     booster = kind(learned, loss, rows, start, typical, deviation, n_epochs)
     curator.tell(Start(int(to_units(start))))  # F_i = start for every row
-    for number in range(n_epochs):
-        epoch(curator, booster, number)
-    rows_noise = totals_sensitivity(loss.powers) / gdp_part(budget, START_SHARE)[0]
-    sizes = residual_sizes(booster, rows_noise) if loss.sizes_weight else None
-    return bins, functions, float(booster.intercept.values[0]), sizes
+    return bins, functions, booster
+
+
+def sizes_of_residuals(booster: Booster, budget: PrivacyBudget) -> np.ndarray | None:
+    """Return `residual_sizes` of a regression after its last epoch; None for classification."""
+    if not booster.loss.sizes_weight:
+        return None
+    totals = totals_sensitivity(booster.loss.powers)
+    return residual_sizes(booster, totals / gdp_part(budget, START_SHARE)[0])
 
 
 def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float]:

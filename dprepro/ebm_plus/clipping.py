@@ -41,7 +41,8 @@ def typical_deviation(variance: float, noise: float) -> float:
     taken `variance`.
     """
     ends = np.array([variance - _NOISES * noise, variance + _NOISES * noise])
-    squares = np.linspace(*np.clip(ends, _SMALLEST, _WIDEST), _NODES)
+    lower, upper = np.clip(ends, _SMALLEST, _WIDEST).tolist()
+    squares = np.linspace(lower, upper, _NODES)
     prior = -0.5 * (np.log2(np.sqrt(squares) / _SPREAD) / _OCTAVES) ** 2 - np.log(squares)
     fit = prior - 0.5 * ((squares - variance) / max(noise, 1e-12)) ** 2
     weights = np.exp(fit - fit.max())
@@ -79,7 +80,7 @@ def within_normal(z: np.ndarray) -> np.ndarray:
     return np.asarray(erf(z / np.sqrt(2)))
 
 
-def best_bound(sizes: np.ndarray, noise: float) -> float:
+def best_bound(sizes: np.ndarray, noise: float, bins: float = _BINS) -> float:
     """Return the edge at which noise and what clipping takes away are least together.
 
     Clipping at c moves a sum of residuals by at most that of (|r| - c)+, and by less the more even
@@ -91,8 +92,10 @@ def best_bound(sizes: np.ndarray, noise: float) -> float:
         Rows by |residual|.
     noise
         Deviation of the noise in the sum over a bin, for c = 1, from all features and epochs.
+    bins
+        What the square of the noise counts for: the more bins, the more noise there is in all.
     """
     above = np.clip(EDGES[:, None] * HALF_CELL - EDGES, 0.0, None)
     bias = (sizes[:, None] * above).sum(axis=0)
-    error = _UNEVEN * bias**2 + _BINS * (noise * EDGES) ** 2
+    error = _UNEVEN * bias**2 + bins * (noise * EDGES) ** 2
     return min(_LARGEST, float(EDGES[np.argmin(error)]))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.additive.bands import FEW_ROWS
+from dprepro.additive.pairs import Pair
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.grid import fine_cells
@@ -18,11 +19,13 @@ from dprepro.ebm_plus.groups import GROUP, exact_answers
 from dprepro.ebm_plus.kernel import BITS, UNIT, magnitude_counts, move_scores, residual_sums
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.ebm_plus.queries import (
+    COUNT_WEIGHT,
     INTERCEPT,
     Histogram,
     Magnitudes,
     Merge,
     Move,
+    PairResiduals,
     Residuals,
     Start,
     Totals,
@@ -41,11 +44,17 @@ from dprepro.privacy.sensitivity import (
     leaf_sum_sensitivity,
 )
 from dprepro.rows.cluster import ClusterHolder
+from dprepro.rows.codes import count_rows
 from dprepro.rows.collection import CollectionRows
 from dprepro.rows.holder import ArrayHolder, ChunkHolder
 from dprepro.rows.memory import MemoryColumns
 from dprepro.rows.partition import Columns, Partition, SortedRows, sort_columns
 from dprepro.threads import ALONE, Threads
+
+_OF_PAIRS = (
+    "In some passes also, for each cell of some pairs of features, the sum of that difference and "
+    "either the sum of p (1 - p) or the number of rows"
+)
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,7 @@ class ExactAnswers(Partition):
             Histogram: self._histogram,
             Magnitudes: self._magnitudes,
             Residuals: self._residuals,
+            PairResiduals: self._pair_residuals,
         }
         return answers[type(query)](query)
 
@@ -148,6 +158,18 @@ class ExactAnswers(Partition):
             )  # fmt: skip
         return Whole(sums[: self._loss.answers], UNIT)
 
+    def _pair_residuals(self, query: PairResiduals) -> Whole:
+        columns, cells = self._columns, self._codes(query.pair)
+        with self._up_to_date(Move) as move:
+            sums = residual_sums(
+                columns.scores, columns.targets, *self._change(move), cells,
+                query.pair.n_cells, math.floor(query.bound / UNIT), self._loss.is_logistic,
+            )  # fmt: skip
+        if not self._loss.is_logistic:
+            weight = math.floor(COUNT_WEIGHT * query.bound / UNIT)
+            sums[1] = weight * count_rows(cells, query.pair.n_cells)
+        return Whole(sums, UNIT)
+
     def merge(self, instruction: Merge) -> None:
         """Give every row the bin of its cell."""
         if not 0 < instruction.bin_of_cell.max() + 1 <= instruction.n_bins:
@@ -171,7 +193,10 @@ class ExactAnswers(Partition):
             return self._codes(INTERCEPT), np.zeros(1, np.int32)
         return self._codes(move.feature), move.change
 
-    def _codes(self, feature: int) -> np.ndarray:
+    def _codes(self, feature: int | Pair) -> np.ndarray:
+        if isinstance(feature, Pair):
+            # Made anew, too: what is stored is the bins of single features.
+            return feature.cells_of(self._codes(feature.first), self._codes(feature.second))
         if feature != INTERCEPT:
             return self._columns.codes[feature]
         # Made anew: kept for every chunk it would be a byte for each row.
@@ -267,21 +292,28 @@ class PlusCurator(Curator):
             budget=budget,
         )
 
-    def open_epochs(self, mu: float, n_epochs: int, budget: PrivacyBudget) -> float:
+    def open_epochs(
+        self, mu: float, n_epochs: int, budget: PrivacyBudget, has_pairs: bool = False
+    ) -> float:
         """Enter the epochs in the ledger: `Residuals` and `Magnitudes`; together they are mu-GDP.
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
+        With `has_pairs`, `PairResiduals` may be asked in them, too.
         """
         multiplier = math.sqrt(n_epochs) / mu
-        self._uses[Residuals] = self._uses[Magnitudes] = self._gaussian(
-            releases=f"in each pass over the features: {self._loss.released}. A difference is "
-            "limited before it is added. All these sums are scaled so that one row moves them by "
-            "at most 1 together",
+        epochs = self._gaussian(
+            releases=f"in each pass over the features: {self._loss.released}. "
+            + (f"{_OF_PAIRS}. " if has_pairs else "")
+            + "A difference is limited before it is added. All these sums are scaled so that one "
+            "row moves them by at most 1 together",
             noise_multiplier=multiplier,
             sensitivity=leaf_sum_sensitivity(ADD_REMOVE, 1.0),
             uses=n_epochs,
             budget=budget,
         )
+        asked: list[type[Query]] = [Residuals, Magnitudes]
+        asked += [PairResiduals] if has_pairs else []
+        self._uses |= dict.fromkeys(asked, epochs)
         return multiplier
 
     def answer(self, query: Query) -> Release:
@@ -294,7 +326,7 @@ class PlusCurator(Curator):
         SensitivityError
             If it takes the parts of rows for those of another loss.
         """
-        if isinstance(query, Residuals) and query.loss is not self._loss:
+        if isinstance(query, Residuals | PairResiduals) and query.loss is not self._loss:
             raise SensitivityError(
                 f"the query is for {type(query.loss).__name__}, but the curator sums the parts of "
                 f"{type(self._loss).__name__}: ask with the loss that the curator was made with"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dprepro.additive.bins import FeatureBins
 from dprepro.additive.editing import check_directions, make_all_monotone
 from dprepro.additive.intervals import ResidualSizes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
@@ -17,6 +18,7 @@ from dprepro.ebm_plus.bands import deviations
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
+from dprepro.ebm_plus.pairs import LEAST_EPOCHS, PairFunction, learn_with_pairs
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer
 from dprepro.privacy.budget import PrivacyBudget
@@ -39,6 +41,7 @@ class _DPEBMPlus(AdditiveModel):
         delta: float = 1e-6,
         *,
         n_epochs: int = 16,
+        pairs: int = 0,
         monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
         observed: bool = False,
@@ -48,6 +51,7 @@ class _DPEBMPlus(AdditiveModel):
         self.epsilon = epsilon
         self.delta = delta
         self.n_epochs = n_epochs
+        self.pairs = pairs
         self.monotone = monotone
         self.domain = domain
         self.observed = observed
@@ -55,11 +59,11 @@ class _DPEBMPlus(AdditiveModel):
         self.random_state = random_state
 
     def _train(
-        self, rows: Private[FitRows], domain: Domain, loss: Loss
-    ) -> tuple[list[Function], float, np.ndarray | None]:
-        """Return functions, intercept and `residual_sizes`; set what describes the bins.
+        self, rows: Private[FitRows], domain: Domain, loss: Loss, width: float = 1.0
+    ) -> tuple[list[np.ndarray], float, np.ndarray | None]:
+        """Return functions, intercept and `residual_sizes`; set what describes bins, and pairs.
 
-        They are in the unit of the loss.
+        All are multiplied by `width`, the unit of the loss.
         """
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
@@ -67,10 +71,21 @@ class _DPEBMPlus(AdditiveModel):
         with Threads(self.n_jobs) as threads:
             curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state, threads)
             with curator:
-                found = learn(curator, domain, loss, budget, self.n_epochs)
-        self.bins_, functions, intercept, sizes = found
+                found = self._learn(curator, domain, loss, budget)
+        self.bins_, functions, intercept, sizes, pairs = found
         self.bin_counts_ = [function.counts for function in functions]
-        return functions, intercept, sizes
+        noise = [f.deviations if loss.is_logistic else deviations(f) for f in functions]
+        self.shape_noise_ = [width * deviation for deviation in noise]
+        self.pairs_ = tuple(pair.term(width) for pair in pairs)
+        shapes = [width * function.values for function in functions]
+        return shapes, width * intercept, None if sizes is None else width * sizes
+
+    def _learn(
+        self, curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget
+    ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None, list[PairFunction]]:
+        if self.pairs:
+            return learn_with_pairs(curator, domain, loss, budget, self.n_epochs, self.pairs)
+        return *learn(curator, domain, loss, budget, self.n_epochs), []
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(
@@ -88,7 +103,8 @@ class _DPEBMPlus(AdditiveModel):
     def check_parameters(self) -> None:
         """Raise ValueError on parameters out of range."""
         check_epsilon_delta(self.epsilon, self.delta)
-        check_integer("n_epochs", self.n_epochs, 1)
+        check_integer("pairs", self.pairs, 0)
+        check_integer("n_epochs", self.n_epochs, LEAST_EPOCHS if self.pairs else 1)
         check_directions(self.monotone)
         if not self.observed and (self.domain is None or not self.domain.is_public):
             raise ValueError(
@@ -128,6 +144,12 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
        epoch begins, from what is released, and add up to 1, so every epoch is mu_e-GDP. A feature
        whose cells all merged into one bin has no query.
 
+    With `pairs`, some epochs also ask, for pairs of features, sums per cell of a pair: a row lies
+    in one cell. Such a query has the sensitivity c sqrt(1 + (1 - c)^2) as above for classification.
+    For regression it also counts rows, each as c / 2, and has c sqrt(1 + 1/4)
+    (`queries.PairResiduals`). It takes its share of the epoch's mu_e^2 as every query does. Which
+    pairs are asked, and which are kept, follows from earlier releases (`pairs`).
+
     Where the number of rows released in 1 is below a multiple of sqrt(K) / mu, 2 and 3 are done in
     another way (`coarse`): the same queries, of the same sensitivity, but the histograms get 2 % of
     mu^2 instead of 12 % (regression: 20 %), and the epochs 97 %. Which way is taken is a function
@@ -144,7 +166,11 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         The privacy budget.
     n_epochs : int
         E. The noise in their average is the same for any E. More epochs separate the effects of
-        correlated features better.
+        correlated features better. With `pairs`, at least 3.
+    pairs : int
+        Largest number of functions of two features; 0, the default, asks about none. See
+        `dprepro.ebm_plus.pairs`: which pairs there are follows from releases, and an epoch is as
+        private with pairs as without.
     monotone : dict of str or None
         As `DPEBMClassifier`: numeric features to make "increasing" or "decreasing" after the fit.
     domain : Domain
@@ -168,7 +194,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     shape_noise_
         Here the posterior standard deviation: noise of privacy and of sampling, less what
         smoothing removes; for regression also the noise in the counts (`ebm_plus.bands`).
-    bins_, shape_functions_, bin_counts_, intercept_
+    bins_, shape_functions_, bin_counts_, intercept_, pairs_
         See `AdditiveModel`; the counts are noisy and may be published.
 
     Raises
@@ -199,9 +225,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
         self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
-        functions, intercept, _ = self._train(rows, domain, LOGISTIC)
-        self.shape_noise_ = [function.deviations for function in functions]
-        self._set_shapes([function.values for function in functions], intercept)
+        shapes, intercept, _ = self._train(rows, domain, LOGISTIC)
+        self._set_shapes(shapes, intercept)
         make_all_monotone(self, self.monotone)
         return self
 
@@ -238,12 +263,10 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
                 "the target's range is empty or not finite, so there is nothing to learn: give "
                 "public target bounds, or more than n_samples=1 distinct value"
             )
-        functions, intercept, sizes = self._train(rows, domain, SQUARED)
-        self.shape_noise_ = [width * deviations(function) for function in functions]
+        shapes, intercept, sizes = self._train(rows, domain, SQUARED, width)
         self.range_ = (lower, upper)
-        self.residual_sizes_ = None if sizes is None else ResidualSizes.at_levels(width * sizes)
-        shapes = [width * function.values for function in functions]
-        self._set_shapes(shapes, middle + width * intercept)
+        self.residual_sizes_ = None if sizes is None else ResidualSizes.at_levels(sizes)
+        self._set_shapes(shapes, middle + intercept)
         make_all_monotone(self, self.monotone)
         return self
 

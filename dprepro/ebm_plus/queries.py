@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dprepro.additive.pairs import Pair
 from dprepro.ebm_plus.losses import Loss
 from dprepro.privacy.query import Instruction, Query
 
@@ -81,6 +82,39 @@ class Residuals(Query):
         return self.loss.part_norm(self.bound)
 
 
+COUNT_WEIGHT = 0.5
+"""What a row's count weighs in `PairResiduals`, where its residual is clipped at 1."""
+
+
+@dataclass(frozen=True)
+class PairResiduals(Query):
+    """Sums of residuals, clipped to +-`bound` = c, per cell of a pair of features. (2, cells).
+
+    A row lies in one cell. It adds its residual r to the first sum. To the second it adds, for log
+    loss, its curvature |r| (1 - |r|), as in `Residuals`; for squared error a constant w = c / 2,
+    rounded down to `kernel.UNIT`, so that this sum is w times the rows of the cell.
+    """
+
+    pair: Pair
+    bound: float
+    loss: Loss
+
+    @property
+    def enforced(self) -> float:
+        """The norm of (r, |r| (1 - |r|)), or of (r, w)."""
+        return pair_norm(self.loss, self.bound)
+
+
+def pair_norm(loss: Loss, bound: float) -> float:
+    """Return the largest L2 norm of a row's part in `PairResiduals`, if |residual| <= bound = c.
+
+    Log loss: c sqrt(1 + (1 - c)^2), as in `Residuals`. Squared error: c sqrt(1 + `COUNT_WEIGHT`^2).
+    """
+    if loss.is_logistic:
+        return loss.part_norm(bound)
+    return bound * math.sqrt(1 + COUNT_WEIGHT**2)
+
+
 # --- instructions -------------------------------------------------------------------------------
 
 
@@ -104,10 +138,10 @@ class Start(Instruction):
 
 @dataclass(frozen=True)
 class Move(Instruction):
-    """Add a function's change to the scores of the rows in its bins.
+    """Add a function's change to the scores of the rows in its bins, or in the cells of a pair.
 
     `change` is int32 (B,), in whole numbers of `kernel.UNIT`.
     """
 
-    feature: int
+    feature: int | Pair
     change: np.ndarray

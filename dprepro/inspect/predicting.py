@@ -166,9 +166,9 @@ def predictions(model: AdditiveModel, X: pd.DataFrame, wanted: Wanted) -> dict[s
 
     "prediction": the likelier class, or the predicted target. "probability", float64: that of the
     second class. With an `interval` also "lower" and "upper", float64: its ends. With `explain`
-    also "log_odds" or "sum", "intercept", and "contribution of NAME" for each feature, float64: the
-    sum of the intercept and of all contributions, before it is clipped to the range that a
-    regression model may have.
+    also "log_odds" or "sum", "intercept", and "contribution of NAME" for each feature and each pair
+    of features, float64: the sum of the intercept and of all contributions, before it is clipped to
+    the range that a regression model may have.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def _schema(rows: NewRows, model: AdditiveModel, wanted: Wanted) -> pa.Schema:
 def _explained(model: AdditiveModel) -> list[str]:
     """Return the names of the columns that explain a prediction."""
     total = "log_odds" if isinstance(model, AdditiveClassifier) else "sum"
-    return [total, "intercept", *(f"contribution of {b.feature.name}" for b in model.bins_)]
+    return [total, "intercept", *(f"contribution of {name}" for name in model.term_names)]
 
 
 def _as_stored(column: pd.Series, stored: pa.DataType) -> pa.Array:

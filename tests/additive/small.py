@@ -87,6 +87,33 @@ def file(task: str = "binary", **changes: Any) -> dict:
     }
 
 
+def pair(first: str, second: str, groups: list[int], others: list[int]) -> dict:
+    """Return a function of two features; `groups` and `others` are those of their bins."""
+    cells = (max(groups) + 1) * (max(others) + 1)
+    return {
+        "first": first,
+        "second": second,
+        "first_groups": groups,
+        "second_groups": others,
+        "values": _numbers(cells, cells),
+        "counts": [k + 1 for k in range(cells)],
+        "noise": list(range(cells)),
+    }
+
+
+PAIRS = {
+    "version": 3,
+    "pairs": [
+        pair("age", "hours", [0, 0, 1, 2, 2, 3], [0, 1, 1]),
+        pair("age", "plain", [0, 0, 0, 0, 1, 1], [1, 0]),
+        pair("hours", "town", [0, 1, 2], [2, 1, 0]),
+        pair("none missing", "town", [0], [0, 1, 0]),
+    ],
+}
+"""What makes of `file` one with pairs: of numbers, of categories, of both; with and without a bin
+for missing values and for texts that are unknown."""
+
+
 def model(task: str = "binary", **changes: Any) -> LoadedClassifier | LoadedRegressor:
     return model_from_json(file(task, **changes))
 

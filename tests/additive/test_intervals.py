@@ -23,8 +23,8 @@ from tests.release.models import publisher
 DOMAIN = Domain((NumericFeature("x", 0.0, 1.0),), (0.0, 100.0))
 
 
-def with_intervals():
-    return small.model("regression", intervals=small.INTERVALS)
+def with_intervals(**changes):
+    return small.model("regression", intervals=small.INTERVALS, **changes)
 
 
 def fitted(**params):
@@ -60,6 +60,21 @@ def test_an_edit_widens_the_intervals_of_the_rows_that_it_moves():
     assert 0 < moved.sum() < len(X)
     np.testing.assert_array_equal(after[:, 0], before[:, 0])
     np.testing.assert_allclose(after[:, 1] - before[:, 1], 0.5 * moved, atol=1e-12)
+    undo(model)
+    np.testing.assert_array_equal(model.predict_interval(X, 0.8), before)
+
+
+def test_an_edit_of_a_pair_widens_the_intervals_of_the_rows_that_it_moves():
+    model, X = with_intervals(**small.PAIRS), small.rows()
+    model.range_ = None
+    before = model.predict_interval(X, 0.8)
+    set_value(model, "hours & town", "8 & Bonn", float(model.pairs_[2].values[1, 2]) + 0.5)
+    after = model.predict_interval(X, 0.8)
+    # Missing hours share the bin of 8.
+    moved = (X["hours"].isin([8.0, np.nan]) & (X["town"] == "Bonn")).to_numpy()
+    assert 0 < moved.sum() < len(X)
+    np.testing.assert_array_equal(after[:, 0], before[:, 0])
+    np.testing.assert_allclose(after[:, 1] - before[:, 1], 0.5 * moved, atol=1e-9)
     undo(model)
     np.testing.assert_array_equal(model.predict_interval(X, 0.8), before)
 

@@ -9,10 +9,10 @@ from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import MethodPair
 from dprepro.audit.cases.dp_ebm_plus import overheard
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import algorithm, curator
+from dprepro.ebm_plus import algorithm, curator, pairs
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.losses import LOGISTIC, LogisticLoss
-from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
+from dprepro.ebm_plus.queries import Histogram, Magnitudes, PairResiduals, Residuals, Totals
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.release import GaussianUses
@@ -28,7 +28,7 @@ def verdict(task, trials, case=None):
     return audit(case or find_case(NAME, task, epsilon=STRONG), trials, seed=1).verdict
 
 
-def two_features(task):
+def two_features(task, **params):
     """The same pair with a number beside the category, and two epochs."""
     pair = find_case(NAME, task, epsilon=STRONG).fit.__self__
     tables = [
@@ -36,7 +36,7 @@ def two_features(task):
         for X, y in (pair.present, pair.absent)
     ]
     domain = Domain((*pair.domain.features, NUMBER), pair.domain.target)
-    pair = MethodPair(pair.setting, domain, *tables, {"n_epochs": 2})
+    pair = MethodPair(pair.setting, domain, *tables, {"n_epochs": 2, **params})
     return overheard(pair, "answers", "two features", 40)
 
 
@@ -203,3 +203,39 @@ def test_residuals_that_are_not_clipped(monkeypatch):
         lambda self, q: exact(self, replace(q, bound=9.0, charged=9.0)),
     )
     assert verdict("regression", 400) is AuditVerdict.EXCEEDED
+
+
+# --- pairs of features ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def paired(monkeypatch):
+    """Return the case in which the pair of both features is asked about, kept and learned."""
+    monkeypatch.setattr(pairs, "LEAST_CELLS", 0.0)
+    monkeypatch.setattr(pairs, "MARGIN", -np.inf)
+    return lambda task: two_features(task, n_epochs=4, pairs=1)
+
+
+@TASKS
+def test_with_pairs_all_answers_say_what_mu_allows_and_no_more(task, paired):
+    """The evidence for the canary is N(m^2/2, m^2) with it and N(-m^2/2, m^2) without it."""
+    case, runs = paired(task), 150
+    standing = []
+    for present in (True, False):
+        for seed in range(runs):
+            outcome = case.fit(present, seed)
+            assert len(outcome.model.pairs_) == 1
+            mu_squared = outcome.mu_squared
+            assert mu_squared <= mu_of(STRONG, outcome.ledger_.delta) ** 2 * (1 + 1e-9)
+            middle = mu_squared / 2 if present else -mu_squared / 2
+            standing.append((outcome.evidence - middle) / np.sqrt(mu_squared))
+    assert abs(np.mean(standing)) < 4 / np.sqrt(2 * runs)
+    assert abs(np.std(standing) - 1) < 4 / np.sqrt(4 * runs)
+
+
+@TASKS
+def test_sums_of_pairs_without_noise_are_seen(task, paired, monkeypatch):
+    spoil(monkeypatch, PairResiduals)
+    # Three epochs ask about the pair: the canary moves two numbers in each. Whole counts add one
+    # or two whose noise happens to be 0.
+    assert np.mean([paired(task).fit(True, seed).bare for seed in range(10)]) > 5

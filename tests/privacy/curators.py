@@ -104,6 +104,7 @@ NUMERIC = Domain(FEATURES[:2], ("0", "1"))
 NUMERIC_RANGE = Domain(FEATURES[:2], (-1.0, 2.0))
 
 _EBM: dict[str, Any] = {"n_epochs": 2, "random_state": 0}
+_PAIRS: dict[str, Any] = {"epsilon": 50.0, "pairs": 2, "n_epochs": 4, "random_state": 0}
 _BOOST: dict[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 0}
 
 _LAZY: dict[str, Any] = {"rounds": 3, "splits": 2, "random_state": 0}
@@ -120,6 +121,7 @@ FITS = {
     "dp-ebm, as published": Fit(DPEBMCurator, DPEBMRegressor(domain=RANGE, **_EBM)),
     "dp-ebm-plus, classification": Fit(PlusCurator, DPEBMPlusClassifier(domain=LABELS, **_EBM)),
     "dp-ebm-plus, regression": Fit(PlusCurator, DPEBMPlusRegressor(domain=RANGE, **_EBM)),
+    "dp-ebm-plus, pairs": Fit(PlusCurator, DPEBMPlusRegressor(domain=RANGE, **_PAIRS)),
     "dpboost, sound": Fit(
         DPBoostCurator, DPBoostRegressor(variant="sound", domain=RANGE, **_BOOST)
     ),

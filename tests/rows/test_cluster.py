@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import pickle
 import signal
@@ -18,7 +19,7 @@ import pytest
 from distributed import Client, LocalCluster, wait, worker_client
 
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, pairs
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import Whole
 from dprepro.privacy.release import GaussianUses
@@ -37,15 +38,22 @@ MODELS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "regression": (DPEBMRegressor, {"sensitivity": "sound"}, "z"),
     "plus, labels": (DPEBMPlusClassifier, {}, "y"),
     "plus, regression": (DPEBMPlusRegressor, {}, "z"),
-}
+    "plus, pairs": (
+        DPEBMPlusRegressor, {"pairs": 2, "epsilon": 50.0, "n_epochs": 4}, "z"
+    ),
+}  # fmt: skip
 
 
 def fitted(name: str, X: Any, y: Any, is_frame: bool = True) -> Any:
     model, settings, task = MODELS[name]
-    made = model(
-        n_epochs=2, random_state=0, domain=clustered.domain(task, is_frame), **settings
-    )  # fmt: skip
-    return made.fit(X, y)
+    settings = {"n_epochs": 2, "random_state": 0, **settings}
+    made = model(domain=clustered.domain(task, is_frame), **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        # The rows have no pair that stands out: without a margin the surest ones are kept.
+        patch.setattr(pairs, "MARGIN", -math.inf)
+        made.fit(X, y)
+    assert bool(made.pairs_) == ("pairs" in settings)
+    return made
 
 
 def alone(name: str, is_frame: bool = True) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dprepro.additive.bins import OTHER, FeatureBins
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.pairs import PairTerm
 from dprepro.data.domain import CategoricalFeature
 from dprepro.errors import DpreproError
 
@@ -41,6 +42,8 @@ def to_interpret(model: AdditiveModel) -> Any:
         )
     ]
     _set_terms(ebm, terms)
+    for name, pair in zip(model.term_names[len(terms) :], model.pairs_, strict=True):
+        _add_pair(ebm, name, pair, terms)
     return ebm
 
 
@@ -82,6 +85,7 @@ class _Term:
             self.bounds = (feature.lower, feature.upper)
             known, unknown = np.arange(bins.cuts.size + 1), -1
         order = np.concatenate([[bins.missing_bin], known, [unknown]])
+        self.order = order
         self.scores, self.noise = np.append(values, 0.0)[order], np.append(noise, 0.0)[order]
         # Rows of a bin go to the places that show it: known ones, if there are any.
         places = np.bincount(known, minlength=values.size + 1)
@@ -89,6 +93,28 @@ class _Term:
         alone = places[order] == 0
         is_known = np.arange(order.size) % (order.size - 1) != 0
         self.weights = np.where(is_known | alone, share[order], 0.0)
+
+
+def _add_pair(ebm: Any, name: str, term: PairTerm, terms: list[_Term]) -> None:
+    """Add a function of two features, spread over all their bins; unknown ones add 0."""
+    pair = term.pair
+    sides = [terms[pair.first], terms[pair.second]]
+    # -1 is the place of the group that stands for no bin.
+    places = np.ix_(
+        *(
+            np.append(groups.astype(int), -1)[side.order]
+            for groups, side in zip((pair.first_groups, pair.second_groups), sides, strict=True)
+        )
+    )
+    noise = np.zeros_like(term.values) if term.noise is None else term.noise
+    scores, deviations = (np.pad(grid, (0, 1))[places] for grid in (term.values, noise))
+    shares = [side.weights / max(side.weights.sum(), 1.0) for side in sides]
+    ebm.term_features_.append((pair.first, pair.second))
+    ebm.term_names_.append(name)
+    ebm.term_scores_.append(scores)
+    ebm.standard_deviations_.append(deviations)
+    ebm.bin_weights_.append(term.counts.sum() * np.outer(*shares))
+    ebm.bagged_scores_.append(scores[np.newaxis])
 
 
 def _set_terms(ebm: Any, terms: list[_Term]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.export.plain import CategoricalTerm, NumericTerm, free_name, plain
+from dprepro.additive.export.plain import CategoricalTerm, NumericTerm, PairTerms, free_name, plain
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.durable import appearing_complete
@@ -70,10 +70,12 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
+        self._known: set[str] = set()
         self._outputs: list[Any] = []
 
     def proto(self) -> Any:
         parts = [self._term(term) for term in self._model.terms]
+        parts += [self._pair(pair) for pair in self._model.pairs]
         table = self._node("Concat", parts, axis=1)
         total = self._node("ReduceSum", [table, self._constant([1], np.int64)], keepdims=1)
         score = self._node("Add", [total, self._constant([[self._model.intercept]])])
@@ -124,6 +126,15 @@ class _Graph:
         place = self._node("Where", [is_absent, absent, position])
         return self._node("Gather", [self._constant([*term.values, term.missing]), place], axis=0)
 
+    def _pair(self, pair: PairTerms) -> str:
+        """Add the nodes of a pair; return the name of its contribution, (n, 1)."""
+        cell = self._node("Add", [self._term(pair.first), self._term(pair.second)])
+        is_none = self._node("Less", [cell, self._constant([[0.0]])])
+        number = self._node("Cast", [cell], to=self._onnx.TensorProto.INT64)
+        none = self._constant([[len(pair.values)]], np.int64)
+        place = self._node("Where", [is_none, none, number])
+        return self._node("Gather", [self._constant([*pair.values, 0.0]), place], axis=0)
+
     def _categorical(self, name: str, values: dict[str, float], other: float) -> str:
         x = self._input(name, self._onnx.TensorProto.STRING)
         place = self._node(
@@ -133,7 +144,9 @@ class _Graph:
         return self._node("Gather", [self._constant([*values.values(), other]), place], axis=0)
 
     def _input(self, name: str, kind: int) -> str:
-        self._inputs.append(self._make.make_tensor_value_info(name, kind, ["n", 1]))
+        if name not in self._known:  # a pair has the inputs of its features
+            self._known.add(name)
+            self._inputs.append(self._make.make_tensor_value_info(name, kind, ["n", 1]))
         return name
 
     def _output(self, name: str, made: str, kind: int) -> None:

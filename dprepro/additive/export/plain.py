@@ -10,6 +10,7 @@ import numpy as np
 
 from dprepro.additive.bins import OTHER, FeatureBins
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.pairs import PairTerm
 from dprepro.additive.texts import ignores_blanks, missing_texts
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.domain import CategoricalFeature
@@ -47,9 +48,26 @@ class CategoricalTerm:
     ignores_blanks: bool
 
 
+NO_CELL = -(2.0**20)
+"""Added to a `PairTerms` sum where a feature has no bin: the sum is then no number of a cell."""
+
+
+@dataclass(frozen=True)
+class PairTerms:
+    """A function of two features: ``values[first + second]``, or 0 where that sum is negative.
+
+    `first` and `second` are terms as those of single features: whole numbers that add up to that of
+    a cell, and `NO_CELL` where there is none.
+    """
+
+    first: NumericTerm | CategoricalTerm
+    second: NumericTerm | CategoricalTerm
+    values: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class PlainModel:
-    """A model: the intercept, and one term for each feature. Their sum is the score.
+    """A model: the intercept, one term for each feature, and pairs. Their sum is the score.
 
     Classification: `labels` are the names of both classes; the score is the log odds of the second.
     Regression: `labels` is None; the score is the prediction, clipped to `limits` if there are any.
@@ -59,6 +77,7 @@ class PlainModel:
     terms: tuple[NumericTerm | CategoricalTerm, ...]
     labels: tuple[str, str] | None
     limits: tuple[float, float] | None
+    pairs: tuple[PairTerms, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -74,15 +93,28 @@ def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> Pla
         _term(bins, values, missing)
         for bins, values in zip(model.bins_, model.shape_functions_, strict=True)
     )
-    return PlainModel(float(model.intercept_), terms, labels, limits)
+    pairs = tuple(_pair(model, term, missing) for term in model.pairs_)
+    return PlainModel(float(model.intercept_), terms, labels, limits, pairs)
+
+
+def _pair(model: AdditiveModel, term: PairTerm, missing: Collection[str]) -> PairTerms:
+    pair, width = term.pair, term.pair.shape[1]
+    first, second = (
+        _term(model.bins_[k], groups.astype(float), missing, NO_CELL)
+        for k, groups in (
+            (pair.first, width * pair.first_groups.astype(int)),
+            (pair.second, pair.second_groups),
+        )
+    )
+    return PairTerms(first, second, tuple(term.values.ravel().tolist()))
 
 
 def _term(
-    bins: FeatureBins, values: np.ndarray, missing: Collection[str]
+    bins: FeatureBins, values: np.ndarray, missing: Collection[str], none: float = 0.0
 ) -> NumericTerm | CategoricalTerm:
     feature, name = bins.feature, str(bins.feature.name)
     # The last value is that of bin -1, which stands for no bin.
-    with_none = np.append(values, 0.0).tolist()
+    with_none = np.append(values, none).tolist()
     absent = with_none[bins.missing_bin]
     if not isinstance(feature, CategoricalFeature):
         cuts = bins.cuts.tolist()

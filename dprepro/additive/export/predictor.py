@@ -32,10 +32,20 @@ def predict(model, row):  # type: ignore[no-untyped-def]
     """Return what a model says of a row, a dict of values by the names of features."""
     power = model["units"]
     parts = {"intercept": model["intercept"] * 2.0 ** power["intercept"]}
+    found = {}
     for feature in model["features"]:
-        b = bin_of(feature, row[feature["name"]])
+        b = found[feature["name"]] = bin_of(feature, row[feature["name"]])
         value = 0 if b is None else feature["values"][b]
         parts["contribution of " + feature["name"]] = value * 2.0 ** power["functions"]
+    for pair in model.get("pairs", []):
+        first, second = found[pair["first"]], found[pair["second"]]
+        value = 0
+        if first is not None and second is not None:
+            width = max(pair["second_groups"]) + 1
+            cell = pair["first_groups"][first] * width + pair["second_groups"][second]
+            value = pair["values"][cell]
+        name = "contribution of " + pair["first"] + " & " + pair["second"]
+        parts[name] = value * 2.0 ** power["functions"]
     score = math.fsum(parts.values())
     if model["task"] == "regression":
         lower, upper = model["range"] or (score, score)

@@ -13,6 +13,7 @@ _OF_MODEL = ("task", "classes", "target", "labels", "range", "units", "intercept
 _OF_FEATURE = (
     "name", "measured_in", "kind", "cuts", "categories", "groups", "labels", "missing_bin", "values"
 )  # fmt: skip
+_OF_PAIR = ("first", "second", "first_groups", "second_groups", "values")
 
 
 def to_python(model: AdditiveModel) -> str:
@@ -26,7 +27,11 @@ def to_python(model: AdditiveModel) -> str:
     said = _some(values, _OF_MODEL)
     # Of texts, numbers, lists and dicts the representation is Python, whatever the texts hold.
     lines = [f"    {key!r}: {value!r},\n" for key, value in said.items()]
-    lines += ["    'features': [\n", *(f"        {each!r},\n" for each in features), "    ],\n"]
+    listed = {"features": features}
+    if "pairs" in values:
+        listed["pairs"] = [_some(pair, _OF_PAIR) for pair in values["pairs"]]
+    for name, parts in listed.items():
+        lines += [f"    {name!r}: [\n", *(f"        {each!r},\n" for each in parts), "    ],\n"]
     return (
         f"{inspect.getsource(predictor)}\n\nMODEL = {{\n{''.join(lines)}}}\n"
         '\nif __name__ == "__main__":\n    main(MODEL)\n'

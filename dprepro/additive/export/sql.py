@@ -8,6 +8,7 @@ from itertools import chain
 from dprepro.additive.export.plain import (
     CategoricalTerm,
     NumericTerm,
+    PairTerms,
     PlainModel,
     free_name,
     plain,
@@ -57,7 +58,9 @@ def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_
     """
     known = plain(model, missing)
     _check(known, table)
-    score = _balanced([_number(known.intercept), *map(_term, known.terms)])
+    score = _balanced(
+        [_number(known.intercept), *map(_term, known.terms), *map(_pair, known.pairs)]
+    )
     if known.labels is None:
         sum_name, prediction = (_name(free_name(name, known.names)) for name in ("sum", _SAID))
         made = [f"{_clipped(f'scored.{sum_name}', known)} AS {prediction}"]
@@ -91,6 +94,12 @@ def _check(model: PlainModel, table: str) -> None:
 
 def _term(term: NumericTerm | CategoricalTerm) -> str:
     return _numeric(term) if isinstance(term, NumericTerm) else _categorical(term)
+
+
+def _pair(pair: PairTerms) -> str:
+    cell = f"({_term(pair.first)}\n + {_term(pair.second)})"
+    cases = [f"WHEN {_number(k)} THEN {_number(v)}" for k, v in enumerate(pair.values)]
+    return "\n ".join([f"CASE {cell}", *cases, "ELSE 0e0 END"])
 
 
 def _numeric(term: NumericTerm) -> str:

@@ -16,7 +16,7 @@ from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair, Table, c
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus.curator import ExactAnswers, Sorting
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
+from dprepro.ebm_plus.queries import Histogram, Magnitudes, PairResiduals, Residuals, Totals
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
@@ -178,7 +178,9 @@ class _Heard:
         self.events.append(instruction)
 
 
-_ENTRIES: dict[type[Query], int] = {Totals: 0, Histogram: 1, Residuals: 2, Magnitudes: 2}
+_ENTRIES: dict[type[Query], int] = {
+    Totals: 0, Histogram: 1, Residuals: 2, Magnitudes: 2, PairResiduals: 2,
+}  # fmt: skip
 """The entry of the ledger that each query belongs to."""
 
 

@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.report.draw.files import save_figures
+from dprepro.report.draw.heat import draw_pair, key_of_noise
 from dprepro.report.draw.shape_ranges import equally_wide, has_room, heights, in_range, variation
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
 from dprepro.report.text import file_names, plain, shortened
@@ -166,7 +167,8 @@ def draw_shapes(
     Lines are the functions, dashed ones what was released where somebody edited it, bands two
     standard deviations of the noise of boosting, grey bars the density of the rows. Panels that
     show one feature, and all panels of one model, have the same vertical scale, so that sizes can
-    be compared. `own_scale` gives each panel its own, so that forms can be seen.
+    be compared. `own_scale` gives each panel its own, so that forms can be seen. Pairs of features
+    are heat maps; see `dprepro.report.draw.heat`.
     """
     require_room(len(columns))
     if len(columns) == 1:
@@ -208,9 +210,11 @@ def _draw_grid(column: ModelShapes, features: Sequence[str], own_scale: bool) ->
     shapes, unit = in_range([column.get(feature) for feature in features])
     drawn = [shape for shape in shapes if shape is not None]
     limits = None if own_scale else _limits(drawn)
+    largest = None if own_scale else _largest_of_pairs(drawn)
     for axes, shape, feature in zip(grid.flat, drawn, features, strict=False):
-        draw_shape(axes, shape, limits)
-        axes.set_xlabel(plain(shortened(feature, _LONGEST_NAME)), fontsize=9)
+        # The sides of a heat map are features: what it measures stands beside its colours.
+        measure = _measure(column, unit) if len(drawn) == 1 else ""
+        _draw_panel(axes, shape, feature, limits, largest, measure)
     for axes in list(grid.flat)[len(drawn) :]:
         axes.remove()
     title = plain(shortened(column.title, _LONGEST_NAME))
@@ -219,7 +223,8 @@ def _draw_grid(column: ModelShapes, features: Sequence[str], own_scale: bool) ->
         figure.supylabel(_measure(column, unit), fontsize=9)
     else:
         grid[0, 0].set_title(title, fontsize=10)
-        grid[0, 0].set_ylabel(_measure(column, unit), fontsize=9)
+        if drawn[0].sides is None:
+            grid[0, 0].set_ylabel(_measure(column, unit), fontsize=9)
     return figure
 
 
@@ -243,14 +248,36 @@ def _draw_row(
     axes_row: Sequence[Axes], columns: Sequence[ModelShapes], feature: str, own_scale: bool
 ) -> None:
     shapes, unit = in_range([column.get(feature) for column in columns])
-    limits = None if own_scale else _limits([shape for shape in shapes if shape is not None])
+    there = [shape for shape in shapes if shape is not None]
+    limits = None if own_scale else _limits(there)
+    largest = None if own_scale else _largest_of_pairs(there)
     for axes, shape in zip(axes_row, shapes, strict=True):
         if shape is None:
             axes.set_axis_off()
             continue
-        draw_shape(axes, shape, limits)
-        axes.set_xlabel(plain(shortened(feature, _LONGEST_NAME)), fontsize=9)
-    axes_row[0].set_ylabel(_measure(columns[0], unit), fontsize=9)
+        _draw_panel(axes, shape, feature, limits, largest, _measure(columns[0], unit))
+    if all(shape is None or shape.sides is None for shape in shapes):
+        axes_row[0].set_ylabel(_measure(columns[0], unit), fontsize=9)
+
+
+def _draw_panel(
+    axes: Axes,
+    shape: Shape,
+    feature: str,
+    limits: tuple[float, float] | None,
+    largest: float | None,
+    measure: str,
+) -> None:
+    if shape.sides is not None:
+        draw_pair(axes, shape, largest, measure)
+        return
+    draw_shape(axes, shape, limits)
+    axes.set_xlabel(plain(shortened(feature, _LONGEST_NAME)), fontsize=9)
+
+
+def _largest_of_pairs(shapes: Sequence[Shape]) -> float | None:
+    sizes = [float(np.abs(shape.values).max()) for shape in shapes if shape.sides is not None]
+    return max(sizes, default=None)
 
 
 def _measure(column: ModelShapes, unit: float) -> str:
@@ -332,16 +359,25 @@ def _band(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
 
 def _limits(shapes: Sequence[Shape]) -> tuple[float, float]:
     """Return the range of functions and of whole bands."""
+    shapes = [shape for shape in shapes if shape.sides is None]
+    if not shapes:
+        return -1.0, 1.0
     values = np.concatenate([np.append(shape.values, shape.released) for shape in shapes])
     bands = np.concatenate([np.concatenate(_band(shape)) for shape in shapes])
     return float(min(bands.min(), values.min())), float(max(bands.max(), values.max()))
 
 
 def _keys(shapes: Sequence[Shape]) -> list[Line2D | Patch]:
+    pairs = [shape for shape in shapes if shape.sides is not None]
+    hatched = [key_of_noise()] if any(shape.noise is not None for shape in pairs) else []
+    shapes = [shape for shape in shapes if shape.sides is None]
+    if not shapes:
+        return [*hatched]
     keys: list[Line2D | Patch] = [Line2D([], [], color=FUNCTION, label="shape function")]
     if any(shape.is_edited for shape in shapes):
         keys.append(Line2D([], [], color=RELEASED, linestyle=(0, (3, 2)), label="before editing"))
     if any(shape.noise is not None for shape in shapes):
         label = f"band or whisker: ± {_DEVIATIONS} sd of the noise of boosting"
         keys.append(Patch(color=FUNCTION, alpha=0.22, linewidth=0, label=label))
-    return [*keys, Patch(color=ROWS, linewidth=0, label="density of the training rows")]
+    density = Patch(color=ROWS, linewidth=0, label="density of the training rows")
+    return [*keys, *hatched, density]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dprepro.privacy.ledger import Ledger
 
 SCRIPTS = (
-    "file.js", "edits.js", "axes.js", "chart.js", "prediction.js", "pointing.js", "editor.js",
-    "start.js",
+    "file.js", "edits.js", "axes.js", "chart.js", "pairs.js", "prediction.js", "pointing.js",
+    "editor.js", "start.js",
 )  # fmt: skip
 """In the order in which they build on each other."""
 
@@ -55,6 +55,8 @@ class Content:
 
     Attributes
     ----------
+    features, pairs
+        How many features, and functions of pairs of them, there are.
     axis
         What functions and their sum are measured in: "log odds of >50K", or the target.
     warning
@@ -74,6 +76,7 @@ class Content:
     title: str
     axis: str
     features: int
+    pairs: int
     warning: str
     guarantee: Guarantee
     origin: tuple[tuple[str, str], ...]
@@ -130,6 +133,7 @@ def content_of(
         title=title,
         axis=measure_of(model),
         features=len(model.bins_),
+        pairs=len(model.pairs_),
         warning=str(values["origin"].get("not_for_release", "")),
         guarantee=Guarantee(NO_LEDGER, False) if ledger is None else _guarantee(ledger),
         origin=tuple(_facts(values["origin"])),
@@ -172,19 +176,31 @@ def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, 
     """Return what the script works with.
 
     Keys: ``pieces`` is the text of the model file with holes for what edits change, which are
-    ``values``, a list for each feature, and ``edits``. ``units`` are numbers that its whole numbers
-    count in, ``order`` the positions of features from the most important to the least, and
-    ``importance`` theirs by position. The rest are words and the size that a file may have.
+    ``values``, a list for each feature and then for each pair, and ``edits``. ``units`` are numbers
+    that its whole numbers count in, ``order`` the positions of features from the most important to
+    the least, and ``importance`` theirs by position. ``pairs`` has the name of each pair, the names
+    of the groups on both sides and the positions of its features. The rest are words and the size
+    that a file may have.
     """
     from dprepro.additive.bins import OTHER
     from dprepro.additive.file import MAX_BYTES
     from dprepro.additive.measure import measure_of, outcome_of
     from dprepro.additive.shapes import importance, shapes_of
 
-    importances = [importance(shape) for shape in shapes_of(model)]
+    shapes = shapes_of(model)
+    importances = [importance(shape) for shape in shapes if shape.sides is None]
     return {
         "pieces": with_holes(values),
-        "values": [feature["values"] for feature in values["features"]],
+        "values": [term["values"] for term in (*values["features"], *values.get("pairs", ()))],
+        "pairs": [
+            {
+                "name": shape.name,
+                "sides": [side.labels for side in shape.sides],
+                "places": [term.pair.first, term.pair.second],
+            }
+            for shape, term in zip(shapes[len(importances) :], model.pairs_, strict=True)
+            if shape.sides is not None
+        ],
         "edits": values["edits"],
         "units": {key: 2.0**power for key, power in values["units"].items()},
         "order": sorted(range(len(importances)), key=lambda k: -importances[k]),
@@ -198,15 +214,19 @@ def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, 
 
 
 def with_holes(values: dict[str, Any]) -> list[str]:
-    """Return the text of a model file without the values of its features and without its edits.
+    """Return the text of a model file without the values of its functions and without its edits.
 
-    The K + 2 pieces are what stands before the values of each of the K features, before the edits,
-    and behind them.
+    The K + P + 2 pieces are what stands before the values of each of the K features and P pairs,
+    before the edits, and behind them.
     """
     from dprepro.additive.file import file_text
 
     text, hole = file_text(values), "@"
     while hole in text:
         hole += "@"
-    features = [{**feature, "values": hole} for feature in values["features"]]
-    return file_text({**values, "features": features, "edits": hole}).split(json.dumps(hole))
+    terms = {
+        key: [{**term, "values": hole} for term in values[key]]
+        for key in ("features", "pairs")
+        if key in values
+    }
+    return file_text({**values, **terms, "edits": hole}).split(json.dumps(hole))

@@ -15,8 +15,9 @@ from tests.additive import small
 glassbox = pytest.importorskip("interpret.glassbox")
 
 
-def test_the_classifier_predicts_as_the_model() -> None:
-    model, X = small.model(), small.rows()
+@pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
+def test_the_classifier_predicts_as_the_model(more: dict) -> None:
+    model, X = small.model(**more), small.rows()
     ebm = model.to_interpret()
     assert isinstance(ebm, glassbox.ExplainableBoostingClassifier)
     scores = model.decision_function(X)
@@ -26,9 +27,10 @@ def test_the_classifier_predicts_as_the_model() -> None:
     np.testing.assert_allclose(ebm.eval_terms(X), model.contributions(X), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
 @pytest.mark.parametrize("limits", [[-1.0, 2.0], None])
-def test_the_regressor_predicts_as_the_model(limits: list | None) -> None:
-    model, X = small.model("regression", range=limits), small.rows()
+def test_the_regressor_predicts_as_the_model(limits: list | None, more: dict) -> None:
+    model, X = small.model("regression", range=limits, **more), small.rows()
     ebm = pickle.loads(pickle.dumps(model.to_interpret()))
     assert isinstance(ebm, glassbox.ExplainableBoostingRegressor)
     np.testing.assert_allclose(ebm.predict(X), model.predict(X), rtol=0, atol=1e-12)

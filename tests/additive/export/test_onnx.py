@@ -33,8 +33,9 @@ def answers(model: AdditiveModel, X: pd.DataFrame) -> dict[str, np.ndarray]:
     return {name: array[:, 0] for name, array in zip(names, found, strict=True)}
 
 
-def test_the_graph_classifies_as_the_model() -> None:
-    model, X = small.model(), small.rows()
+@pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
+def test_the_graph_classifies_as_the_model(more: dict) -> None:
+    model, X = small.model(**more), small.rows()
     said = answers(model, X)
     np.testing.assert_allclose(said["log_odds"], model.decision_function(X), rtol=0, atol=1e-12)
     expected = model.predict_proba(X)[:, 1]
@@ -42,9 +43,10 @@ def test_the_graph_classifies_as_the_model() -> None:
     assert said["prediction"].tolist() == np.array(model.labels_)[model.predict(X)].tolist()
 
 
+@pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
 @pytest.mark.parametrize("limits", [[-1.0, 2.0], None])
-def test_the_graph_predicts_numbers_as_the_model(limits: list | None) -> None:
-    model, X = small.model("regression", range=limits), small.rows()
+def test_the_graph_predicts_numbers_as_the_model(limits: list | None, more: dict) -> None:
+    model, X = small.model("regression", range=limits, **more), small.rows()
     said = answers(model, X)["prediction"]
     np.testing.assert_allclose(said, model.predict(X), rtol=0, atol=1e-12)
 

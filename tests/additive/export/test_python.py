@@ -30,21 +30,23 @@ def run(folder: Path, text: str, X: pd.DataFrame) -> pd.DataFrame:
     return pd.read_csv(folder / "said.csv")
 
 
-def test_the_module_predicts_as_the_model(tmp_path: Path) -> None:
-    model, X = small.model(), small.rows()
+@pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
+def test_the_module_predicts_as_the_model(tmp_path: Path, more: dict) -> None:
+    model, X = small.model(**more), small.rows()
     said = run(tmp_path, to_python(model), X)
     np.testing.assert_allclose(said["log_odds"], model.decision_function(X), rtol=0, atol=1e-12)
     expected = model.predict_proba(X)[:, 1]
     np.testing.assert_allclose(said["probability"], expected, rtol=0, atol=1e-12)
     assert said["prediction"].tolist() == np.array(model.labels_)[model.predict(X)].tolist()
-    parts = said[[f"contribution of {bins.feature.name}" for bins in model.bins_]]
+    parts = said[[f"contribution of {name}" for name in model.term_names]]
     np.testing.assert_array_equal(parts, model.contributions(X))
 
 
+@pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
 @pytest.mark.parametrize("task", ["binary", "regression"])
-def test_it_reads_a_model_file_as_well(task: str) -> None:
-    model, X = small.model(task), small.rows(100)
-    values = json.loads(json.dumps(small.file(task)))
+def test_it_reads_a_model_file_as_well(task: str, more: dict) -> None:
+    model, X = small.model(task, **more), small.rows(100)
+    values = json.loads(json.dumps(small.file(task, **more)))
     said = [predictor.predict(values, row) for row in X.to_dict("records")]
     if task == "binary":
         expected = model.predict_proba(X)[:, 1]

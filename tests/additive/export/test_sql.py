@@ -52,8 +52,12 @@ def assert_same(model: AdditiveModel, said: pd.DataFrame, X: pd.DataFrame) -> No
 
 @DATABASES
 @pytest.mark.parametrize(
-    ("task", "changes"), [("binary", {}), ("regression", {}), ("regression", {"range": None})]
-)
+    ("task", "changes"),
+    [
+        ("binary", {}), ("regression", {}), ("regression", {"range": None}),
+        ("binary", small.PAIRS), ("regression", small.PAIRS),
+    ],
+)  # fmt: skip
 def test_databases_predict_as_the_model(answer: Answer, task: str, changes: dict) -> None:
     model, X = small.model(task, **changes), small.rows()
     assert_same(model, answer(to_sql(model, "new rows"), X, "new rows"), X)
@@ -62,7 +66,7 @@ def test_databases_predict_as_the_model(answer: Answer, task: str, changes: dict
 @DATABASES
 def test_numbers_and_missing_values_can_be_text(answer: Answer) -> None:
     """As a CSV without types gives them."""
-    model, X = small.model(), small.rows()
+    model, X = small.model(**small.PAIRS), small.rows()
     texts = X.map(lambda value: f" {value} " if isinstance(value, str) else f" {value!r}")
     texts = texts.mask(X.isna(), " ?").astype(object)
     assert_same(model, answer(to_sql(model, "t"), texts, "t"), X)

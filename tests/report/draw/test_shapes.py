@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dprepro.additive.shapes import Shape
+from dprepro.additive.shapes import Shape, Side
 from dprepro.errors import DpreproError
 from dprepro.report.draw import shapes
 from dprepro.report.draw.shapes import (
@@ -279,3 +279,55 @@ def test_values_that_no_axis_shows_are_drawn_in_a_unit():
 def test_a_feature_that_one_model_lacks_leaves_its_panel_empty():
     figure = drawn([PRIVATE, ModelShapes("less", (WORK,))], ["age"])
     assert [axes.axison for axes in figure.axes] == [True, False]
+
+
+# --- pairs ----------------------------------------------------------------------------------------
+
+CELLS = np.array([-0.5, 0.01, 0.5, 0.25, -0.1, -0.15])
+BOTH = Shape(
+    name="age & work $/h",
+    labels=tuple("abcdef"),
+    edges=None,
+    values=CELLS,
+    released=CELLS,
+    counts=np.ones(6),
+    noise=np.full(6, 0.06),
+    sides=(Side("age", ("young", "old")), Side("work", ("x", "y", "z"))),
+)
+PAIRED = ModelShapes("DP-EBM+", (AGE, WORK, BOTH))
+
+
+def test_a_pair_is_a_heat_map_around_zero_with_the_noise_hatched():
+    figure = drawn([PAIRED], [BOTH.name])
+    axes, bar = figure.axes
+    (image,) = axes.images
+    np.testing.assert_array_equal(image.get_array(), CELLS.reshape(2, 3))
+    assert image.get_clim() == (-0.5, 0.5)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("work", "age")
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["x", "y", "z"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["young", "old"]
+    hatched = sorted((p.get_x() + 0.5, p.get_y() + 0.5) for p in axes.patches)
+    assert hatched == [(1, 0), (1, 1)]
+    assert bar.get_ylabel() == "log odds"
+    assert legend(figure) == "hatched: within 2 sd of the noise around 0"
+
+
+def test_all_pairs_of_a_model_have_the_same_colours_unless_each_has_its_own():
+    small = replace(BOTH, name="other", values=CELLS / 5, released=CELLS / 5)
+    column = ModelShapes("M", (AGE, BOTH, small))
+    for own, most in ((False, 0.5), (True, 0.1)):
+        figure = drawn([column], ["age", BOTH.name, "other"], own_scale=own)
+        images = [axes.images[0] for axes in figure.axes if axes.images]
+        assert images[1].get_clim() == pytest.approx((-most, most))
+    assert "hatched" in legend(figure)
+    assert "shape function" in legend(figure)
+
+
+def test_beside_a_model_without_the_pair_its_place_stays_empty():
+    figure = drawn([PAIRED, PRIVATE], ["age", BOTH.name])
+    assert sum(bool(axes.images) for axes in figure.axes) == 1
+    assert [axes.axison for axes in figure.axes][:4] == [True, True, True, False]
+
+
+def test_pairs_are_no_numbers():
+    assert select_features([PAIRED], numeric=True) == ["age"]

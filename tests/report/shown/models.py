@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor, model_from_json
-from dprepro.additive.record import PREDICTION, ledger_to_json
+from dprepro.additive.record import PREDICTION, PREDICTION_OF_PAIRS, ledger_to_json
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ZERO_OUT
 
@@ -92,6 +92,33 @@ def categorical(
 def regression() -> dict[str, Any]:
     """Return the same model of a number in a range."""
     return values(task="regression", classes=None, labels=None, range=[-0.25, 0.25], target="rent")
+
+
+def paired(**changes: Any) -> dict[str, Any]:
+    """Return the same model file with functions of pairs of features."""
+    groups = [0] * 4 + [1] * 4 + [2] * (N_AGES - 8) + [3]
+    pairs = [
+        pair("city", "age", [0, 0, 1, 1, 2], groups),
+        pair("age", "visits", groups, [0, 1]),
+    ]
+    made = values(version=3, prediction=PREDICTION_OF_PAIRS, **changes)
+    # In the order of a file.
+    last = {key: made.pop(key) for key in ("edits", "ledger", "origin")}
+    return {**made, "pairs": pairs, **last}
+
+
+def pair(first: str, second: str, groups: list[int], others: list[int]) -> dict[str, Any]:
+    """Return a function of two features; the first cell is lost in its noise."""
+    cells = (max(groups) + 1) * (max(others) + 1)
+    return {
+        "first": first,
+        "second": second,
+        "first_groups": groups,
+        "second_groups": others,
+        "values": [7_000_003 * (-1) ** i * (i + 1) for i in range(cells)],
+        "counts": [10 * (i + 1) for i in range(cells)],
+        "noise": [10**7] + [10**6] * (cells - 1),
+    }
 
 
 def model(**changes: Any) -> LoadedClassifier | LoadedRegressor:

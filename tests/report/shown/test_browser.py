@@ -21,7 +21,7 @@ from dprepro.estimators.contract import ledger_of
 from dprepro.report.shown.content import model_page
 from tests.report.accessible import violations
 from tests.report.browsing import errors, show, visible
-from tests.report.shown.models import N_AGES, categorical, model, regression, values
+from tests.report.shown.models import N_AGES, categorical, model, paired, regression, values
 from tests.report.shown.test_content import hostile
 
 AGE, VISITS = 1, 2
@@ -124,7 +124,9 @@ def test_one_scale_serves_all_functions_until_each_has_its_own(opened):
     assert page.execute_script(script)[2] != lowest[2]
 
 
-@pytest.mark.parametrize("made", [values(), regression()], ids=["binary", "regression"])
+@pytest.mark.parametrize(
+    "made", [values(), regression(), paired()], ids=["binary", "regression", "pairs"]
+)
 def test_a_typed_in_row_is_predicted_as_in_python(opened, made):
     python = model_from_json(made)
     page = opened(python)
@@ -155,10 +157,11 @@ def test_a_typed_in_row_is_predicted_as_in_python(opened, made):
 
 
 def test_without_edits_the_download_is_the_file(opened, folder):
-    page = opened(model())
-    assert downloaded(page, folder).read_text(encoding="utf-8") == file_text(
-        json.loads(json.dumps(values()))
-    )
+    for made in (values(), paired()):
+        page = opened(model_from_json(made))
+        assert downloaded(page, folder).read_text(encoding="utf-8") == file_text(
+            json.loads(json.dumps(made))
+        )
 
 
 def test_a_drag_moves_a_bin_and_the_downloaded_model_predicts_so(opened, folder):
@@ -186,6 +189,37 @@ def test_a_drag_moves_a_bin_and_the_downloaded_model_predicts_so(opened, folder)
     assert abs(edited.decision_function(row)[0] - score) < 1e-9
     editing.undo(edited)
     np.testing.assert_array_equal(whole(edited, AGE), whole(original, AGE))
+
+
+def test_a_cell_of_a_pair_is_chosen_and_set_and_the_downloaded_model_predicts_so(opened, folder):
+    page = opened(model_from_json(paired()))
+    figure = page.find_element(By.CSS_SELECTOR, '[data-pair="age & visits"]')
+    cells = figure.find_elements(By.CSS_SELECTOR, ".cell")
+    assert [("lost" in cell.get_attribute("class")) for cell in cells] == [True] + [False] * 7
+    cells[5].click()
+    said = figure.find_element(By.CSS_SELECTOR, "[role=status]")
+    assert "many" in said.text
+    value = figure.find_element(By.CSS_SELECTOR, "input")
+    value.clear()
+    value.send_keys("0.75")
+    figure.find_element(By.CSS_SELECTOR, "button").click()
+    assert "(edited)" in said.text
+    type_in(page, AGE, "80")
+    type_in(page, VISITS, "0.9")
+    score = number(page, "#score")
+    edited, original = load_model(downloaded(page, folder)), model_from_json(paired())
+    (edit,) = edited.edits_
+    assert edit.feature == "age & visits"
+    moved = (edited.pairs_[1].values != original.pairs_[1].values).ravel()
+    assert np.flatnonzero(moved).tolist() == [5]
+    assert edited.pairs_[1].values[2, 1] == 0.75
+    city = page.execute_script("return row[0]")
+    row = pd.DataFrame({"city": [city], "age": [80.0], "visits": [0.9]})
+    assert abs(edited.decision_function(row)[0] - score) < 1e-9
+    assert edited.contributions(row)[0, 4] == 0.75
+    page.find_element(By.CSS_SELECTOR, "[data-history=undo]").click()
+    assert "(edited)" not in said.text
+    assert number(page, "#score") == pytest.approx(original.decision_function(row)[0], abs=1e-9)
 
 
 def test_keys_move_bins_select_ranges_and_go_back(opened, folder):
@@ -354,8 +388,9 @@ def test_odd_models_are_drawn_and_edited_without_an_error(opened, folder, power)
     }  # fmt: skip
 
 
-def test_page_and_editor_follow_the_guidelines_of_accessibility(opened):
-    made = model()
+@pytest.mark.parametrize("made", [values(), paired()], ids=["features", "pairs"])
+def test_page_and_editor_follow_the_guidelines_of_accessibility(opened, made):
+    made = model_from_json(made)
     editing.set_value(made, "visits", "few", 0.25)
     page = opened(made)
     page.find_element(By.CSS_SELECTOR, ".ledger summary").click()

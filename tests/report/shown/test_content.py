@@ -12,7 +12,7 @@ from dprepro.additive.shapes import importance, shapes_of
 from dprepro.errors import DpreproError
 from dprepro.report.shown.content import content_of, embedded, model_page, with_holes
 from dprepro.report.write.ledgers import verdict
-from tests.report.shown.models import model, regression, values
+from tests.report.shown.models import model, paired, regression, values
 
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
@@ -60,7 +60,7 @@ def test_importance_without_counts_weighs_all_bins_alike():
 
 
 def test_pieces_and_values_are_the_file_to_the_byte(tmp_path):
-    for made in (values(), regression(), hostile()):
+    for made in (values(), regression(), paired(), hostile()):
         loaded = model_from_json(made)
         set_value(loaded, str(loaded.bins_[2].feature.name), 0.9, 0.125)
         save_model(loaded, tmp_path / "model.json")
@@ -75,6 +75,21 @@ def test_pieces_and_values_are_the_file_to_the_byte(tmp_path):
             piece + part for piece, part in zip(data["pieces"], [*spelled, ""], strict=True)
         )
         assert text == (tmp_path / "model.json").read_text(encoding="utf-8")
+
+
+def test_pairs_are_shown_after_features_and_said_in_words():
+    page = model_page(model_from_json(paired()), "a model")
+    data = data_of(page)
+    assert [pair["name"] for pair in data["pairs"]] == ["city & age", "age & visits"]
+    assert [pair["places"] for pair in data["pairs"]] == [[0, 1], [1, 2]]
+    assert data["pairs"][1]["sides"][1] == ["few", "many"]
+    assert data["values"][3:] == [pair["values"] for pair in paired()["pairs"]]
+    assert sorted(data["order"]) == [0, 1, 2]
+    assert 'id="pairs-list"' in page
+    assert "its 3 features, and 2 of pairs of them" in page
+    without = model_page(model(), "a model")
+    assert 'id="pairs-list"' not in without
+    assert "of pairs of them" not in without
 
 
 def test_a_text_that_looks_like_a_hole_is_none():

@@ -189,6 +189,7 @@ dialog.addEventListener("keydown", (event) => {
 });
 listeners.push((k, said) => {
   if (!open) return;
+  if (isPair(k)) return dialog.close();
   if (k === open.k) redraw();
   else openEditor(k);
   showStatus(said);

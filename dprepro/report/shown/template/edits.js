@@ -4,12 +4,12 @@ const edits = DATA.edits.map((edit) => ({ ...edit, isOwn: false, note: "" }));
 const undone = [];
 const listeners = [];
 
-const positionOf = (name) => FEATURES.findIndex((feature) => feature.name === name);
+const positionOf = (name) => functions.findIndex((_, k) => termName(k) === name);
 const isSame = (a, b) => a.every((value, i) => value === b[i]);
 
 // The function before any edit.
 function releasedOf(k) {
-  return edits.find((edit) => edit.feature === FEATURES[k].name)?.before ?? functions[k];
+  return edits.find((edit) => edit.feature === termName(k))?.before ?? functions[k];
 }
 
 const isEdited = (k) => !isSame(functions[k], releasedOf(k));
@@ -27,12 +27,12 @@ function change(k, action, detail, after, gesture = null) {
     Object.assign(last, { after, detail });
     if (isSame(last.before, after)) edits.pop();
   } else {
-    const feature = FEATURES[k].name;
+    const feature = termName(k);
     edits.push({ feature, action, detail, before: functions[k], after, isOwn: true, note: "", gesture });
   }
   undone.length = 0;
   functions[k] = after;
-  announce(k, inWords({ feature: FEATURES[k].name, action, detail, note: "" }));
+  announce(k, inWords({ feature: termName(k), action, detail, note: "" }));
   return true;
 }
 

@@ -8,6 +8,12 @@ const functions = DATA.values.map((list) => [...list]);
 const MODEL = JSON.parse(fileText(functions, DATA.edits));
 const FEATURES = MODEL.features;
 
+// Functions of pairs of features stand behind those of features.
+const PAIRS = (MODEL.pairs ?? []).map((pair, i) => ({ ...pair, ...DATA.pairs[i] }));
+const isPair = (k) => k >= FEATURES.length;
+const pairOf = (k) => PAIRS[k - FEATURES.length];
+const termName = (k) => (isPair(k) ? pairOf(k).name : FEATURES[k].name);
+
 // JSON as Python's json.dumps(..., indent=1) spells it, so many levels deep.
 function spelled(list, depth) {
   return JSON.stringify(list, null, 1).replaceAll("\n", "\n" + " ".repeat(depth));
@@ -42,11 +48,12 @@ function binOf(k, value) {
   return place < 0 ? feature.labels.indexOf(DATA.other) : feature.groups[place];
 }
 
-// What a model with these functions says of a row, one value a feature: the parts in the unit of
+// What a model with these functions says of a row, one value for each feature: the parts in the unit of
 // the functions, their sum with the intercept, and what follows from it. Whole numbers add up
 // without rounding.
 function predicted(row, lists = functions) {
   const wholes = row.map((value, k) => lists[k][binOf(k, value)] ?? 0);
+  PAIRS.forEach((pair, i) => wholes.push(lists[row.length + i][cellOf(pair, row)] ?? 0));
   const start = MODEL.intercept * DATA.units.intercept;
   const sum = start + UNIT * wholes.reduce((a, b) => a + b, 0);
   const [lower, upper] = MODEL.range ?? [-Infinity, Infinity];

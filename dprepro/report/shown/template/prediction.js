@@ -87,7 +87,7 @@ function said(k) {
 const exactly = (number, text, attributes = {}) => html("data", { ...attributes, value: number }, text);
 
 function showPrediction() {
-  const found = predicted(row), before = predicted(row, FEATURES.map((_, k) => releasedOf(k)));
+  const found = predicted(row), before = predicted(row, functions.map((_, k) => releasedOf(k)));
   const result = document.getElementById("result");
   result.replaceChildren(...headline(found), ...comparison(found, before));
   document.getElementById("row-now").textContent = inShort(found);
@@ -127,7 +127,8 @@ function linesOf(found) {
   const size = (k) => Math.abs(found.parts[k]);
   let place = found.start;
   for (const k of found.parts.map((_, k) => k).sort((a, b) => size(b) - size(a) || a - b)) {
-    const name = `${FEATURES[k].name} = ${said(k)}${isEdited(k) ? " (edited)" : ""}`;
+    const what = isPair(k) ? pairOf(k).name : `${FEATURES[k].name} = ${said(k)}`;
+    const name = `${what}${isEdited(k) ? " (edited)" : ""}`;
     lines.push({ name, size: found.parts[k], from: place, kind: "" });
     place += found.parts[k];
   }

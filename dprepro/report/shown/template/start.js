@@ -77,6 +77,7 @@ for (const k of DATA.order) {
   document.getElementById("functions-list").append(card(k));
   document.getElementById("fields").append(fieldOf(k));
 }
+PAIRS.forEach((_, i) => document.getElementById("pairs-list").append(figureOf(FEATURES.length + i)));
 scale.addEventListener("change", drawCards);
 document.getElementById("values").addEventListener("submit", (event) => event.preventDefault());
 for (const button of document.querySelectorAll("[data-history]")) {
@@ -85,6 +86,7 @@ for (const button of document.querySelectorAll("[data-history]")) {
 document.getElementById("download").addEventListener("click", download);
 listeners.push(() => {
   if (!dialog.open) drawCards();
+  drawMaps();
   listEdits();
   showPrediction();
   document.getElementById("downloaded").textContent = "";
@@ -105,5 +107,6 @@ addEventListener("beforeprint", () => {
 });
 document.documentElement.classList.add("script");
 drawCards();
+drawMaps();
 listEdits();
 showPrediction();

@@ -1,0 +1,312 @@
+"""Pairs of features in DP-EBM+: which are asked about, which are kept, and how they are learned.
+
+The epochs of `dprepro.ebm_plus.algorithm` are divided in three. In the first ones the functions of
+single features are learned as usual. Then some epochs ask about candidates: the pairs of the
+features whose functions are largest so far, each with the same share. A pair is kept where its sums
+are likelier by a stated factor if it has a function than if it has none. In the last epochs the
+functions of features and of the pairs that were kept are asked and learned together. If no pair is
+kept, the last epochs are as usual.
+
+All that is asked belongs to the epochs, which are one mechanism in the ledger: the shares of an
+epoch add up to 1, whatever is asked in it, and they follow from what was released before. A row
+lies in one cell of each pair, and its part in a query is limited (`PairResiduals`). So the
+guarantee is that of the epochs without pairs. All else is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from dprepro.additive.bins import FeatureBins
+from dprepro.additive.pairs import MOST_GROUPS, Pair, PairTerm, even_groups, without_sides
+from dprepro.data.domain import Domain
+from dprepro.ebm_plus.algorithm import epoch, prepare, sizes_of_residuals
+from dprepro.ebm_plus.booster import _SCALES, Booster, Function, query_shares
+from dprepro.ebm_plus.clipping import best_bound, likely_sizes
+from dprepro.ebm_plus.coarse import CoarseBooster
+from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.losses import Loss
+from dprepro.ebm_plus.queries import (
+    COUNT_WEIGHT,
+    Magnitudes,
+    PairResiduals,
+    Residuals,
+    pair_norm,
+)
+from dprepro.ebm_plus.smoothing import lookup
+from dprepro.ebm_plus.surfaces import Surface, smooth_surface
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.query import Release
+
+ALONE, ASKING = 0.25, 0.25
+"""Parts of the epochs in which features are learned alone, and in which candidates are asked."""
+
+LEAST_EPOCHS = 3
+"""One epoch of each kind, at least."""
+
+CANDIDATE_FEATURES = 10
+"""So many features at most, of the largest functions: 45 pairs."""
+
+MARGIN = 2.0
+"""A pair is kept if the logarithm of how many times likelier its sums are with it exceeds this."""
+
+EFFECT = 0.1
+"""Size of the effects of pairs, in units of the bound of residuals, by which cells are made."""
+
+LEAST_CELLS = 9.0
+"""Pairs are asked about if a candidate is to have as many cells at least; see `cells_for`."""
+
+
+class PairFunction(Function):
+    """A function on the cells of a pair while it is learned; see `Function`.
+
+    `feature` is the pair, and `counts` are what the counts of both features say of its cells.
+
+    Attributes
+    ----------
+    pair
+        Its features and cells.
+    sides
+        Rows in each group of either feature.
+    ordered_sides
+        Whether groups next to each other are next to each other in value.
+    base : float64 (B,)
+        What the functions of both features came to in each cell when the pair was made.
+    surface
+        What all answers so far say.
+    """
+
+    def __init__(self, pair: Pair, first: Function, second: Function, rows: float) -> None:
+        self.pair = pair
+        groups = (pair.first_groups, pair.second_groups)
+        self.sides = tuple(
+            np.bincount(group, function.counts)
+            for group, function in zip(groups, (first, second), strict=True)
+        )
+        means = [
+            np.bincount(group, f.counts * f.values) / side
+            for group, f, side in zip(groups, (first, second), self.sides, strict=True)
+        ]
+        self.base = np.add.outer(*means).ravel()
+        shares = [side / side.sum() for side in self.sides]
+        counts = rows * np.outer(*shares).ravel()
+        nothing = np.zeros(counts.size)
+        super().__init__(pair, counts, nothing, nothing, ordered=False)  # type: ignore[arg-type]
+        self.ordered_sides = (first.ordered, second.ordered)
+        self.surface: Surface | None = None
+        self._sums = np.zeros((3, counts.size))
+        self._noise = np.zeros(2)
+
+    def take(self, release: Release, weight: float, unit: float) -> None:
+        """Add an answer to the weighted averages; `unit` is what a row of mass 1 adds to a mass."""
+        self._weight += weight
+        self._variance += (weight * release.scale) ** 2
+        self._sums += weight * np.stack([release.value[0], release.value[1] / unit, self.values])
+        self._noise += (weight * release.scale * np.array([1.0, 1 / unit])) ** 2
+
+    def infer(self, prior: np.ndarray, sampling: float, scales: np.ndarray) -> Surface:
+        """Return what all answers say of the function.
+
+        Parameters
+        ----------
+        prior : float64 (B,)
+            The masses as likely as can be said without the answers, give or take as much again.
+        sampling
+            Variance of a residual over its mass.
+        scales : float64 (S,)
+            Sizes that the function may have.
+        """
+        residuals, noisy, before = self._sums / self._weight
+        noise, of_masses = self._noise / self._weight**2
+        trust = prior**2 / (prior**2 + of_masses)
+        # Raised by half a deviation: see `booster._CAUTION`.
+        masses = np.maximum(trust * noisy + (1 - trust) * prior, 0.0)
+        masses += 0.5 * np.sqrt(trust * of_masses) + 1e-3 * prior
+        sums = residuals + masses * before
+        shape = self.pair.shape
+        self.surface = smooth_surface(
+            sums.reshape(shape),
+            masses.reshape(shape),
+            (noise + sampling * masses).reshape(shape),
+            scales,
+            self.ordered_sides,
+        )
+        return self.surface
+
+    def term(self, width: float) -> PairTerm:
+        """Return the function in the unit of the model: all but counts times `width`."""
+        shape = self.pair.shape
+        return PairTerm(
+            self.pair,
+            width * self.values.reshape(shape),
+            self.counts.reshape(shape),
+            width * self.deviations.reshape(shape),
+        )
+
+
+class PairBooster(Booster):
+    """A `Booster` whose functions may be those of pairs, too."""
+
+    @classmethod
+    def after(cls, booster: Booster) -> PairBooster:
+        """Return one that goes on where another stopped, with the same functions."""
+        made = cls(
+            booster.functions, booster.loss, booster.rows, booster.start, booster.typical,
+            booster.deviation, booster.n_epochs,
+        )  # fmt: skip
+        made.intercept = booster.intercept
+        made.bound, made.mean_square = booster.bound, booster.mean_square
+        made.magnitudes = booster.magnitudes
+        return made
+
+    def residuals_of(self, function: Function, share: float) -> Residuals | PairResiduals:  # type: ignore[override]
+        """See `Booster.residuals_of`."""
+        if not isinstance(function, PairFunction):
+            return super().residuals_of(function, share)
+        charged = pair_norm(self.loss, self.bound)
+        return PairResiduals(charged, share, function.pair, self.bound, self.loss)
+
+    def learn(self, function: Function, release: Release, share: float, number: int) -> np.ndarray:
+        """See `Booster.learn`."""
+        if not isinstance(function, PairFunction):
+            return super().learn(function, release, share, number)
+        self.remember(function, release, (number + 1) * share)
+        return self.values_of(function)
+
+    def remember(self, function: PairFunction, release: Release, weight: float) -> None:
+        """Add an answer to what is known of a pair."""
+        unit = 1.0 if self.loss.is_logistic else COUNT_WEIGHT * self.bound
+        function.take(release, weight, unit)
+
+    def take_in(self, kept: list[tuple[Function, Function]], n_epochs: int) -> list[PairFunction]:
+        """Add functions of pairs that are kept, to be learned in so many epochs; return them."""
+        self.shares = query_shares(len(self.functions) + len(kept), self.loss)
+        share = self.shares.features / max(len(self.functions) + len(kept), 1)
+        cells = cells_for(self.rows, self.deviation / math.sqrt(share * n_epochs))
+        pairs = [pair_function(first, second, cells, self.rows) for first, second in kept]
+        self.functions = [*self.functions, *pairs]
+        return pairs
+
+    def choose_bound_for_pairs(self, sizes: Release, deviation: float, cells: float) -> None:
+        """Choose as `choose_bound`, for pairs of so many cells: `deviation` is their noise."""
+        self.choose_bound(sizes)
+        found, _ = likely_sizes(sizes.value, sizes.scale, self.rows, self.typical)
+        self.bound = best_bound(found, deviation, cells)
+        self.mean_square = min(self.mean_square, self.bound**2)
+
+    def evidence_of(self, function: PairFunction) -> float:
+        """Return the evidence for a pair; see `Surface`."""
+        slopes = lookup(self.table(function), function.base + function.values)[1]
+        surface = function.infer(
+            function.counts * slopes,
+            self.loss.sampling_variance(self.mean_square),
+            _SCALES * self.loss.scales(self.bound),
+        )
+        return surface.evidence
+
+    def values_of(self, function: PairFunction) -> np.ndarray:
+        """Set a pair's deviations, and return the values, float64 (B,), that it moves to."""
+        self.evidence_of(function)
+        surface = function.surface
+        assert surface is not None
+        function.deviations = np.sqrt(surface.variance).ravel()
+        return without_sides(surface.mean, *function.sides).ravel()
+
+
+def learn_with_pairs(
+    curator: PlusCurator,
+    domain: Domain,
+    loss: Loss,
+    budget: PrivacyBudget,
+    n_epochs: int,
+    most: int,
+) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None, list[PairFunction]]:
+    """Do what `algorithm.learn` does, with up to `most` pairs, which are the last result."""
+    bins, functions, booster = prepare(curator, domain, loss, budget, n_epochs, has_pairs=True)
+    alone, asking = schedule(n_epochs) if asks_pairs(booster) else (n_epochs, 0)
+    for number in range(alone):
+        epoch(curator, booster, number)
+    pairs: list[PairFunction] = []
+    if asking:
+        booster = PairBooster.after(booster)
+        kept = choose(curator, booster, asking, most)
+        pairs = booster.take_in(kept, n_epochs - alone - asking)
+    for number in range(alone + asking, n_epochs):
+        epoch(curator, booster, number)
+    sizes = sizes_of_residuals(booster, budget)
+    return bins, functions, float(booster.intercept.values[0]), sizes, pairs
+
+
+def schedule(n_epochs: int) -> tuple[int, int]:
+    """Return how many epochs learn features alone, and how many ask about candidates."""
+    asking = max(1, round(ASKING * n_epochs))
+    return max(1, min(round(ALONE * n_epochs), n_epochs - asking - 1)), asking
+
+
+def asks_pairs(booster: Booster) -> bool:
+    """Return whether there are rows enough for the noise, and features, to ask about pairs."""
+    features = min(len(booster.functions), CANDIDATE_FEATURES)
+    if isinstance(booster, CoarseBooster) or features < 2:
+        return False
+    _, asking = schedule(booster.n_epochs)
+    deviation = booster.deviation * math.sqrt(math.comb(features, 2) / asking)
+    return cells_for(booster.rows, deviation) >= LEAST_CELLS
+
+
+def cells_for(rows: float, deviation: float) -> float:
+    """Return how many cells a pair is to have: so many that noise and effects are alike in each.
+
+    Effects are about `EFFECT` of the bound of residuals. `deviation` is that of the noise in the
+    sum of a cell, for a bound of 1.
+    """
+    return EFFECT * rows / deviation
+
+
+def choose(
+    curator: PlusCurator, booster: PairBooster, n_epochs: int, most: int
+) -> list[tuple[Function, Function]]:
+    """Ask about all candidates in so many epochs; return those to keep, the surest first."""
+    features = sorted(booster.functions, key=lambda f: -f.spread())[:CANDIDATE_FEATURES]
+    couples = list(combinations(sorted(features, key=lambda f: f.feature), 2))
+    weight = booster.loss.sizes_weight
+    # The intercept is not asked here: what all cells share is no evidence for a pair.
+    total = len(couples) + weight
+    share = 1 / total
+    deviation = booster.deviation / math.sqrt(share * n_epochs)
+    cells = cells_for(booster.rows, deviation)
+    candidates = [pair_function(*couple, cells, booster.rows) for couple in couples]
+    for _ in range(n_epochs):
+        if weight:
+            release = curator.answer(Magnitudes(1.0, weight / total))
+            booster.choose_bound_for_pairs(release, deviation, cells)
+        else:
+            booster.bound = booster.largest_residual()
+        for pair in candidates:
+            booster.remember(pair, curator.answer(booster.residuals_of(pair, share)), share)
+    evidence = [booster.evidence_of(pair) for pair in candidates]
+    best = sorted(range(len(candidates)), key=lambda k: -evidence[k])[:most]
+    return [couples[k] for k in best if evidence[k] > MARGIN]
+
+
+def pair_function(first: Function, second: Function, cells: float, rows: float) -> PairFunction:
+    """Return a function of zeros of two features, on about so many cells."""
+    sides = np.array([first.counts.size, second.counts.size])
+    most = np.minimum(sides, MOST_GROUPS)
+    fair = np.clip(math.sqrt(cells), 2, most)
+    # Where one side has few bins, the other one may have more groups.
+    first_groups, second_groups = np.clip(cells / fair[::-1], 2, most).round().astype(int)
+    pair = Pair(
+        first.feature, second.feature,
+        groups_of(first, first_groups), groups_of(second, second_groups),
+    )  # fmt: skip
+    return PairFunction(pair, first, second, rows)
+
+
+def groups_of(function: Function, most: int) -> np.ndarray:
+    """Return the group of each bin, uint8 (B,): of neighbours, or of categories of like values."""
+    size = function.counts.size
+    order = np.arange(size) if function.ordered else np.argsort(function.values, kind="stable")
+    return even_groups(function.counts, order, most)
