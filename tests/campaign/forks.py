@@ -66,7 +66,7 @@ def load_what_it_loads(job: Callable[[], int], names: Path) -> int:
 
 
 def in_fork(job: Callable[[], int], kill_after: float | None = None) -> tuple[int, int]:
-    """Run `job` in a fork, which leads a session of its own.
+    """Run `job` in a fork, which leads a session of its own, and kill it after some seconds.
 
     Returns
     -------

@@ -189,16 +189,18 @@ class Host:
             (place / "results" / "lab.jsonl").write_bytes(self.half_of_old)
         return place
 
-    def _command(self, place: Path) -> int:
+    def _command(self, place: Path, fault: tuple[str, int, int, bool] | None = None) -> int:
         redirect(self.output)
         os.environ["TMPDIR"] = tempfile.tempdir = str(place / "tmp")
+        if fault is not None:
+            kind, *rest = fault
+            self.shim.fault_arm(KINDS.index(kind), *rest)
         return command("run", self.config, "--results", place / "results", "--jobs", 2)
 
     def _disturbed(self, place: Path, kind: str, number: int, error: int, for_good: bool) -> int:
         if kind in STARTING:
             self._run.LocalExecutor, self._environment.git_state = self._real
-        self.shim.fault_arm(KINDS.index(kind), number, error, for_good)
-        code = self._command(place)
+        code = self._command(place, (kind, number, error, for_good))
         if kind in STARTING:
             atexit._run_exitfuncs()  # as a process that is no fork: loky deletes its semaphores
         return code
