@@ -104,8 +104,8 @@ mutants: install-dev ## Put small faults into MODULES, and name those that no te
 
 campaign-inputs: install-dev ## Fuzz each parser for up to an hour, and let memory run out in small commands
 	@$(INSTALL) atheris
-	$(BIN)/python -m tests.campaign.inputs $(PARSERS)
 	$(BIN)/python -m tests.campaign.memory
+	$(BIN)/python -m tests.campaign.inputs $(PARSERS)
 
 docs: install-dev ## Build the site of all pages and the API reference in out/site, and try it in a browser
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ def appearing_complete(path: Path) -> Iterator[Path]:
         If the file cannot be written.
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    name = os.fsencode(unfinished)
     try:
         make_folder(path.parent)
         try:
@@ -36,10 +36,17 @@ def appearing_complete(path: Path) -> Iterator[Path]:
             unfinished.replace(path)
             sync_folder(path.parent)
         finally:
-            with contextlib.suppress(OSError):
-                unfinished.unlink(missing_ok=True)
+            discard(name)
     except OSError as error:
         raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def discard(name: bytes) -> None:
+    """Delete a file, if it is there. To do so takes no memory: it may have run out."""
+    try:  # noqa: SIM105 - a context and a path object would take memory
+        os.unlink(name)  # noqa: PTH108
+    except (OSError, MemoryError):
+        pass
 
 
 def make_folder(folder: Path) -> None:

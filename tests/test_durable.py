@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.durable import appearing_complete
+from dprepro.durable import appearing_complete, discard
 from dprepro.errors import DpreproError
 
 
@@ -24,6 +24,17 @@ def fail(path: Path, error: BaseException) -> None:
     with appearing_complete(path) as unfinished:
         unfinished.write_text("half")
         raise error
+
+
+def test_a_file_is_deleted_without_a_path_object(tmp_path: Path) -> None:
+    """To make one takes memory, which may have run out; `tests.campaign.memory` tries that."""
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", None)
+        discard(os.fsencode(path))
+        discard(os.fsencode(path))  # gone already
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])

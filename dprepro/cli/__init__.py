@@ -83,14 +83,27 @@ def main() -> None:
 
     What a job shows of itself is not its result: no closed or full output changes its exit code.
     """
+    try:
+        leave_out_what_destructors_lack()
+        code = _code_of_command()
+    except MemoryError:  # also while another one was answered
+        os.write(2, _NO_MEMORY)  # made beforehand, as to make it would take memory
+        code = 2
+    try:
+        sys.exit(code)
+    except MemoryError:  # there was none for the exception that ends the process
+        os._exit(code)
+
+
+def _code_of_command() -> int:
     streams = Streams()
     _show_warnings_as_lines()
     code = _code_of_app()
     lost = streams.lost_output()
     if code == 0 and lost and not _PRINTING.isdisjoint(sys.argv[1:2]):
         _print_error("error:", f"standard output could not be written: {lost}")
-        code = 2
-    sys.exit(code)
+        return 2
+    return code
 
 
 def _code_of_app() -> int:
@@ -102,8 +115,7 @@ def _code_of_app() -> int:
         _print_error("error:", str(error))
         return 2
     except MemoryError:
-        os.write(2, _NO_MEMORY)  # made beforehand, as to make it would take memory
-        return 2
+        raise  # `main` answers it
     except OSError as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
@@ -116,6 +128,9 @@ def _code_of_app() -> int:
 
         if fault := machine_fault(error):
             _print_error("error:", f"{fault}. Mend that; then give the same command again")
+            return 2
+        if type(error) is SystemError and str(error).endswith(_WITHOUT_A_REASON):
+            _print_plainly(_NO_REASON)
             return 2
         _print_error(
             "internal error:",
@@ -139,6 +154,26 @@ _NO_MEMORY = (
     b"error: memory ran out. What was finished before is kept: close other programs, or give "
     b"--jobs a smaller number where the command has it, then give the same command again\n"
 )
+
+
+_WITHOUT_A_REASON = ("without exception set", "without setting an exception")
+"""What Python says where its own compiler, among others, got no memory."""
+_NO_REASON = (
+    "error: Python stopped this command without a reason, as it does where memory runs out: close "
+    "other programs, then give the same command again. If it stops again, this is a bug, and "
+    f"{DEBUG_VARIABLE}=1 shows where"
+)
+
+
+def leave_out_what_destructors_lack() -> None:
+    """Say nothing of destructors that got no memory: they are a library's, and change no result."""
+    usual = sys.unraisablehook
+
+    def hook(told: sys.UnraisableHookArgs) -> None:
+        if told.exc_type is not MemoryError:
+            usual(told)
+
+    sys.unraisablehook = hook
 
 
 def _of_the_machine(error: OSError) -> str:

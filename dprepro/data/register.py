@@ -21,7 +21,7 @@ from typing import Any
 import platformdirs
 from filelock import FileLock, Timeout
 
-from dprepro.durable import sync_folder
+from dprepro.durable import discard, sync_folder
 from dprepro.errors import DpreproError
 from dprepro.files import MEBIBYTE, read_bytes
 
@@ -158,6 +158,7 @@ def _is_hex(text: object, length: int) -> bool:
 def write_own(path: Path, text: str) -> None:
     """Write a file, at once and as a whole, that only its owner can read. Raises OSError."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    name = os.fsencode(unfinished)
     try:
         number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
@@ -167,4 +168,4 @@ def write_own(path: Path, text: str) -> None:
         unfinished.replace(path)
         sync_folder(path.parent)
     finally:
-        unfinished.unlink(missing_ok=True)
+        discard(name)

@@ -13,7 +13,7 @@ import stat
 import warnings
 from pathlib import Path
 
-from dprepro.durable import make_folder, sync_folder, write_all
+from dprepro.durable import discard, make_folder, sync_folder, write_all
 from dprepro.errors import DpreproError, DpreproWarning
 
 
@@ -86,6 +86,7 @@ class AppendedFile:
     def replace(self, content: bytes) -> None:
         """Put other content in the file's place, at once. Raises OSError."""
         new = self._unfinished
+        name = os.fsencode(new)
         number = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
             _lock(number)
@@ -94,8 +95,7 @@ class AppendedFile:
             new.replace(self._place)
         except BaseException:
             os.close(number)
-            with contextlib.suppress(OSError):
-                new.unlink(missing_ok=True)
+            discard(name)
             raise
         os.close(self._file)
         self._file, self.content = number, content

@@ -13,14 +13,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.host import OF_FILES, STARTING
+from tests.campaign.host import KILLS, OF_FILES, STARTING
 
 ROOT = Path(__file__).parents[2]
 KILL = -1
 ERRORS = {"fork": (errno.EAGAIN, errno.ENOMEM), "thread": (errno.EAGAIN,)}
 """What a call can fail with, where it is no call about a file."""
-Case = tuple[str, str, int, int, bool]
-"""How the run starts, the kind of call, its number, the error, and whether all later calls fail."""
+Case = tuple[str, str, int | tuple[int, ...], int, bool]
+"""How the run starts, the kind of call, its number, the error, and whether all later calls fail.
+
+For kills: the kind of kill, and after how many microseconds each of the runs is killed.
+"""
+IN_A_ROW = {"random kill": 4, "fresh kill": 1}
+"""How often a run is killed, before it may go on to its end."""
 
 
 def faults(counts: dict[str, dict[str, int]]) -> Iterator[Case]:
@@ -38,19 +43,18 @@ def faults(counts: dict[str, dict[str, int]]) -> Iterator[Case]:
             yield start, kind, place, KILL, False
 
 
-def kills(number: int, microseconds: dict[str, int]) -> list[Case]:
-    """Return kills at random times: up to half as long again as an undisturbed run takes.
+def kills(number: int, kind: str, microseconds: dict[str, int]) -> list[Case]:
+    """Return cases with so many kills at random times, within what a run takes at least.
 
     A larger number begins with the same kills as a smaller one.
     """
-    draw, starts = random.Random(21), sorted(microseconds)
-    found: dict[Case, None] = {}
-    while len(found) < number:
-        start = starts[len(found) % len(starts)]
-        found[
-            start, "kill_after", draw.randrange(1_000, microseconds[start] * 3 // 2), 0, False
-        ] = None
-    return list(found)
+    draw, starts = random.Random(f"{kind} 21"), sorted(microseconds)
+    cases: list[Case] = []
+    while len(cases) * IN_A_ROW[kind] < number:
+        start = starts[len(cases) % len(starts)]
+        times = tuple(draw.randrange(1_000, microseconds[start]) for _ in range(IN_A_ROW[kind]))
+        cases.append((start, kind, times, 0, False))
+    return cases
 
 
 def build(folder: Path) -> Path:
@@ -70,7 +74,7 @@ class Campaign:
         self._host = host
         calm = self._answer()
         self.calls: dict[str, dict[str, int]] = calm["calls"]
-        self.microseconds: dict[str, int] = calm["microseconds"]
+        self.microseconds: dict[str, dict[str, int]] = calm["microseconds"]
 
     def run(self, cases: Iterable[Case]) -> Iterator[tuple[Case, dict[str, Any]]]:
         """Try cases, one after the other; yield each with the answer of the host."""
@@ -89,9 +93,9 @@ class Campaign:
 
 @contextmanager
 def campaign(
-    folder: Path, root: Path = ROOT, kinds: Sequence[str] = OF_FILES
+    folder: Path, root: Path = ROOT, kinds: Sequence[str] = (*OF_FILES, KILLS[0])
 ) -> Iterator[Campaign]:
-    """Yield a campaign in an empty folder, with these kinds of calls of the package in `root`."""
+    """Yield a campaign in an empty folder, with these kinds of faults of the package in `root`."""
     (folder / "lab").mkdir(parents=True)
     environment = {
         **os.environ,
@@ -101,6 +105,8 @@ def campaign(
         "DPREPRO_STATE": str(folder / "state"),
         "MENDED": "",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
     }
     host = subprocess.Popen(
         [sys.executable, "-m", "tests.campaign.host", str(folder / "lab"), *kinds],

@@ -1,4 +1,4 @@
-"""The short form of the campaign: every 59th fault, and a few kills at random times."""
+"""The short form of the campaign: every 59th fault, and two runs that are killed four times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_no_fault_of_a_call_loses_anything(tmp_path: Path) -> None:
         for start in ("new", "old"):
             assert min(host.calls[start][kind] for kind in ("open", "write", "fsync")) > 4
         assert host.calls["old"]["rename"] > 0  # an old journal is upgraded
-        cases = [*list(faults(host.calls))[::59], *kills(3, host.microseconds)]
+        cases = [*list(faults(host.calls))[::59], *kills(8, *host.microseconds.popitem())]
         tried = {case: answer for case, answer in host.run(cases) if answer["wrong"]}
     if tried:
         pytest.fail("\n".join(f"{case}: {answer}" for case, answer in tried.items()))
@@ -23,22 +23,23 @@ def test_no_fault_of_a_call_loses_anything(tmp_path: Path) -> None:
 
 def test_a_campaign_that_was_killed_goes_on(tmp_path: Path) -> None:
     path, head = tmp_path / "out" / "tried.jsonl", {"microseconds": {"new": 100_000, "old": 90_000}}
-    first, second, third = kills(3, head["microseconds"])
+    first, second, third = kills(12, "random kill", head["microseconds"])
     tried = Tried(path, "version 1", head)
-    tried.add(first, {"code": -9, "wrong": [], "said": ""})
-    tried.add(second, {"code": 0, "wrong": ["lost"], "said": "what it said"})
+    tried.add(first, {"codes": [-9, -9, 0, -9], "wrong": [], "said": ""})
+    tried.add(second, {"codes": [0, 0, 0, 0], "wrong": ["lost"], "said": "what it said"})
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"case": ["new", "ki')  # killed while it wrote
 
     tried = Tried(path, "version 1", {"microseconds": {"new": 7, "old": 7}})
     assert path.read_bytes() == whole
-    assert kills(3, tried.head["microseconds"])[:2] == list(tried.answers) == [first, second]
+    same = kills(12, "random kill", tried.head["microseconds"])[:2]
+    assert same == list(tried.answers) == [first, second]
     assert list(tried.wrong()) == [second]
-    tried.add(third, {"code": -9, "wrong": [], "said": ""})
+    tried.add(third, {"codes": [-9, -9, -9, -9], "wrong": [], "said": ""})
     again = Tried(path, "version 1", {})
     assert again.answers == tried.answers
     lines = [line.split() for line in again.table().splitlines()]
-    assert lines[1] == ["new", "kill_after", "2", "2", *"0000000"]
-    assert lines[2] == ["old", "kill_after", "1", "0", "1", *"000000"]
+    assert lines[1] == ["new", "random", "kill", "8", "7", *"0000000"]
+    assert lines[2] == ["old", "random", "kill", "4", "0", "1", *"000000"]
     with pytest.raises(SystemExit, match="another version"):
         Tried(path, "version 2", head)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 
 import pytest
 
+from tests.campaign.inputs import asked
 from tests.campaign.mutate import mutated
 from tests.campaign.parsers import PARSERS, corpus, read
 
@@ -39,3 +42,10 @@ def test_changed_inputs_are_answered(parser, tmp_path):
 )
 def test_large_inputs_are_refused_within_a_second(parser, data, refusal, tmp_path):
     assert refusal in read(parser, data, tmp_path)
+
+
+def test_the_fuzzer_imports_no_parser_before_it_counts_branches():
+    assert sorted(PARSERS) == asked([]).parsers
+    code = "import sys; from tests.campaign.inputs import asked; asked(['--here', 'config']); "
+    code += "sys.exit(any(name.split('.')[0] in ('dprepro', 'yaml') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -18,4 +18,4 @@ def test_memory_that_runs_out_loses_nothing_and_hangs_nothing():
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if ": {" in line]
     assert [line.partition(":")[0] for line in lines] == ["edit", "append", "register"]
-    assert "said why" in lines[0]
+    assert "exit code 2" in lines[0]

@@ -74,9 +74,13 @@ class Tried:
 
         "met" counts the runs that the fault ended, or changed in their exit code.
         """
-        tried = Counter(case[:2] for case in self.answers)
-        met = Counter(case[:2] for case, answer in self.answers.items() if answer["code"])
-        wrong = Counter((case[:2], what) for case, a in self.answers.items() for what in a["wrong"])
+        tried: Counter[tuple[str, str]] = Counter()
+        met: Counter[tuple[str, str]] = Counter()
+        wrong: Counter[tuple[tuple[str, str], str]] = Counter()
+        for case, answer in self.answers.items():
+            tried[case[:2]] += len(answer["codes"])
+            met[case[:2]] += sum(code != 0 for code in answer["codes"])
+            wrong.update((case[:2], what) for what in answer["wrong"])
         lines = [f"{'start':6}{'fault':12}{'tried':>7}{'met':>7}" + "".join(map(_column, WRONG))]
         for kind, count in sorted(tried.items()):
             figures = "".join(_column(wrong[kind, what]) for what in WRONG)
@@ -96,4 +100,4 @@ def _column(text: object) -> str:
 
 def _case(read: list[Any]) -> Case:
     start, kind, number, error, for_good = read
-    return start, kind, number, error, for_good
+    return start, kind, tuple(number) if isinstance(number, list) else number, error, for_good

@@ -16,6 +16,8 @@ from dprepro import cli
         (PermissionError(errno.EACCES, "Permission denied", "a[/red].csv"), "a[/red].csv: Perm"),
         (OSError("a text of a library: 17"), "error: OSError. DPREPRO_DEBUG"),
         (MemoryError("Unable to allocate 17 GiB"), "error: memory ran out"),
+        (SystemError("error return without exception set"), "stopped this command without a reas"),
+        (SystemError("<f 17> returned NULL without setting an exception"), "If it stops again"),
     ],
 )
 def test_the_line_names_file_and_reason(monkeypatch, capfd, error, said):
@@ -33,3 +35,65 @@ def test_the_line_names_file_and_reason(monkeypatch, capfd, error, said):
     assert "17" not in err
     assert len(err) < 700
     assert err.count("\n") == 1
+
+
+def test_another_error_of_the_interpreter_is_a_bug(monkeypatch, capfd):
+    def fail() -> None:
+        raise SystemError("bad argument to internal function")
+
+    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.delenv("DPREPRO_DEBUG", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 70
+    assert "This is a bug in dprepro" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["Streams", "_show_warnings_as_lines", "_print_error"])
+def test_memory_that_runs_out_beside_the_command_is_told_too(monkeypatch, capfd, place):
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    def app() -> None:
+        raise cli.DpreproError("what the command says")
+
+    monkeypatch.setattr(cli, "app", app)
+    monkeypatch.setattr(cli, place, fail)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capfd.readouterr().err.startswith("error: memory ran out")
+
+
+def test_without_memory_for_the_end_the_exit_code_stays(monkeypatch):
+    def no_end(_: object) -> None:
+        raise MemoryError
+
+    ended = []
+    monkeypatch.setattr(cli, "app", lambda: None)
+    monkeypatch.setattr(cli.sys, "exit", no_end)
+    monkeypatch.setattr(cli.os, "_exit", ended.append)
+    cli.main()
+    assert ended == [0]
+
+
+def test_destructors_without_memory_are_not_shown_and_others_are(monkeypatch, capfd):
+    class Bad:
+        def __init__(self, error):
+            self.error = error
+
+        def __del__(self):
+            raise self.error
+
+    def app() -> None:
+        Bad(MemoryError())
+        Bad(ValueError("of a destructor"))
+
+    monkeypatch.setattr(cli, "app", app)
+    monkeypatch.setattr(cli.sys, "unraisablehook", cli.sys.__unraisablehook__)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    said = capfd.readouterr().err
+    assert "MemoryError" not in said
+    assert "ValueError: of a destructor" in said

@@ -1,0 +1,38 @@
+"""What tests/campaign/test_forks.py starts: runs of some configs, each in a fork of one process.
+
+    python -m tests.campaign.fork_server FOLDER NAME ...
+
+Prints the exit codes as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.campaign.forks import adopt, in_fork, left_by, load_what_it_loads, redirect
+from tests.campaign.host import Here, command
+
+
+def main() -> None:
+    """Run the configs."""
+    from dprepro.experiment import run as run_module
+
+    adopt()
+    run_module.LocalExecutor = Here  # type: ignore[misc,assignment]
+    place, *names = Path(sys.argv[1]), *sys.argv[2:]
+
+    def run(name: str, results: str) -> int:
+        redirect(place / "output.txt")
+        config = place / f"{name}.yaml"
+        return command("run", config, "--results", place / results, "--jobs", 1)
+
+    load_what_it_loads(lambda: run(names[0], "first"), place / "modules")
+    codes = {name: in_fork(lambda name=name: run(name, "forked"))[0] for name in names}
+    assert not left_by(0)
+    print(json.dumps(codes))
+
+
+if __name__ == "__main__":
+    main()
