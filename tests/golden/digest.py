@@ -25,12 +25,15 @@ def digest(value: Any) -> str:
 
 
 def released(model: Any) -> dict[str, Any]:
-    """Return the fitted attributes of an estimator, by name."""
-    return {
+    """Return the fitted attributes of an estimator, by name; a list of no pairs is none."""
+    found = {
         name: value
         for name, value in sorted(vars(model).items())
         if name.endswith("_") and not name.startswith("_") and name not in UNRELEASED
     }
+    if not found.get("pairs_", True):
+        del found["pairs_"]
+    return found
 
 
 def _parts(value: Any) -> Iterator[bytes]:
