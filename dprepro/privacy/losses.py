@@ -11,7 +11,6 @@ from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dprepro.privacy.entry import LARGEST_EXPONENT, LedgerEntry
-from dprepro.privacy.gaussian_loss import gaussian_loss
 from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain, sampled_loss
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
@@ -60,7 +59,7 @@ def _composed(entries: tuple[LedgerEntry, ...]) -> pld.PrivacyLossDistribution:
 # Fits with one budget have it, whatever their entries are.
 @lru_cache(maxsize=8)
 def _gaussian_loss(mu: float, grain: float) -> pld.PrivacyLossDistribution:
-    return gaussian_loss(1 / mu, grain)
+    return pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=grain)
 
 
 def _is_plain_gaussian(entry: LedgerEntry) -> bool:

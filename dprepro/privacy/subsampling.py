@@ -54,10 +54,17 @@ def sampled_loss(
     exchanged
         Whether neighbours exchange a row for another; else one has a row more.
     """
-    # It imports dp_accounting, which takes longer than what needs no noise.
-    from dprepro.privacy.gaussian_loss import gaussian_loss
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
-    return gaussian_loss(noise_multiplier, grain, rate, exchanged)
+    return pld.from_gaussian_mechanism(
+        noise_multiplier,
+        sampling_prob=rate,
+        value_discretization_interval=grain,
+        neighboring_relation=(
+            NeighboringRelation.REPLACE_ONE if exchanged else NeighboringRelation.ADD_OR_REMOVE_ONE
+        ),
+    )
 
 
 # The search for the noise comes back to the same multipliers.

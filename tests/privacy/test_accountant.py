@@ -17,7 +17,6 @@ from scipy.stats import norm
 
 from dprepro.privacy import losses
 from dprepro.privacy.accountant import spent_epsilon
-from dprepro.privacy.gaussian_loss import gaussian_loss
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import TOLERANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -54,11 +53,13 @@ def test_where_sampling_is_left_out_an_exchanged_row_moves_a_sum_twice_as_far(ch
 def test_the_cells_of_losses_grow_with_mu_so_that_a_huge_epsilon_fits_into_memory(monkeypatch):
     grains = []
 
-    def spy(deviation, grain):
-        grains.append(grain * deviation)
-        return gaussian_loss(deviation, grain)
+    def spy(deviation, value_discretization_interval):
+        grains.append(value_discretization_interval * deviation)
+        return from_gaussian_mechanism(
+            deviation, value_discretization_interval=value_discretization_interval
+        )
 
-    monkeypatch.setattr(losses, "gaussian_loss", spy)
+    monkeypatch.setattr("dprepro.privacy.losses.pld.from_gaussian_mechanism", spy)
     entries = tuple(dp_ebm_ledger("joint", 1e4).entries)
     assert spent_epsilon(entries, 1e-6) == pytest.approx(1e4, rel=1e-3)
     # In units of mu: the losses then fill some mu / 1e-4 cells.

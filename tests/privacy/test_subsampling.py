@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.rdp import RdpAccountant
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from dprepro.privacy import gaussian_loss
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT
 from dprepro.privacy.subsampling import moments_epsilon, pld_epsilon, sampled_sigma
@@ -137,13 +137,13 @@ def test_the_tight_accountant_needs_less_noise():
 
 
 def test_the_search_and_the_ledger_compute_no_loss_twice(monkeypatch):
-    made, make = [], gaussian_loss.gaussian_loss
+    made, make = [], pld.from_gaussian_mechanism
 
-    def note(*given):
-        made.append(given)
-        return make(*given)
+    def note(multiplier, **given):
+        made.append((multiplier, *given.values()))
+        return make(multiplier, **given)
 
-    monkeypatch.setattr(gaussian_loss, "gaussian_loss", note)
+    monkeypatch.setattr(pld, "from_gaussian_mechanism", note)
     sigma = sampled_sigma("pld", 0.5, 1e-5, rate=0.02, steps=50)
     assert of_steps(0.02, 50, sigma, 1e-5).spent_epsilon() == pytest.approx(0.5, rel=1e-3)
     assert len(made) == len(set(made)) > 3
