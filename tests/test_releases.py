@@ -66,6 +66,7 @@ def neighbours(task: str) -> dict[str, list[Row]]:
 def without_releases(model: bytes) -> str:
     values = json.loads(model)
     del values["intercept"], values["units"]
+    values.pop("intervals", None)  # sizes of residuals, of a regression by dp-ebm-plus
     for feature in values["features"]:
         for name in RELEASED:
             feature.pop(name, None)

@@ -87,7 +87,7 @@ def sizes_of(model: AdditiveModel) -> ResidualSizes:
 
 def intervals_in_words(model: AdditiveModel, coverage: float = 0.9) -> list[str]:
     """Return a sentence about the prediction intervals of a model; none if it has none."""
-    sizes = getattr(model, "residual_sizes_", None)
+    sizes = model.residual_sizes_
     if sizes is None:
         return []
     return [

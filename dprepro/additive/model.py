@@ -46,6 +46,8 @@ class AdditiveModel(BaseEstimator):
         `dprepro.additive.shapes.noise_deviation`.
     pairs_ : sequence of PairTerm
         Functions of two features; most models have none.
+    residual_sizes_ : ResidualSizes or None
+        Regression: how wide prediction intervals are, where that was released.
     edits_ : list of Edit
         What was changed after the fit, in order; see `dprepro.additive.editing`.
     target_name_ : str or None
@@ -64,6 +66,7 @@ class AdditiveModel(BaseEstimator):
     powers_: Powers
     edits_: list[Edit]
     pairs_: Sequence[PairTerm] = ()
+    residual_sizes_: ResidualSizes | None = None
     shape_noise_: list[np.ndarray] | None = None
     target_name_: str | None = None
     labels_: tuple[str, str] | None = None
@@ -212,12 +215,9 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     ----------
     range_ : (float, float) or None
         The public range to which predictions are clipped, if they are.
-    residual_sizes_ : ResidualSizes or None
-        How wide prediction intervals are, where that was released.
     """
 
     range_: tuple[float, float] | None = None
-    residual_sizes_: ResidualSizes | None = None
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""

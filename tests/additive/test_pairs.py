@@ -18,7 +18,7 @@ from dprepro.additive.file import load_model, model_from_json, model_to_json, sa
 from dprepro.additive.pairs import MOST_GROUPS, Pair, even_groups, without_sides
 from dprepro.additive.shapes import shapes_of
 from dprepro.errors import DpreproError
-from dprepro.inspect.predicting import predictions
+from dprepro.inspect.predicting import Wanted, predictions
 from tests.additive import small
 
 FILE = small.file(**small.PAIRS)
@@ -114,7 +114,7 @@ def test_a_pair_adds_the_value_of_the_cell_and_nothing_where_a_bin_is_missing() 
 
 def test_explanations_name_pairs_and_add_up() -> None:
     made, X = model(), small.rows()
-    columns = predictions(made, X, explain=True)
+    columns = predictions(made, X, Wanted(explain=True))
     parts = [values for name, values in columns.items() if name.startswith("contribution of ")]
     assert f"contribution of {AGE_HOURS}" in columns
     assert len(parts) == 9

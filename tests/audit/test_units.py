@@ -51,7 +51,8 @@ def test_the_rows_of_a_patient_come_to_all_of_mu_and_no_more(task):
 @TASKS
 def test_noise_for_a_row_alone_would_show_a_patient_and_the_ledger_says_so(task):
     outcome = patient(task, STATED).fit(True, 0)
-    assert np.sqrt(outcome.mu_squared) > 2.9 * mu_of(*STATED)
+    # Less than 3: some answers about targets are clipped further out than a patient's are.
+    assert np.sqrt(outcome.mu_squared) > (2.9 if task == "binary" else 2.8) * mu_of(*STATED)
     assert not outcome.ledger_.within_budget
 
 

@@ -341,8 +341,8 @@ def test_the_estimator_does_what_a_curator_in_plain_numpy_does(loss, monkeypatch
     plain = PlainPairs(X, y, domain, loss, np.random.default_rng(5))
     learned = stage.learn_with_pairs(plain, domain, loss, PrivacyBudget(4.0, 1e-6), 16, 3)
     width = 1.0 if loss is LOGISTIC else SPAN[1] - SPAN[0]
-    assert len(model.pairs_) == len(learned[3]) > 0
-    for term, pair in zip(model.pairs_, learned[3], strict=True):
+    assert len(model.pairs_) == len(learned[4]) > 0
+    for term, pair in zip(model.pairs_, learned[4], strict=True):
         shape = pair.pair.shape
         np.testing.assert_allclose(term.values, width * pair.values.reshape(shape), atol=5e-5)
         np.testing.assert_allclose(term.noise, width * pair.deviations.reshape(shape), atol=5e-5)

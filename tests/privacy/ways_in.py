@@ -71,9 +71,10 @@ ALLOWED = {
     # A list of the modules of audits, and a function of scikit-learn's data sets: no rows are near.
     "dprepro.audit.cases": {"getattr(..., attribute)"},
     "dprepro.data.sources": {"getattr(..., f'load_{source.sklearn}')"},
-    # How warnings look, how long a download may take, which texts of YAML are numbers, and where
-    # new processes look for modules: other libraries leave no other way to say it.
-    "dprepro.cli": {"warnings.showwarning"},
+    # How warnings look, that destructors without memory are not named, how long a download may
+    # take, which texts of YAML are numbers, and where new processes look for modules: other
+    # libraries leave no other way to say it.
+    "dprepro.cli": {"warnings.showwarning", "sys.unraisablehook"},
     "dprepro.data.openml_source": {"requests.Session.request"},
     "dprepro.yaml_source": {"_TextLoader.yaml_implicit_resolvers"},
     "dprepro.experiment.safe_path": {"getattr(..., name)", "setattr(..., name)"},
