@@ -34,7 +34,7 @@ def predict(
         ),
     ],
     explain: Annotated[
-        bool, typer.Option("--explain", help="Write what each feature adds to the prediction, too.")
+        bool, typer.Option("--explain", help="Write what each feature and pair adds to the prediction, too.")
     ] = False,
     interval: Annotated[
         float | None,
@@ -78,7 +78,7 @@ def predict(
     it released, so they cost no budget.
 
     --explain adds `log_odds` (regression: `sum`), `intercept`, and `contribution of FEATURE` for
-    each feature. Intercept and contributions add up to it, but for rounding below 1e-12 of the
+    each feature and each pair of features. Intercept and contributions add up to it, but for rounding below 1e-12 of the
     largest. The probability is 1 / (1 + exp(-log_odds)); the prediction of a regression is the sum,
     clipped to the range of the target where the model has one.
 
