@@ -34,7 +34,7 @@ def predict(
         ),
     ],
     explain: Annotated[
-        bool, typer.Option("--explain", help="Write what each feature and pair adds to the prediction, too.")
+        bool, typer.Option("--explain", help="Write what each feature and pair adds, too.")
     ] = False,
     interval: Annotated[
         float | None,
@@ -78,9 +78,9 @@ def predict(
     it released, so they cost no budget.
 
     --explain adds `log_odds` (regression: `sum`), `intercept`, and `contribution of FEATURE` for
-    each feature and each pair of features. Intercept and contributions add up to it, but for rounding below 1e-12 of the
-    largest. The probability is 1 / (1 + exp(-log_odds)); the prediction of a regression is the sum,
-    clipped to the range of the target where the model has one.
+    each feature and each pair of features. Intercept and contributions add up to it, but for
+    rounding below 1e-12 of the largest. The probability is 1 / (1 + exp(-log_odds)); the prediction
+    of a regression is the sum, clipped to the range of the target where the model has one.
 
     Example: dprepro predict model.json new.csv --output predictions.csv --explain --keep id
     """
