@@ -88,7 +88,7 @@ def sizes_of(model: AdditiveModel) -> ResidualSizes:
 def intervals_in_words(model: AdditiveModel, coverage: float = 0.9) -> list[str]:
     """Return a sentence about the prediction intervals of a model; none if it has none."""
     sizes = model.residual_sizes_
-    if sizes is None:
+    if sizes is None or not sizes.percents[0] <= 100 * coverage <= sizes.percents[-1]:
         return []
     return [
         f"About {100 * coverage:g} % of new rows have a target within "

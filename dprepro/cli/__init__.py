@@ -87,8 +87,11 @@ def main() -> None:
         leave_out_what_destructors_lack()
         code = _code_of_command()
     except MemoryError:  # also while another one was answered
-        os.write(2, _NO_MEMORY)  # made beforehand, as to make it would take memory
         code = 2
+        try:  # noqa: SIM105 - a context would take memory
+            os.write(2, _NO_MEMORY)  # made beforehand, as to make it would take memory
+        except OSError:  # nobody reads it, or the disk is full: the exit code says it
+            pass
     try:
         sys.exit(code)
     except MemoryError:  # there was none for the exception that ends the process

@@ -52,8 +52,8 @@ from dprepro.rows.partition import Columns, Partition, SortedRows, sort_columns
 from dprepro.threads import ALONE, Threads
 
 _OF_PAIRS = (
-    "In some passes also, for each cell of some pairs of features, the sum of that difference and "
-    "either the sum of p (1 - p) or the number of rows"
+    "Some passes may also release, for each cell of some pairs of features, the sum of that "
+    "difference and either the sum of p (1 - p) or the number of rows"
 )
 
 

@@ -18,7 +18,7 @@ from dprepro.ebm_plus.bands import deviations
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
-from dprepro.ebm_plus.pairs import LEAST_EPOCHS, PairFunction, learn_with_pairs
+from dprepro.ebm_plus.pairs import LEAST_EPOCHS, PairFunction, check_names, learn_with_pairs
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer
 from dprepro.privacy.budget import PrivacyBudget
@@ -65,6 +65,8 @@ class _DPEBMPlus(AdditiveModel):
 
         All are multiplied by `width`, the unit of the loss.
         """
+        if self.pairs:
+            check_names(domain)
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
         budget = PrivacyBudget(self.epsilon, self.delta)
@@ -106,6 +108,11 @@ class _DPEBMPlus(AdditiveModel):
         check_integer("pairs", self.pairs, 0)
         check_integer("n_epochs", self.n_epochs, LEAST_EPOCHS if self.pairs else 1)
         check_directions(self.monotone)
+        if self.pairs and self.monotone:
+            raise ValueError(
+                "monotone makes functions of single features monotone, and a pair may go against "
+                "it: give either pairs or monotone"
+            )
         if not self.observed and (self.domain is None or not self.domain.is_public):
             raise ValueError(
                 f"{type(self).__name__} does not guess bounds: pass domain=Domain(...) with what "
@@ -173,6 +180,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         private with pairs as without.
     monotone : dict of str or None
         As `DPEBMClassifier`: numeric features to make "increasing" or "decreasing" after the fit.
+        Not together with `pairs`, which may go against it.
     domain : Domain
         The public domain. Bounds are never guessed.
     observed : bool

@@ -21,7 +21,14 @@ from itertools import combinations
 import numpy as np
 
 from dprepro.additive.bins import FeatureBins
-from dprepro.additive.pairs import MOST_GROUPS, Pair, PairTerm, even_groups, without_sides
+from dprepro.additive.pairs import (
+    MOST_GROUPS,
+    Pair,
+    PairTerm,
+    even_groups,
+    pair_name,
+    without_sides,
+)
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import epoch, prepare, sizes_of_residuals
 from dprepro.ebm_plus.booster import _SCALES, Booster, Function, query_shares
@@ -188,6 +195,8 @@ class PairBooster(Booster):
         cells = cells_for(self.rows, self.deviation / math.sqrt(share * n_epochs))
         pairs = [pair_function(first, second, cells, self.rows) for first, second in kept]
         self.functions = [*self.functions, *pairs]
+        if pairs:
+            self.magnitudes = []  # the residuals of a model without them were larger
         return pairs
 
     def choose_bound_for_pairs(self, sizes: Release, deviation: float, cells: float) -> None:
@@ -214,6 +223,18 @@ class PairBooster(Booster):
         assert surface is not None
         function.deviations = np.sqrt(surface.variance).ravel()
         return without_sides(surface.mean, *function.sides).ravel()
+
+
+def check_names(domain: Domain) -> None:
+    """Raise ValueError if two functions could have one name; reads the domain alone."""
+    names = [feature.name for feature in domain.features]
+    functions = names + [pair_name(*couple) for couple in combinations(names, 2)]
+    if len(set(functions)) < len(functions):
+        twice = next(name for name in functions if functions.count(name) > 1)
+        raise ValueError(
+            f"with pairs two functions would be called {twice!r}: rename a feature, or fit with "
+            "pairs=0"
+        )
 
 
 def learn_with_pairs(

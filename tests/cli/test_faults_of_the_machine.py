@@ -77,6 +77,20 @@ def test_without_memory_for_the_end_the_exit_code_stays(monkeypatch):
     assert ended == [0]
 
 
+def test_that_nobody_reads_it_does_not_change_the_exit_code(monkeypatch):
+    def fail():
+        raise MemoryError
+
+    def full(number, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cli, "_code_of_command", fail)
+    monkeypatch.setattr(cli.os, "write", full)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+
+
 def test_destructors_without_memory_are_not_shown_and_others_are(monkeypatch, capfd):
     class Bad:
         def __init__(self, error):

@@ -350,3 +350,41 @@ def test_the_estimator_does_what_a_curator_in_plain_numpy_does(loss, monkeypatch
         np.testing.assert_allclose(values, width * function.values, atol=5e-5)
     queries = [q for q in plain.queries if isinstance(q, Magnitudes)]
     assert len(queries) == (0 if loss is LOGISTIC else 16)
+
+
+# --- beside other options -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [12_000])
+def test_intervals_are_of_the_model_with_its_pairs(rows):
+    """Counts of residuals from before there were pairs would make them too wide."""
+    X, signal, rng = table(2 * rows, effect=3.0)
+    y = (signal + rng.normal(0, 0.1, 2 * rows)).clip(*SPAN)
+    model = DPEBMPlusRegressor(8.0, pairs=3, domain=Domain(FEATURES, SPAN), random_state=0)
+    model.fit(X[:rows], y[:rows])
+    assert model.pairs_
+    lower, upper = model.predict_interval(X[rows:], 0.9).T
+    covered = np.mean((lower <= y[rows:]) & (y[rows:] <= upper))
+    assert 0.88 < covered < 0.93
+
+
+def test_a_function_cannot_be_made_monotone_beside_pairs():
+    with pytest.raises(ValueError, match="give either pairs or monotone"):
+        fit(SQUARED, monotone={"x": "increasing"})
+    assert fit(SQUARED, pairs=0, monotone={"x": "increasing"}).edits_
+
+
+@pytest.mark.parametrize("third", ["x & y", "z"])
+def test_two_functions_of_one_name_are_refused_before_anything_is_asked(third):
+    features = tuple(NumericFeature(name, 0, 1) for name in ("x", "y", third))
+    X = pd.DataFrame(np.random.default_rng(0).random((300, 3)), columns=["x", "y", third])
+    events = Events()
+    model = DPEBMPlusRegressor(1.0, pairs=2, domain=Domain(features, (0.0, 1.0)))
+    with listening(events):
+        if third == "z":
+            model.fit(X, X["x"])
+            assert events.events
+            return
+        with pytest.raises(ValueError, match="two functions would be called 'x & y'"):
+            model.fit(X, X["x"])
+    assert not events.events
