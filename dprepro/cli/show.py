@@ -54,7 +54,7 @@ def show(
         target.write_bytes(written)
     except OSError as error:
         raise DpreproError(f"{target}: cannot be written: {error.strerror}") from error
-    typer.echo(f"{target}: {len(loaded.bins_)} functions, {len(written) / 1e6:.2f} MB")
+    typer.echo(f"{target}: {len(loaded.term_names)} functions, {len(written) / 1e6:.2f} MB")
     if open_it and not webbrowser.open(target.resolve().as_uri()):
         raise DpreproError(f"no browser could be started; open {target} in one")
 

@@ -12,7 +12,7 @@ from dprepro.additive.file import load_model, save_model
 from dprepro.cli.show import title_of
 from dprepro.errors import DpreproError
 from tests.commands import dprepro
-from tests.report.shown.models import model, values
+from tests.report.shown.models import model, paired, values
 
 
 @pytest.fixture
@@ -30,6 +30,11 @@ def test_the_page_lies_beside_the_model_or_where_it_is_asked_for(path: Path) -> 
     assert page == other.read_text(encoding="utf-8")
     assert "<h1>dp-ebm-plus on people</h1>" in page
     assert "model-edited.json" in page
+
+
+def test_functions_of_pairs_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text(json.dumps(paired()), encoding="utf-8")
+    assert "model.html: 5 functions" in dprepro("show", tmp_path / "model.json")
 
 
 def test_open_starts_a_browser_or_says_that_it_cannot(
