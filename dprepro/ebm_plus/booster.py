@@ -44,6 +44,10 @@ _ASTRAY = 0.1
 """Log loss: rows of the rarer label that may lie anywhere between the public bounds, as a share of
 all rows with that label."""
 
+_LARGEST_RESIDUAL = 0.8
+"""Log loss: residuals are clipped at this at most. The few rows with a larger one say less of all
+than the noise that a larger bound would cost."""
+
 _CAUTION = 0.5
 """Counts are raised by this many standard deviations of their noise before a step divides by them.
 Later steps make up for one that is too small; one that is too large may do lasting harm."""
@@ -232,14 +236,15 @@ class Booster:
         return list(self.shares.features * shares)
 
     def largest_residual(self) -> float:
-        """Return the bound that the released functions set to |y - sigmoid(F)| of every row.
+        """Return the bound for |y - sigmoid(F)|: what released functions allow, at most 0.8.
 
-        The functions move within the epoch that begins with it. What then exceeds it is clipped.
+        What exceeds it is clipped: rows whose label is a surprise, and rows that exceed it since
+        the functions move within the epoch that begins with it.
         """
         start = float(self.intercept.values[0])
         highest = start + sum(function.values.max() for function in self.functions)
         lowest = start + sum(function.values.min() for function in self.functions)
-        return float(expit(max(highest, -lowest)))
+        return min(float(expit(max(highest, -lowest))), _LARGEST_RESIDUAL)
 
     def choose_bound(self, magnitudes: Release) -> None:
         """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""

@@ -9,6 +9,7 @@ what features have in common adds up in the sum of the functions, though no one 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,9 +29,9 @@ _INTERVALS = 10
 _REACH = 0.5
 """Bins over which a gradient is spread: exp(-d / `_REACH`) of it goes to the d-th neighbour."""
 
-_NOISE = 0.8
-"""What the noise of all steps may come to in the sum of all functions: log odds, or in units of
-the bound of the residuals."""
+_NOISE = 1.2
+"""What the noise of all steps may come to in the sum of all functions before they are shrunk: log
+odds, or in units of the bound of the residuals."""
 
 
 def is_coarse(rows: float, n_features: int, mu: float, signal: float) -> bool:
@@ -83,17 +84,20 @@ def likely_counts(noisy: np.ndarray, deviations: np.ndarray, rows: float) -> np.
 class CoarseBooster(Booster):
     """A `Booster` whose functions follow their noisy gradients; the intercept is learned as there.
 
-    A step moves a function by gain S g: g are the sums of residuals in its bins, and S spreads them
-    over neighbours, so that functions which change little from bin to bin are learned first. The
-    gain is proportional to the share of mu^2 that the query got, so that what is asked precisely
-    counts more, and all steps together add noise of `_NOISE` to a row's score. It is at most half
-    of Newton's for a bin with all rows, which makes it stable.
+    A step adds gain S g to a path: g are the sums of residuals in the bins, and S spreads them over
+    neighbours, so that functions which change little from bin to bin are learned first. The gain is
+    proportional to the share of mu^2 that the query got, so that what is asked precisely counts
+    more, and all steps together add noise of `_NOISE` to the sum of all paths in a row. It is at
+    most half of Newton's for a bin with all rows, which makes it stable.
+
+    The function is its path times E / (E + V): the mean square of the path over the rows, and what
+    noise is expected to contribute to it. E holds V, so a path of noise alone is halved.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.shares = self._shares()
-        self._spreading = [_spreading(function) for function in self.functions]
+        self._paths = [_Path.of(function) for function in self.functions]
 
     def _shares(self) -> Shares:
         """Return the shares of an epoch: the intercept gets more for regression."""
@@ -106,14 +110,41 @@ class CoarseBooster(Booster):
         """See `Booster.learn`."""
         if function is self.intercept:
             return super().learn(function, release, share, number)
-        spreading = self._spreading[self.functions.index(function)]
+        path = self._paths[self.functions.index(function)]
         gain = _NOISE * share / (math.sqrt(self.n_epochs) * self.deviation)
-        steepest = self.rows * self.loss.largest_curvature * spreading.sum(axis=1).max()
-        gain = min(gain, 1 / steepest)
-        values = function.values + gain * (spreading @ release.value[0])
-        variance = (gain * release.scale) ** 2 * (spreading**2).sum(axis=1)
-        function.deviations = np.sqrt(function.deviations**2 + variance)
-        return np.asarray(values - weighted_mean(values, function.counts))
+        steepest = self.rows * self.loss.largest_curvature * path.spreading.sum(axis=1).max()
+        path.go(min(gain, 1 / steepest), release)
+        trust = path.trust()
+        function.deviations = trust * np.sqrt(path.variances)
+        return trust * path.values
+
+
+@dataclass
+class _Path:
+    """What the steps of one function add up to, and its variance from noise: float64 (B,) each."""
+
+    counts: np.ndarray
+    spreading: np.ndarray
+    values: np.ndarray
+    variances: np.ndarray
+
+    @classmethod
+    def of(cls, function: Function) -> _Path:
+        zeros = np.zeros(function.counts.size)
+        return cls(function.counts, _spreading(function), zeros, zeros)
+
+    def go(self, gain: float, release: Release) -> None:
+        """Add a step. The mean over the rows stays zero."""
+        values = self.values + gain * (self.spreading @ release.value[0])
+        self.values = values - weighted_mean(values, self.counts)
+        variances = (gain * release.scale) ** 2 * (self.spreading**2).sum(axis=1)
+        self.variances = self.variances + variances
+
+    def trust(self) -> float:
+        """Return E / (E + V) of the class above; the mean that is taken out has noise, too."""
+        square = weighted_mean(self.values**2, self.counts)
+        noise = weighted_mean(self.variances, self.counts) * (1 - 1 / self.counts.size)
+        return square / (square + noise) if noise > 0 else 1.0
 
 
 def _spreading(function: Function) -> np.ndarray:

@@ -157,13 +157,17 @@ def test_bounds_are_rounded_down_to_the_kernels_precision(bound):
     assert bound * (1 - 1e-6) < exact.answer(query).value[0, 0] <= bound
 
 
-def test_residuals_of_labels_are_bounded_by_the_released_functions():
+def test_residuals_of_labels_are_bounded_by_the_released_functions_and_at_four_fifths():
     learner = booster(np.array([[0, 1], [1, 2]]), np.array([0, 1]), LOGISTIC, start=0.3)
-    learner.functions[0].values[:] = [-1.0, 0.5, 0.2]
-    learner.functions[1].values[:] = [0.0, 2.0, -0.5]
-    assert learner.largest_residual() == pytest.approx(expit(0.3 + 0.5 + 2.0))
+    learner.functions[0].values[:] = [-1.0, 0.3, 0.2]
+    learner.functions[1].values[:] = [0.0, 0.4, -0.5]
+    assert learner.largest_residual() == pytest.approx(expit(-0.3 + 1.0 + 0.5))
+    learner.functions[1].values[1] = 0.7
+    assert learner.largest_residual() == pytest.approx(expit(0.3 + 0.3 + 0.7))
+    learner.functions[1].values[1] = 2.0
+    assert learner.largest_residual() == 0.8
     learner.functions[0].values[0] = -9.0
-    assert learner.largest_residual() == pytest.approx(expit(-0.3 + 9.0 + 0.5))
+    assert learner.largest_residual() == 0.8
 
 
 # --- noise --------------------------------------------------------------------------------------
