@@ -18,8 +18,9 @@ _SHRUNK = (
 )
 _FAR = (
     "That is so here: when this model was fitted, rows were few for the noise. Its functions end "
-    "far short of the effects in the data, and an effect can lie far outside its band. Read no "
-    "single function of this model as the size of an effect."
+    "far short of the effects in the data. How wide its bands are follows mostly from a guess of "
+    "how large effects are, and little from the rows. Read no single function of this model as the "
+    "size of an effect."
 )
 
 

@@ -32,6 +32,7 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
+from dprepro.ebm_plus.bands import set_bands
 from dprepro.ebm_plus.booster import Booster, Function
 from dprepro.ebm_plus.coarse import (
     COARSE_SHARE,
@@ -74,6 +75,7 @@ def learn(
     bins, functions, booster = prepare(curator, domain, loss, budget, n_epochs)
     for number in range(n_epochs):
         epoch(curator, booster, number)
+    set_bands(booster)
     sizes = sizes_of_residuals(booster, budget)
     return bins, functions, float(booster.intercept.values[0]), sizes
 

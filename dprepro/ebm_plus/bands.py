@@ -4,10 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.ebm_plus.booster import Function
+from dprepro.ebm_plus.booster import Booster, Function
+from dprepro.ebm_plus.coarse import CoarseBooster
 
 _MOST = 0.8
 """Largest relative error of a bin's count that is believed."""
+
+_SIZE = 1.15
+"""Standard deviation of an effect a priori where rows are few, in the unit of `Loss.scales`."""
+
+
+def set_bands(booster: Booster) -> None:
+    """Set `Function.band` of each function, after the last epoch."""
+    for function in booster.functions:
+        if isinstance(booster, CoarseBooster):
+            function.band = of_few_rows(booster, function)
+        elif booster.loss.is_logistic:
+            function.band = function.deviations
+        else:
+            function.band = deviations(function)
+
+
+def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
+    """Return the root mean square error to expect of a function from few rows, float64 (B,).
+
+    Effects are normal a priori, with `_SIZE`. What the steps came to then says how large they are,
+    and the function ends short of that (`Path.effects`). It counts on the rows of a bin, of which
+    only a noisy number is known. The more noise there is in it, the more weight has the case that a
+    bin has hardly any rows: then nothing is known but the size a priori.
+    """
+    size, loss = _SIZE * booster.loss.scales(booster.bound), booster.loss
+    sampling = loss.sampling_variance(booster.mean_square)
+    mean, variance = booster.path(function).effects(size, sampling)
+    informed = variance + (mean - function.values) ** 2
+    blind = np.maximum(size**2 + function.values**2, informed)
+    known = 1 / (1 + (function.uncertainty / function.counts) ** 2)
+    return np.asarray(np.sqrt(known * informed + (1 - known) * blind))
 
 
 def deviations(function: Function) -> np.ndarray:
@@ -22,11 +54,8 @@ def deviations(function: Function) -> np.ndarray:
 
     whose mean square is that of e / (1 - e) times (f - a)^2 + s^2, for a posterior mean f and
     variance s^2 of t / n'. For e one standard deviation of the noise in n', over n', is taken, at
-    most `_MOST`. Where rows are few for the noise there are no such averages: then nothing is
-    added.
+    most `_MOST`.
     """
-    if not function.has_answers:
-        return function.deviations
     asked_at = function.averages()[0][2]
     error = np.minimum(function.uncertainty / function.counts, _MOST)
     square = (function.values - asked_at) ** 2 + function.deviations**2

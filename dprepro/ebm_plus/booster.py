@@ -71,6 +71,8 @@ class Function:
     values, deviations : float64 (B,)
         The function as it stands, in whole numbers of `kernel.UNIT`, and its standard deviation a
         posteriori. The mean over the rows is zero, except for the intercept.
+    band : float64 (B,)
+        The standard deviation that bands show, set at the end: see `dprepro.ebm_plus.bands`.
     """
 
     feature: int
@@ -80,7 +82,7 @@ class Function:
     ordered: bool
 
     def __post_init__(self) -> None:
-        self.values, self.deviations = np.zeros((2, self.counts.size))
+        self.values, self.deviations, self.band = np.zeros((3, self.counts.size))
         self._spread: float | None = None
         self._answers = np.zeros((4, self.counts.size))
         self._weight = self._variance = 0.0

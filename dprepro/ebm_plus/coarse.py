@@ -9,7 +9,6 @@ what features have in common adds up in the sum of the functions, though no one 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +16,8 @@ from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_b
 from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.booster import Booster, Function, Shares
 from dprepro.ebm_plus.grid import FINEST, grid_edges
-from dprepro.ebm_plus.losses import weighted_mean
+from dprepro.ebm_plus.paths import Path
+from dprepro.ebm_plus.smoothing import lookup
 from dprepro.privacy.query import Release
 
 COARSE_SHARE = 0.02
@@ -97,7 +97,7 @@ class CoarseBooster(Booster):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.shares = self._shares()
-        self._paths = [_Path.of(function) for function in self.functions]
+        self._paths = [Path(f.counts, _spreading(f)) for f in self.functions]
 
     def _shares(self) -> Shares:
         """Return the shares of an epoch: the intercept gets more for regression."""
@@ -110,41 +110,18 @@ class CoarseBooster(Booster):
         """See `Booster.learn`."""
         if function is self.intercept:
             return super().learn(function, release, share, number)
-        path = self._paths[self.functions.index(function)]
+        path = self.path(function)
         gain = _NOISE * share / (math.sqrt(self.n_epochs) * self.deviation)
         steepest = self.rows * self.loss.largest_curvature * path.spreading.sum(axis=1).max()
-        path.go(min(gain, 1 / steepest), release)
+        slopes = lookup(self.table(function), function.values)[1]
+        path.go(min(gain, 1 / steepest), release, slopes)
         trust = path.trust()
         function.deviations = trust * np.sqrt(path.variances)
         return trust * path.values
 
-
-@dataclass
-class _Path:
-    """What the steps of one function add up to, and its variance from noise: float64 (B,) each."""
-
-    counts: np.ndarray
-    spreading: np.ndarray
-    values: np.ndarray
-    variances: np.ndarray
-
-    @classmethod
-    def of(cls, function: Function) -> _Path:
-        zeros = np.zeros(function.counts.size)
-        return cls(function.counts, _spreading(function), zeros, zeros)
-
-    def go(self, gain: float, release: Release) -> None:
-        """Add a step. The mean over the rows stays zero."""
-        values = self.values + gain * (self.spreading @ release.value[0])
-        self.values = values - weighted_mean(values, self.counts)
-        variances = (gain * release.scale) ** 2 * (self.spreading**2).sum(axis=1)
-        self.variances = self.variances + variances
-
-    def trust(self) -> float:
-        """Return E / (E + V) of the class above; the mean that is taken out has noise, too."""
-        square = weighted_mean(self.values**2, self.counts)
-        noise = weighted_mean(self.variances, self.counts) * (1 - 1 / self.counts.size)
-        return square / (square + noise) if noise > 0 else 1.0
+    def path(self, function: Function) -> Path:
+        """Return the path of one of `functions`."""
+        return self._paths[self.functions.index(function)]
 
 
 def _spreading(function: Function) -> np.ndarray:

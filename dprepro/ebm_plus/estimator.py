@@ -14,7 +14,6 @@ from dprepro.additive.intervals import ResidualSizes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import learn
-from dprepro.ebm_plus.bands import deviations
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
@@ -76,8 +75,7 @@ class _DPEBMPlus(AdditiveModel):
                 found = self._learn(curator, domain, loss, budget)
         self.bins_, functions, intercept, sizes, pairs = found
         self.bin_counts_ = [function.counts for function in functions]
-        noise = [f.deviations if loss.is_logistic else deviations(f) for f in functions]
-        self.shape_noise_ = [width * deviation for deviation in noise]
+        self.shape_noise_ = [width * function.band for function in functions]
         self.pairs_ = tuple(pair.term(width) for pair in pairs)
         shapes = [width * function.values for function in functions]
         return shapes, width * intercept, None if sizes is None else width * sizes

@@ -31,6 +31,7 @@ from dprepro.additive.pairs import (
 )
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import epoch, prepare, sizes_of_residuals
+from dprepro.ebm_plus.bands import set_bands
 from dprepro.ebm_plus.booster import _SCALES, Booster, Function, query_shares
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coarse import CoarseBooster
@@ -257,6 +258,7 @@ def learn_with_pairs(
         pairs = booster.take_in(kept, n_epochs - alone - asking)
     for number in range(alone + asking, n_epochs):
         epoch(curator, booster, number)
+    set_bands(booster)
     sizes = sizes_of_residuals(booster, budget)
     return bins, functions, float(booster.intercept.values[0]), sizes, pairs
 

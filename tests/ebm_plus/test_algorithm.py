@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ from dprepro.ebm_plus import (
     DPEBMPlusClassifier,
     DPEBMPlusRegressor,
     algorithm,
-    bands,
     curator,
     residuals,
 )
@@ -79,12 +77,11 @@ def agree(model, bins, functions, intercept, sizes):
     """Say whether a fitted estimator is what the page made, in the unit of the targets."""
     lower, upper = getattr(model, "range_", (-0.5, 0.5))
     width, middle = upper - lower, (lower + upper) / 2
-    noise = bands.deviations if sizes is not None else attrgetter("deviations")
     pairs = [
         *zip((b.cuts for b in model.bins_), (b.cuts for b in bins), strict=True),
         *zip(model.bin_counts_, (f.counts for f in functions), strict=True),
         *zip(model.shape_functions_, (width * f.values for f in functions), strict=True),
-        *zip(model.shape_noise_, (width * noise(f) for f in functions), strict=True),
+        *zip(model.shape_noise_, (width * f.band for f in functions), strict=True),
         (np.array([model.intercept_]), np.array([middle + width * intercept])),
     ]
     found = getattr(model, "residual_sizes_", None)

@@ -1,13 +1,15 @@
-"""Bands of regressions hold the noise in the counts; nothing else of a fit depends on them."""
+"""Bands hold the noise in counts, and what few rows leave unknown; no function depends on them."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dprepro.additive.bands import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusRegressor, bands
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, bands
 from dprepro.ebm_plus.bands import deviations
-from dprepro.ebm_plus.losses import SQUARED
+from dprepro.ebm_plus.coarse import CoarseBooster
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from tests.ebm_plus.stub import BINS, booster, learn
 
 CODES = np.repeat(np.arange(BINS), [40, 400, 400])
@@ -43,12 +45,9 @@ def test_the_widening_is_what_the_docstring_says():
     np.testing.assert_allclose(deviations(function) ** 2, function.deviations**2 + more)
 
 
-def test_exact_counts_and_functions_without_averages_keep_their_deviations():
+def test_exact_counts_keep_their_deviations():
     exact = learned([40.0, 400.0, 400.0], [0.0, 0.0, 0.0])
     np.testing.assert_array_equal(deviations(exact), exact.deviations)
-    (fresh,) = booster(CODES[None], TARGETS, SQUARED).functions
-    fresh.deviations = np.array([1.0, 2.0, 3.0])
-    np.testing.assert_array_equal(deviations(fresh), [1.0, 2.0, 3.0])
 
 
 def fits(epsilon, rows=3000, seeds=range(20, 26)):
@@ -78,7 +77,7 @@ def held(model, X, truth):
 def test_bands_hold_the_truth_where_counts_are_noisy(monkeypatch):
     new = np.concatenate([held(*fit) for fit in fits(0.3)]).mean()
     shapes = [model.shape_functions_ for model, *_ in fits(0.3)]
-    monkeypatch.setattr("dprepro.ebm_plus.estimator.deviations", lambda f: f.deviations)
+    monkeypatch.setattr(bands, "deviations", lambda f: f.deviations)
     old = np.concatenate([held(*fit) for fit in fits(0.3)]).mean()
     assert 0.92 < new < 0.995
     assert old < new - 0.02
@@ -94,3 +93,76 @@ def test_no_relative_error_beyond_the_largest_is_believed(monkeypatch, largest):
     square = (function.values - function.averages()[0][2]) ** 2 + function.deviations**2
     more = deviations(function)[0] ** 2 - function.deviations[0] ** 2
     assert more == pytest.approx((largest / (1 - largest)) ** 2 * square[0])
+
+
+# --- few rows -----------------------------------------------------------------------------------
+
+
+def of_labels(epsilon, rows=3000, seeds=range(40, 48)):
+    """Yield classifiers, and the true function's mean in each bin that has rows."""
+    domain = Domain(DOMAIN.features, ("0", "1"))
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({"x": rng.standard_normal(rows).clip(-4, 4), "step": rng.random(rows)})
+        truth = np.stack([np.sin(1.5 * X["x"]), 1.5 * (X["step"] > 0.7)], axis=1)
+        y = (truth.sum(axis=1) + rng.logistic(size=rows) > 0.5).astype(int)
+        yield DPEBMPlusClassifier(epsilon, domain=domain, random_state=seed).fit(X, y), X, truth
+
+
+@pytest.mark.parametrize(("found", "epsilon"), [(of_labels, 0.2), (fits, 0.03)])
+def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon):
+    """Functions end far short of the effects there; bands of the noise alone held half of them."""
+    cases = list(found(epsilon))
+    assert all(had_few_rows(model) for model, *_ in cases)
+    assert np.concatenate([held(*case) for case in cases]).mean() > 0.93
+    monkeypatch.setattr(bands, "of_few_rows", lambda _, function: function.deviations)
+    narrow = np.concatenate([held(*case) for case in found(epsilon)]).mean()
+    assert narrow < 0.9
+
+
+def few(uncertainty):
+    """Return a booster of few rows that has learned a function of labels, and the function."""
+    targets = np.tile([0.0, 0.0, 1.0], CODES.size // 3)
+    plain = booster(CODES[None], targets, LOGISTIC, counts=np.array([40.0, 400.0, 400.0]))
+    learner = CoarseBooster(plain.functions, LOGISTIC, 840.0, 0.0, 0.2, 20.0, n_epochs=4)
+    learner.curator = plain.curator
+    (function,) = learner.functions
+    function.uncertainty = np.array(uncertainty)
+    learn(learner, 4)
+    bands.set_bands(learner)
+    return learner, function
+
+
+def test_a_bin_whose_rows_are_unknown_has_the_size_of_an_effect_a_priori_as_its_band():
+    known = few([0.0, 0.0, 0.0])[1].band
+    assert known[1] < 1.15
+    _, function = few([0.0, 1e9, 0.0])
+    assert function.band[1] == pytest.approx(np.hypot(1.15, function.values[1]))
+    np.testing.assert_allclose(function.band[[0, 2]], known[[0, 2]])
+    half = few([0.0, 400.0, 0.0])[1].band[1]
+    assert half**2 == pytest.approx((known[1] ** 2 + function.band[1] ** 2) / 2)
+
+
+def test_a_band_is_the_error_to_expect_of_what_was_learned():
+    learner, function = few([0.0, 0.0, 0.0])
+    mean, variance = learner.path(function).effects(1.15, 1.0)
+    np.testing.assert_allclose(function.band, np.sqrt(variance + (mean - function.values) ** 2))
+
+
+def test_effects_of_numbers_are_in_units_of_twice_the_bound():
+    learner = booster(CODES[None], TARGETS, SQUARED)
+    coarse = CoarseBooster(learner.functions, SQUARED, 840.0, 0.0, 0.2, 20.0, n_epochs=2)
+    coarse.curator = learner.curator
+    learn(coarse, 2)
+    (function,) = coarse.functions
+    function.uncertainty = np.full(BINS, 1e9)
+    bands.set_bands(coarse)
+    expected = np.hypot(2.3 * coarse.bound, function.values)
+    np.testing.assert_allclose(function.band[1:], expected[1:])
+
+
+def test_without_few_rows_labels_have_the_posterior_deviation():
+    learner = booster(CODES[None], (TARGETS > 0).astype(float), LOGISTIC)
+    learn(learner, 2)
+    bands.set_bands(learner)
+    np.testing.assert_array_equal(learner.functions[0].band, learner.functions[0].deviations)
