@@ -2,8 +2,9 @@
 
     .venv/bin/python benchmarks/ebm_plus_ablation.py --splits 5 --json out/ebm_plus_ablation.json
 
-Prints one table a dataset, mean AUROC or RMSE over the splits for every epsilon, with the mean
-difference to the whole method and its standard error, and processor seconds of a fit.
+Prints a table for each dataset: mean AUROC or RMSE over the splits for every epsilon, with the mean
+difference to the whole method and its standard error, and processor seconds of a fit. The last
+table has the differences on all datasets.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
-from dprepro.ebm_plus import algorithm, curator, losses
+from dprepro.ebm_plus import algorithm, coarse, curator, losses
 from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus import grid as fine_grid
 from dprepro.ebm_plus.booster import Booster, Function
@@ -45,7 +46,7 @@ def setting(*replacements: Any) -> Iterator[None]:
         yield
 
 
-def of_both(attribute: str, value: float) -> list[Any]:
+def of_both(attribute: str, value: Any) -> list[Any]:
     """Return replacements of an attribute of both losses."""
     both = (losses.LogisticLoss, losses.SquaredLoss)
     return [replaced(loss, attribute, value) for loss in both]
@@ -70,7 +71,7 @@ def unsmoothed(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Pri
 def without_jumps(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     models = priors(scales, centres, ordered=ordered)
     kept = models.kinds != JUMPS
-    return Priors(models.squared_scales[kept], models.kinds[kept], models.centres[kept])
+    return Priors(models.squared_scales, models.kinds[kept], models.centres)
 
 
 def forgetful(function: Function, *args: Any) -> None:
@@ -129,7 +130,9 @@ initialise = Function.__post_init__
 Variant = Callable[[], Any]
 VARIANTS: dict[str, Variant] = {
     "whole": lambda: setting(),
-    "cells of equal width only": lambda: setting(replaced(fine_grid, "grid_edges", even_cells)),
+    "cells of equal width only": lambda: setting(
+        replaced(fine_grid, "grid_edges", even_cells), replaced(coarse, "grid_edges", even_cells)
+    ),
     "bins of n/32 rows": lambda: setting(
         *of_both("bin_deviations", np.inf),
         replaced(fine_grid, "_COARSEST", 32),
@@ -143,26 +146,39 @@ VARIANTS: dict[str, Variant] = {
         replaced(fine_grid, "MISSING_DEVIATION", 1.0),
     ),
     "1.6 % of mu^2 for bins": lambda: setting(*of_both("binning_share", 0.016)),
-    "bins whatever the labels": lambda: setting(
+    "bins regardless of the labels": lambda: setting(
         replaced(losses, "_EXPECTED", 0.0),
         replaced(losses, "_STANDING_OUT", 0.0),
     ),
-    "bins whatever their labels' noise": lambda: setting(replaced(losses, "_STANDING_OUT", 0.0)),
+    "bins regardless of the noise in labels": lambda: setting(
+        replaced(losses, "_STANDING_OUT", 0.0)
+    ),
     "no jumps": lambda: setting(replaced(booster_module, "priors", without_jumps)),
     "hardly any smoothing": lambda: setting(replaced(booster_module, "priors", unsmoothed)),
     "no averaging": lambda: setting(
         replaced(Function, "remember", forgetful),
-        *of_both("stride", 1.0),
+        *of_both("strides", (1.0, 1.0)),
     ),
-    "curvature as expected": lambda: setting(replaced(losses, "_CERTAIN", np.inf)),
-    "no rows astray": lambda: setting(replaced(booster_module, "_ASTRAY", 0.0)),
-    "even budget": lambda: setting(replaced(booster_module, "EVEN_SHARE", 1.0)),
-    "counts at face value": lambda: setting(replaced(Function, "__post_init__", face_value)),
+    "curvature predicted, not queried": lambda: setting(replaced(losses, "_CERTAIN", np.inf)),
+    "no strays": lambda: setting(replaced(booster_module, "_ASTRAY", 0.0)),
+    "the same budget for all features": lambda: setting(
+        replaced(booster_module, "EVEN_SHARE", 1.0)
+    ),
+    "noisy counts not corrected": lambda: setting(replaced(Function, "__post_init__", face_value)),
     "sensitivity 1, clipping at R/2": lambda: setting(
         replaced(Booster, "largest_residual", lambda self: 1.0),
         replaced(booster_module, "best_bound", lambda *arguments, **options: 0.5),
     ),
-    "labels in whole steps": lambda: setting(*of_both("stride", 1.0)),
+    "whole steps for classification": lambda: setting(
+        replaced(losses.LogisticLoss, "strides", (1.0, 1.0))
+    ),
+    "no later epochs that count more": lambda: setting(
+        replaced(losses.SquaredLoss, "hurries", False),
+        replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
+    ),
+    "clipping where functions allow": lambda: setting(
+        replaced(booster_module, "_LARGEST_RESIDUAL", 1.0)
+    ),
     "all features at once": lambda: setting(replaced(algorithm, "epoch", all_at_once)),
     "4 epochs": lambda: setting(),
     "64 epochs": lambda: setting(),
@@ -217,6 +233,22 @@ def table(dataset: Dataset, splits: int) -> dict[str, Any]:
     return results
 
 
+def summary(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Return one table of all datasets: the whole method, and by how much each variant differs."""
+    heads = [f"{name}, {epsilon:g}" for name in found for epsilon in EPSILONS]
+    lines = ["", "| without | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
+    for variant in VARIANTS:
+        cells = []
+        for results in found.values():
+            whole = np.array(results["whole"])[:, :, 0].mean(axis=1)
+            own = np.array(results[variant])[:, :, 0].mean(axis=1)
+            form = ",.0f" if whole.max() > 1 else ".4f"
+            shown = own if variant == "whole" else own - whole
+            cells += [format(value, form if variant == "whole" else f"+{form}") for value in shown]
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=5)
@@ -227,6 +259,7 @@ def main() -> None:
     found = {
         name: table(load(name, arguments.data_dir), arguments.splits) for name in arguments.datasets
     }
+    print(*summary(found), sep="\n")
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(found, indent=1))

@@ -212,6 +212,7 @@ ELSEWHERE = {
 NOT_RUN = (
     NotRun("docs/cluster.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
     NotRun("docs/shapes.md", "Var f_k(b) =", ""),
+    NotRun("docs/dp-ebm-plus.md", "1  TOTALS", ""),
     NotRun("ARCHITECTURE.md", " configs/CONFIG.yaml ", ""),
 )
 
