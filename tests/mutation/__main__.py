@@ -92,6 +92,7 @@ class Mutation:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run all tests once, then those that concern each mutant."""
         sys.setprofile(None)
+        gc.unfreeze()  # `in_function` looks for functions, which tests/conftest.py has frozen
         known = in_fork(lambda: unharmed(session, self.files), 999)
         if isinstance(known, str):
             raise pytest.UsageError(f"fails without a fault: {known}")
@@ -186,9 +187,11 @@ def in_function(session: pytest.Session, mutant: Mutant, chosen: Sequence[Any]) 
     codes = [mutant.code]
     for code in codes:
         codes += [part for part in code.co_consts if isinstance(part, CodeType)]
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and is_it(function.__code__):
-            function.__code__ = next(filter(is_it, codes))
+    changed = [o for o in gc.get_objects() if isinstance(o, FunctionType) and is_it(o.__code__)]
+    if not changed:
+        return in_module(session, mutant, chosen)
+    for function in changed:
+        function.__code__ = next(filter(is_it, codes))
     for item, following in itertools.zip_longest(chosen, chosen[1:]):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.testsfailed:

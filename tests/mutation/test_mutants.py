@@ -60,6 +60,10 @@ def test_what_survives_is_named(tmp_path):
         "    return a if a > b else b\n"
     )
     (tmp_path / "tests").mkdir()
+    # Frozen objects are in no list of the garbage collector, so no function was found to change.
+    (tmp_path / "tests" / "conftest.py").write_text(
+        "import gc\n\n\ndef pytest_collection_finish():\n    gc.freeze()\n"
+    )
     (tmp_path / "tests" / "test_small.py").write_text(
         "from small import larger\n\n\ndef test_larger():\n    assert larger(5, 3) == 5\n"
         "    assert larger(1, 4) == 4\n    assert larger(1, 0) == 3\n"
