@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("x: 'a < b' = y", []),
         ("'text'", []),
         ("zip(a, strict=True)", ["zip(a, strict=True) -> pass"]),
+        ("x = f(fontsize=9, bins=4)", ["4 -> 5", "4 -> 3"]),
     ],
 )
 def test_one_fault_at_a_time(tmp_path, source, changes):

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from dprepro.report.draw.curves import Curve, Panel, Point
 
-# A closer look pays where it is at least so many times closer.
-_CLOSER = 3.0
-# Curves are good within this share of the way from the best to the worst.
+# Curves are good within this share of the way from the best to the worst: a closer look at them is
+# at least five times closer.
 _GOOD = 0.2
 _FEWEST = 2
 
@@ -39,13 +38,12 @@ def zoom_of(panel: Panel) -> Zoom | None:
     everything = [sign * _scale(panel, point.mean) for point in panel.points]
     best, span = max(scaled.values()), max(everything) - min(everything)
     good = tuple(c for c in panel.curves if scaled[c] >= best - _GOOD * span)
-    if len(good) < _FEWEST or span <= 0:
+    if len(good) < _FEWEST:
         return None
     means = [p.mean for c in good for p in (*c.measured, *c.published)]
     near = [m for m in means if sign * _scale(panel, m) >= best - _GOOD * span]
     lowest, highest = min(near), max(near)
-    closer = abs(_scale(panel, highest) - _scale(panel, lowest))
-    if closer <= 0 or span / closer < _CLOSER:
+    if lowest == highest:
         return None
     return Zoom(good, tuple(c for c in panel.curves if c not in good), lowest, highest)
 

@@ -38,3 +38,43 @@ def test_other_columns_are_drawn_as_bars_the_strongest_of_each_row(count):
     strongest = np.abs(np.stack([m.vectors[0, 0] / np.abs(m.vectors[0, 0]).max()
                                  for m in found.models])).max(axis=0).argmax()  # fmt: skip
     assert figure.axes[0].get_yticklabels()[-1].get_text() == f"column {strongest}"
+
+
+def test_an_image_stands_beside_its_row_with_its_label_and_caption():
+    figure = draw_filters(explanations([f"pixel{k}" for k in range(1, 10)]))
+    assert not any(axes.axison for axes in figure.axes)
+    titles = [axes.get_title() for axes in figure.axes if axes.images]
+    assert titles == 2 * ["label a", *2 * ["0.90", "0.10"]]
+    over = [text.get_position()[0] for text in figure.texts]
+    for place, x in enumerate(over):
+        shown = [axes.get_position() for axes in figure.axes if axes.images][1 + 2 * place :][:2]
+        assert x == pytest.approx((shown[0].x0 + shown[1].x1) / 2)
+
+
+@pytest.mark.parametrize("names", [["pixel1", "pixel2", "pixel3"], list("abcd")])
+def test_only_the_pixels_of_a_square_are_an_image(names):
+    figure = draw_filters(explanations(names))
+    assert not any(axes.images for axes in figure.axes)
+
+
+def test_a_bar_says_which_way_a_column_points():
+    found = explanations([f"a column with quite a long name: {k}" for k in range(5)])
+    axes = draw_filters(found).axes[0]
+    values = found.models[0].vectors[0, 0]
+    widths = [bar.get_width() for bar in axes.patches]
+    np.testing.assert_allclose(sorted(widths), np.sort(values / np.abs(values).max()))
+    blue, orange = (
+        {bar.get_facecolor() for bar in axes.patches if (bar.get_width() > 0) == up}
+        for up in (True, False)
+    )
+    assert len(blue) == len(orange) == 1
+    assert blue != orange
+    assert all(len(tick.get_text()) <= 28 for tick in axes.get_yticklabels())
+    assert axes.get_ylabel() == "label a"
+    assert axes.lines[0].get_xdata() == [0, 0]
+
+
+def test_a_map_of_zeros_is_drawn():
+    found = explanations(["x", "y"])
+    found.models[0].vectors[:] = 0.0
+    assert [bar.get_width() for bar in draw_filters(found).axes[0].patches] == [0, 0]

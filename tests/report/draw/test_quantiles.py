@@ -1,10 +1,14 @@
 """The figure of all cells of a document, and the note that names the farthest."""
 
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from dprepro.published.document import load_documents
+from dprepro.report.draw import quantiles
 from dprepro.report.draw.quantiles import draw_quantiles, far_cells
 from dprepro.report.judge.check import check_documents
 from dprepro.report.read.metrics import margins
@@ -23,3 +27,67 @@ def test_the_note_has_the_number_that_the_axis_has():
     assert axes.get_ylabel() == "normal score of z"
     drawn = [y for line in axes.lines for y in line.get_ydata()]
     assert min(drawn) == pytest.approx(score, abs=0.05)
+
+
+SCORES = (0.3, -2.0, 4.0, -0.1, 1.1, -9.0, 0.8)
+DIFFERENT = {4.0, -9.0}
+
+
+@pytest.fixture
+def report(monkeypatch):
+    """A report of seven judged cells, two of them different, and of two that do not count."""
+    monkeypatch.setattr(quantiles, "normal_score", lambda cell: cell.score)
+
+    def judged(score, *, is_final=True, z=0.0):
+        verdict = SimpleNamespace(is_final=is_final, is_deviation=score in DIFFERENT)
+        published = SimpleNamespace(dataset="pol", method=f"m{score:g}")
+        comparison = None if z is None else SimpleNamespace(z=3 * score)
+        return SimpleNamespace(
+            score=score, verdict=verdict, comparison=comparison, published=published
+        )
+
+    unfinished = [judged(50.0, is_final=False), judged(60.0, z=None)]
+    return SimpleNamespace(verdicts=[*map(judged, SCORES), *unfinished])
+
+
+def test_dots_lie_at_the_quantiles_of_their_ranks_by_verdict(report):
+    (axes,) = draw_quantiles(report).axes
+    diagonal, same, other = axes.lines
+    across = stats.norm.ppf((np.arange(7) + 0.5) / 7)
+    np.testing.assert_allclose(diagonal.get_xdata(), across)
+    np.testing.assert_allclose(diagonal.get_ydata(), across)
+    ordered = sorted(SCORES)
+    kept = [score not in DIFFERENT for score in ordered]
+    np.testing.assert_allclose(same.get_xdata(), across[kept])
+    np.testing.assert_allclose(same.get_ydata(), np.array(ordered)[kept])
+    assert sorted(other.get_ydata()) == sorted(DIFFERENT)
+    assert other.get_marker() != same.get_marker()
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["same or equivalent (5)", "different (2)"]
+    assert not axes.spines["top"].get_visible()
+
+
+def test_the_band_holds_95_percent_of_each_rank(report):
+    (axes,) = draw_quantiles(report).axes
+    (path,) = axes.collections[0].get_paths()
+    ranks = np.arange(1, 8)
+    uniform = stats.beta(ranks, 8 - ranks)
+    for share, side in ((0.025, np.min), (0.975, np.max)):
+        for x, y in zip(axes.lines[0].get_xdata(), stats.norm.ppf(uniform.ppf(share)), strict=True):
+            at = path.vertices[np.isclose(path.vertices[:, 0], x), 1]
+            assert side(at) == pytest.approx(y)
+
+
+def test_one_judged_cell_is_no_figure(report):
+    report.verdicts = [report.verdicts[0], *report.verdicts[-2:]]
+    assert draw_quantiles(report) is None
+    report.verdicts *= 2
+    assert draw_quantiles(report) is not None
+
+
+def test_the_note_names_the_farthest_cells_that_differ_and_no_more_than_asked(report, monkeypatch):
+    assert far_cells(report) == "pol, m-9: -9.0 (z -27.0); pol, m4: +4.0 (z +12.0)"
+    assert far_cells(report, most=1) == "pol, m-9: -9.0 (z -27.0)"
+    for judged in report.verdicts:
+        judged.verdict.is_deviation = True
+    assert far_cells(report).count(";") == 4

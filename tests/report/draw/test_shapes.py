@@ -308,6 +308,8 @@ def test_a_pair_is_a_heat_map_around_zero_with_the_noise_hatched():
     assert [t.get_text() for t in axes.get_yticklabels()] == ["young", "old"]
     hatched = sorted((p.get_x() + 0.5, p.get_y() + 0.5) for p in axes.patches)
     assert hatched == [(1, 0), (1, 1)]
+    assert all(p.get_hatch() and (p.get_width(), p.get_height()) == (1, 1) for p in axes.patches)
+    assert {t.get_rotation() for t in axes.get_xticklabels()} == {90}
     assert bar.get_ylabel() == "log odds"
     assert legend(figure) == "hatched: within 2 sd of the noise around 0"
 

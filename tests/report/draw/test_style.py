@@ -31,6 +31,20 @@ def test_levels_of_one_method_differ_in_their_lines_alone():
     assert first.dash != second.dash
 
 
+def test_each_level_of_a_method_has_a_line_of_its_own_as_long_as_there_are_some():
+    dashes = [str(look.dash) for look in with_dashes(["dp-llm"] * 6)]
+    assert len(set(dashes)) == 5
+    assert dashes[5] == dashes[0]
+
+
+def test_a_label_whose_place_is_taken_gets_the_next_one(monkeypatch):
+    monkeypatch.setattr(style.zlib, "crc32", lambda _: 60)
+    found = looks(["a", "b"])
+    assert (found["a"], found["b"]) == (style._look(60), style._look(61))
+    found = looks([*style._METHODS, *(f"mine {k}" for k in range(20))])
+    assert len(set(map(str, found.values()))) == 63
+
+
 def test_an_open_frame_has_no_line_above_and_to_the_right():
     axes = Figure().subplots()
     open_frame(axes, grid=True)
@@ -39,6 +53,10 @@ def test_an_open_frame_has_no_line_above_and_to_the_right():
         "bottom",
     ]
     assert any(line.get_visible() for line in axes.get_ygridlines())
+    assert axes.get_axisbelow() is True
+    bare = Figure().subplots()
+    open_frame(bare)
+    assert not any(line.get_visible() for line in bare.get_ygridlines())
 
 
 def test_the_label_of_a_metric_says_which_way_is_better():

@@ -1,6 +1,7 @@
 """Sweeps find the cells that differ in one parameter, and nothing else."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -61,3 +62,33 @@ def test_a_value_of_zero_is_a_point_like_any_other():
 def test_without_a_sweep_there_is_nothing_to_draw():
     with pytest.raises(DpreproError, match="no results over several values of 'n_maps'"):
         sweeps(maps(1, 0.8), maps("default", 0.9, accountant="pld"))
+
+
+def test_a_curve_has_bars_of_one_deviation_and_a_level_is_a_line():
+    found = sweeps(maps(1, 0.8), maps(3, 0.9), maps(None, 0.7))["mnist"]
+    figure = draw_sweeps(found, "n_maps", ACCURACY, "mnist, by maps")
+    (axes,) = figure.axes
+    assert axes.get_title(loc="left") == "mnist, by maps"
+    (bars,) = axes.containers
+    line, _, (spans,) = bars.lines
+    assert list(line.get_xdata()) == [1, 3]
+    assert list(line.get_ydata()) == pytest.approx([0.805, 0.905])
+    lower, upper = spans.get_segments()[0][:, 1]
+    assert upper - lower == pytest.approx(2 * found[0].points[0][1].sd)
+    levels = [one for one in axes.lines if list(one.get_ydata()) == [found[0].level.mean] * 2]
+    assert len(levels) == 1
+
+
+@pytest.mark.parametrize(("first", "scale"), [(0, "linear"), (1, "log"), (4, "linear")])
+def test_values_over_many_octaves_are_on_a_logarithmic_axis(first, scale):
+    found = sweeps(maps(first, 0.8), maps(9, 0.9))["mnist"]
+    assert draw_sweeps(found, "n_maps", ACCURACY, "mnist").axes[0].get_xscale() == scale
+
+
+def test_a_figure_is_as_high_as_its_names_need():
+    few = sweeps(maps(1, 0.8), maps(3, 0.9))["mnist"]
+    assert draw_sweeps(few, "n_maps", ACCURACY, "x").get_figheight() == pytest.approx(4.4)
+    many = 40 * sweeps(maps(1, 0.8), maps(3, 0.9), maps(None, 0.7))["mnist"]
+    high = draw_sweeps(many, "n_maps", ACCURACY, "x").get_figheight()
+    without = [replace(sweep, level=None) for sweep in many]
+    assert high > draw_sweeps(without, "n_maps", ACCURACY, "x").get_figheight() >= 4.4
