@@ -14,6 +14,8 @@ FONT_SIZE = 7.5
 _POINTS_PER_INCH = 72
 _LINE = 1.25
 _LONGEST = 34
+# An end at the very limit of the axes comes back from their units as a little more or less.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def name_ends(axes: Axes, ends: Sequence[End], height: float) -> None:
             "shrinkB": 3,
             "relpos": (0.0, 0.5),
         }
-        inside = 0.0 <= share <= 1.0
+        inside = -_ROUNDING <= share <= 1.0 + _ROUNDING
         axes.annotate(
             plain(shortened(end.name, _LONGEST)), (end.across, end.up), (1.08, place),
             textcoords=axes.transAxes, fontsize=FONT_SIZE, color=_dark(end.look.colour),

@@ -5,11 +5,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from dprepro.additive.file import save_model
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, EBMClassifier
 from dprepro.errors import DpreproError
+from dprepro.report.draw import page_figures
 from dprepro.report.draw.page_figures import MODELS, figure_groups
 from dprepro.report.judge.check import check_documents
 from dprepro.report.read.metrics import margins
@@ -124,3 +126,13 @@ def test_without_models_nothing_that_trains_is_loaded(tmp_path):
     groups, modules = done.stdout.splitlines()
     assert groups == "[]"
     assert not {"sklearn", "numba", "dprepro.ebm"} & set(modules.split())
+
+
+def test_the_overview_is_drawn_where_a_cell_was_judged(monkeypatch):
+    monkeypatch.setattr(page_figures, "draw_overview", lambda report: None)
+    assert page_figures.overview(object()) is None
+    monkeypatch.setattr(page_figures, "draw_overview", lambda report: Figure(figsize=(2, 1)))
+    figure = page_figures.overview(object())
+    assert figure.svg.startswith("<svg")
+    assert "by document" in figure.caption
+    assert figure.caption in figure.svg

@@ -13,6 +13,7 @@ from dprepro.report.draw.quantiles import draw_quantiles, far_cells
 from dprepro.report.judge.check import check_documents
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
+from tests.report.draw.judged import judged, score_of
 from tests.report.journals import cell, spread
 
 
@@ -36,18 +37,11 @@ DIFFERENT = {4.0, -9.0}
 @pytest.fixture
 def report(monkeypatch):
     """A report of seven judged cells, two of them different, and of two that do not count."""
-    monkeypatch.setattr(quantiles, "normal_score", lambda cell: cell.score)
-
-    def judged(score, *, is_final=True, z=0.0):
-        verdict = SimpleNamespace(is_final=is_final, is_deviation=score in DIFFERENT)
-        published = SimpleNamespace(dataset="pol", method=f"m{score:g}")
-        comparison = None if z is None else SimpleNamespace(z=3 * score)
-        return SimpleNamespace(
-            score=score, verdict=verdict, comparison=comparison, published=published
-        )
-
-    unfinished = [judged(50.0, is_final=False), judged(60.0, z=None)]
-    return SimpleNamespace(verdicts=[*map(judged, SCORES), *unfinished])
+    monkeypatch.setattr(quantiles, "normal_score", score_of)
+    cells = [judged(score, is_different=score in DIFFERENT) for score in SCORES]
+    cells.append(judged(50.0, is_different=False, is_final=False))
+    cells.append(judged(60.0, is_different=False, compared=False))
+    return SimpleNamespace(verdicts=cells)
 
 
 def test_dots_lie_at_the_quantiles_of_their_ranks_by_verdict(report):
@@ -88,6 +82,6 @@ def test_one_judged_cell_is_no_figure(report):
 def test_the_note_names_the_farthest_cells_that_differ_and_no_more_than_asked(report, monkeypatch):
     assert far_cells(report) == "pol, m-9: -9.0 (z -27.0); pol, m4: +4.0 (z +12.0)"
     assert far_cells(report, most=1) == "pol, m-9: -9.0 (z -27.0)"
-    for judged in report.verdicts:
-        judged.verdict.is_deviation = True
+    for one in report.verdicts:
+        one.verdict.is_deviation = True
     assert far_cells(report).count(";") == 4
