@@ -1,11 +1,13 @@
 """How many targets of test rows lie in the prediction intervals of DP-EBM+.
 
     .venv/bin/python benchmarks/ebm_plus_intervals.py --splits 25
+    .venv/bin/python benchmarks/ebm_plus_intervals.py --tables pol --pairs 10
 
 For each table and epsilon the mean coverage of 90 % intervals over the splits is printed, and in
 brackets its standard deviation from split to split; then the mean of their half width over that
 which would have covered 90 % of the test rows. `--choice` runs the tables that the rules were
-chosen on instead: two real ones, and simulated ones with residuals of several kinds.
+chosen on instead: two real ones, and simulated ones with residuals of several kinds. With `--pairs`
+models may have so many functions of two features.
 """
 
 from __future__ import annotations
@@ -69,11 +71,11 @@ def simulated(kind: str, n: int, seed: int) -> Table:
     return X, np.asarray(truth + residuals).clip(-8, 8), Domain(FEATURES, (-8.0, 8.0))
 
 
-def held(data: Table, name: str, epsilon: float, seed: int) -> tuple[float, float]:
+def held(data: Table, name: str, epsilon: float, seed: int, pairs: int) -> tuple[float, float]:
     """Return the coverage on the test rows of one split, and the width over what was needed."""
     X, y, domain = data
     train, test = split_rows(len(y), 0.2, 0, name, seed)
-    model: Any = DPEBMPlusRegressor(epsilon, domain=domain, random_state=1000 + seed)
+    model: Any = DPEBMPlusRegressor(epsilon, pairs=pairs, domain=domain, random_state=1000 + seed)
     model.fit(X.iloc[train].reset_index(drop=True), y[train])
     ends = model.predict_interval(X.iloc[test], COVERAGE)
     inside = (ends[:, 0] <= y[test]) & (y[test] <= ends[:, 1])
@@ -86,13 +88,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=25)
     parser.add_argument("--choice", action="store_true")
+    parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--pairs", type=int, default=0)
     given = parser.parse_args()
     print("| table | rows | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |")
     print("| --- | --- |" + " --- |" * len(EPSILONS))
-    for name in CHOICE if given.choice else REPORTED:
+    for name in given.tables or (CHOICE if given.choice else REPORTED):
         data, cells = table(name), []
         for epsilon in EPSILONS:
-            found = [held(data, name, epsilon, seed) for seed in range(given.splits)]
+            found = [held(data, name, epsilon, seed, given.pairs) for seed in range(given.splits)]
             covered, width = np.array(found).T
             cells.append(f"{covered.mean():.1%} ({covered.std():.1%}), {width.mean():.2f}")
         rows = round(0.8 * len(data[1]))

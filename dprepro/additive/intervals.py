@@ -78,9 +78,9 @@ def sizes_of(model: AdditiveModel) -> ResidualSizes:
     if model.residual_sizes_ is None:
         raise DpreproError(
             "this model does not know how wide prediction intervals are. Regressors of dp-ebm-plus "
-            "know it, from releases that they make anyway, but not with n_epochs=1, and not if "
-            "they come from a file without `intervals`, as earlier releases of dprepro wrote: fit "
-            "such a model"
+            "know it, from releases that they make anyway, but not from a single epoch, as with "
+            "n_epochs=1, or with pairs and n_epochs=3; and not if they come from a file without "
+            "`intervals`, as earlier releases of dprepro wrote: fit such a model"
         )
     return model.residual_sizes_
 

@@ -242,7 +242,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         X
             Rows, as for `predict`.
         coverage
-            Between 0.5 and 0.99.
+            Of a fit, between 0.5 and 0.99; a model file may hold fewer levels.
 
         Raises
         ------

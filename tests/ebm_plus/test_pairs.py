@@ -24,6 +24,7 @@ from dprepro.ebm_plus.queries import (
     Totals,
     pair_norm,
 )
+from dprepro.errors import DpreproError
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import BudgetError, SensitivityError
@@ -366,6 +367,19 @@ def test_intervals_are_of_the_model_with_its_pairs(rows):
     lower, upper = model.predict_interval(X[rows:], 0.9).T
     covered = np.mean((lower <= y[rows:]) & (y[rows:] <= upper))
     assert 0.88 < covered < 0.93
+
+
+@pytest.mark.parametrize(("n_epochs", "known"), [(3, False), (6, True)])
+def test_a_single_epoch_that_knows_the_pairs_gives_no_intervals_and_the_message_says_so(
+    n_epochs, known
+):
+    model, (X, *_) = fit(SQUARED, 8.0, effect=3.0, pairs=1, n_epochs=n_epochs), table(50)
+    assert model.pairs_
+    if known:
+        assert model.predict_interval(X).shape == (50, 2)
+    else:
+        with pytest.raises(DpreproError, match="or with pairs and n_epochs=3"):
+            model.predict_interval(X)
 
 
 def test_a_function_cannot_be_made_monotone_beside_pairs():
