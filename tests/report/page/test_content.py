@@ -11,10 +11,13 @@ from dprepro.published.document import Protocol, load_documents
 from dprepro.published.published import load_published
 from dprepro.report.draw.page_figures import figure_groups
 from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.claims import Outcome
+from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.cells import _note as note_of
 from dprepro.report.page.content import Sources, build_page, protocol_in_words
+from dprepro.report.page.deviations import reasons_of
 from dprepro.report.page.html import render_page
 from dprepro.report.page.machines import time_in_words
 from dprepro.report.read.audits import read_audits
@@ -187,6 +190,10 @@ def test_a_curve_is_drawn_for_each_dataset_with_privacy_levels(page):
     ("given", "words"),
     [
         ({"splits": 25, "test_share": 0.2, "delta": 1e-6}, "25 random splits, 20 % held out"),
+        (
+            {"splits": 6, "evaluation": "stratified", "test_share": 0.3, "delta": 1e-6},
+            "6 stratified splits, 30 % held out",
+        ),
         ({"splits": 5, "evaluation": "folds", "delta": 1e-5}, "5 folds"),
         (
             {"splits": 10, "evaluation": "folds", "folds": 5, "delta": 1e-5},
@@ -216,3 +223,75 @@ def test_a_claim_that_needs_rounding_says_so_in_its_verdict_and_in_the_count(sou
     found = verdicts[ROUNDED.claim.states]
     assert (found.text, found.tone) == ("holds after rounding", "holds")
     assert "claims hold, 1 of them after rounding" in render_page(shown)
+
+
+@pytest.mark.parametrize(
+    ("printed", "own", "words"),
+    [
+        (0, 1, "1 measured cell"),
+        (0, 1200, "1,200 measured cells"),
+        (1, 2, "1 printed cell, 2 measured by us alone"),
+        (1410, 0, "1,410 printed cells, 0 measured by us alone"),
+    ],
+)
+def test_the_number_of_cells_is_put_into_words(page, printed, own, words):
+    (row, *_) = [row for row in page.cells.rows if row.verdict == UNPRINTED]
+    rows = own * (row,) + printed * (replace(row, verdict="same"),)
+    assert replace(page, cells=replace(page.cells, rows=rows)).cells_in_words == words
+
+
+def test_tables_are_grouped_by_their_document(page):
+    groups = dict(page.groups)
+    assert list(groups) == list(dict.fromkeys(table.paper or "" for table in page.tables))
+    assert sum(map(len, groups.values())) == len(page.tables)
+    assert all((table.paper or "") == paper for paper, of in groups.items() for table in of)
+
+
+def test_claims_that_fail_and_the_least_confidence_are_stated(sources, page):
+    failing = [c for c in sources.report.claims if c.outcome is Outcome.FAILS]
+    assert page.failed_claims == len(failing)
+    claims = [*failing, replace(sources.report.claims[0], outcome=Outcome.FAILS)]
+    report = replace(sources.report, claims=claims)
+    (audit,) = sources.audits
+    audits = [audit, audit.model_copy(update={"confidence": 0.9})]
+    shown = build_page(replace(sources, report=report, audits=audits))
+    assert shown.failed_claims == len(claims) > page.failed_claims
+    assert shown.confidence == 0.9
+
+
+def test_entries_that_no_longer_apply_are_named(sources, folder):
+    held = Deviation(
+        paper="dp-ebm-2021", tables=["2"], datasets=["adult"], methods=["dp-ebm-gdp-2021"],
+        epsilons=[1.0], expected="worse", reason="because",
+    )  # fmt: skip
+    report = check_documents(sources.documents, read_results(folder), [held], margins())
+    (line,) = build_page(replace(sources, report=report)).stale
+    assert line.endswith("is listed as worse, but is same.")
+
+
+def test_cells_that_differ_lead_with_their_verdict_and_end_with_their_cause(page):
+    (row,) = page.differing.rows
+    heads = [head.title for head in page.differing.heads]
+    assert (heads[0], heads[-1]) == ("Verdict", "Cause")
+    assert len(heads) == len(set(heads)) == len(row.cells)
+    found = dict(zip(heads, (cell.text for cell in row.cells), strict=True))
+    assert found["Verdict"].endswith("worse")
+    assert (found["Cause"], row.cells[-1].link) == ("Explained", page.deviations[0].name)
+    assert "0.7" in found["Measured"]
+
+
+def test_a_reason_counts_its_cells_and_the_first_has_number_one(sources, page):
+    assert page.deviations[0].name == "deviation-1"
+    assert page.deviations[0].sheet.caption == "1 cell"
+    report = sources.report
+    (cell,) = [one for one in report.verdicts if one.verdict.is_deviation]
+    twice = reasons_of(replace(report, verdicts=[cell, cell]))
+    assert [reason.sheet.caption for reason in twice] == ["2 cells"]
+
+
+def test_a_cell_that_was_not_run_says_that_no_journal_has_it_unless_it_has_a_note(sources):
+    missing = [one for one in sources.report.verdicts if one.verdict is Verdict.NOT_RUN]
+    noted = replace(missing[0], note="skipped on purpose")
+    found = build_page(replace(sources, report=replace(sources.report, verdicts=[*missing, noted])))
+    why = {row.cells[-1].text for row in found.missing.rows}
+    assert {"no journal holds a result for it", "skipped on purpose"} <= why

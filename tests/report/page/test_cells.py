@@ -1,0 +1,66 @@
+"""The sheet of all cells: its order, its columns, and what stands in a row."""
+
+import pytest
+
+from dprepro.published.document import load_documents
+from dprepro.report.judge.check import check_documents
+from dprepro.report.layout.tables import build_tables
+from dprepro.report.page.cells import UNPRINTED, cell_sheet, level_cell
+from dprepro.report.read.metrics import margins
+from dprepro.report.read.results import read_results
+from tests.report.page.pages import journals
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return read_results(journals(tmp_path_factory.mktemp("results")))
+
+
+@pytest.fixture(scope="module")
+def tables(results):
+    return build_tables(results, [load_documents()["dp-ebm-2021"]], compare=True)
+
+
+@pytest.fixture(scope="module")
+def verdicts(results):
+    return check_documents([load_documents()["dp-ebm-2021"]], results, [], margins()).verdicts
+
+
+def test_cells_that_differ_come_first_then_the_printed_then_what_we_measured_alone(
+    verdicts, tables
+):
+    sheet = cell_sheet(verdicts, tables, {})
+    differs = {cell.verdict.value: cell.verdict.is_deviation for cell in verdicts}
+    ranks = [3 if r.verdict == UNPRINTED else 2 - differs[r.verdict] for r in sheet.rows]
+    assert ranks == sorted(ranks)
+    assert set(ranks) == {1, 2, 3}
+    assert sheet.caption == "Printed cells, then what only we measured"
+
+
+def test_without_printed_cells_there_are_no_verdicts_to_show(tables):
+    sheet = cell_sheet([], tables, {})
+    assert sheet.caption == "Measured cells"
+    assert {row.verdict for row in sheet.rows} == {UNPRINTED}
+    assert {"Verdict", "Published", "z"}.isdisjoint(head.title for head in sheet.heads)
+
+
+def test_a_deviation_is_linked_to_its_reason_and_others_have_their_note(verdicts, tables):
+    (first, *_) = [cell for cell in verdicts if cell.verdict.is_deviation]
+    sheet = cell_sheet(verdicts, tables, {first.published: "why-1"})
+    last = [row.cells[-1] for row in sheet.rows]
+    linked = [cell for cell in last if cell.link]
+    assert [(cell.text, cell.link) for cell in linked] == [("why", "why-1")]
+    notes = {cell.note for cell in verdicts if cell.note}
+    assert notes <= {cell.text for cell in last}
+
+
+def test_what_was_measured_alone_has_a_digit_more_than_its_group_and_stands_there_once(tables):
+    doubled = [*tables, *tables]
+    alone = [row for row in cell_sheet([], doubled, {}).rows if row.dataset == "prices"]
+    assert len(alone) == 1
+    texts = [cell.text for cell in alone[0].cells]
+    assert any(text.startswith(("4321.", "4,321.")) for text in texts), texts
+
+
+def test_levels_sort_by_their_number():
+    assert (level_cell(0.5).key, level_cell(float("inf")).key) == ("0.5", "inf")
