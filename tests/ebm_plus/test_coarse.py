@@ -57,6 +57,7 @@ def test_numeric_bins_have_alike_many_cells_of_the_public_grid(missing):
     assert sizes.size == 10
     assert np.ptp(sizes) <= 1
     assert bin_of_cell[-1] == (10 if missing else 0)
+    assert bins.missing_bin == (10 if missing else -1)
     cells = np.searchsorted(bins.cuts, grid_edges(feature), side="right")
     np.testing.assert_array_equal(cells, bin_of_cell[1:-1])
 
@@ -82,6 +83,9 @@ def test_counts_that_are_lost_in_noise_are_even_and_others_are_kept():
         likely_counts(noisy, np.full(4, 1e-6), 1000.0)[:3] / 1000, noisy[:3] / 1012.5, rtol=1e-6
     )
     assert likely_counts(-1e6 * np.ones(4), np.full(4, 100.0), 1000.0).min() > 0
+    # Noise as large as an even count: halfway between what was released and that.
+    between = likely_counts(noisy, np.full(4, 250.0), 1000.0)
+    np.testing.assert_allclose(between, (noisy + 250) / 2)
 
 
 def coarse_booster(loss, deviation):
@@ -127,6 +131,9 @@ def test_a_function_is_its_path_less_what_noise_explains(loss):
         np.testing.assert_allclose(function.values, way.trust() * way.values, atol=1e-6)
         np.testing.assert_allclose(function.deviations, way.trust() * np.sqrt(way.variances))
     assert learner._paths[0].trust() > learner._paths[1].trust()
+    # The slope of an expected label is at most 1/4, that of a number is 1.
+    slopes = learner._paths[0].slopes
+    assert np.all(slopes <= 0.25) if loss is LOGISTIC else np.all(slopes == 1)
 
 
 def test_trust_goes_from_a_half_to_one():

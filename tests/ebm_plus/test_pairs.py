@@ -27,7 +27,7 @@ from dprepro.ebm_plus.queries import (
 from dprepro.errors import DpreproError
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, Release, SensitivityError
 from dprepro.privacy.release import listening
 from dprepro.rows.kept import digest
 from tests.ebm_plus.plain import PlainCurator
@@ -246,6 +246,68 @@ def test_a_pair_has_as_many_cells_as_noise_allows_and_as_a_byte_can_number():
     assert sizes == [(2, 2), (3, 3), (16, 3), (16, 3)]
     largest = [_function(k, 200) for k in range(2)]
     assert stage.pair_function(*largest, 1e9, 1000.0).pair.shape == (16, 16)
+
+
+@pytest.mark.parametrize(("epochs", "parts"), [(3, (1, 1)), (8, (2, 2)), (16, (4, 4))])
+def test_a_quarter_of_the_epochs_learns_features_and_a_quarter_asks_about_pairs(epochs, parts):
+    assert stage.schedule(epochs) == parts
+
+
+def answered(*answers):
+    """Return a pair on 2 x 2 cells that took answers: value, scale of noise, weight, unit."""
+    pair = stage.pair_function(*(_function(k, 2) for k in range(2)), 4.0, 80.0)
+    for value, scale, weight, unit in answers:
+        pair.take(Release(np.asarray(value, float), scale), weight, unit)
+    return pair
+
+
+def test_the_noise_of_averaged_answers_is_that_of_their_weights(monkeypatch):
+    heard = []
+    monkeypatch.setattr(stage, "smooth_surface", lambda *given: heard.append(given))
+    first, second = np.full((2, 4), 8.0), np.full((2, 4), 2.0)
+    pair = answered((first, 3.0, 1.0, 0.5), (second, 5.0, 2.0, 0.25))
+    pair.infer(np.full(4, 20.0), 0.1, np.ones(1))
+    ((sums, masses, variances, *_),) = heard
+    noise = (9 + 4 * 25) / 9
+    of_masses = (9 / 0.25 + 4 * 25 / 0.0625) / 9
+    noisy = (8 / 0.5 + 2 * 2 / 0.25) / 3
+    trust = 400 / (400 + of_masses)
+    expected = trust * noisy + (1 - trust) * 20 + 0.5 * math.sqrt(trust * of_masses) + 0.02
+    np.testing.assert_allclose(masses, expected)
+    np.testing.assert_allclose(sums, (8 + 2 * 2) / 3)
+    np.testing.assert_allclose(variances, noise + 0.1 * masses)
+
+
+def test_kept_pairs_share_the_last_epochs_with_the_features(monkeypatch):
+    asked = []
+
+    def made(first, second, cells, rows):
+        asked.append(cells)
+        return _function(9, 4)
+
+    monkeypatch.setattr(stage, "pair_function", made)
+    functions = [_function(k, 3) for k in range(3)]
+    booster = stage.PairBooster(functions, LOGISTIC, 1000.0, 0.0, 0.2, 5.0, n_epochs=16)
+    booster.take_in([(functions[0], functions[1]), (functions[0], functions[2])], 8)
+    share = booster.shares.features / 5
+    assert booster.shares.features + booster.shares.intercept == pytest.approx(1)
+    expected = stage.cells_for(1000.0, 5.0 / math.sqrt(share * 8))
+    assert asked == pytest.approx([expected, expected])
+    assert len(booster.functions) == 5
+
+
+def test_candidates_are_asked_about_if_nine_cells_stand_out_from_their_noise():
+    def asks(deviation, features=4):
+        functions = [_function(k, 3) for k in range(features)]
+        return stage.asks_pairs(
+            stage.PairBooster(functions, LOGISTIC, 1000.0, 0.0, 0.2, deviation, n_epochs=16)
+        )
+
+    # Six pairs share four epochs: 0.1 * 1000 / (deviation * sqrt(6 / 4)) is to be 9.
+    limit = 100 / 9 / math.sqrt(6 / 4)
+    assert asks(0.99 * limit)
+    assert not asks(1.01 * limit)
+    assert not asks(0.1, features=1)
 
 
 def _function(k, bins):
