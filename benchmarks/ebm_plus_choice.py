@@ -17,9 +17,9 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
+from replacing import replaced
 from sklearn import metrics
 
 from dprepro.data import load
@@ -77,13 +77,13 @@ def taking(way: str) -> Iterator[None]:
     """Let DP-EBM+ take one of the ways."""
     with ExitStack() as stack:
         if way in ("coarse", "fine"):
-            stack.enter_context(patch.object(algorithm, "is_coarse", lambda *_: way == "coarse"))
+            stack.enter_context(replaced(algorithm, "is_coarse", lambda *_: way == "coarse"))
         elif way.startswith("bound "):
             bound = float(way.removeprefix("bound "))
-            stack.enter_context(patch.object(booster, "_LARGEST_RESIDUAL", bound))
+            stack.enter_context(replaced(booster, "_LARGEST_RESIDUAL", bound))
         elif way == "whole paths":
-            stack.enter_context(patch.object(paths.Path, "trust", lambda _: 1.0))
-            stack.enter_context(patch.object(coarse, "_NOISE", 0.8))
+            stack.enter_context(replaced(paths.Path, "trust", lambda _: 1.0))
+            stack.enter_context(replaced(coarse, "_NOISE", 0.8))
         elif way not in ("as it is", "rival"):
             allowed = "as it is, coarse, fine, rival, bound B, whole paths"
             raise SystemExit(f"there is no way {way!r}; allowed: {allowed}")
