@@ -36,12 +36,14 @@ TABLES = {
     "Pol": "plus-pol",
     "Wine": "plus-wine",
 }
+LABELS = ("Adult", "Telco", "Credit fraud")
+NUMBERS = ("California housing", "Elevators", "Pol", "Wine")
 METRICS = {
-    "auc": ("AUROC", 1, "Adult Telco Credit fraud"),
-    "rmse": ("RMSE", -1, "California housing Elevators Pol Wine"),
-    "accuracy": ("accuracy", 1, "Adult Telco Credit fraud"),
-    "log_loss": ("log loss", -1, "Adult Telco Credit fraud"),
-    "brier_score": ("Brier score", -1, "Adult Telco Credit fraud"),
+    "auc": ("AUROC", 1, LABELS),
+    "rmse": ("RMSE", -1, NUMBERS),
+    "accuracy": ("accuracy", 1, LABELS),
+    "log_loss": ("log loss", -1, LABELS),
+    "brier_score": ("Brier score", -1, LABELS),
 }
 """By name in journals: title, 1 if larger is better, and the datasets."""
 
@@ -102,9 +104,8 @@ def best(config: str, metric: str, epsilon: float) -> tuple[str, Any]:
 def groups(*metrics: str) -> Iterator[tuple[str, str, str]]:
     """Yield metric, dataset and config of each group of rows."""
     for metric in metrics:
-        for dataset, config in TABLES.items():
-            if dataset in METRICS[metric][2]:
-                yield metric, dataset, config
+        for dataset in METRICS[metric][2]:
+            yield metric, dataset, TABLES[dataset]
 
 
 def beside(*metrics: str) -> list[str]:

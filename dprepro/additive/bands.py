@@ -16,22 +16,23 @@ _SHRUNK = (
     "Where noise is large compared with the rows, a function is drawn towards 0, and no band "
     "contains that: a function near 0 does not show that its feature has no effect."
 )
-_FAR = (
-    "That is so here: when this model was fitted, rows were few for the noise. Its functions end "
-    "far short of the effects in the data. How wide its bands are follows mostly from a guess of "
-    "how large effects are, and little from the rows. Read no single function of this model as the "
-    "size of an effect."
+_GUESSED = (
+    "When this model was fitted, rows were few for the noise. Its functions are drawn towards 0, "
+    "and end far short of the effects in the data: a function near 0 does not show that its "
+    "feature has no effect. A band is two standard deviations of the error to expect. How wide it "
+    "is follows mostly from a guess of how large effects are, and little from the rows."
 )
+_FAR = "Read no single function of this model as the size of an effect."
 
 
 def bands_in_words(model: AdditiveModel) -> list[str]:
     """Return sentences about what the bands of a model hold; none if its noise is not known.
 
-    The last one is there only if the model's ledger says `FEW_ROWS`.
+    They are others if the model's ledger says `FEW_ROWS`, since its bands are.
     """
     if model.shape_noise_ is None:
         return []
-    return [_BAND, _SHRUNK, *([_FAR] if had_few_rows(model) else [])]
+    return [_GUESSED, _FAR] if had_few_rows(model) else [_BAND, _SHRUNK]
 
 
 def had_few_rows(model: AdditiveModel) -> bool:

@@ -29,12 +29,15 @@ class Path:
         See above; the covariance of the noise.
     slopes : float64 (B,)
         Of a bin's expected target, per row, at the last step.
+    centring : float64 (B, B)
+        What takes out the mean over the rows.
     """
 
     def __init__(self, counts: np.ndarray, spreading: np.ndarray) -> None:
         self.counts, self.spreading = counts, spreading
         self.values, self.variances, self.slopes = np.zeros((3, counts.size))
         self.missing, self.noise = np.eye(counts.size), np.zeros_like(spreading)
+        self.centring = np.eye(counts.size) - counts / counts.sum()
 
     def go(self, gain: float, release: Release, slopes: np.ndarray) -> None:
         """Add a step along the sums of residuals in a release."""
@@ -43,9 +46,8 @@ class Path:
         variance = (gain * release.scale) ** 2
         self.variances = self.variances + variance * (self.spreading**2).sum(axis=1)
 
-        centring = self.centring()
-        kept = centring - gain * centring @ self.spreading * (self.counts * slopes)
-        spread = centring @ self.spreading
+        spread = self.centring @ self.spreading
+        kept = self.centring - gain * spread * (self.counts * slopes)
         self.missing = kept @ self.missing
         self.noise = kept @ self.noise @ kept.T + variance * spread @ spread.T
         self.slopes = slopes
@@ -66,7 +68,7 @@ class Path:
         sampling
             The variance of a row's residual over its curvature: the rows are a sample, too.
         """
-        centring = self.centring()
+        centring = self.centring
         prior = size**2 * centring @ centring.T
         sample = sampling / np.maximum(self.counts * self.slopes, 1e-9)
         reached = np.eye(self.counts.size) - self.missing
@@ -74,7 +76,3 @@ class Path:
         weights = prior @ reached.T @ np.linalg.pinv(expected, rcond=1e-9, hermitian=True)
         variance = np.diag(prior) - (weights * (prior @ reached.T)).sum(axis=1)
         return weights @ self.values, np.maximum(variance, 0.0)
-
-    def centring(self) -> np.ndarray:
-        """Return the matrix that takes out the mean over the rows, float64 (B, B)."""
-        return np.eye(self.counts.size) - self.counts / self.counts.sum()

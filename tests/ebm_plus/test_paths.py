@@ -48,8 +48,8 @@ def test_effects_are_known_as_well_as_stated():
     errors, stated = [], []
     for _ in range(3000):
         path = Path(COUNTS, SPREADING)
-        effects = path.centring() @ rng.normal(0, size, 3)
-        sample = path.centring() @ rng.normal(0, np.sqrt(sampling / (COUNTS * SLOPES)))
+        effects = path.centring @ rng.normal(0, size, 3)
+        sample = path.centring @ rng.normal(0, np.sqrt(sampling / (COUNTS * SLOPES)))
         path = walk(effects + sample, rng.standard_normal((3, 3)))
         mean, variance = path.effects(size, sampling)
         errors.append(mean - effects)
@@ -62,4 +62,4 @@ def test_no_step_leaves_the_prior():
     path = Path(COUNTS, SPREADING)
     mean, variance = path.effects(2.0, 1.0)
     np.testing.assert_array_equal(mean, 0)
-    np.testing.assert_allclose(variance, 4 * (path.centring() ** 2).sum(axis=1))
+    np.testing.assert_allclose(variance, 4 * (path.centring**2).sum(axis=1))
