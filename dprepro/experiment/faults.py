@@ -29,6 +29,8 @@ _OWN_SIGNALS = {
 """What code does to its own process: these deaths are results."""
 
 _NO_THREAD = "can't start new thread"
+_NO_PATH = re.compile(rf"os\.PathLike.*, not {type(Path()).__name__}$")
+"""What Python says of a path that it had no memory to look into."""
 _STATUS = re.compile(r"\((-?\d+)\)")
 _OF_OLD = re.compile(
     r"the worker process died \(SIG(HUP|INT|KILL|QUIT|TERM)\(|\d+ Dask workers were lost while|"
@@ -44,6 +46,8 @@ def machine_fault(error: BaseException) -> str:
     for cause in _chain(error):
         if isinstance(cause, MemoryError):
             return "there was not enough memory (MemoryError); fewer --jobs need less"
+        if type(cause) is TypeError and _NO_PATH.search(str(cause)):
+            return "there was not enough memory (for a path's name); fewer --jobs need less"
         if isinstance(cause, OSError) and cause.errno in _REFUSED:
             return f"the operating system refused ({os.strerror(cause.errno)})"
         if type(cause) is RuntimeError and str(cause) == _NO_THREAD:

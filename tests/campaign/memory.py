@@ -29,6 +29,8 @@ from pathlib import Path
 from dprepro import cli
 from dprepro.additive.file import load_model
 from dprepro.data import register
+from dprepro.errors import DpreproError
+from dprepro.experiment.faults import machine_fault
 from dprepro.experiment.journal import Journal, read_journal
 from tests.campaign.parsers import CORPUS
 
@@ -37,6 +39,8 @@ LENGTHS = (1, 20, 200)
 
 _SECONDS = 20
 _TELL = 20.0
+_WRONG_ERROR = 97
+"""The exit code of a part of a command that raised what says nothing of memory."""
 _ENTRY = {"kind": "environment", "dprepro": "1"}
 
 
@@ -86,7 +90,7 @@ COMMANDS: dict[str, tuple[Callable[[Path], None], Callable[[Path, bool], None]]]
     "append": (_append, _check_append),
     "register": (_register, _check_register),
 }
-_said = os.open(tempfile.mkdtemp(), os.O_RDWR | os.O_TMPFILE)
+_said = os.open(tempfile.gettempdir(), os.O_RDWR | os.O_TMPFILE)
 
 
 class LostError(AssertionError):
@@ -148,15 +152,24 @@ def _run(command: Callable[[Path], None], folder: Path, n: int, length: int, sho
         command(folder)
         code = 0
     except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else 0
+        code = _exit_code(ended)
     except BaseException as error:
         _testcapi.remove_mem_hooks()
-        os.write(2, f"raised {type(error).__name__}".encode())
+        if not isinstance(error, DpreproError) and "memory" not in machine_fault(error):
+            code = _WRONG_ERROR
+        os.write(2, f"raised {type(error).__name__}: {error}"[:500].encode())
     finally:
         _testcapi.remove_mem_hooks()
         with suppress(BaseException):
             sys.stdout.flush()
         os._exit(code)
+
+
+def _exit_code(ended: SystemExit) -> int:
+    """Return the exit code as Python sets it: a text means 1."""
+    if isinstance(ended.code, int):
+        return ended.code
+    return 0 if ended.code is None else 1
 
 
 def _wait(child: int) -> int | None:
@@ -204,10 +217,10 @@ def _warm_up() -> None:
     with suppress(SystemExit):
         cli.app(["edit", str(folder / "model.json"), "--feature", "x", "--undo"])
     _append(folder)
-    before = os.environ.get(register.STATE_VARIABLE)
+    before = os.environ.copy()
     _register(folder)
-    if before is not None:
-        os.environ[register.STATE_VARIABLE] = before
+    os.environ.clear()
+    os.environ.update(before)
     shutil.rmtree(folder)
 
 

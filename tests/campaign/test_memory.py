@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,3 +20,40 @@ def test_memory_that_runs_out_loses_nothing_and_hangs_nothing():
     lines = [line for line in done.stdout.splitlines() if ": {" in line]
     assert [line.partition(":")[0] for line in lines] == ["edit", "append", "register"]
     assert "exit code 2" in lines[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="uses a fork and a file without a name")
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [
+        ("raise ValueError('lost')", "exit code 97: said\nraised ValueError: lost"),
+        ("raise SystemExit('no')", "exit code 1"),
+        ("sys.exit()", "exit code 0"),
+        ("raise MemoryError", "exit code 1"),
+    ],
+)
+def test_what_a_command_raises_is_judged(ends: str, code: str, tmp_path: Path):
+    pytest.importorskip("_testcapi", reason="this Python was built without its test hooks")
+    program = f"""
+import sys
+from tests.campaign import memory
+
+def command(folder):
+    print("said", file=sys.stderr)
+    {ends}
+
+memory.COMMANDS["append"] = command, lambda folder, done: None
+try:
+    print(memory.fail("append", 10**9, 1))
+except memory.LostError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert code in done.stdout, done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -39,6 +39,12 @@ def _caused(error: Exception, cause: BaseException) -> Exception:
     ("error", "said"),
     [
         (MemoryError("secret"), "not enough memory"),
+        (
+            TypeError("expected str, bytes or os.PathLike object, not PosixPath"),
+            "for a path's name",
+        ),
+        (TypeError("expected str, bytes or os.PathLike object, not int"), ""),
+        (TypeError("the JSON object must be str, bytes or bytearray, not PosixPath"), ""),
         (OSError(errno.ENOSPC, "x", "secret"), "No space left"),
         (_caused(DpreproError("x"), OSError(errno.EIO, "x")), "Input/output error"),
         (RuntimeError("can't start new thread"), "can't start new thread"),
