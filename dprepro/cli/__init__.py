@@ -132,7 +132,7 @@ def _code_of_app() -> int:
         if fault := machine_fault(error):
             _print_error("error:", f"{fault}. Mend that; then give the same command again")
             return 2
-        if type(error) is SystemError and str(error).endswith(_WITHOUT_A_REASON):
+        if type(error) is SystemError and str(error).endswith(WITHOUT_A_REASON):
             _print_plainly(_NO_REASON)
             return 2
         _print_error(
@@ -159,7 +159,7 @@ _NO_MEMORY = (
 )
 
 
-_WITHOUT_A_REASON = ("without exception set", "without setting an exception")
+WITHOUT_A_REASON = ("without exception set", "without setting an exception")
 """What Python says where its own compiler, among others, got no memory."""
 _NO_REASON = (
     "error: Python stopped this command without a reason, as it does where memory runs out: close "

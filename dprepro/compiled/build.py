@@ -8,6 +8,7 @@ import itertools
 import os
 import pickle
 import sys
+import threading
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -21,12 +22,20 @@ _NAMES = 500_000
 def main(place: int, modules: Sequence[str]) -> None:
     """Write the machine code of a group's kernels, those in `modules`, to standard output.
 
-    `place` is the group's among all groups, from 0 on.
+    `place` is the group's among all groups, from 0 on. This process ends when its standard input
+    does: nobody wants the code any more.
     """
+    threading.Thread(target=_end_with_input, daemon=True).start()
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # whatever a library prints stays out of it
         _name_apart(place)
         pickle.dump(compile_modules(modules), out)
+
+
+def _end_with_input() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
 
 
 def _name_apart(place: int) -> None:

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -34,7 +33,6 @@ USUAL_SECONDS = 20
 """How long a group takes; two at a time take as long."""
 
 _LONGEST_WAIT = 900.0
-_LEFTOVER_AGE = 3600.0
 _MAGIC = b"dprepro kernels 1\n"
 
 
@@ -111,6 +109,7 @@ def _make(folder: Path, version: str, groups: list[str], announce: bool) -> dict
             # Another process may have made some in the meantime.
             missing = [group for group in groups if _read(folder / _name(version, group)) is None]
             if missing:
+                _remove_parts(folder, missing)
                 _say(f"compiling the kernels, once: about {_seconds(missing)} s", announce)
                 _compile(folder, version, missing)
             _prune(folder)
@@ -156,6 +155,13 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _remove_parts(folder: Path, groups: list[str]) -> None:
+    """Remove what a killed process has written of a bundle; only who has the lock writes one."""
+    for group in groups:
+        for part in folder.glob(f"*-{group}.bin.*.tmp"):
+            part.unlink(missing_ok=True)
+
+
 def _compile(folder: Path, version: str, groups: list[str]) -> None:
     """Compile two groups at a time, and write the bundle of each.
 
@@ -188,9 +194,13 @@ def _compiled(group: str) -> bytes:
         f"import gc, sys; gc.disable(); sys.path[:] = {path!r}; "
         f"from dprepro.compiled.build import main; main({place}, {modules!r})"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
+    # Nothing is written into the pipe. It ends with this process, however that ends, and so does
+    # the other one.
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as until, os.fdopen(writing, "w"):
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdin=until, capture_output=True, check=False
+        )
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         reason = said[-1] if said else f"exit code {done.returncode}"
@@ -202,16 +212,13 @@ def _compiled(group: str) -> bytes:
 
 
 def _prune(folder: Path) -> None:
-    """Remove bundles that were not used lately, and what killed processes left behind."""
+    """Remove bundles that were not used lately."""
     with contextlib.suppress(OSError):
         bundles = sorted(folder.glob("*.bin"), key=lambda path: path.name)
         versions = [list(paths) for _, paths in groupby(bundles, _version)]
         versions.sort(key=lambda paths: max(map(_used, paths)), reverse=True)
         for path in chain.from_iterable(versions[KEPT:]):
             path.unlink(missing_ok=True)
-        for path in folder.glob("*.tmp"):
-            if time.time() - _used(path) > _LEFTOVER_AGE:
-                path.unlink(missing_ok=True)
 
 
 def _version(bundle: Path) -> str:

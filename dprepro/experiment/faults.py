@@ -28,7 +28,7 @@ _OWN_SIGNALS = {
 }  # fmt: skip
 """What code does to its own process: these deaths are results."""
 
-_NO_THREAD = "can't start new thread"
+_NO_THREAD = {"can't start new thread", "can't allocate lock", "can't allocate read lock"}
 _NO_PATH = re.compile(rf"os\.PathLike.*, not {type(Path()).__name__}$")
 """What Python says of a path that it had no memory to look into."""
 _STATUS = re.compile(r"\((-?\d+)\)")
@@ -50,8 +50,8 @@ def machine_fault(error: BaseException) -> str:
             return "there was not enough memory (for a path's name); fewer --jobs need less"
         if isinstance(cause, OSError) and cause.errno in _REFUSED:
             return f"the operating system refused ({os.strerror(cause.errno)})"
-        if type(cause) is RuntimeError and str(cause) == _NO_THREAD:
-            return f"the operating system refused ({_NO_THREAD})"
+        if type(cause) is RuntimeError and str(cause) in _NO_THREAD:
+            return f"the operating system refused ({cause})"
     return ""
 
 

@@ -155,7 +155,7 @@ def _run(command: Callable[[Path], None], folder: Path, n: int, length: int, sho
         code = _exit_code(ended)
     except BaseException as error:
         _testcapi.remove_mem_hooks()
-        if not isinstance(error, DpreproError) and "memory" not in machine_fault(error):
+        if not (isinstance(error, DpreproError) or machine_fault(error) or _no_reason(error)):
             code = _WRONG_ERROR
         os.write(2, f"raised {type(error).__name__}: {error}"[:500].encode())
     finally:
@@ -163,6 +163,11 @@ def _run(command: Callable[[Path], None], folder: Path, n: int, length: int, sho
         with suppress(BaseException):
             sys.stdout.flush()
         os._exit(code)
+
+
+def _no_reason(error: BaseException) -> bool:
+    """Whether Python says that it does not know why, which a whole command answers."""
+    return type(error) is SystemError and str(error).endswith(cli.WITHOUT_A_REASON)
 
 
 def _exit_code(ended: SystemExit) -> int:

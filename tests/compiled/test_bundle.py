@@ -175,6 +175,49 @@ def test_a_run_that_is_killed_as_it_compiles_leaves_nothing_in_the_way(small, wa
     assert len(small.bundles()) == 1
 
 
+def test_a_compiler_ends_with_the_run_that_wants_the_code(small):
+    """Compilers tell their numbers, and would go on for minutes."""
+    small.edit(
+        "compiled/build.py",
+        "    kernels.building = True",
+        """    import time
+    open(f"number-{os.getpid()}", "w").close()
+    for _ in range(3000):
+        time.sleep(0.1)
+    kernels.building = True""",
+    )
+    process = small.start(ANNOUNCED)
+    while len(numbers := [*small.folder.glob("number-*")]) < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    compilers = [int(path.name.partition("-")[2]) for path in numbers]
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 5
+    while any(map(is_alive, compilers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_alive, compilers))
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_what_a_kill_left_of_a_bundle_goes_with_the_next_compilation(small, warm):
+    folder = small.cache / "kernels"
+    folder.mkdir(parents=True)
+    left = [folder / "version-second.bin.1.tmp", folder / "other-second.bin.2.tmp"]
+    of_others = folder / "version-other_second.bin.3.tmp"  # somebody may be writing it
+    for path in (*left, of_others):
+        path.write_bytes(b"half")
+    assert small.run()[0] == warm[1]
+    assert [*folder.glob("*.tmp")] == [of_others]
+
+
 def test_old_bundles_go_and_the_last_used_ones_stay(warm):
     package, expected = warm
     bundles = package.bundles()
@@ -182,13 +225,9 @@ def test_old_bundles_go_and_the_last_used_ones_stay(warm):
     for age, other in enumerate(others):
         other.write_bytes(b"")
         os.utime(other, (1e9 - age, 1e9 - age))
-    leftover = bundles[0].with_name("x.bin.1.tmp")
-    leftover.write_bytes(b"")
-    os.utime(leftover, (1e9, 1e9))
     bundles[1].write_bytes(b"")  # makes it compile, and so look around
     assert package.run()[0] == expected
     assert set(package.bundles()) == {*bundles, *others[:3]}
-    assert not leftover.exists()
     for other in others[:3]:
         other.unlink()
 

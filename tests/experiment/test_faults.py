@@ -48,6 +48,7 @@ def _caused(error: Exception, cause: BaseException) -> Exception:
         (OSError(errno.ENOSPC, "x", "secret"), "No space left"),
         (_caused(DpreproError("x"), OSError(errno.EIO, "x")), "Input/output error"),
         (RuntimeError("can't start new thread"), "can't start new thread"),
+        (RuntimeError("can't allocate read lock"), "can't allocate read lock"),
         (FileNotFoundError(errno.ENOENT, "x"), ""),
         (ValueError("x"), ""),
         (RuntimeError("x"), ""),
