@@ -84,7 +84,7 @@ def test_a_fork_writes_and_ends_as_a_fresh_process(
 
 
 ORPHAN = """
-import subprocess, sys
+import os, subprocess, sys
 from tests.campaign import forks
 from tests.campaign.forks import adopt, in_fork, left_by
 forks._GONE = 0.3
@@ -96,10 +96,14 @@ assert left_by(session) == []
 code, session = in_fork(lambda: subprocess.run(["sleep", "100"]).returncode, kill_after=0.2)
 assert code == -9
 assert left_by(session) == ["process sleep 100 "]
+code, session = in_fork(lambda: open(f"/dev/shm/sem.loky-{os.getpid()}-planted", "w") and 0)
+name = f"/dev/shm/sem.loky-{session}-planted"
+assert left_by(session) == [name], "a name in /dev/shm was overlooked"
+assert not os.path.exists(name)
 """
 
 
-def test_no_orphan_is_overlooked() -> None:
+def test_no_orphan_and_no_name_is_overlooked() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ORPHAN],
         capture_output=True,
