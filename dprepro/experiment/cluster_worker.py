@@ -11,7 +11,8 @@ import pickle
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,7 +24,16 @@ from dprepro.experiment.local import LocalExecutor
 # Seconds without a call after which processes end that a vanished run left behind.
 IDLE_LIMIT = 600.0
 
-_pools: dict[str, LocalExecutor] = {}
+
+@dataclass
+class _Pool:
+    """The processes that serve a run, and how many calls they have at the moment."""
+
+    executor: LocalExecutor
+    calls: int = 0
+
+
+_pools: dict[str, _Pool] = {}
 _pools_lock = threading.Lock()
 
 
@@ -70,8 +80,8 @@ def run_call(
 
     worker = get_worker()
     try:
-        pool = _pool(session, worker.state.nthreads)
-        return pool.submit(_run_packed, call, affinity=affinity).result(), None
+        with _called(session, worker.state.nthreads) as executor:
+            return executor.submit(_run_packed, call, affinity=affinity).result(), None
     except DpreproError as error:
         place = f"Dask worker {worker.address} on {socket.gethostname()}"
         raise DpreproError(f"{place}: {error}") from None
@@ -84,21 +94,41 @@ def end_session(token: str) -> None:
     with _pools_lock:
         pool = _pools.pop(token, None)
     if pool is not None:
-        pool.kill()
+        pool.executor.kill()
 
 
-def _pool(session: Session, jobs: int) -> LocalExecutor:
-    """Return the processes that serve a run, as many as this Dask worker has threads."""
+@contextmanager
+def _called(session: Session, jobs: int) -> Iterator[LocalExecutor]:
+    """Yield the processes that serve a run, as many as this Dask worker has threads."""
     with _pools_lock:
-        if session.token not in _pools:
-            _check_versions(session.versions)
-            # Dask marks its workers as daemons, which may not start processes lest these outlive
-            # them. Ours end with their parent.
-            multiprocessing.current_process().daemon = False
-            _pools[session.token] = LocalExecutor(
-                jobs, session.time_limit, partial(_run_packed, session.warm_up), IDLE_LIMIT
-            )
-        return _pools[session.token]
+        pool = _pool(session, jobs)
+        pool.calls += 1
+    try:
+        yield pool.executor
+    finally:
+        with _pools_lock:
+            pool.calls -= 1
+
+
+def _pool(session: Session, jobs: int) -> _Pool:
+    if session.token not in _pools:
+        _check_versions(session.versions)
+        _end_idle()
+        # Dask marks its workers as daemons, which may not start processes lest these outlive
+        # them. Ours end with their parent.
+        multiprocessing.current_process().daemon = False
+        warm_up = partial(_run_packed, session.warm_up)
+        _pools[session.token] = _Pool(LocalExecutor(jobs, session.time_limit, warm_up, IDLE_LIMIT))
+    return _pools[session.token]
+
+
+def _end_idle() -> None:
+    """End the processes without a call: their run may have been killed, and more may follow.
+
+    A run that is alive gets new ones with its next call.
+    """
+    for token in [token for token, pool in _pools.items() if pool.calls == 0]:
+        _pools.pop(token).executor.kill()
 
 
 def _run_packed(call: bytes) -> bytes:

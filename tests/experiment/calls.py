@@ -29,6 +29,11 @@ def nap() -> int:
     return os.getpid()
 
 
+def pid_after(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
 def fail(message: str) -> None:
     raise ValueError(message)
 

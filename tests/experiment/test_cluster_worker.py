@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -50,6 +52,30 @@ def test_sessions_do_not_share_processes(session: Session) -> None:
         assert _pid(other) != _pid(session)
     finally:
         end_session(other.token)
+
+
+def test_a_new_session_ends_what_idle_sessions_left_and_no_call(session: Session) -> None:
+    """A run that was killed ends nothing; each further one would leave as many again."""
+    idle, busy = _pid(session), Session(session.time_limit, session.warm_up)
+    answers: list[tuple[bytes, BaseException | None]] = []
+    call = packed(calls.pid_after, 3.0)
+    thread = threading.Thread(target=lambda: answers.append(run_call(busy, call, None)))
+    new = Session(session.time_limit, session.warm_up)
+    try:
+        thread.start()
+        while psutil.pid_exists(idle):
+            assert thread.is_alive()
+            time.sleep(0.05)
+        assert _pid(new)
+        assert thread.is_alive()
+        thread.join()
+        ((result, error),) = answers
+        assert error is None
+        assert pickle.loads(result) not in (idle, _pid(new))
+        assert _pid(session) != idle
+    finally:
+        for one in (busy, new):
+            end_session(one.token)
 
 
 def test_what_a_call_raises_is_handed_over(session: Session) -> None:
