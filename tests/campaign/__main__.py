@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.campaign.cases import ROOT, campaign, faults, kills
 from tests.campaign.host import KILLS, KINDS, OF_FILES
-from tests.campaign.tried import Tried, fingerprint
+from tests.campaign.tried import Tried, fingerprint, tell
 
 SHARE = {"random kill": 1, "fresh kill": 1000}
 """One of so many kills is of each kind."""
@@ -59,17 +59,11 @@ def main() -> int:
             tried.add(case, answer)
             if time.monotonic() > told + _TELL:
                 told = time.monotonic()
-                _tell(len(cases) - len(left) + done, len(cases), (told - begun) / done)
+                tell(len(cases) - len(left) + done, len(cases), (told - begun) / done)
     print(tried.table())
     for case, answer in list(tried.wrong().items())[:12]:
         print("\n", case, answer["codes"], answer["wrong"], answer["said"], file=sys.stderr)
     return bool(tried.wrong())
-
-
-def _tell(done: int, number: int, seconds: float) -> None:
-    left = (number - done) * seconds / 60
-    text = f"{done} of {number} tried, {seconds:.2f} s each, {left:.0f} min left"
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ OF_FILES, STARTING = KINDS[:4], KINDS[4:]
 KILLS = ("random kill", "fresh kill")
 """The second kind starts Python anew, with a worker process; its last run is a fork, too."""
 STARTS = ("new", "old")
-_READ_NOTHING = re.compile(
+READ_NOTHING = re.compile(
     r"LokyProcess-\d+ failed with traceback: \n-+\nTraceback.*?EOFError: Ran out of input\n", re.S
 )
 """What loky says in a worker whose runner was killed before it sent the worker anything."""
@@ -287,7 +287,7 @@ class Host:
     ) -> dict[str, Any]:
         text = self.output.read_text(errors="replace") if self.output.exists() else ""
         if -signal.SIGKILL in codes:
-            text = _READ_NOTHING.sub("", text)
+            text = READ_NOTHING.sub("", text)
             # loky names a semaphore before it says whose it is.
             stays = [what for what in stays if not what.startswith("/dev/shm")]
         if HANGS in (*codes, again):

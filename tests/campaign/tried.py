@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from tests.campaign.cases import Case
 
+OF_RUNS = ("cli", "compiled", "config", "data", "experiment", "methods", "rows")
+"""The folders of the package that bear what a fault can break; methods only compute."""
 WRONG = ("lost", "doubled", "different", "tracebacks", "hangs", "not resumed", "left over")
 
 
 def fingerprint(root: Path) -> str:
-    """Return a checksum of the package under `root`, and of the campaign itself."""
+    """Return a checksum of what a run takes from the package under `root`, and of the campaign.
+
+    The rest of the package may change while a campaign goes on.
+    """
     found = hashlib.sha256()
     here = Path(__file__).parent
-    sources = [*(root / "dprepro").rglob("*.py"), *here.glob("*.py"), *here.glob("*.c")]
+    mine = ("cases", "forks", "host", "real", "real_runs")
+    sources = [here / f"{name}.py" for name in mine] + [here / "shim.c"]
+    sources += [path for name in OF_RUNS for path in (root / "dprepro").glob(f"{name}/**/*.py")]
+    sources += (root / "dprepro").glob("*.py")
     for path in sorted(sources, key=lambda path: (path.name, str(path))):
         found.update(path.read_bytes())
     return found.hexdigest()
@@ -79,12 +88,12 @@ class Tried:
         wrong: Counter[tuple[tuple[str, str], str]] = Counter()
         for case, answer in self.answers.items():
             tried[case[:2]] += len(answer["codes"])
-            met[case[:2]] += sum(code != 0 for code in answer["codes"])
+            met[case[:2]] += answer.get("met", sum(code != 0 for code in answer["codes"]))
             wrong.update((case[:2], what) for what in answer["wrong"])
-        lines = [f"{'start':6}{'fault':12}{'tried':>7}{'met':>7}" + "".join(map(_column, WRONG))]
+        lines = [f"{'start':9}{'fault':13}{'tried':>7}{'met':>7}" + "".join(map(_column, WRONG))]
         for kind, count in sorted(tried.items()):
             figures = "".join(_column(wrong[kind, what]) for what in WRONG)
-            lines.append(f"{kind[0]:6}{kind[1]:12}{count:>7}{met[kind]:>7}{figures}")
+            lines.append(f"{kind[0]:9}{kind[1]:13}{count:>7}{met[kind]:>7}{figures}")
         return "\n".join(lines)
 
     def _write(self, mode: str, record: dict[str, Any]) -> None:
@@ -92,6 +101,13 @@ class Tried:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open(mode) as file:
                 file.write(json.dumps(record) + "\n")
+
+
+def tell(done: int, number: int, seconds: float) -> None:
+    """Say how far a campaign got, and how long the rest takes at so many seconds a case."""
+    left = (number - done) * seconds / 60
+    text = f"{done} of {number} tried, {seconds:.2f} s each, {left:.0f} min left"
+    print(text, file=sys.stderr, flush=True)
 
 
 def _column(text: object) -> str:
