@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -209,7 +210,35 @@ def _without_comments(data: bytes, mark: bytes) -> bytes:
 def _read_parquet(
     data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
 ) -> pd.DataFrame:
-    return pa.parquet.read_table(pa.BufferReader(data)).to_pandas()
+    try:
+        table = pa.parquet.read_table(pa.BufferReader(data))
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
+        raise DpreproError("not valid parquet: it has text that is not UTF-8") from None
+    for number, name in enumerate(table.column_names):
+        column = table.column(number)
+        if not is_utf8(column):
+            raise DpreproError(f"not valid parquet: column {name!r} has text that is not UTF-8")
+        if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
+            # NumPy warns of NaNs with other bits, which a file can hold.
+            nan = pa.scalar(math.nan, column.type)
+            table = table.set_column(number, name, pc.if_else(pc.is_nan(column), nan, column))
+    return table.to_pandas()
+
+
+def is_utf8(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all text of a column is valid UTF-8; true of columns without text."""
+    pieces = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    if pa.types.is_dictionary(column.type):
+        pieces = [piece.dictionary for piece in pieces]
+    try:
+        for piece in pieces:
+            if pa.types.is_string(piece.type) or pa.types.is_large_string(piece.type):
+                piece.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _read_arff(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
+from dprepro.data.formats import is_utf8
 from dprepro.rows.columns import convert
 from dprepro.rows.fault import TableError
 
@@ -182,6 +183,8 @@ def _column(batch: pa.RecordBatch, field: pa.Field, keys: dict[str, Any]) -> pa.
     if field.name in keys:
         return convert(pa.repeat(keys[field.name], batch.num_rows), field.type)
     column = batch.column(field.name)
+    if not is_utf8(column):
+        raise TableError(f"column {field.name!r} has text that is not UTF-8")
     try:
         return convert(column, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -71,6 +71,12 @@ def test_files_may_differ_in_how_numbers_are_stored(tmp_path: Path) -> None:
         TableError, match=r"3.parquet: column 'x' is of type string, which does not"
     ):
         read(tmp_path, {"x": "numeric"})
+    text = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(bytes(4) + b"\1\0\0\0"), pa.py_buffer(b"\xff")]
+    )
+    write(tmp_path / "3.parquet", {"x": text})
+    with pytest.raises(TableError, match=r"3.parquet: column 'x' has text that is not UTF-8"):
+        list(Table.open(tmp_path / "3.parquet").chunks({"x": "text"}, 5))
     write(tmp_path / "3.parquet", {"other": [1]})
     with pytest.raises(TableError, match=r"3.parquet: the file has no column 'x'"):
         read(tmp_path, {"x": "numeric"})
