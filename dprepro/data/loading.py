@@ -57,13 +57,14 @@ def load(
     ((569, 30), True)
     """
     card = load_card(name_or_path)
-    dataset = _load(card, data_dir, online)
+    dataset = load_by(card, data_dir, online)
     if with_test and card.test_card is not None:
-        return replace(dataset, test=_load(card.test_card, data_dir, online))
+        return replace(dataset, test=load_by(card.test_card, data_dir, online))
     return dataset
 
 
-def _load(card: Card, data_dir: Path | None, online: bool) -> Dataset:
+def load_by(card: Card, data_dir: Path | None = None, online: bool = True) -> Dataset:
+    """Load and verify the dataset of a card that has been read; as `load`, without test rows."""
     failures: list[str] = []
     for source in card.sources:
         try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 import tempfile
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,9 @@ from dprepro.data.network import SourceError, download
 from dprepro.data.places import cached_file, file_candidates, find_file
 from dprepro.data.synthetic import stand_in
 from dprepro.errors import DpreproError
+
+_DOWNLOAD = ".download-"
+"""How the names of folders begin into which something is downloaded."""
 
 
 @dataclass(frozen=True)
@@ -158,11 +163,27 @@ def _cached(path: Path, source: Source) -> bytes | None:
 
 
 def _fetch(source: Source, card: Card, path: Path) -> bytes:
-    """Download into a temporary folder; move only a complete and correct file to `path`."""
+    """Download a file, unless another process does so in the meantime.
+
+    It waits for that one, and removes what killed ones have left.
+    """
+    from filelock import FileLock
+
     path.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        with suppress(NotImplementedError):  # the file system has no locks
+            stack.enter_context(FileLock(path.parent / ".lock"))
+            for left in path.parent.glob(f"{_DOWNLOAD}*"):
+                shutil.rmtree(left, ignore_errors=True)
+        data = _cached(path, source)
+        return _download(source, card, path) if data is None else data
+
+
+def _download(source: Source, card: Card, path: Path) -> bytes:
+    """Download into a temporary folder; move only a complete and correct file to `path`."""
     place = source.http or f"OpenML, dataset {source.openml}"
     print(f"downloading {card.name} from {place}", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=_DOWNLOAD) as folder:
         if source.http is not None:
             data = _unpacked(download(source.http, Path(folder)).read_bytes(), source)
         else:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dprepro.additive.file import load_model
 from dprepro.config import load_experiments
-from dprepro.data import load
-from dprepro.data.card import load_card
+from dprepro.data.card import Card, load_card
+from dprepro.data.loading import load_by
 from dprepro.errors import DpreproError, DpreproWarning
 from dprepro.experiment.journal import last_plan, read_journal
 from dprepro.experiment.plan import plan
@@ -50,10 +50,14 @@ def _journal(path: Path) -> None:
 
 
 def _data(settings: str, target: str = "y", more: str = "") -> Callable[[Path], None]:
+    cards: dict[Path, Card] = {}
+
     def read(path: Path) -> None:
-        card = path.with_name("card.yaml")
-        card.write_text(_CARD.format(file=path.name, format=settings, target=target) + more)
-        load(card, online=False)
+        if path not in cards:
+            place = path.with_name("card.yaml")
+            place.write_text(_CARD.format(file=path.name, format=settings, target=target) + more)
+            cards[path] = load_card(place)
+        load_by(cards[path], online=False)
 
     return read
 

@@ -2,16 +2,22 @@ from __future__ import annotations
 
 import hashlib
 import io
+import subprocess
+import sys
+import time
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from dprepro.data import load
-from dprepro.data.loading import UnavailableError, verify_all
+from dprepro.data.card import load_card
+from dprepro.data.loading import UnavailableError, load_by, verify_all
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
 from tests.data.conftest import Reply, Server
@@ -31,7 +37,8 @@ def zipped(data: bytes) -> bytes:
 
 
 def files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    """Return all files in a folder but locks."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
 
 
 def test_a_users_own_csv_needs_five_lines_of_card(tmp_path: Path, toy_csv: bytes) -> None:
@@ -52,6 +59,14 @@ def test_a_file_in_the_data_folder(write_card: WriteCard, tmp_path: Path, toy_cs
     folder.mkdir()
     (folder / "toy.csv").write_bytes(toy_csv)
     assert load(write_card(), data_dir=folder).source == str(folder / "toy.csv")
+
+
+def test_a_card_that_was_read_before_loads_the_same(write_card: WriteCard, toy_csv: bytes) -> None:
+    path = write_card()
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    by_path, by_card = load(path), load_by(load_card(path), online=False)
+    assert by_card.sha256 == by_path.sha256
+    assert by_card.X.equals(by_path.X)
 
 
 def test_a_member_of_a_local_zip(write_card: WriteCard, tmp_path: Path, toy_csv: bytes) -> None:
@@ -268,6 +283,42 @@ def test_failed_downloads_are_explained_and_leave_nothing(
     for part in ("by hand", "https://example.org/toy", sha(toy_csv), str(path.parent / "toy.csv")):
         assert part in lines[-1]
     assert files(places) == []
+
+
+def test_what_a_killed_download_left_goes_with_the_next(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    server.replies["/toy.csv"] = Reply(toy_csv[:20], declared=len(toy_csv), hang="after")
+    path = write_card({"sources": [{"http": f"{server.url}/toy.csv", "sha256": sha(toy_csv)}]})
+    code = f"from dprepro.data import load; load({str(path)!r})"
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    folder = places / "http" / "toy"
+    while not [*folder.glob(".download-*/*")]:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert files(folder)
+    server.replies["/toy.csv"] = Reply(toy_csv)
+    assert load(path).sha256 == sha(toy_csv)
+    assert sorted(entry.name for entry in folder.iterdir()) == [".lock", "toy.csv"]
+
+
+def test_a_file_that_another_process_downloads_is_waited_for(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    path = write_card({"sources": [{"http": f"{server.url}/toy.csv", "sha256": sha(toy_csv)}]})
+    folder = places / "http" / "toy"
+    (folder / ".download-other").mkdir(parents=True)
+    with ThreadPoolExecutor(1) as other:
+        with FileLock(folder / ".lock"):
+            loading = other.submit(load, path)
+            time.sleep(0.3)
+            assert not loading.done()
+            assert (folder / ".download-other").exists()
+            (folder / "toy.csv").write_bytes(toy_csv)
+        assert loading.result().sha256 == sha(toy_csv)
+    assert server.asked == []
 
 
 @pytest.mark.usefixtures("hasty")
