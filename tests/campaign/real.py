@@ -178,6 +178,7 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         place = Place(Path(folder), asked.root)
+        place.look()
         tried = Tried(asked.record, fingerprint(asked.root), {"seconds": place.seconds})
         cases = list(chains(asked.kills, tried.head["seconds"]))
         cases = [case for case in cases if case[1] in asked.only]
