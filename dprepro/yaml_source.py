@@ -56,10 +56,18 @@ class YamlSource:
         """The places that still hold `FILL_IN`, in order: line, keys, and the line's comment."""
         found: dict[int, str] = {}
         for keys in _paths_to(self.values, FILL_IN):
-            line = self.lines[keys]
+            # A key that is no text, such as ~, has no line of its own.
+            line = next(
+                (self.lines[k] for n in range(len(keys), 0, -1) if (k := keys[:n]) in self.lines), 1
+            )
             named = ".".join(str(key) for key in keys if isinstance(key, str))
             comment = self.text.splitlines()[line - 1].partition(" # ")[2].strip()
-            found.setdefault(line, f"line {line}, {named}" + (f": {comment}" if comment else ""))
+            found.setdefault(
+                line,
+                f"line {line}"
+                + (f", {named}" if named else "")
+                + (f": {comment}" if comment else ""),
+            )
         return [found[line] for line in sorted(found)]
 
 

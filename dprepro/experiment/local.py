@@ -180,6 +180,10 @@ class _LocalSlot(Slot):
         while True:
             try:
                 return self._start_worker_once()
+            except _KilledAtStartError:
+                if (pause := next(pauses, None)) is None:
+                    raise
+                time.sleep(pause)
             except (OSError, RuntimeError) as error:
                 if not (fault := machine_fault(error)):
                     raise
@@ -212,7 +216,8 @@ class _LocalSlot(Slot):
             self._worker = pool.submit(_warmed_up, self._warm_up).result()
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
-            raise DpreproError(
+            kind = _KilledAtStartError if _was_killed(error) else DpreproError
+            raise kind(
                 f"a worker process cannot start{_exit_code(error)}; fewer of them need less memory"
             ) from error
         except BaseException:
@@ -225,6 +230,10 @@ class _LocalSlot(Slot):
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=True, kill_workers=kill)
+
+
+class _KilledAtStartError(DpreproError):
+    """A worker was killed before it was there: another one may be luckier."""
 
 
 def _exit_code(error: BaseException) -> str:

@@ -65,7 +65,8 @@ def read_codebook(path: Path) -> dict[str, Entry]:
     try:
         with io.StringIO(read_text(path, _MOST_BYTES)) as file:
             reader = csv.DictReader(file)
-            _check_header(path, reader.fieldnames or [])
+            reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
+            _check_header(path, reader.fieldnames)
             found: dict[str, Entry] = {}
             for values in reader:
                 where = f"{path}, line {reader.line_num}"
@@ -80,8 +81,7 @@ def read_codebook(path: Path) -> dict[str, Entry]:
     return found
 
 
-def _check_header(path: Path, given: Sequence[str]) -> None:
-    names = [name.strip() for name in given]
+def _check_header(path: Path, names: Sequence[str]) -> None:
     for name in names:
         if name not in COLUMNS:
             raise DpreproError(

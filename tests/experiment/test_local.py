@@ -71,6 +71,14 @@ def test_a_worker_that_cannot_start_is_the_users_to_mend() -> None:
     executor.close()
 
 
+def test_a_worker_that_is_killed_as_it_starts_is_started_again(tmp_path: Path) -> None:
+    warm_up = partial(calls.kill_self_unless, tmp_path / "was-killed")
+    executor = LocalExecutor(jobs=1, warm_up=warm_up)
+    assert executor.submit(pow, 3, 2).result(60) == 9
+    assert (tmp_path / "was-killed").exists()
+    executor.close()
+
+
 @pytest.mark.parametrize("refusals", [1, 2, 9])
 def test_a_worker_that_the_machine_refuses_is_started_again(
     monkeypatch: pytest.MonkeyPatch, refusals: int
