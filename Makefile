@@ -98,6 +98,7 @@ cluster-test: install-dev | kernels ## Test runs and fits on a local Dask cluste
 
 campaign: install-dev ## Fail every call of a small run in turn, kill runs at random, and tell what was lost
 	$(BIN)/python -m tests.campaign --record out/campaign/tried.jsonl
+	$(BIN)/python -m tests.campaign.real --record out/campaign/real.jsonl
 
 mutants: install-dev ## Put small faults into MODULES, and name those that no test notices
 	$(BIN)/python -m tests.mutation $(MODULES)

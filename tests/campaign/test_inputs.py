@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.campaign import grown
 from tests.campaign.inputs import asked
 from tests.campaign.mutate import mutated
 from tests.campaign.parsers import PARSERS, corpus, read
@@ -20,6 +21,12 @@ MUTATIONS = 120
 def test_the_corpus_is_answered_and_holds_what_is_taken(parser, tmp_path):
     said = [read(parser, data, tmp_path) for data in corpus(parser)]
     assert "" in said
+
+
+@pytest.mark.parametrize("parser", sorted(path.stem for path in grown.GROWN.glob("*.zip")))
+def test_what_the_fuzzer_learned_is_answered(parser, tmp_path):
+    inputs = grown.inputs(parser)
+    assert len({read(parser, data, tmp_path) for data in inputs}) > 1
 
 
 @pytest.mark.parametrize("parser", PARSERS)
