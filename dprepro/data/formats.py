@@ -1,14 +1,12 @@
-"""Bytes to tables: csv, ARFF, parquet, svmlight, idx, npz, and members of archives."""
+"""Bytes to tables: csv, ARFF, parquet, those of `array_formats`, and members of archives."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import math
 import re
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
@@ -19,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from dprepro.data.array_formats import ARCHIVE_FAULTS, GZIP, read_idx, read_npz, read_svmlight
 from dprepro.data.card_parts import Format
 from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError, nearest
 
@@ -28,15 +27,11 @@ _ENCODING_ADVICE = (
     "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf8 OLD.csv > NEW.csv), or say on its "
     "card, once there is one: `format: {encoding: latin-1}`"
 )
-_GZIP = b"\x1f\x8b"
 _DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 # Arrow's message about a value that is not a number; what follows it quotes the value.
 _CONVERSION = re.compile(r"In CSV column #(\d+): CSV conversion error to double")
 # ARFF that the fast csv reader cannot read: a second kind of quote, a quote after a blank.
 _AWKWARD_ARFF = re.compile(rb'"|,[ \t]+\'')
-# Of damaged archives, and of those that Python cannot read: zipfile raises NotImplementedError for
-# an unknown way of packing, and RuntimeError for an encrypted member.
-_ARCHIVE_FAULTS = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 
 
 def extract_member(data: bytes, member: str) -> bytes:
@@ -47,11 +42,11 @@ def extract_member(data: bytes, member: str) -> bytes:
     DpreproError
         If `data` is not a whole archive or has no such member.
     """
-    read = _tar_member if data.startswith(_GZIP) else _zip_member
+    read = _tar_member if data.startswith(GZIP) else _zip_member
     try:
         return read(data, member)
-    except (tarfile.TarError, EOFError, *_ARCHIVE_FAULTS) as error:
-        kind = "gzipped tar" if data.startswith(_GZIP) else "zip"
+    except (tarfile.TarError, EOFError, *ARCHIVE_FAULTS) as error:
+        kind = "gzipped tar" if data.startswith(GZIP) else "zip"
         raise DpreproError(f"not a whole {kind} file: {error}") from error
 
 
@@ -229,13 +224,10 @@ def _read_parquet(
 
 def is_utf8(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether all text of a column is valid UTF-8; true of columns without text."""
-    pieces = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    if pa.types.is_dictionary(column.type):
-        pieces = [piece.dictionary for piece in pieces]
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return True  # a dictionary is looked into as it is read
     try:
-        for piece in pieces:
-            if pa.types.is_string(piece.type) or pa.types.is_large_string(piece.type):
-                piece.validate(full=True)
+        column.validate(full=True)
     except pa.ArrowInvalid:
         return False
     return True
@@ -282,85 +274,11 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
     return content
 
 
-def _read_svmlight(
-    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
-) -> pd.DataFrame:
-    """Return the label, then the features in the order of their indices; missing ones are 0."""
-    from sklearn.datasets import load_svmlight_file
-
-    names = settings.columns or []
-    if len(names) < 2:
-        raise DpreproError(
-            "svmlight files name no columns: add `format: {kind: svmlight, header: false, "
-            "columns: [label, first feature, ...]}`"
-        )
-    try:
-        features, label = load_svmlight_file(
-            io.BytesIO(data), n_features=len(names) - 1, zero_based=False
-        )
-    except (ValueError, OverflowError) as error:
-        raise DpreproError(
-            f"not valid svmlight with {len(names) - 1} features: every line is a label, then "
-            f"INDEX:VALUE with an INDEX from 1 to {len(names) - 1}, and some line is not"
-        ) from error
-    table = pd.DataFrame(features.toarray(), columns=names[1:])
-    table.insert(0, names[0], label)
-    return table
-
-
-def _read_idx(
-    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
-) -> pd.DataFrame:
-    """Return the bytes as uint8, in one array of which each column is a view."""
-    try:
-        data = gzip.decompress(data) if data.startswith(_GZIP) else data
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DpreproError(f"not a whole gzip file: {error}") from error
-    dimensions = data[3] if data[:3] == b"\0\0\x08" and len(data) > 3 else 0
-    start = 4 + 4 * dimensions
-    if len(data) < start:
-        dimensions, start = 0, 4
-    shape = [int(size) for size in np.frombuffer(data[4:start], dtype=">i4")]
-    if not shape or min(shape) < 1 or len(data) != start + math.prod(shape):
-        raise DpreproError(
-            "not valid idx: expected a header for unsigned bytes, and as many bytes as it announces"
-        )
-    values = np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape[0], -1)
-    if dimensions == 1:
-        return pd.DataFrame(values, columns=["class"])
-    return pd.DataFrame(values, columns=[f"pixel{k + 1}" for k in range(values.shape[1])])
-
-
-def _read_npz(
-    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
-) -> pd.DataFrame:
-    """Return the label y, then the columns of X, of an archive of NumPy with these two arrays."""
-    names = settings.columns or []
-    if len(names) < 2:
-        raise DpreproError(
-            "npz files name no columns: add `format: {kind: npz, header: false, columns: "
-            "[label, first feature, ...]}`"
-        )
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            features, label = arrays["X"], arrays["y"]
-    except (ValueError, KeyError, EOFError, *_ARCHIVE_FAULTS) as error:
-        raise DpreproError("not valid npz: expected arrays of numbers X and y") from error
-    if features.ndim != 2 or features.shape != (label.size, len(names) - 1):
-        raise DpreproError(
-            f"not valid npz with {len(names) - 1} features: X must have as many columns, and a row "
-            "for each entry of y"
-        )
-    table = pd.DataFrame(features, columns=names[1:])
-    table.insert(0, names[0], label)
-    return table
-
-
 _READERS: dict[str, Callable[..., pd.DataFrame]] = {
     "csv": _read_csv,
     "arff": _read_arff,
     "parquet": _read_parquet,
-    "svmlight": _read_svmlight,
-    "idx": _read_idx,
-    "npz": _read_npz,
+    "svmlight": read_svmlight,
+    "idx": read_idx,
+    "npz": read_npz,
 }

@@ -167,12 +167,19 @@ def _fetch(source: Source, card: Card, path: Path) -> bytes:
 
     It waits for that one, and removes what killed ones have left.
     """
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
     path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path.parent / ".lock")
     with ExitStack() as stack:
-        with suppress(NotImplementedError):  # the file system has no locks
-            stack.enter_context(FileLock(path.parent / ".lock"))
+        # A file system without locks raises one or the other; it gets on without.
+        with suppress(NotImplementedError, OSError):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                print(f"waiting for another process that downloads {card.name}", file=sys.stderr)
+                lock.acquire()
+            stack.callback(lock.release)
             for left in path.parent.glob(f"{_DOWNLOAD}*"):
                 shutil.rmtree(left, ignore_errors=True)
         data = _cached(path, source)

@@ -209,6 +209,10 @@ def _problem(error: Exception) -> str:
     """Return what is wrong with a file, without what a reader quotes of it."""
     if isinstance(error, FileNotFoundError | PermissionError):
         return f"the file cannot be opened ({type(error).__name__}): is it there, and readable?"
-    known = ("Parquet magic bytes not found", "Parquet file size is 0 bytes")
+    known = (
+        "Parquet magic bytes not found",
+        "Parquet file size is 0 bytes",
+        "Invalid UTF8 payload",
+    )
     found = next((text for text in known if text in str(error)), type(error).__name__)
     return f"not a whole parquet file ({found}); write it again"

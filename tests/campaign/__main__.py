@@ -8,15 +8,14 @@ TMPDIR=/dev/shm makes it a quarter faster: nothing waits for a disk there.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from tests.campaign.cases import ROOT, campaign, faults, kills
+from tests.campaign.cases import campaign, faults, kills
 from tests.campaign.host import KILLS, KINDS, OF_FILES
-from tests.campaign.tried import Tried, fingerprint, tell
+from tests.campaign.tried import Tried, fingerprint, options, report, tell
 
 SHARE = {"random kill": 1, "fresh kill": 1000}
 """One of so many kills is of each kind."""
@@ -26,12 +25,7 @@ _TELL = 20.0
 
 def main() -> int:
     """Try all faults, print a table, and return 1 if anything went wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--record", type=Path, help="a file: a line for each fault that was tried")
-    parser.add_argument("--root", type=Path, default=ROOT, help="the package under test")
-    parser.add_argument("--kills", type=int, default=20_000, help="kills at random times")
+    parser = options(__doc__, kills=20_000)
     parser.add_argument("--every", type=int, default=1, help="only every n-th fault")
     parser.add_argument(
         "--only",
@@ -60,10 +54,7 @@ def main() -> int:
             if time.monotonic() > told + _TELL:
                 told = time.monotonic()
                 tell(len(cases) - len(left) + done, len(cases), (told - begun) / done)
-    print(tried.table())
-    for case, answer in list(tried.wrong().items())[:12]:
-        print("\n", case, answer["codes"], answer["wrong"], answer["said"], file=sys.stderr)
-    return bool(tried.wrong())
+    return report(tried)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ run has ended, none of its processes is there.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -27,10 +26,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.cases import ROOT, Case
+from tests.campaign.cases import Case
 from tests.campaign.host import essence, whole_lines
 from tests.campaign.real_runs import HANGS, Place, processes_of, started_from
-from tests.campaign.tried import Tried, fingerprint, tell
+from tests.campaign.tried import Tried, fingerprint, options, report, tell
 from tests.experiment.cluster import Cluster
 
 KINDS = {"runner": 5, "worker": 2, "dask runner": 2, "dask worker": 1}
@@ -168,12 +167,7 @@ def cluster_of(place: Place) -> Iterator[Cluster]:
 
 def main() -> int:
     """Try the chains, print a table, and return 1 if anything went wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--record", type=Path, help="a file: a line for each chain")
-    parser.add_argument("--root", type=Path, default=ROOT, help="the package under test")
-    parser.add_argument("--kills", type=int, default=500, help="kills at random times, in all")
+    parser = options(__doc__, kills=500)
     parser.add_argument("--only", nargs="+", choices=KINDS, default=tuple(KINDS))
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -191,10 +185,7 @@ def main() -> int:
             assert isinstance(times, tuple)
             tried.add(case, Chain(place, kind, cluster).tried(state, times))
             tell(len(cases) - len(left) + done, len(cases), (time.monotonic() - begun) / done)
-    print(tried.table())
-    for case, answer in list(tried.wrong().items())[:12]:
-        print("\n", case, answer["codes"], answer["wrong"], answer["said"], file=sys.stderr)
-    return bool(tried.wrong())
+    return report(tried)
 
 
 if __name__ == "__main__":

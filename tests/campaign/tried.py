@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sys
@@ -9,9 +10,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.cases import Case
+from tests.campaign.cases import ROOT, Case
 
-OF_RUNS = ("cli", "compiled", "config", "data", "experiment", "methods", "rows")
+OF_RUNS = ("cli", "compiled", "data", "experiment", "methods", "rows")
 """The folders of the package that bear what a fault can break; methods only compute."""
 WRONG = ("lost", "doubled", "different", "tracebacks", "hangs", "not resumed", "left over")
 
@@ -101,6 +102,25 @@ class Tried:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open(mode) as file:
                 file.write(json.dumps(record) + "\n")
+
+
+def options(description: str | None, kills: int) -> argparse.ArgumentParser:
+    """Return what the programs of the campaign take, with so many kills if none are asked for."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--record", type=Path, help="a file: a line for each case that was tried")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the package under test")
+    parser.add_argument("--kills", type=int, default=kills, help="kills at random times, in all")
+    return parser
+
+
+def report(tried: Tried) -> bool:
+    """Print the table, and the first cases in which something went wrong; return if any did."""
+    print(tried.table())
+    for case, answer in list(tried.wrong().items())[:12]:
+        print("\n", case, answer["codes"], answer["wrong"], answer["said"], file=sys.stderr)
+    return bool(tried.wrong())
 
 
 def tell(done: int, number: int, seconds: float) -> None:

@@ -301,6 +301,12 @@ def test_npz_has_the_label_first() -> None:
     np.testing.assert_array_equal(read, [[0, 1, 2], [1, 3, 4]])
 
 
+def test_npz_of_the_other_byte_order_is_read() -> None:
+    read = table(npz(X=np.array([[1.5, 2], [3, 4]], ">f8"), y=np.array([0, 1], ">i4")), **NPZ)
+    np.testing.assert_array_equal(read, [[0, 1.5, 2], [1, 3, 4]])
+    assert all(column.isnative for column in map(np.dtype, read.dtypes))
+
+
 def test_npz_of_other_arrays_is_refused() -> None:
     X, y = np.zeros((2, 2)), np.zeros(2)
     assert "columns: [label" in problem(npz(X=X, y=y), kind="npz")
@@ -308,6 +314,7 @@ def test_npz_of_other_arrays_is_refused() -> None:
     assert "with 2 features" in problem(npz(X=X, y=y[:1]), **NPZ)
     assert "arrays of numbers X and y" in problem(npz(X=X), **NPZ)
     assert "arrays of numbers X and y" in problem(b"PK no archive", **NPZ)
+    assert "arrays of numbers X and y" in problem(npz(X=X * 1j, y=y), **NPZ)
     # Objects would be unpickled, which can run code.
     assert "arrays of numbers X and y" in problem(npz(X=X, y=np.array([None, {}])), **NPZ)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import subprocess
@@ -305,7 +306,11 @@ def test_what_a_killed_download_left_goes_with_the_next(
 
 
 def test_a_file_that_another_process_downloads_is_waited_for(
-    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+    write_card: WriteCard,
+    server: Server,
+    places: Path,
+    toy_csv: bytes,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = write_card({"sources": [{"http": f"{server.url}/toy.csv", "sha256": sha(toy_csv)}]})
     folder = places / "http" / "toy"
@@ -319,6 +324,24 @@ def test_a_file_that_another_process_downloads_is_waited_for(
             (folder / "toy.csv").write_bytes(toy_csv)
         assert loading.result().sha256 == sha(toy_csv)
     assert server.asked == []
+    assert capsys.readouterr().err == "waiting for another process that downloads toy\n"
+
+
+@pytest.mark.parametrize("fault", [NotImplementedError("no locks"), OSError(errno.ENOLCK, "x")])
+def test_a_file_system_without_locks_downloads_all_the_same(
+    write_card: WriteCard,
+    server: Server,
+    toy_csv: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Exception,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    server.replies["/toy.csv"] = Reply(toy_csv)
+    path = write_card({"sources": [{"http": f"{server.url}/toy.csv", "sha256": sha(toy_csv)}]})
+    assert load(path).sha256 == sha(toy_csv)
 
 
 @pytest.mark.usefixtures("hasty")

@@ -77,6 +77,9 @@ def test_files_may_differ_in_how_numbers_are_stored(tmp_path: Path) -> None:
     write(tmp_path / "3.parquet", {"x": text})
     with pytest.raises(TableError, match=r"3.parquet: column 'x' has text that is not UTF-8"):
         list(Table.open(tmp_path / "3.parquet").chunks({"x": "text"}, 5))
+    write(tmp_path / "3.parquet", {"x": pa.DictionaryArray.from_arrays(pa.array([0]), text)})
+    with pytest.raises(TableError, match=r"3.parquet: not a whole .* \(Invalid UTF8 payload\)"):
+        list(Table.open(tmp_path / "3.parquet").chunks({"x": "text"}, 5))
     write(tmp_path / "3.parquet", {"other": [1]})
     with pytest.raises(TableError, match=r"3.parquet: the file has no column 'x'"):
         read(tmp_path, {"x": "numeric"})

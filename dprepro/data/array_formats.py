@@ -1,0 +1,115 @@
+"""Bytes to tables: formats that hold nothing but numbers, svmlight, idx and npz."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data.card_parts import Format
+from dprepro.errors import DpreproError
+
+GZIP = b"\x1f\x8b"
+"""How gzipped files begin."""
+# Of damaged archives, and of those that Python cannot read: zipfile raises NotImplementedError for
+# an unknown way of packing, and RuntimeError for an encrypted member.
+ARCHIVE_FAULTS = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
+
+
+def read_svmlight(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str]
+) -> pd.DataFrame:
+    """Return the label, then the features in the order of their indices; missing ones are 0."""
+    from sklearn.datasets import load_svmlight_file
+
+    names = settings.columns or []
+    if len(names) < 2:
+        raise DpreproError(
+            "svmlight files name no columns: add `format: {kind: svmlight, header: false, "
+            "columns: [label, first feature, ...]}`"
+        )
+    try:
+        features, label = load_svmlight_file(
+            io.BytesIO(data), n_features=len(names) - 1, zero_based=False
+        )
+    except (ValueError, OverflowError) as error:
+        raise DpreproError(
+            f"not valid svmlight with {len(names) - 1} features: every line is a label, then "
+            f"INDEX:VALUE with an INDEX from 1 to {len(names) - 1}, and some line is not"
+        ) from error
+    table = pd.DataFrame(features.toarray(), columns=names[1:])
+    table.insert(0, names[0], label)
+    return table
+
+
+def read_idx(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str]
+) -> pd.DataFrame:
+    """Return the bytes as uint8, in one array of which each column is a view."""
+    try:
+        data = gzip.decompress(data) if data.startswith(GZIP) else data
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DpreproError(f"not a whole gzip file: {error}") from error
+    dimensions = data[3] if data[:3] == b"\0\0\x08" and len(data) > 3 else 0
+    start = 4 + 4 * dimensions
+    if len(data) < start:
+        dimensions, start = 0, 4
+    shape = [int(size) for size in np.frombuffer(data[4:start], dtype=">i4")]
+    if not shape or min(shape) < 1 or len(data) != start + math.prod(shape):
+        raise DpreproError(
+            "not valid idx: expected a header for unsigned bytes, and as many bytes as it announces"
+        )
+    values = np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape[0], -1)
+    if dimensions == 1:
+        return pd.DataFrame(values, columns=["class"])
+    return pd.DataFrame(values, columns=[f"pixel{k + 1}" for k in range(values.shape[1])])
+
+
+def read_npz(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str]
+) -> pd.DataFrame:
+    """Return the label y, then the columns of X, of an archive of NumPy with these two arrays."""
+    names = settings.columns or []
+    if len(names) < 2:
+        raise DpreproError(
+            "npz files name no columns: add `format: {kind: npz, header: false, columns: "
+            "[label, first feature, ...]}`"
+        )
+    features, label = _arrays_of_npz(data)
+    if features.ndim != 2 or features.shape != (label.size, len(names) - 1):
+        raise DpreproError(
+            f"not valid npz with {len(names) - 1} features: X must have as many columns, and a row "
+            "for each entry of y"
+        )
+    table = pd.DataFrame(features, columns=names[1:])
+    table.insert(0, names[0], label)
+    return table
+
+
+def _arrays_of_npz(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return X and y, in the byte order of this machine."""
+    fault = DpreproError("not valid npz: expected arrays of numbers X and y")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            found = [_array(archive.read(f"{name}.npy")) for name in ("X", "y")]
+    except (ValueError, KeyError, EOFError, tokenize.TokenError, *ARCHIVE_FAULTS) as error:
+        raise fault from error
+    if found[0].dtype.kind not in "biuf" or found[1].dtype.kind not in "biufU":
+        raise fault
+    features, label = (array.astype(array.dtype.newbyteorder("=")) for array in found)
+    return features, label
+
+
+def _array(data: bytes) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy advises to write old files anew
+        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
