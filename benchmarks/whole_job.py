@@ -3,8 +3,8 @@
 Every task of the first two splits is run once a repeat, in the order of the plan, as a worker of
 `dprepro run` does it. A worker's first split takes longer: privacy is calibrated and accounted for
 once. So the job on two cores is twice the first split, and for all other splits the second one. The
-two checkouts alternate, a config each, in processes of their own on one core. The metrics of both
-are compared, too.
+two checkouts alternate, a config each, in processes of their own on one core. What only one of them
+has, such as a method or a config, does not count where they are compared. The metrics are, too.
 
 Run: python benchmarks/whole_job.py --before ../checkout-of-another-revision
 """
@@ -50,6 +50,11 @@ class Measured:
             if all(name in cell for name in names)
         )
 
+    def shared_with(self, other: Measured) -> Measured:
+        """Return the cells that the other one has, too."""
+        seconds = {cell: self.seconds[cell] for cell in self.seconds if cell in other.seconds}
+        return Measured(seconds, self.metrics, self.splits)
+
 
 def main() -> None:
     arguments = _arguments()
@@ -64,6 +69,7 @@ def main() -> None:
             for name, place in places.items():
                 for line in _run(place, config, arguments.data_dir):
                     _take(found[name], config, line)
+            print(f"measured: {config}", file=sys.stderr, flush=True)
     _report(found)
 
 
@@ -99,10 +105,15 @@ def _measure(name: str, data_dir: Path | None) -> None:
     """Print one line of JSON for the start of a worker, and one for each task of two splits."""
     pin_to_one_core()
     from dprepro.config import load_config
+    from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
     from dprepro.experiment.worker import DataRef, run_task, warm_up
 
-    config = load_config(name)
+    try:
+        config = load_config(name)
+    except DpreproError as error:  # this checkout has none of this name
+        print(error, file=sys.stderr)
+        return
     planned = [entry for entry in plan(config, data_dir, identify=False) if not entry.skip]
     tasks = [entry.task for entry in planned if entry.task.split < 2]
     data = DataRef.of(config, data_dir)
@@ -142,8 +153,10 @@ def _report(found: dict[str, Measured]) -> None:
         total = measured.total()
         print(f"\n{name}: {total:.0f} s of one core, {total / CORES / 60:.1f} minutes on {CORES}")
     if "before" in found:
-        before = found["before"]
-        print("\ntimes faster: " + f"{before.total() / now.total():.2f}")
+        before, now = found["before"].shared_with(now), now.shared_with(found["before"])
+        seconds = f"{before.total():.0f} and {now.total():.0f} s"
+        print(f"\nof what both have, before and now: {seconds} of one core")
+        print("times faster: " + f"{before.total() / now.total():.2f}")
         for method in methods:
             if before.total(method) > 0:
                 print(f"  {method:24} {before.total(method) / now.total(method):.2f}")

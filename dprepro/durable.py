@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dprepro.errors import DpreproError
@@ -18,7 +19,7 @@ def appearing_complete(path: Path) -> Iterator[Path]:
     """Yield where to write; what is there takes the place of `path` at the end of the context.
 
     It is on the disk before it gets its name. If the context fails, nothing is left of it, and a
-    file that was at `path` stays.
+    file that was at `path` stays. What a killed process left of the same file is removed first.
 
     Raises
     ------
@@ -29,6 +30,8 @@ def appearing_complete(path: Path) -> Iterator[Path]:
     name = os.fsencode(unfinished)
     try:
         make_folder(path.parent)
+        _remove_left(path)
+        held = _hold(unfinished)
         try:
             yield unfinished
             with unfinished.open("rb") as file:
@@ -37,8 +40,43 @@ def appearing_complete(path: Path) -> Iterator[Path]:
             sync_folder(path.parent)
         finally:
             discard(name)
+            if held is not None:
+                os.close(held)
     except OSError as error:
         raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _hold(path: Path) -> int | None:
+    """Make a file that is locked until the descriptor that is returned is closed."""
+    if os.name != "posix":  # others do not rename open files
+        return None
+    number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    lock_open_file(number)
+    return number
+
+
+def _remove_left(path: Path) -> None:
+    """Remove unfinished files of `path` that nobody has locked: a killed process left them."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if left.name.rpartition(".")[-1].isdigit():
+            with suppress(OSError):
+                number = os.open(left, os.O_RDWR)
+                if lock_open_file(number):
+                    discard(os.fsencode(left))
+                os.close(number)
+
+
+def lock_open_file(number: int) -> bool:
+    """Lock an open file until it is closed; False if another has it, or if there are no locks."""
+    try:
+        import fcntl  # POSIX only
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def discard(name: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -35,6 +36,31 @@ def test_a_file_is_deleted_without_a_path_object(tmp_path: Path) -> None:
         discard(os.fsencode(path))
         discard(os.fsencode(path))  # gone already
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
+    path, others = tmp_path / "a[b]", [tmp_path / ".other.1", tmp_path / ".a[b].old"]
+    for left in (tmp_path / ".a[b].1", *others):
+        left.write_text("half")
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text("a")
+    assert set(tmp_path.iterdir()) == {path, *others}
+
+
+def test_a_file_that_another_process_is_writing_stays(tmp_path: Path) -> None:
+    path, of_other = tmp_path / "file", tmp_path / ".file.1"
+    with of_other.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with appearing_complete(path) as unfinished:
+            unfinished.write_text("a")
+        assert of_other.exists()
+
+
+def test_an_unfinished_file_is_locked(tmp_path: Path) -> None:
+    with appearing_complete(tmp_path / "file") as unfinished:
+        unfinished.write_text("a")
+        with unfinished.open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dprepro.compiled.sources import PACKAGE, digest, group_of, kernel_modules
+from dprepro.durable import lock_open_file
 from dprepro.errors import DpreproError
 
 FOLDER_VARIABLE = "DPREPRO_KERNELS"
@@ -33,6 +34,7 @@ USUAL_SECONDS = 20
 """How long a group takes; two at a time take as long."""
 
 _LONGEST_WAIT = 900.0
+_TEMPORARY = "dprepro-kernels-"
 _MAGIC = b"dprepro kernels 1\n"
 
 
@@ -131,8 +133,7 @@ def _make_for_now(version: str, groups: list[str], folder: Path, reason: Excepti
         announce=True,
     )
     try:
-        made = Path(tempfile.mkdtemp(prefix="dprepro-kernels-"))
-        atexit.register(_remove, made, os.getpid())
+        made = _temporary_folder()
         for path in folder.glob(f"{version}-*.bin"):  # of other groups, which are looked for there
             with contextlib.suppress(OSError):  # then it is compiled like the rest
                 shutil.copy(path, made)
@@ -143,6 +144,23 @@ def _make_for_now(version: str, groups: list[str], folder: Path, reason: Excepti
             f"nor a temporary one ({error}); name one in $DPREPRO_CACHE"
         ) from None
     os.environ[FOLDER_VARIABLE] = str(made)  # for the processes that this one starts
+    return made
+
+
+def _temporary_folder() -> Path:
+    """Make a folder that goes with this process, and remove those of killed ones. May be OSError.
+
+    The process that made a folder, and its forks, lock a file in it.
+    """
+    for left in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
+        with contextlib.suppress(OSError):
+            number = os.open(left / "lock", os.O_RDWR)
+            if lock_open_file(number):
+                shutil.rmtree(left, ignore_errors=True)
+            os.close(number)
+    made = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
+    lock_open_file(os.open(made / "lock", os.O_RDWR | os.O_CREAT))  # never closed
+    atexit.register(_remove, made, os.getpid())
     return made
 
 

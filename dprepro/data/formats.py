@@ -1,9 +1,8 @@
-"""Bytes to tables: csv, ARFF, parquet, those of `array_formats`, and members of archives."""
+"""Bytes to tables: csv, ARFF, those of other modules here, and members of archives."""
 
 from __future__ import annotations
 
 import io
-import math
 import re
 import tarfile
 import zipfile
@@ -13,12 +12,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet
 
 from dprepro.data.array_formats import ARCHIVE_FAULTS, GZIP, read_idx, read_npz, read_svmlight
 from dprepro.data.card_parts import Format
+from dprepro.data.parquet_format import read_parquet
 from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError, nearest
 
 ColumnKind = Literal["numeric", "text"]
@@ -202,37 +200,6 @@ def _without_comments(data: bytes, mark: bytes) -> bytes:
     return b"".join(line for line in data.splitlines(True) if not line.startswith(mark))
 
 
-def _read_parquet(
-    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
-) -> pd.DataFrame:
-    try:
-        table = pa.parquet.read_table(pa.BufferReader(data))
-    except pa.ArrowInvalid as error:
-        if "UTF8" not in str(error):
-            raise
-        raise DpreproError("not valid parquet: it has text that is not UTF-8") from None
-    for number, name in enumerate(table.column_names):
-        column = table.column(number)
-        if not is_utf8(column):
-            raise DpreproError(f"not valid parquet: column {name!r} has text that is not UTF-8")
-        if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
-            # NumPy warns of NaNs with other bits, which a file can hold.
-            nan = pa.scalar(math.nan, column.type)
-            table = table.set_column(number, name, pc.if_else(pc.is_nan(column), nan, column))
-    return table.to_pandas()
-
-
-def is_utf8(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether all text of a column is valid UTF-8; true of columns without text."""
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return True  # a dictionary is looked into as it is read
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
 def _read_arff(
     data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
 ) -> pd.DataFrame:
@@ -277,7 +244,7 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
 _READERS: dict[str, Callable[..., pd.DataFrame]] = {
     "csv": _read_csv,
     "arff": _read_arff,
-    "parquet": _read_parquet,
+    "parquet": read_parquet,
     "svmlight": read_svmlight,
     "idx": read_idx,
     "npz": read_npz,

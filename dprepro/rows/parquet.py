@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
-from dprepro.data.formats import is_utf8
+from dprepro.data.parquet_format import counts_agree, is_utf8
 from dprepro.rows.columns import convert
 from dprepro.rows.fault import TableError
 
@@ -161,7 +161,13 @@ def _refuse_repeated(fragments: Sequence[pa.dataset.ParquetFileFragment]) -> Non
 
 def _row_groups(fragment: pa.dataset.ParquetFileFragment) -> list[Any]:
     with _faults_of(fragment.path):
-        return list(fragment.row_groups)
+        return _groups(fragment)
+
+
+def _groups(fragment: pa.dataset.ParquetFileFragment) -> list[Any]:
+    if not counts_agree(fragment.metadata):
+        raise TableError("not a whole parquet file (its counts of rows do not agree)")
+    return list(fragment.row_groups)
 
 
 def _read(
@@ -173,7 +179,7 @@ def _read(
         stored = [name for name in wanted.names if name not in keys]
         if absent := [name for name in stored if name not in file.schema_arrow.names]:
             raise TableError(f"the file has no column {absent[0]!r}, which other files have")
-        groups = [group.id for group in fragment.row_groups]
+        groups = [group.id for group in _groups(fragment)]
         batches = file.iter_batches(rows, row_groups=groups, columns=stored, use_threads=False)
         for batch in batches:
             yield pa.record_batch([_column(batch, field, keys) for field in wanted], schema=wanted)

@@ -1,6 +1,8 @@
+import fcntl
 import os
 import re
 import signal
+import tempfile
 import time
 
 import pytest
@@ -153,6 +155,20 @@ def test_what_lies_in_a_folder_that_cannot_be_written_is_used_all_the_same(tmp_p
     assert os.environ[bundle.FOLDER_VARIABLE] != str(folder)
     assert bundle.made(["exact", "ebm"]) == {"exact": b"there before", "ebm": b"compiled"}
     assert compiled == ["ebm"]
+
+
+def test_folders_of_killed_processes_go_when_the_next_one_makes_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killed, alive, foreign = (tmp_path / f"dprepro-kernels-{name}" for name in "abc")
+    for folder in (killed, alive, foreign):
+        folder.mkdir()
+        (folder / "1-ebm.bin").touch()
+    (killed / "lock").touch()
+    with (alive / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        made = bundle._temporary_folder()
+        again = bundle._temporary_folder()
+    assert set(tmp_path.iterdir()) == {alive, foreign, made, again}
 
 
 def test_two_processes_that_start_cold_compile_once(small, warm):

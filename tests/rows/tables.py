@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import decimal
+import io
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -134,3 +136,21 @@ def joined(rows: ChunkedRows[Rows]) -> Rows:
         for name, parts in columns.items()
     }
     return Rows(pd.DataFrame(frame), np.concatenate([chunk.targets for chunk in chunks]))
+
+
+def parquet_with_false_counts() -> list[bytes]:
+    """Return files of 4,999 rows, in each of which one count of rows says 9,191."""
+    written, true, false = io.BytesIO(), b"\x8e\x4e", b"\xce\x8f\x01"
+    pa.parquet.write_table(pa.table({"x": [1] * 4999, "c": ["a"] * 4999}), written)
+    data = written.getvalue()
+    size = struct.unpack("<I", data[-8:-4])[0]
+    pages, footer = data[: -8 - size], data[-8 - size : -8]
+    counts = footer.split(true)
+    changed = [true.join(counts[:n]) + false + true.join(counts[n:]) for n in range(1, len(counts))]
+    files = [pages + found + struct.pack("<I", len(found)) + b"PAR1" for found in changed]
+    return [file for file in files if _counts(file) != {4999}]  # the same bytes are elsewhere, too
+
+
+def _counts(file: bytes) -> set[int]:
+    found = pa.parquet.ParquetFile(io.BytesIO(file)).metadata
+    return {found.num_rows, found.row_group(0).num_rows}

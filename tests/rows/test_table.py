@@ -18,6 +18,7 @@ import pytest
 
 from dprepro.rows.fault import TableError
 from dprepro.rows.table import CHUNK_CELLS, CHUNK_ROWS, Table, is_table
+from tests.rows.tables import parquet_with_false_counts
 
 
 def read(source: Any, kinds: dict[str, Any], chunk_rows: int | None = None) -> pd.DataFrame:
@@ -60,6 +61,15 @@ def test_a_part_of_a_dataset_can_be_read(tmp_path: Path) -> None:
         [fragment], fragment.physical_schema, fragment.format, fragment.filesystem
     )
     assert read(part, {"x": "numeric"}, 3)["x"].tolist() == [2, 3, 8, 9]
+
+
+@pytest.mark.parametrize("data", parquet_with_false_counts())
+def test_a_parquet_file_whose_counts_do_not_agree_is_refused(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "t.parquet").write_bytes(data)
+    table = Table.open(tmp_path)
+    for ask in (lambda: list(table.chunks({"x": "numeric"})), table.identity):
+        with pytest.raises(TableError, match=r"^t.parquet: .* \(its counts of rows do not agree\)"):
+            ask()
 
 
 def test_files_may_differ_in_how_numbers_are_stored(tmp_path: Path) -> None:

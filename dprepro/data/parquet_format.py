@@ -1,0 +1,68 @@
+"""Parquet as bytes of a table, and what a damaged file would let Arrow do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from dprepro.data.card_parts import Format
+from dprepro.errors import DpreproError
+
+
+def read_parquet(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str]
+) -> pd.DataFrame:
+    """Read a parquet file.
+
+    Raises
+    ------
+    DpreproError
+        If its counts do not agree, or if it has text that is not UTF-8.
+    pyarrow.ArrowException, OSError
+        If it is damaged in another way.
+    """
+    try:
+        file = pa.parquet.ParquetFile(pa.BufferReader(data))
+        if not counts_agree(file.metadata):
+            raise DpreproError("not valid parquet: its counts of rows do not agree")
+        table = file.read()
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
+        raise DpreproError("not valid parquet: it has text that is not UTF-8") from None
+    for number, name in enumerate(table.column_names):
+        column = table.column(number)
+        if not is_utf8(column):
+            raise DpreproError(f"not valid parquet: column {name!r} has text that is not UTF-8")
+        if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
+            # NumPy warns of NaNs with other bits, which a file can hold.
+            nan = pa.scalar(math.nan, column.type)
+            table = table.set_column(number, name, pc.if_else(pc.is_nan(column), nan, column))
+    return table.to_pandas()
+
+
+def counts_agree(metadata: pa.parquet.FileMetaData) -> bool:
+    """Whether the rows of the groups add up to those of the file: Arrow asks for memory by them.
+
+    The counts of values are not looked at. They move Arrow to no such thing, and to ask for them
+    ends the process where other parts of the footer are damaged.
+    """
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return bool(sum(group.num_rows for group in groups) == metadata.num_rows)
+
+
+def is_utf8(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all text of a column is valid UTF-8; true of columns without text."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return True  # a dictionary is looked into as it is read
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
