@@ -11,6 +11,7 @@ from dprepro.data.domain import (
     CategoricalFeature,
     Feature,
     NumericFeature,
+    as_floats,
     category_codes,
     is_categorical,
 )
@@ -79,7 +80,7 @@ def numeric_values(column: pd.Series) -> np.ndarray:
         raise ValueError(
             f"feature {column.name!r} is numeric in the domain but holds {column.dtype} values"
         )
-    return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.ascontiguousarray(as_floats(column))
 
 
 def cell_codes(codes: np.ndarray, n_categories: int) -> np.ndarray:

@@ -128,6 +128,12 @@ def is_categorical(column: pd.Series) -> bool:
     )
 
 
+@np.errstate(invalid="ignore")  # NumPy would tell that a missing value is a signalling NaN
+def as_floats(column: pd.Series) -> np.ndarray:
+    """Return numbers as float64 (n,), NaN where one is missing."""
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
 def _observe_feature(name: str, column: pd.Series) -> Feature:
     if is_categorical(column):
         present = column.dropna()
@@ -135,7 +141,7 @@ def _observe_feature(name: str, column: pd.Series) -> Feature:
         distinct = present if present.dtype == object else present.unique()
         categories = tuple(sorted({str(value) for value in distinct}))
         return CategoricalFeature(name, categories, bool(column.isna().any()))
-    values = column.to_numpy(dtype=float, na_value=np.nan)
+    values = as_floats(column)
     finite = values[np.isfinite(values)]
     if finite.size == 0:
         return NumericFeature(name, 0.0, 0.0, missing=True)

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import assert_all_finite, validate_data
 
-from dprepro.data.domain import Domain, TaskKind, is_categorical
+from dprepro.data.domain import Domain, TaskKind, as_floats, is_categorical
 from dprepro.estimators.columns import (
     check_array,
     check_columns,
@@ -84,6 +84,7 @@ def forget_fit(model: BaseEstimator) -> None:
         delattr(model, name)
 
 
+@np.errstate(invalid="ignore")  # NumPy would tell that a missing value is a signalling NaN
 def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
     """Return X as a DataFrame: numbers and categories of a DataFrame stay, arrays become numbers.
 
@@ -115,7 +116,7 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
 def _refuse_infinite(X: pd.DataFrame) -> None:
     for name in X.columns:
         if not is_categorical(X[name]):
-            values = X[name].to_numpy(dtype=float, na_value=np.nan)
+            values = as_floats(X[name])
             with values_withheld():
                 assert_all_finite(values, allow_nan=True, input_name=str(name))
 

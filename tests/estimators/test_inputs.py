@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
+from dprepro.dpboost import DPBoostClassifier
+from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
 from dprepro.estimators.inputs import (
     PrivacyWarning,
     read_training_arrays,
@@ -119,3 +120,21 @@ def test_the_warning_of_a_domain_that_is_read_points_to_the_fit():
     with pytest.warns(PrivacyWarning) as caught:
         DPEBMRegressor(n_epochs=5).fit(X, 3.0 * y)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(("bits", "stored"), [("u4", "float32"), ("u8", "float64")])
+@pytest.mark.parametrize("method", [DPEBMClassifier, EBMClassifier, DPBoostClassifier])
+def test_a_signalling_nan_is_missing_like_any_other(method, bits, stored):
+    """NumPy warns where it meets one, and warnings are errors here."""
+    X, y = table()
+    X = pd.DataFrame({"x": X["x"].astype(stored)})
+    X.loc[:4, "x"] = np.nan
+    signalling = X["x"].to_numpy(copy=True)
+    signalling.view(bits)[:5] = {"u4": 0x7F800001, "u8": 0x7FF0000000000001}[bits]
+    public = {"domain": Domain((NumericFeature("x", 0, 1, missing=True),), ("0", "1"))}
+    settings = {"random_state": 0} | ({} if method is EBMClassifier else public)
+    models = [
+        method(**settings).fit(rows, y).predict_proba(X)
+        for rows in (X, pd.DataFrame({"x": signalling}))
+    ]
+    np.testing.assert_array_equal(*models)
