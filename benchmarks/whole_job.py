@@ -180,6 +180,7 @@ def _difference(before: Measured, now: Measured) -> str:
         for cell, metrics in now.metrics.items()
         if cell in before.metrics
         for name, value in metrics.items()
+        if name in before.metrics[cell]
     ]
     size, name, config, label, epsilon, split = max(differences, key=lambda found: found[0])
     where = f" ({name} of {label}, {config}, epsilon {epsilon}, split {split})" if size > 0 else ""
