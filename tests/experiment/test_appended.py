@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from dprepro.experiment.appended import AppendedFile
+from dprepro.errors import DpreproError
+from dprepro.experiment import appended
+from dprepro.experiment.appended import AppendedFile, JournalWarning
 
 
 def test_a_file_is_locked_cut_and_replaced(tmp_path: Path) -> None:
@@ -24,3 +27,129 @@ def test_a_file_is_locked_cut_and_replaced(tmp_path: Path) -> None:
     AppendedFile(path, fresh=True).close()
     assert not path.exists()
     assert (tmp_path / "new" / "x.bak1").read_bytes() == b"other"
+
+
+def test_what_is_there_stays_unless_it_is_to_be_fresh(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"before\n")
+    file = AppendedFile(path)
+    file.append(b"after\n")
+    file.close()
+    assert path.read_bytes() == file.content == b"before\nafter\n"
+
+
+def test_what_is_cut_or_replaced_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, real = [], os.fsync
+
+    def fsync(number: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{number}").readlink().name)
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    before, file = open_files(), AppendedFile(tmp_path / "x")
+    assert synced == [tmp_path.name]
+    file.append(b"one\n")
+    file.cut(1)
+    assert synced == [tmp_path.name, "x", "x"]
+    synced.clear()
+    file.replace(b"other")
+    assert synced == [".x.new", tmp_path.name]
+    kept = file.keep(b"kept")
+    assert synced[2:] == [kept.name, tmp_path.name]
+    assert kept.stat().st_mode & 0o777 == 0o600
+    file.close()
+    assert open_files() == before
+    AppendedFile(tmp_path / "x").close()
+    assert len(synced) == 4  # its name has been on the disk
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_file_that_is_closed_twice_closes_nothing_else(tmp_path: Path) -> None:
+    before = open_files()
+    file = AppendedFile(tmp_path / "x")
+    file.append(b"one\n")
+    fresh = AppendedFile(tmp_path / "x.link", fresh=True)
+    (tmp_path / "old").write_bytes(b"old\n")
+    moved = AppendedFile(tmp_path / "old", fresh=True)
+    for opened in (file, fresh, moved, file, fresh, moved):
+        opened.close()
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("other", [None, b"theirs\n"])
+def test_a_file_is_opened_anew_if_another_process_takes_its_name_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: bytes | None
+) -> None:
+    path, taken, real = tmp_path / "x", [], appended._lock
+    path.write_bytes(b"ours\n")
+
+    def lock(number: int) -> None:
+        if not taken:
+            taken.append(number)
+            path.unlink()
+            if other is not None:
+                path.write_bytes(other)
+        real(number)
+
+    before = open_files()
+    monkeypatch.setattr(appended, "_lock", lock)
+    file = AppendedFile(path)
+    file.append(b"more\n")
+    file.close()
+    assert path.read_bytes() == (other or b"") + b"more\n"
+    assert open_files() == before
+
+
+def test_a_file_that_cannot_be_replaced_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(number: int, data: bytes) -> None:
+        raise OSError(28, "no room")
+
+    file = AppendedFile(tmp_path / "x")
+    file.append(b"one\n")
+    before = open_files()
+    with monkeypatch.context() as patch:
+        patch.setattr(appended, "write_all", refuse)
+        with pytest.raises(OSError, match="no room"):
+            file.replace(b"other")
+    assert open_files() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    file.append(b"two\n")
+    assert (tmp_path / "x").read_bytes() == b"one\ntwo\n"
+    file.close()
+
+
+def test_a_file_whose_folder_went_and_came_back_with_another_is_put_back(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    before, file = open_files(), AppendedFile(folder / "x")
+    file.append(b"one\n")
+    folder.rename(tmp_path / "away")
+    folder.mkdir()
+    (folder / "x").write_bytes(b"theirs\n")
+    with pytest.warns(JournalWarning, match=r"somebody replaced it .* stood there is in .*x.bak"):
+        file.append(b"two\n")
+    assert (folder / "x").read_bytes() == b"one\ntwo\n"
+    assert (folder / "x.bak").read_bytes() == b"theirs\n"
+    file.close()
+    assert open_files() == before
+
+
+def test_a_file_that_another_process_has_taken_is_kept_aside(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    file = AppendedFile(folder / "x")
+    file.append(b"one\n")
+    folder.rename(tmp_path / "away")
+    other = AppendedFile(folder / "x")
+    before = open_files()
+    with pytest.raises(DpreproError, match=r"another run took its place .* is in .*x.bak"):
+        file.append(b"two\n")
+    assert open_files() == before
+    assert (folder / "x.bak").read_bytes() == b"one\ntwo\n"
+    for opened in (file, other):
+        opened.close()

@@ -256,6 +256,29 @@ def test_the_profile_shares_out_the_time() -> None:
     ]
 
 
+def test_a_profile_without_times_has_no_shares() -> None:
+    bare = [replace(record, seconds={"fit": 0.0}) for record in RECORDS]
+    text = _text(profile_table(Summary("lab", _tally(*bare), 4, 0.0)))
+    assert text.split("─")[-1].split() == ["noisy", "0.00", "0.00", "0.00", "0%"]
+
+
+def test_a_table_of_all_splits_names_their_number_alone(config: ExperimentConfig) -> None:
+    third = [replace(r, task=replace(r.task, split=2)) for r in RECORDS[:2]]
+    text = _text(cells_table(config, _tally(*RECORDS, *third)))
+    assert "over 3 split(s)" in text
+
+
+def test_skipped_tasks_are_counted_at_the_beginning(config: ExperimentConfig) -> None:
+    skipped = PlannedTask(replace(TASK, label="plain"), "no")
+    console = _console()
+    outlook = _outlook(done=1)
+    record = Record(skipped.task, "skipped", message="no")
+    ahead = replace(outlook, planned=(*outlook.planned, skipped), done=(*outlook.done, record))
+    PlainDisplay(config, console).begin(ahead, jobs=0)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert said == "lab: 5 tasks: 1 done before, 1 skipped, 3 to run\n"
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.04, "0.0 s"), (59.2, "59.2 s"), (187, "3:07"), (3787, "1:03:07")]
 )
@@ -264,7 +287,16 @@ def test_durations_read_well(seconds: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.88312, "0.8831"), (-29.714, "-29.71"), (85_652.4, "85,652")]
+    ("value", "text"),
+    [
+        (0.88312, "0.8831"),
+        (-9.9999, "-9.9999"),
+        (10.0, "10.00"),
+        (-29.714, "-29.71"),
+        (999.994, "999.99"),
+        (1000.0, "1,000"),
+        (85_652.4, "85,652"),
+    ],
 )
 def test_numbers_suit_their_size(value: float, text: str) -> None:
     assert number(value) == text

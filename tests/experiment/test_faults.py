@@ -63,11 +63,18 @@ def test_what_the_machine_refuses_is_told_from_what_a_method_raises(
     assert "secret" not in found
 
 
+def test_errors_that_name_each_other_are_looked_at_once() -> None:
+    one, two = ValueError("one"), ValueError("two")
+    one.__cause__, two.__cause__ = two, one
+    assert machine_fault(one) == ""
+
+
 @pytest.mark.parametrize(
     ("codes", "killed"),
     [
         ("SIGKILL(-9)", True),
         ("SIGTERM(-15)", True),
+        ("SIGHUP(-1)", True),
         ("", True),
         ("SIGSEGV(-11)", False),
         ("EXIT(3)", False),

@@ -2,8 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from dprepro.errors import DpreproError
 from dprepro.experiment.journal import Journal
 from dprepro.experiment.mending import examine, prune, repair
+from dprepro.experiment.record import Record
+from tests.experiment.test_record import TASK
 
 
 def test_a_sound_journal_stays_as_it_is(tmp_path: Path) -> None:
@@ -16,3 +21,38 @@ def test_a_sound_journal_stays_as_it_is(tmp_path: Path) -> None:
     assert repair(path)[1] is None
     assert prune(path)[1] is None
     assert path.read_bytes() == raw
+
+
+def test_a_journal_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match=r"x\.jsonl"):
+        repair(tmp_path / "x.jsonl")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_first_damaged_line_is_named_and_all_are_taken_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    with Journal(path) as journal:
+        for _ in range(3):
+            journal.append({"kind": "environment"})
+    whole = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(whole[0] + b"one\n" + whole[1] + b"two\n" + whole[2])
+    with pytest.raises(DpreproError, match=r"x\.jsonl, line 2: .* `dprepro results repair x "):
+        prune(path)
+    kept = repair(path)[1]
+    assert kept is not None
+    assert kept.read_bytes() == b"one\ntwo\n"
+    assert path.read_bytes() == b"".join(whole)
+
+
+def test_superseded_records_go_unless_it_is_only_asked(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    with Journal(path) as journal:
+        for _ in range(2):
+            journal.append(Record(TASK, "skipped", message="x"))
+    whole = path.read_bytes()
+    found, kept = prune(path, dry_run=True)
+    assert (found.superseded, kept, path.read_bytes()) == (1, None, whole)
+    kept = prune(path)[1]
+    assert kept is not None
+    assert kept.read_bytes() == whole
+    assert path.read_bytes() == whole.splitlines(keepends=True)[1]

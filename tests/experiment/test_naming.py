@@ -29,6 +29,7 @@ def test_what_tables_show_of_several_methods_is_refused():
 def test_names_near_what_tables_show_are_suggested():
     assert nearest_meant("DPEBM-Plus", KNOWN) == "; did you mean 'dp-ebm-plus'?"
     assert nearest_meant("dpboost-2012", KNOWN) == "; did you mean 'dpboost-2021'?"
+    assert nearest_meant("dpboos", KNOWN) == "; did you mean 'dpboost'?"
     assert nearest_meant("?", KNOWN) == ""
 
 
