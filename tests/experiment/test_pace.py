@@ -60,6 +60,27 @@ def test_fast_tasks_are_counted_in_whole_numbers() -> None:
     assert pace.in_words == "2,500 tasks/s"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (1.5, "40 tasks/min"), (1.0, "1 tasks/s"), (1 / 9.5, "9.5 tasks/s"), (0.1, "10 tasks/s"),
+        (1 / 10.6, "11 tasks/s"),
+    ],
+)  # fmt: skip
+def test_a_pace_is_told_in_two_digits_or_whole_numbers(seconds: float, said: str) -> None:
+    clock, todo = Clock(), tasks("a", 2)
+    pace = Pace(todo, [], jobs=1, clock=clock)
+    pace.advance(finished(todo[0], seconds))
+    clock.now = seconds
+    pace.advance(finished(todo[1], seconds))
+    assert pace.in_words == said
+
+
+def test_without_workers_nothing_is_left_to_wait_for() -> None:
+    earlier = [finished(task, 20.0) for task in tasks("a", 2)]
+    assert Pace([], earlier, jobs=0, clock=Clock()).seconds_left == 0.0
+
+
 def test_nothing_is_said_of_methods_that_have_not_finished_a_task() -> None:
     todo = [*tasks("quick", 2), *tasks("slow", 10)]
     pace = Pace(todo, [], jobs=1, clock=Clock())

@@ -240,3 +240,23 @@ def test_a_method_for_another_kind_of_task_is_skipped_as_ever(owned: Lab) -> Non
     experiment = config(owned, methods=[FITTED, "dp-linear-fair"])
     skipped = {p.task.label for p in plan(experiment) if p.skip}
     assert skipped == {"dp-linear-fair"}
+
+
+def test_what_a_dataset_lacks_is_named(lab: Lab) -> None:
+    experiment = load_config(lab.config())
+    dataset, key = load(experiment.card), SplitKey.of(plan(experiment)[0].task)
+    with pytest.raises(ValueError, match=f"the card of {key.dataset} names no test set"):
+        parts_of(dataset, replace(key, evaluation="test-set"))
+    with pytest.raises(ValueError, match=f"the card of {key.dataset} names no unit of privacy"):
+        parts_of(dataset, replace(key, unit="owner"))
+
+
+@pytest.mark.parametrize("which", ["dataset", "test"])
+def test_a_test_set_without_units_is_taken_as_it_is(owned: Lab, which: str) -> None:
+    experiment = config(owned)
+    dataset, key = load(experiment.card), SplitKey.of(plan(experiment)[0].task)
+    bare = replace(dataset, units=None)
+    whole, test = (dataset, bare) if which == "test" else (bare, dataset)
+    key = replace(key, evaluation="test-set", unit=key.unit if which == "test" else ROW)
+    _, _, X_test, _ = parts_of(replace(whole, test=test), key)
+    assert len(X_test) == len(dataset.y)

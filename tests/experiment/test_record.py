@@ -147,3 +147,19 @@ def test_the_fingerprints_of_public_data_are_those_of_the_committed_records(
         with_test = task.evaluation == "test-set"
         # In a folder without files, where the private card has its stand-in.
         assert load_card(task.dataset).fingerprint(tmp_path, with_test) == task.data_fingerprint
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": 0.0}, {"delta": 1.0}, {"delta": -0.1}, {"test_share": 1.0},
+        {"test_share": -0.1}, {"split": -1}, {"rows_per_unit": 0}, {"domain": "other"},
+        {"evaluation": "other"},
+    ],
+)  # fmt: skip
+def test_what_no_task_can_say_is_refused(wrong: dict[str, Any]) -> None:
+    values = TASK.to_json()
+    least = {"delta": 0.0, "test_share": 0.0, "split": 0, "rows_per_unit": 1}
+    assert Task.from_json(values | least) == replace(TASK, **least)
+    with pytest.raises(ValueError, match="beyond what tasks can say"):
+        Task.from_json(values | wrong)
