@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import re
@@ -156,6 +157,8 @@ class _LocalSlot(Slot):
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
             said = f"the worker process died{_exit_code(error)}"
+            if fault := _of_the_pool(error):
+                self.try_again(call, fault)
             if _was_killed(error):
                 self.try_again(call, f"{said}; too little memory is the usual reason")
             raise WorkerDiedError(said) from None
@@ -180,7 +183,7 @@ class _LocalSlot(Slot):
         while True:
             try:
                 return self._start_worker_once()
-            except _KilledAtStartError:
+            except _LostAtStartError:
                 if (pause := next(pauses, None)) is None:
                     raise
                 time.sleep(pause)
@@ -199,6 +202,7 @@ class _LocalSlot(Slot):
         from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
         keep_working_directory_out()
+        _expect_faults_of_pools()
         ensure_running()  # else, where it cannot start, semaphores stay that it was to delete
         pool = ProcessPoolExecutor(
             max_workers=1,
@@ -216,9 +220,11 @@ class _LocalSlot(Slot):
             self._worker = pool.submit(_warmed_up, self._warm_up).result()
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
-            kind = _KilledAtStartError if _was_killed(error) else DpreproError
+            refused = _of_the_pool(error)
+            kind = _LostAtStartError if refused or _was_killed(error) else DpreproError
+            why = f": {refused}" if refused else _exit_code(error)
             raise kind(
-                f"a worker process cannot start{_exit_code(error)}; fewer of them need less memory"
+                f"a worker process cannot start{why}; fewer of them need less memory"
             ) from error
         except BaseException:
             self._end_worker(kill=True)
@@ -228,12 +234,32 @@ class _LocalSlot(Slot):
     def _end_worker(self, kill: bool) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is None:
+            return
+        processes = list(pool._processes.values())
+        try:
             pool.shutdown(wait=True, kill_workers=kill)
+        except RuntimeError:  # the thread of the pool has not started, which would end them
+            for process in processes:
+                process.terminate()
+                process.join()
 
 
-class _KilledAtStartError(DpreproError):
-    """A worker was killed before it was there: another one may be luckier."""
+def _of_the_pool(error: BaseException) -> str:
+    """Return in words which fault of the machine ended the pool's own thread, if one did."""
+    said = re.search(r"^RuntimeError: (.*)$", str(error.__cause__), re.M)  # a traceback
+    return machine_fault(RuntimeError(said[1])) if said else ""
+
+
+class _LostAtStartError(DpreproError):
+    """A worker was lost before it was there, to a fault of the machine: another may be luckier."""
+
+
+def _expect_faults_of_pools() -> None:
+    """Keep loky's tracebacks off the screen, where nobody asks to log: they are answered here."""
+    logger = logging.getLogger("concurrent.futures")
+    if not logger.hasHandlers():
+        logger.addHandler(logging.NullHandler())
 
 
 def _exit_code(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 `test_planted_faults` plants faults, which the checks here have to find.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -196,8 +197,16 @@ def test_what_is_not_enforced_is_refused():
         made(loss)[0].leaf_sums(LeafSums.of(loss, ADD_REMOVE, RATE), steps)
     with pytest.raises(SensitivityError, match="cuts must ascend"):
         boosted(loss, cuts=CUTS[:, ::-1].copy())
+    with pytest.raises(SensitivityError, match="cuts must ascend"):
+        boosted(loss, cuts=np.vstack([CUTS[:-1], CUTS[-1:, ::-1]]))
     with pytest.raises(SensitivityError, match="cuts must ascend from 1 on"):
         boosted(loss, cuts=CUTS * np.array([0, 1], np.uint8))
+
+
+def test_counts_for_another_relation_are_refused():
+    curator, _ = made(LOSSES[0])
+    with pytest.raises(SensitivityError, match="ledger states its guarantee under"):
+        curator.cell_counts(CellCounts(math.sqrt(2), 1.0, 0, REPLACE_ONE))
 
 
 def test_no_more_is_answered_than_was_planned():

@@ -60,6 +60,26 @@ def test_a_fixed_seed_is_named_in_the_ledger():
     assert classifier().fit(X, y).ledger_.unpaid == ["fixed seed: repeatable, never for release"]
 
 
+def test_a_public_domain_is_assumed_public_and_epsilon_is_1_unless_told():
+    X, y, _ = table(200)
+    model = DPEBMClassifier(domain=DOMAIN, n_epochs=2, random_state=0).fit(X, y)
+    assert model.ledger_.epsilon == 1.0
+    assumed = model.ledger_.assumed_public
+    assert "bounds, categories and target range or labels" in assumed
+    with pytest.warns(PrivacyWarning):
+        other = DPEBMClassifier(n_epochs=2, random_state=0).fit(X, y)
+    assert not any(
+        said.startswith("bounds, categories and") for said in other.ledger_.assumed_public
+    )
+
+
+@pytest.mark.parametrize(("rows", "bins"), [(2000, range(4, 11)), (4, range(1, 40))])
+def test_bins_are_as_many_as_the_noisy_number_of_rows_allows(rows, bins):
+    X, y, _ = table(rows)
+    model = classifier(adjacency="add/remove-one", max_bins=8, n_epochs=1).fit(X, y)
+    assert model.bins_[0].n_bins in bins
+
+
 def test_without_a_domain_every_read_is_warned_of_and_named():
     X, y, _ = table()
     with pytest.warns(PrivacyWarning, match="Epsilon does not cover"):
@@ -103,6 +123,8 @@ def test_the_boosting_noise_scales_with_the_target_range():
     wide = Domain(DOMAIN.features, (-1000.0, 2000.0))
     thousand = DPEBMRegressor(4.0, domain=wide, random_state=0, n_epochs=50).fit(X, 1000 * y)
     np.testing.assert_allclose(thousand.predict(X), 1000 * one.predict(X), rtol=1e-3)
+    for wide_noise, noise in zip(thousand.shape_noise_, one.shape_noise_, strict=True):
+        np.testing.assert_allclose(wide_noise, 1000 * noise, rtol=1e-3)
 
 
 def test_one_row_moves_one_cell_of_each_histogram_by_one():

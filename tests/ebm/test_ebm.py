@@ -11,6 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from dprepro.ebm import EBMClassifier, EBMRegressor
 from dprepro.ebm.greedy_kernel import boost_greedily
+from dprepro.ebm.losses import LogisticLoss
 
 
 def naive_algorithm_1(codes, y, counts, n_bins, rate, max_leaves, n_epochs):
@@ -144,14 +145,47 @@ def test_numbers_out_of_text_targets_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("wrong", "name"),
     [
-        ({"max_bins": 1}, "max_bins must be an integer from 2"),
-        ({"outer_bags": 0}, "outer_bags must be an integer"),
-        ({"held_out_share": 1.5}, "held_out_share must be a number"),
-        ({"learning_rate": -1}, "learning_rate must be a number"),
+        ({"max_bins": 1}, "max_bins"), ({"max_bins": 257}, "max_bins"),
+        ({"n_epochs": 0}, "n_epochs"),
+        ({"max_leaves": 0}, "max_leaves"), ({"max_leaves": 257}, "max_leaves"),
+        ({"min_samples_leaf": 0}, "min_samples_leaf"), ({"outer_bags": 0}, "outer_bags"),
+        ({"patience": 0}, "patience"), ({"learning_rate": 0.0}, "learning_rate"),
+        ({"ridge": -0.1}, "ridge"), ({"held_out_share": -0.1}, "held_out_share"),
+        ({"held_out_share": 1.1}, "held_out_share"),
+    ],
+)  # fmt: skip
+def test_a_parameter_out_of_range_is_named(wrong, name):
+    with pytest.raises(ValueError, match=f"{name} must be a"):
+        EBMClassifier(**wrong).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+
+
+def test_parameters_at_the_ends_of_their_ranges_are_taken():
+    least = EBMClassifier(
+        max_bins=2, n_epochs=1, max_leaves=1, min_samples_leaf=1, outer_bags=1, patience=1,
+        ridge=0.0, held_out_share=0.0,
+    )  # fmt: skip
+    least.check_parameters()
+    EBMClassifier(max_bins=256, max_leaves=256).check_parameters()
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    assert least.set_params(random_state=0).fit(X, y).n_epochs_ == [1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "held"),
+    [
+        ([0, 1] * 7, 2),
+        ([0, 1] * 6, 2),
+        ([0, 1] * 4, 0),  # it would be one row
+        ([0] * 12 + [1] * 2, 2),
+        ([0] * 13 + [1], 0),  # it cannot be on both sides
     ],
 )
-def test_bad_parameters_are_named(params, message):
-    with pytest.raises(ValueError, match=message):
-        EBMClassifier(**params).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+def test_rows_are_held_out_where_there_are_enough(labels, held):
+    targets = np.array(labels, np.float32)
+    model, rng = EBMClassifier(), np.random.RandomState(0)
+    train, apart = model._hold_out(targets, LogisticLoss(), rng)
+    assert apart.size == held
+    assert sorted([*train, *apart]) == list(range(targets.size))
+    assert (np.diff(train) > 0).all()

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from loky.backend import resource_tracker
+from loky.process_executor import _ExecutorManagerThread
 
 from dprepro.errors import DpreproError
 from dprepro.experiment import local
@@ -100,6 +101,53 @@ def test_a_worker_that_the_machine_refuses_is_started_again(
         with pytest.raises(DpreproError, match=r"the operating system refused .*Fewer --jobs"):
             future.result(60)
     executor.close()
+
+
+@pytest.mark.parametrize("method", ["start", "_run_loop"])
+@pytest.mark.parametrize("refusals", [1, 9])
+def test_a_pool_that_gets_no_thread_is_started_again_and_leaves_no_process(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], method: str, refusals: int
+) -> None:
+    """Its process stayed, and the run hung at its end; or a traceback was shown."""
+    left, real = iter(range(refusals)), getattr(_ExecutorManagerThread, method)
+
+    def refused(thread: _ExecutorManagerThread) -> None:
+        if next(left, None) is not None:
+            raise RuntimeError("can't start new thread")
+        real(thread)
+
+    monkeypatch.setattr(_ExecutorManagerThread, method, refused)
+    monkeypatch.setattr(local, "_PAUSES", (0.0, 0.0))
+    before = set(psutil.Process().children())
+    executor = LocalExecutor(jobs=1)
+    future = executor.submit(pow, 2, 3)
+    if refusals < 3:
+        assert future.result(60) == 8
+    else:
+        with pytest.raises(DpreproError, match="cannot start: the operating system refused"):
+            future.result(60)
+    executor.close()
+    trackers = {p for p in psutil.Process().children() if "tracker" in "".join(p.cmdline())}
+    assert set(psutil.Process().children()) - before <= trackers
+    assert capfd.readouterr().err == ""
+
+
+def test_a_call_whose_pool_gets_no_thread_runs_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    left, real = iter(range(1)), _ExecutorManagerThread.process_result_item
+
+    def refused(thread: _ExecutorManagerThread, item: object) -> None:
+        if next(left, None) is not None:
+            raise RuntimeError("can't start new thread")
+        real(thread, item)
+
+    executor = LocalExecutor(jobs=1)
+    assert executor.submit(pow, 2, 3).result(60) == 8
+    monkeypatch.setattr(_ExecutorManagerThread, "process_result_item", refused)
+    assert executor.submit(calls.note_pid, tmp_path).result(60) is None
+    executor.close()
+    assert len(list(tmp_path.iterdir())) == 2  # two workers have run it
 
 
 def test_kill_ends_workers_at_once_and_cancels_the_rest() -> None:
