@@ -53,7 +53,17 @@ def test_targets_of_the_sound_regression_stay_within_the_bound_on_its_grid(bound
     np.testing.assert_array_equal(whole[1:3], whole[[0, 3]])
 
 
+def test_a_bound_between_two_whole_numbers_is_rounded_down():
+    class Between(LogisticLoss):
+        residual_bound = 1 / 3
+
+    assert Between().whole_bound == 349525 < 2**20 / 3
+
+
 def test_labels_are_0_or_1_whatever_is_given():
+    np.testing.assert_array_equal(
+        LogisticLoss().scaled(np.array([-3.0, 0.4, 9.0])), np.float32([0, 0.4, 1])
+    )
     np.testing.assert_array_equal(
         LogisticLoss().whole(np.array([-math.inf, -3.0, 0.0, 0.4, 1.0, 1e9])), [0, 0, 0, 1, 1, 1]
     )

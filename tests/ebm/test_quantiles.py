@@ -54,6 +54,18 @@ def test_of_too_many_categories_the_rarest_share_a_bin():
     assert quantile_bins(gaps, known, 256).n_bins == 256
 
 
+def test_as_many_categories_as_there_are_bins_have_one_each():
+    names = tuple(f"c{k:03}" for k in range(256))
+    column = pd.Series(names)
+    bins = quantile_bins(column, CategoricalFeature("x", names), 256)
+    assert bins.labels == names
+    gaps = pd.Series([*names[:-1], None])
+    bins = quantile_bins(gaps, CategoricalFeature("x", names[:-1], missing=True), 256)
+    np.testing.assert_array_equal(bins.encode(gaps), range(256))
+    bins = quantile_bins(gaps, CategoricalFeature("x", names, missing=True), 256)
+    assert bins.n_bins == 256
+
+
 def test_an_ebm_tells_the_last_of_many_categories_from_the_first():
     names = [f"c{k:03}" for k in range(300)]
     X = pd.DataFrame({"x": np.tile(names, 8)})
