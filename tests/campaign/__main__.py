@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from tests.campaign.cases import campaign, faults, kills
-from tests.campaign.host import KILLS, KINDS, OF_FILES
+from tests.campaign.host import KILLS, KINDS
 from tests.campaign.tried import Tried, fingerprint, options, report, tell
 
 SHARE = {"random kill": 1, "fresh kill": 1000}
@@ -31,8 +31,8 @@ def main() -> int:
         "--only",
         nargs="+",
         choices=(*KINDS, *KILLS),
-        default=(*OF_FILES, "fork", *KILLS),
-        help="only faults of these kinds; default: all but thread",
+        default=(*KINDS, *KILLS),
+        help="only faults of these kinds; default: all",
     )
     asked = parser.parse_args()
     source = fingerprint(asked.root)
