@@ -15,9 +15,11 @@ from dprepro.errors import DpreproError
 from dprepro.experiment import run as run_module
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.outlook import Outlook
+from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, look_ahead, run
 from dprepro.experiment.summary import Summary
+from dprepro.experiment.worker import DataRef
 from dprepro.methods import registry
 from tests.in_process import InProcess, in_process
 from tests.lab import Lab
@@ -374,3 +376,21 @@ def test_workers_are_told_by_a_seal_of_this_run_which_data_are_meant(
     assert (first.nonce, first.seal) != (second.nonce, second.seal)
     written = "".join(path.read_text() for path in lab.results.rglob("*.jsonl"))
     assert not any(text in written for data in told for text in (data.nonce, data.seal))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "processors", "jobs"), [(1, 4, 1), (2, 4, 2), (3, 2, 2), (0, 2, 1)]
+)
+def test_there_are_as_many_workers_as_processors_but_no_more_than_tasks(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tasks: int, processors: int, jobs: int
+) -> None:
+    made: list[tuple[int, int]] = []
+
+    def note(number: int, *_: object, processors: int) -> None:
+        made.append((number, processors))
+
+    monkeypatch.setattr(run_module, "LocalExecutor", note)
+    config = load_config(lab.config())
+    todo = [planned.task for planned in plan(config)][:tasks]
+    run_module._start(config, Options(jobs=processors), DataRef.of(config, None), todo)
+    assert made == [(jobs, processors)]

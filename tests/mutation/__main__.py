@@ -17,6 +17,7 @@ import random
 import resource
 import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -141,10 +142,12 @@ def unharmed(
     known = {}
     for item, following in itertools.zip_longest(session.items, session.items[1:]):
         entered: set[Entered] = set()
-        start = time.process_time()
-        sys.setprofile(noting(files, entered))
+        start, note = time.process_time(), noting(files, entered)
+        threading.setprofile(note)  # of threads that the test starts
+        sys.setprofile(note)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         sys.setprofile(None)
+        threading.setprofile(None)
         if session.testsfailed:
             return str(item.nodeid)
         known[item.nodeid] = time.process_time() - start, entered

@@ -58,9 +58,14 @@ def test_faults_know_the_function_around_them(tmp_path):
 def test_what_survives_is_named(tmp_path):
     (tmp_path / "small.py").write_text(
         "LEAST = 3\n\n\ndef larger(a, b):\n    if b < LEAST:\n        b = LEAST\n"
-        "    return a if a > b else b\n"
+        "    return a if a > b else b\n\n\ndef in_thread(a):\n    return a\n"
     )
     (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_threads.py").write_text(
+        "from concurrent.futures import ThreadPoolExecutor\nfrom small import in_thread\n\n\n"
+        "def test_in_thread():\n    with ThreadPoolExecutor() as pool:\n"
+        "        assert pool.submit(in_thread, 3).result() == 3\n"
+    )
     # Frozen objects are in no list of the garbage collector, so no function was found to change.
     (tmp_path / "tests" / "conftest.py").write_text(
         "import gc\n\n\ndef pytest_collection_finish():\n    gc.freeze()\n"
@@ -71,13 +76,14 @@ def test_what_survives_is_named(tmp_path):
     )
     note = {"module": "small.py", "line": "return a if a > b else b", "change": "a > b -> a >= b"}
     (tmp_path / "notes.yaml").write_text(yaml.safe_dump([{**note, "why": "the same number"}]))
+    given = ["small.py", "--notes", "notes.yaml", "--tests", "tests"]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.mutation", "small.py", "--notes", "notes.yaml"],
+        [sys.executable, "-m", "tests.mutation", *given],
         cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = done.stdout.splitlines()
     assert "small.py:5: b < LEAST -> b <= LEAST" in lines, done.stdout + done.stderr
-    assert lines[-1] == "small.py: 7 mutants: 5 killed, 1 equivalent, 1 survive"
+    assert lines[-1] == "small.py: 8 mutants: 6 killed, 1 equivalent, 1 survive"
     assert done.returncode == 1
 
 
