@@ -212,6 +212,16 @@ def test_the_sound_variants_hold_and_spend_all_of_epsilon(kind, adjacency):
         assert 1.0 < ledger.spent_epsilon(REPLACE_ONE) < 2.5
 
 
+@pytest.mark.parametrize("sensitivity", ["published", "sound"])
+def test_only_sound_labels_have_noise_that_follows_the_largest_difference(sensitivity):
+    X, y, _ = table(200)
+    model = classifier(sensitivity=sensitivity, n_epochs=20).fit(X, y)
+    released = model.ledger_.entries[1].releases
+    assert released.endswith("largest difference that any row can then have") == (
+        sensitivity == "sound"
+    )
+
+
 def test_sound_regression_halves_the_published_noise():
     X, _, y = table()
     noise = {
