@@ -12,6 +12,7 @@ from pathlib import Path
 from dprepro.errors import DpreproError
 
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
+_UNFINISHED = ".unfinished"
 
 
 @contextmanager
@@ -26,13 +27,14 @@ def appearing_complete(path: Path) -> Iterator[Path]:
     DpreproError
         If the file cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}{_UNFINISHED}")
     name = os.fsencode(unfinished)
+    held = None
     try:
         make_folder(path.parent)
         _remove_left(path)
-        held = _hold(unfinished)
         try:
+            held = _hold(unfinished)
             yield unfinished
             with unfinished.open("rb") as file:
                 os.fsync(file.fileno())
@@ -50,30 +52,49 @@ def _hold(path: Path) -> int | None:
     """Make a file that is locked until the descriptor that is returned is closed."""
     if os.name != "posix":  # others do not rename open files
         return None
-    number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    lock_open_file(number)
-    return number
+    while True:
+        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            lock_open_file(number, wait=True)
+            if _is_named(number, path):
+                return number
+        except BaseException:
+            os.close(number)
+            raise
+        os.close(number)  # another process took it for one that was left, before it was locked
 
 
 def _remove_left(path: Path) -> None:
     """Remove unfinished files of `path` that nobody has locked: a killed process left them."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        if left.name.rpartition(".")[-1].isdigit():
-            with suppress(OSError):
-                number = os.open(left, os.O_RDWR)
-                if lock_open_file(number):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*{_UNFINISHED}"):
+        with suppress(OSError):
+            number = os.open(left, os.O_RDWR)
+            try:
+                if lock_open_file(number) and _is_named(number, left):
                     discard(os.fsencode(left))
+            finally:
                 os.close(number)
 
 
-def lock_open_file(number: int) -> bool:
-    """Lock an open file until it is closed; False if another has it, or if there are no locks."""
+def _is_named(number: int, path: Path) -> bool:
+    """Whether an open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(number), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def lock_open_file(number: int, wait: bool = False) -> bool:
+    """Lock an open file until it is closed; False if there are no locks, or another has it.
+
+    Then it can `wait` for the other.
+    """
     try:
         import fcntl  # POSIX only
     except ImportError:
         return False
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         return False
     return True

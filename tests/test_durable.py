@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import multiprocessing
 import os
+import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from dprepro import durable
 from dprepro.durable import appearing_complete, discard
 from dprepro.errors import DpreproError
 
@@ -39,8 +43,8 @@ def test_a_file_is_deleted_without_a_path_object(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
-    path, others = tmp_path / "a[b]", [tmp_path / ".other.1", tmp_path / ".a[b].old"]
-    for left in (tmp_path / ".a[b].1", *others):
+    path, others = tmp_path / "a[b]", [tmp_path / ".a[b].1", tmp_path / ".other.1.unfinished"]
+    for left in (tmp_path / ".a[b].1.unfinished", *others):
         left.write_text("half")
     with appearing_complete(path) as unfinished:
         unfinished.write_text("a")
@@ -48,12 +52,67 @@ def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None
 
 
 def test_a_file_that_another_process_is_writing_stays(tmp_path: Path) -> None:
-    path, of_other = tmp_path / "file", tmp_path / ".file.1"
+    path, of_other = tmp_path / "file", tmp_path / ".file.1.unfinished"
     with of_other.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with appearing_complete(path) as unfinished:
             unfinished.write_text("a")
         assert of_other.exists()
+
+
+def write_often(path: Path, seconds: float) -> int:
+    """Write a file again and again; return how often."""
+    ended, number = time.monotonic() + seconds, 0
+    while time.monotonic() < ended:
+        with appearing_complete(path) as unfinished:
+            unfinished.write_text("a")
+        number += 1
+    return number
+
+
+def test_processes_that_write_one_file_do_not_take_each_others_for_left(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
+        written = list(pool.map(write_often, [tmp_path / "file"] * 3, [1.0] * 3))
+    assert min(written) > 10
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("other", [None, "theirs"])
+def test_a_file_that_was_taken_for_left_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str | None
+) -> None:
+    path, taken, real = tmp_path / "file", [], durable.lock_open_file
+
+    def lock(number: int, wait: bool = False) -> bool:
+        if not taken:
+            (name,) = tmp_path.iterdir()
+            name.unlink()
+            taken.append(name)
+            if other is not None:
+                name.write_text(other)
+        return real(number, wait)
+
+    monkeypatch.setattr(durable, "lock_open_file", lock)
+    with appearing_complete(path) as unfinished:
+        assert unfinished.exists()
+        with unfinished.open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unfinished.write_text("a")
+    assert path.read_text() == "a"
+
+
+def test_a_file_that_cannot_be_locked_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(number: int, wait: bool = False) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(durable, "lock_open_file", interrupted)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(KeyboardInterrupt):
+        fail(tmp_path / "file", AssertionError())
+    assert not list(tmp_path.iterdir())
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_an_unfinished_file_is_locked(tmp_path: Path) -> None:
@@ -94,5 +153,5 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(
     with appearing_complete(path) as unfinished:
         unfinished.write_text("a")
     assert synced == [
-        (tmp_path.name, False), (f".file.{os.getpid()}", False), ("new", True),
+        (tmp_path.name, False), (f".file.{os.getpid()}.unfinished", False), ("new", True),
     ]  # fmt: skip

@@ -158,8 +158,13 @@ def _temporary_folder() -> Path:
             if lock_open_file(number):
                 shutil.rmtree(left, ignore_errors=True)
             os.close(number)
-    made = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
-    lock_open_file(os.open(made / "lock", os.O_RDWR | os.O_CREAT))  # never closed
+    made = Path(tempfile.mkdtemp(prefix=f".{_TEMPORARY}"))
+    try:
+        lock_open_file(os.open(made / "lock", os.O_RDWR | os.O_CREAT))  # never closed
+        made = made.rename(made.with_name(made.name[1:]))  # now others see it, and the lock
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
     atexit.register(_remove, made, os.getpid())
     return made
 

@@ -29,13 +29,13 @@ def read_parquet(
     """
     try:
         file = pa.parquet.ParquetFile(pa.BufferReader(data))
-        if not counts_agree(file.metadata):
-            raise DpreproError("not valid parquet: its counts of rows do not agree")
-        table = file.read()
+        table = file.read() if counts_agree(file.metadata) else None
     except pa.ArrowInvalid as error:
         if "UTF8" not in str(error):
             raise
         raise DpreproError("not valid parquet: it has text that is not UTF-8") from None
+    if table is None or table.num_rows != file.metadata.num_rows:
+        raise DpreproError("not valid parquet: its counts of rows do not agree")
     for number, name in enumerate(table.column_names):
         column = table.column(number)
         if not is_utf8(column):

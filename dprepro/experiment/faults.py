@@ -31,6 +31,7 @@ _OWN_SIGNALS = {
 _NO_THREAD = {"can't start new thread", "can't allocate lock", "can't allocate read lock"}
 _NO_PATH = re.compile(rf"os\.PathLike.*, not {type(Path()).__name__}$")
 """What Python says of a path that it had no memory to look into."""
+_LAST_LINE = re.compile(r'^([A-Za-z_][\w.]*\w)(?:: (?:\[Errno (\d+)\])?(.*))?[\s"]*\Z', re.M)
 _STATUS = re.compile(r"\((-?\d+)\)")
 _OF_OLD = re.compile(
     r"the worker process died \(SIG(HUP|INT|KILL|QUIT|TERM)\(|\d+ Dask workers were lost while|"
@@ -53,6 +54,23 @@ def machine_fault(error: BaseException) -> str:
         if type(cause) is RuntimeError and str(cause) in _NO_THREAD:
             return f"the operating system refused ({cause})"
     return ""
+
+
+def told_fault(traceback: str) -> tuple[str, str]:
+    """Return the kind of error that a traceback ends with, as `` (OSError)``, and `machine_fault`.
+
+    The words quote no value.
+    """
+    found = _LAST_LINE.search(traceback)
+    if found is None:
+        return "", ""
+    kind, number, said = found.groups()
+    error: BaseException = RuntimeError(said)
+    if kind == "MemoryError":
+        error = MemoryError()
+    elif number:
+        error = OSError(int(number), "")
+    return f" ({kind})", machine_fault(error)
 
 
 def was_killed(exit_codes: str) -> bool:

@@ -22,7 +22,7 @@ from dprepro.experiment.executors import (
     TimeLimitError,
     WorkerDiedError,
 )
-from dprepro.experiment.faults import is_stopped, machine_fault, was_killed
+from dprepro.experiment.faults import is_stopped, machine_fault, told_fault, was_killed
 from dprepro.experiment.safe_path import keep_working_directory_out
 from dprepro.threads import granted
 
@@ -156,8 +156,9 @@ class _LocalSlot(Slot):
             self.try_again(call, str(error))
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
-            said = f"the worker process died{_exit_code(error)}"
-            if fault := _of_the_pool(error):
+            kind, fault = _of_the_pool(error)
+            said = f"the worker process died{kind or _exit_code(error)}"
+            if fault:
                 self.try_again(call, fault)
             if _was_killed(error):
                 self.try_again(call, f"{said}; too little memory is the usual reason")
@@ -202,7 +203,7 @@ class _LocalSlot(Slot):
         from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
         keep_working_directory_out()
-        _expect_faults_of_pools()
+        logging.getLogger("concurrent.futures").addFilter(_is_to_be_logged)
         ensure_running()  # else, where it cannot start, semaphores stay that it was to delete
         pool = ProcessPoolExecutor(
             max_workers=1,
@@ -220,10 +221,10 @@ class _LocalSlot(Slot):
             self._worker = pool.submit(_warmed_up, self._warm_up).result()
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
-            refused = _of_the_pool(error)
-            kind = _LostAtStartError if refused or _was_killed(error) else DpreproError
-            why = f": {refused}" if refused else _exit_code(error)
-            raise kind(
+            kind, fault = _of_the_pool(error)
+            why = f": {fault}" if fault else kind or _exit_code(error)
+            lost = _LostAtStartError if fault or _was_killed(error) else DpreproError
+            raise lost(
                 f"a worker process cannot start{why}; fewer of them need less memory"
             ) from error
         except BaseException:
@@ -245,21 +246,19 @@ class _LocalSlot(Slot):
                 process.join()
 
 
-def _of_the_pool(error: BaseException) -> str:
-    """Return in words which fault of the machine ended the pool's own thread, if one did."""
-    said = re.search(r"^RuntimeError: (.*)$", str(error.__cause__), re.M)  # a traceback
-    return machine_fault(RuntimeError(said[1])) if said else ""
+def _of_the_pool(error: BaseException) -> tuple[str, str]:
+    """Return what ended the pool's own thread, and which fault of the machine; see `told_fault`."""
+    told = error.__cause__ if "thread crashed" in str(error) else None
+    return told_fault(str(told or ""))
 
 
 class _LostAtStartError(DpreproError):
     """A worker was lost before it was there, to a fault of the machine: another may be luckier."""
 
 
-def _expect_faults_of_pools() -> None:
-    """Keep loky's tracebacks off the screen, where nobody asks to log: they are answered here."""
-    logger = logging.getLogger("concurrent.futures")
-    if not logger.hasHandlers():
-        logger.addHandler(logging.NullHandler())
+def _is_to_be_logged(record: logging.LogRecord) -> bool:
+    """Whether a log line is another than loky's traceback of a pool's thread: that is answered."""
+    return "executor manager thread" not in record.getMessage()
 
 
 def _exit_code(error: BaseException) -> str:

@@ -21,6 +21,8 @@ BATCH_ROWS = 2**14
 BUFFER_BYTES = 2**16
 """Bytes of each column that are read ahead. Without a buffer all of a column in a row group is."""
 
+_FALSE_COUNTS = "not a whole parquet file (its counts of rows do not agree)"
+
 
 class ParquetFiles:
     """The parquet files of a dataset, sorted by their paths; see `Files`.
@@ -166,7 +168,7 @@ def _row_groups(fragment: pa.dataset.ParquetFileFragment) -> list[Any]:
 
 def _groups(fragment: pa.dataset.ParquetFileFragment) -> list[Any]:
     if not counts_agree(fragment.metadata):
-        raise TableError("not a whole parquet file (its counts of rows do not agree)")
+        raise TableError(_FALSE_COUNTS)
     return list(fragment.row_groups)
 
 
@@ -179,10 +181,13 @@ def _read(
         stored = [name for name in wanted.names if name not in keys]
         if absent := [name for name in stored if name not in file.schema_arrow.names]:
             raise TableError(f"the file has no column {absent[0]!r}, which other files have")
-        groups = [group.id for group in _groups(fragment)]
-        batches = file.iter_batches(rows, row_groups=groups, columns=stored, use_threads=False)
-        for batch in batches:
+        groups, read = _groups(fragment), 0
+        ids = [group.id for group in groups]
+        for batch in file.iter_batches(rows, row_groups=ids, columns=stored, use_threads=False):
+            read += batch.num_rows
             yield pa.record_batch([_column(batch, field, keys) for field in wanted], schema=wanted)
+        if read != sum(group.num_rows for group in groups):
+            raise TableError(_FALSE_COUNTS)
 
 
 def _column(batch: pa.RecordBatch, field: pa.Field, keys: dict[str, Any]) -> pa.Array:

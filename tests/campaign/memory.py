@@ -23,10 +23,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from dprepro import cli
+from dprepro.additive import file
 from dprepro.additive.file import load_model
 from dprepro.data import register
 from dprepro.errors import DpreproError
@@ -41,10 +42,24 @@ _SECONDS = 20
 _TELL = 20.0
 _WRONG_ERROR = 97
 """The exit code of a part of a command that raised what says nothing of memory."""
+_AT_THE_END = 96
+"""The exit code where the command had ended, and Python had no memory to end the process."""
 _ENTRY = {"kind": "environment", "dprepro": "1"}
 
 
 def _edit(folder: Path) -> None:
+    cli.main()
+
+
+def _write(folder: Path) -> None:
+    """Do the same; the n-th allocation is counted from where the file begins to be written."""
+    real = file.appearing_complete
+
+    def armed(path: Path) -> AbstractContextManager[Path]:
+        _testcapi.set_nomemory(*_failing)
+        return real(path)
+
+    file.appearing_complete = armed  # type: ignore[attr-defined]
     cli.main()
 
 
@@ -87,9 +102,14 @@ def _check_register(folder: Path, done: bool) -> None:
 
 COMMANDS: dict[str, tuple[Callable[[Path], None], Callable[[Path, bool], None]]] = {
     "edit": (_edit, _check_edit),
+    "write": (_write, _check_edit),
     "append": (_append, _check_append),
     "register": (_register, _check_register),
 }
+_WHOLE = (_edit, _write)
+"""Whole commands; the others are parts of some."""
+_failing = [1, 2]
+"""The first allocation that fails, and the first one after it that does not."""
 _said = os.open(tempfile.gettempdir(), os.O_RDWR | os.O_TMPFILE)
 
 
@@ -107,7 +127,7 @@ def fail(name: str, n: int, length: int) -> str:
     """
     command, check = COMMANDS[name]
     folder = Path(tempfile.mkdtemp())
-    if name == "edit":
+    if command in _WHOLE:
         shutil.copy(CORPUS / "model" / "ordinary.json", folder / "model.json")
     os.ftruncate(_said, 0)
     os.lseek(_said, 0, os.SEEK_SET)
@@ -122,11 +142,15 @@ def fail(name: str, n: int, length: int) -> str:
         if status is None:
             raise LostError("it hangs")
         code = os.waitstatus_to_exitcode(status)
-        if code not in (0, 1, 2) or (name == "edit" and code == 1) or (code and not text):
+        if (
+            code not in (0, 1, 2, _AT_THE_END)
+            or (command in _WHOLE and code == 1)
+            or (code and not text)
+        ):
             raise LostError(f"exit code {code}: {text}")
         if "Traceback" in text:
             raise LostError(text)
-        check(folder, code == 0)
+        check(folder, code in (0, _AT_THE_END))
     except Exception as error:
         where = f"{name}, allocation {n}, {length} failing: "
         raise LostError(
@@ -148,7 +172,9 @@ def _run(command: Callable[[Path], None], folder: Path, n: int, length: int, sho
         model = str(folder / "model.json")
         sys.argv = ["dprepro", "edit", model, "--feature", "x", "--undo"]
         cli.leave_out_what_destructors_lack()  # `append` and `register` are parts of commands
-        _testcapi.set_nomemory(n, n + length)
+        _failing[:] = n, n + length
+        if command is not _write:
+            _testcapi.set_nomemory(*_failing)
         command(folder)
         code = 0
     except SystemExit as ended:
@@ -157,6 +183,8 @@ def _run(command: Callable[[Path], None], folder: Path, n: int, length: int, sho
         _testcapi.remove_mem_hooks()
         if not (isinstance(error, DpreproError) or machine_fault(error) or _no_reason(error)):
             code = _WRONG_ERROR
+        elif isinstance(error.__context__, SystemExit):
+            code = _AT_THE_END
         os.write(2, f"raised {type(error).__name__}: {error}"[:500].encode())
     finally:
         _testcapi.remove_mem_hooks()

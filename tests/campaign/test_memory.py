@@ -18,7 +18,7 @@ def test_memory_that_runs_out_loses_nothing_and_hangs_nothing():
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if ": {" in line]
-    assert [line.partition(":")[0] for line in lines] == ["edit", "append", "register"]
+    assert [line.partition(":")[0] for line in lines] == ["edit", "write", "append", "register"]
     assert "exit code 2" in lines[0]
 
 

@@ -171,6 +171,18 @@ def test_folders_of_killed_processes_go_when_the_next_one_makes_its_own(tmp_path
     assert set(tmp_path.iterdir()) == {alive, foreign, made, again}
 
 
+def test_a_folder_whose_lock_cannot_be_made_does_not_stay(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "no room")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        with pytest.raises(OSError, match="no room"):
+            bundle._temporary_folder()
+    assert not list(tmp_path.iterdir())
+
+
 def test_two_processes_that_start_cold_compile_once(small, warm):
     processes = [small.start(ANNOUNCED) for _ in range(3)]
     outputs = [process.communicate(timeout=240) for process in processes]

@@ -17,7 +17,13 @@ from dprepro.experiment import run as run_module
 from dprepro.experiment import worker
 from dprepro.experiment.display import notes
 from dprepro.experiment.executors import MachineFaultError
-from dprepro.experiment.faults import is_stopped, machine_fault, was_fault, was_killed
+from dprepro.experiment.faults import (
+    is_stopped,
+    machine_fault,
+    told_fault,
+    was_fault,
+    was_killed,
+)
 from dprepro.experiment.journal import Journal
 from dprepro.experiment.outlook import outlook_of
 from dprepro.experiment.plan import plan
@@ -61,6 +67,31 @@ def test_what_the_machine_refuses_is_told_from_what_a_method_raises(
     assert said in found
     assert bool(found) == bool(said)
     assert "secret" not in found
+
+
+@pytest.mark.parametrize(
+    ("last", "kind", "said"),
+    [
+        ("RuntimeError: can't start new thread", " (RuntimeError)", "can't start new thread"),
+        ("MemoryError", " (MemoryError)", "not enough memory"),
+        ("OSError: [Errno 24] Too many open files", " (OSError)", "Too many open files"),
+        ("OSError: [Errno 2] No such file: 'secret'", " (OSError)", ""),
+        ("a.b.CustomError: secret", " (a.b.CustomError)", ""),
+        ("RuntimeError: secret", " (RuntimeError)", ""),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "\n", '\n\n"""'])
+def test_the_text_of_a_traceback_tells_a_fault(last: str, kind: str, said: str, end: str) -> None:
+    text = (
+        f'\n"""\nTraceback (most recent call last):\n  File "x.py", line 1, in f\n    f()\n{last}'
+    )
+    found, fault = told_fault(text + end)
+    assert found == kind
+    assert (said in fault) if said else fault == ""
+
+
+def test_no_traceback_tells_no_fault() -> None:
+    assert told_fault("It crashed.") == told_fault("") == ("", "")
 
 
 def test_errors_that_name_each_other_are_looked_at_once() -> None:

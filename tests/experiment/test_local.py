@@ -106,7 +106,7 @@ def test_a_worker_that_the_machine_refuses_is_started_again(
 @pytest.mark.parametrize("method", ["start", "_run_loop"])
 @pytest.mark.parametrize("refusals", [1, 9])
 def test_a_pool_that_gets_no_thread_is_started_again_and_leaves_no_process(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], method: str, refusals: int
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, method: str, refusals: int
 ) -> None:
     """Its process stayed, and the run hung at its end; or a traceback was shown."""
     left, real = iter(range(refusals)), getattr(_ExecutorManagerThread, method)
@@ -127,19 +127,22 @@ def test_a_pool_that_gets_no_thread_is_started_again_and_leaves_no_process(
         with pytest.raises(DpreproError, match="cannot start: the operating system refused"):
             future.result(60)
     executor.close()
-    trackers = {p for p in psutil.Process().children() if "tracker" in "".join(p.cmdline())}
-    assert set(psutil.Process().children()) - before <= trackers
-    assert capfd.readouterr().err == ""
+    left_over = {child.pid for child in set(psutil.Process().children()) - before}
+    assert left_over <= {resource_tracker._resource_tracker._pid}
+    assert caplog.text == ""
 
 
-def test_a_call_whose_pool_gets_no_thread_runs_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    "fault", [RuntimeError("can't start new thread"), MemoryError(), OSError(24, "too many files")]
+)
+def test_a_call_whose_pool_meets_a_fault_of_the_machine_runs_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: Exception
 ) -> None:
     left, real = iter(range(1)), _ExecutorManagerThread.process_result_item
 
     def refused(thread: _ExecutorManagerThread, item: object) -> None:
         if next(left, None) is not None:
-            raise RuntimeError("can't start new thread")
+            raise fault
         real(thread, item)
 
     executor = LocalExecutor(jobs=1)
@@ -148,6 +151,18 @@ def test_a_call_whose_pool_gets_no_thread_runs_again(
     assert executor.submit(calls.note_pid, tmp_path).result(60) is None
     executor.close()
     assert len(list(tmp_path.iterdir())) == 2  # two workers have run it
+
+
+def test_what_else_ends_a_pool_is_a_result_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise ValueError("secret")
+
+    executor = LocalExecutor(jobs=1)
+    assert executor.submit(pow, 2, 3).result(60) == 8
+    monkeypatch.setattr(_ExecutorManagerThread, "process_result_item", lost)
+    with pytest.raises(WorkerDiedError, match=r"^the worker process died \(ValueError\)$"):
+        executor.submit(pow, 2, 3).result(60)
+    executor.close()
 
 
 def test_kill_ends_workers_at_once_and_cancels_the_rest() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import decimal
 import io
+import itertools
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -139,18 +141,25 @@ def joined(rows: ChunkedRows[Rows]) -> Rows:
 
 
 def parquet_with_false_counts() -> list[bytes]:
-    """Return files of 4,999 rows, in each of which one count of rows says 9,191."""
+    """Return files of 4,999 rows, in which one count of rows says 9,191, or both do."""
     written, true, false = io.BytesIO(), b"\x8e\x4e", b"\xce\x8f\x01"
     pa.parquet.write_table(pa.table({"x": [1] * 4999, "c": ["a"] * 4999}), written)
     data = written.getvalue()
     size = struct.unpack("<I", data[-8:-4])[0]
     pages, footer = data[: -8 - size], data[-8 - size : -8]
-    counts = footer.split(true)
-    changed = [true.join(counts[:n]) + false + true.join(counts[n:]) for n in range(1, len(counts))]
-    files = [pages + found + struct.pack("<I", len(found)) + b"PAR1" for found in changed]
-    return [file for file in files if _counts(file) != {4999}]  # the same bytes are elsewhere, too
+    places = [found.start() for found in re.finditer(true, footer)]
+    files = {}
+    for chosen in (*itertools.combinations(places, 1), *itertools.combinations(places, 2)):
+        changed = bytearray(footer)
+        for place in reversed(chosen):
+            changed[place : place + len(true)] = false
+        file = pages + bytes(changed) + struct.pack("<I", len(changed)) + b"PAR1"
+        files.setdefault(_counts(file), file)  # the same bytes are elsewhere, too
+    assert files.pop((4999, 4999))
+    assert sorted(files) == [(4999, 9191), (9191, 4999), (9191, 9191)]
+    return list(files.values())
 
 
-def _counts(file: bytes) -> set[int]:
+def _counts(file: bytes) -> tuple[int, int]:
     found = pa.parquet.ParquetFile(io.BytesIO(file)).metadata
-    return {found.num_rows, found.row_group(0).num_rows}
+    return found.num_rows, found.row_group(0).num_rows

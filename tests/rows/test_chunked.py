@@ -126,6 +126,32 @@ def test_a_model_has_the_bits_of_one_of_rows_in_memory(source: Any, kind: Any, y
     np.testing.assert_array_equal(one.predict(frame[NAMES]), two.predict(frame[NAMES]))
 
 
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.98])
+@pytest.mark.parametrize("max_leaves", [2, 4])
+def test_a_sound_model_has_these_bits_too_whichever_label_is_rare(
+    tmp_path: Path, share: float, max_leaves: int
+) -> None:
+    """Its noise follows the largest score that a row can have, of either sign."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.random(300), "z": rng.random(300)})
+    table["y"] = np.where(rng.random(300) < share, "yes", "no")
+    table.to_parquet(tmp_path / "t.parquet")
+    domain = Domain((NumericFeature("x", 0, 1), NumericFeature("z", 0, 1)), ("no", "yes"))
+    one, two = (
+        DPEBMClassifier(
+            8.0, domain=domain, sensitivity="sound", composition="joint", n_epochs=30,
+            learning_rate=0.3, max_leaves=max_leaves, random_state=0,
+        )
+        for _ in range(2)
+    )  # fmt: skip
+    one.fit(tmp_path / "t.parquet", "y")
+    two.fit(table[["x", "z"]], table["y"])
+    for name in ("shape_functions_", "shape_noise_"):
+        for a, b in zip(getattr(one, name), getattr(two, name), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert one.ledger_.summary() == two.ledger_.summary()
+
+
 def test_a_refit_forgets_the_fit_before(tmp_path: Path) -> None:
     model = DPEBMClassifier(domain=LABELS, n_epochs=2).fit(*_written(tmp_path))
     with pytest.raises(ValueError, match="no column 'nowhere', the target"):
