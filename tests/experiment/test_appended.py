@@ -14,8 +14,10 @@ def test_a_file_is_locked_cut_and_replaced(tmp_path: Path) -> None:
     path = tmp_path / "new" / "x"
     file = AppendedFile(path)
     file.append(b"one\n")
+    before = open_files()
     with pytest.raises(BlockingIOError):
         AppendedFile(path)
+    assert open_files() == before
     file.cut(2)
     assert path.read_bytes() == file.content == b"on"
     file.replace(b"other")

@@ -145,6 +145,23 @@ def test_splits_that_chose_the_parameters_do_not_score_them(lab: Lab, keys: dict
 
 
 @pytest.mark.parametrize(
+    ("chose", "scores", "said"),
+    [
+        (7, 7, "of seed 7, so scores"),
+        (0, None, "of seed 0 (as a null seed draws them, too), so scores"),
+        (None, 0, "of seed 0 (as a null seed draws them, too), so scores"),
+    ],
+)
+def test_the_seed_of_splits_that_chose_is_named(
+    lab: Lab, chose: int | None, scores: int | None, said: str
+) -> None:
+    tuned = config(lab, seed=scores, tuned_on={**TUNED_ON, "seed": chose})
+    with pytest.raises(DpreproError) as caught:
+        check_tuned_splits(tuned)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "keys", [{"seed": 8}, {"seed": None}, {"evaluation": "test-set"}, {"tuned_on": None}]
 )
 def test_other_rows_or_splits_are_free(lab: Lab, keys: dict) -> None:

@@ -5,12 +5,14 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from dprepro.config import ExperimentConfig, load_config
 from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
+from dprepro.experiment import display as display_module
 from dprepro.experiment.display import (
     LiveDisplay,
     PlainDisplay,
@@ -177,6 +179,29 @@ def test_plain_lines_come_at_intervals(config: ExperimentConfig) -> None:
     assert counts == [4, 1]
 
 
+def test_a_line_comes_when_its_time_has_come(
+    config: ExperimentConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([1000.0, 1005.0, 1010.0])
+    monkeypatch.setattr(display_module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(
+        display_module,
+        "Pace",
+        lambda *_: SimpleNamespace(advance=lambda _: None, seconds_left=None, in_words=""),
+    )
+    console = _console()
+    display = PlainDisplay(config, console, interval=10.0)
+    display.begin(_outlook(), jobs=1)
+    display.advance(RECORDS[0])
+    assert len(console.file.getvalue().splitlines()) == 1  # type: ignore[attr-defined]
+    display.advance(RECORDS[1])
+    assert "2/4 in 10.0 s" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_table_without_results_says_that_no_split_has_finished(config: ExperimentConfig) -> None:
+    assert "over 0 of 3 split(s)" in _text(cells_table(config, _tally()))
+
+
 def test_a_terminal_gets_a_live_table_with_a_bar(config: ExperimentConfig) -> None:
     console = _console(terminal=True)
     display = display_for(config, console)
@@ -248,11 +273,14 @@ def test_a_method_that_shows_no_releases_is_named(ledger: dict | None) -> None:
 
 def test_the_profile_shares_out_the_time() -> None:
     other = Record(replace(TASK, label="plain"), "ok", metrics={"auc": 1}, seconds={"predict": 2.0})
-    text = _text(profile_table(Summary("lab", _tally(*RECORDS, other), 5, 9.0)))
+    third = replace(other, task=replace(TASK, label="third"), seconds={"predict": 0.0})
+    text = _text(profile_table(Summary("lab", _tally(*RECORDS, other, third), 6, 9.0)))
+    assert "\n\n" not in text.strip()
     rows = [line.split() for line in text.split("─")[-1].splitlines() if line.strip()]
     assert rows == [
         ["noisy", "0.00", "8.00", "0.00", "80%"],
         ["plain", "0.00", "0.00", "2.00", "20%"],
+        ["third", "0.00", "0.00", "0.00", "0%"],
     ]
 
 

@@ -32,6 +32,7 @@ def test_the_first_round_of_the_workers_does_not_count() -> None:
     clock.now = 30.0
     for task in todo[:2]:
         pace.advance(finished(task, 0.5))
+        assert pace.per_second is None
     assert (pace.per_second, pace.in_words) == (None, "")
     for task in todo[2:6]:
         clock.now += 0.25
@@ -103,6 +104,14 @@ def test_from_a_quarter_of_all_tasks_on_other_methods_speak_for_one() -> None:
     for task in todo[:2]:
         pace.advance(finished(task, 1.0))
     assert pace.seconds_left == pytest.approx(6.0)
+
+
+def test_a_method_of_which_no_task_is_left_is_not_waited_for() -> None:
+    todo = [*tasks("failing", 1), *tasks("a", 20)]
+    pace = Pace(todo, [], jobs=1, clock=Clock())
+    pace.advance(Record(todo[0], "failed", message="x"))
+    pace.advance(finished(todo[1], 2.0))
+    assert pace.seconds_left == pytest.approx(19 * 2.0)
 
 
 def test_a_failed_task_says_nothing_of_the_time() -> None:
