@@ -20,6 +20,8 @@ _MOST_LEVELS = 8
 # More would take seconds, and memory, to refuse. 20,000 features have 220,000 keys.
 _MOST_VALUES, _MOST_KEYS = 2_000_000, 300_000
 _MOST_PROBLEMS = 5
+# pydantic lists all or none, and takes a second for 300,000.
+_MOST_LISTED = 10_000
 _LONGEST_LINE = 240
 # Half of a character: JSON can name it, but no file in UTF-8 can hold it.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -93,6 +95,8 @@ def checked_record(values: Any, where: str) -> ModelRecord:
 
 def _problems(error: ValidationError) -> list[str]:
     """Return what is wrong with a file, field by field; the first few."""
+    if (count := error.error_count()) > _MOST_LISTED:
+        return [f"{count:,} fields are unknown, missing or wrong; {_WRITTEN_BY}"]
     found = error.errors(include_url=False, include_context=False, include_input=False)
     lines = [
         _brief(
@@ -107,6 +111,8 @@ def _problems(error: ValidationError) -> list[str]:
 
 def _refuse_half_characters(values: Any, where: str) -> None:
     """Raise `DpreproError` for a lone surrogate: with it, the model could not be saved again."""
+    if not _LONE_SURROGATE.search(json.dumps(values, ensure_ascii=False)):
+        return  # to look for the place takes much longer
     for place, text in _texts(values):
         if half := _LONE_SURROGATE.search(text):
             raise DpreproError(

@@ -97,3 +97,14 @@ def test_a_version_too_deep_to_quote_is_refused():
         deep = [deep]
     with pytest.raises(DpreproError, match="levels deep"):
         model_from_json({**GOOD, "version": deep})
+
+
+@pytest.mark.parametrize(
+    ("unknown", "end"), [(10_000, "and 9995 more"), (10_001, "10,001 fields are unknown, ")]
+)
+def test_of_many_wrong_fields_a_few_are_named_or_all_are_counted(unknown, end):
+    file = GOOD | {f"key {k}": 1 for k in range(unknown)}
+    with pytest.raises(DpreproError) as caught:
+        model_from_json(file, "m.json")
+    assert end in str(caught.value)
+    assert len(str(caught.value)) < 1000

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from dprepro import cli
 from dprepro.additive import file
@@ -48,6 +49,13 @@ _ENTRY = {"kind": "environment", "dprepro": "1"}
 
 
 def _edit(folder: Path) -> None:
+    real = sys.exit
+
+    def ended(code: int) -> NoReturn:
+        _ended[0] = 1
+        real(code)
+
+    sys.exit = ended
     cli.main()
 
 
@@ -60,7 +68,7 @@ def _write(folder: Path) -> None:
         return real(path)
 
     file.appearing_complete = armed  # type: ignore[attr-defined]
-    cli.main()
+    _edit(folder)
 
 
 def _check_edit(folder: Path, done: bool) -> None:
@@ -108,6 +116,8 @@ COMMANDS: dict[str, tuple[Callable[[Path], None], Callable[[Path, bool], None]]]
 }
 _WHOLE = (_edit, _write)
 """Whole commands; the others are parts of some."""
+_ended = bytearray(1)  # to set it takes no memory
+"""Whether the command has come to its end, and told its exit code."""
 _failing = [1, 2]
 """The first allocation that fails, and the first one after it that does not."""
 _said = os.open(tempfile.gettempdir(), os.O_RDWR | os.O_TMPFILE)
@@ -183,7 +193,7 @@ def _run(command: Callable[[Path], None], folder: Path, n: int, length: int, sho
         _testcapi.remove_mem_hooks()
         if not (isinstance(error, DpreproError) or machine_fault(error) or _no_reason(error)):
             code = _WRONG_ERROR
-        elif isinstance(error.__context__, SystemExit):
+        elif _ended[0]:
             code = _AT_THE_END
         os.write(2, f"raised {type(error).__name__}: {error}"[:500].encode())
     finally:

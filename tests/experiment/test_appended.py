@@ -127,6 +127,23 @@ def test_a_file_that_cannot_be_replaced_stays(
     file.close()
 
 
+def test_a_line_that_is_half_written_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(number: int, data: bytes) -> None:
+        os.write(number, data[:2])
+        raise OSError(28, "no room")
+
+    file = AppendedFile(tmp_path / "x")
+    file.append(b"one\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(appended, "write_all", half)
+        with pytest.raises(OSError, match="no room"):
+            file.append(b"two\n")
+    assert (tmp_path / "x").read_bytes() == file.content == b"one\n"
+    file.close()
+
+
 def test_a_file_whose_folder_went_and_came_back_with_another_is_put_back(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     before, file = open_files(), AppendedFile(folder / "x")

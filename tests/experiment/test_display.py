@@ -132,16 +132,16 @@ def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
     skip = PlannedTask(replace(TASK, label="plain"), "no")
     outlook = Outlook(
         (*(PlannedTask(task) for task in TASKS), skip),
-        (failed, RECORDS[1]),
-        tuple(TASKS[2:]),
+        (failed, *RECORDS[1:3]),
+        tuple(TASKS[3:]),
         (Record(skip.task, "skipped", message="no"),),
         0,
     )
     text = _text(outlook_table(config, outlook)).split("─")[-1]
     assert [line.split() for line in text.splitlines() if line.strip()] == [
-        ["noisy", "4", "1", "1", "0", "2"],
+        ["noisy", "4", "2", "1", "0", "1"],
         ["plain", "1", "0", "0", "1", "0"],
-        ["all", "5", "1", "1", "1", "2"],
+        ["all", "5", "2", "1", "1", "1"],
     ]
 
 
@@ -177,6 +177,15 @@ def test_plain_lines_come_at_intervals(config: ExperimentConfig) -> None:
             display.advance(record)
         counts.append(len(console.file.getvalue().splitlines()))  # type: ignore[attr-defined]
     assert counts == [4, 1]
+
+
+def test_a_skipped_task_has_a_line_without_a_metric(config: ExperimentConfig) -> None:
+    console = _console()
+    display = PlainDisplay(config, console, interval=0.0)
+    display.begin(_outlook(), jobs=1)
+    display.advance(Record(TASKS[0], "skipped", message="no"))
+    said = console.file.getvalue().splitlines()[1]  # type: ignore[attr-defined]
+    assert re.fullmatch(r"lab: 1/4 in \d\.\d s", said)
 
 
 def test_a_line_comes_when_its_time_has_come(
@@ -308,7 +317,8 @@ def test_skipped_tasks_are_counted_at_the_beginning(config: ExperimentConfig) ->
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.04, "0.0 s"), (59.2, "59.2 s"), (187, "3:07"), (3787, "1:03:07")]
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (59.2, "59.2 s"), (60, "1:00"), (187, "3:07"), (3787, "1:03:07")],
 )
 def test_durations_read_well(seconds: float, text: str) -> None:
     assert duration(seconds) == text
