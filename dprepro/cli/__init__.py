@@ -92,6 +92,11 @@ def main() -> None:
             os.write(2, _NO_MEMORY)  # made beforehand, as to make it would take memory
         except OSError:  # nobody reads it, or the disk is full: the exit code says it
             pass
+    except SystemError as error:  # before there was a command, or after it
+        if not str(error).endswith(WITHOUT_A_REASON):
+            raise
+        code = 2
+        _print_plainly(_NO_REASON)
     try:
         sys.exit(code)
     except MemoryError:  # there was none for the exception that ends the process

@@ -48,14 +48,13 @@ _AT_THE_END = 96
 _ENTRY = {"kind": "environment", "dprepro": "1"}
 
 
+def _ending(code: int) -> NoReturn:
+    """Stand in for `sys.exit`."""
+    _ended[0] = 1
+    raise SystemExit(code)
+
+
 def _edit(folder: Path) -> None:
-    real = sys.exit
-
-    def ended(code: int) -> NoReturn:
-        _ended[0] = 1
-        real(code)
-
-    sys.exit = ended
     cli.main()
 
 
@@ -68,7 +67,7 @@ def _write(folder: Path) -> None:
         return real(path)
 
     file.appearing_complete = armed  # type: ignore[attr-defined]
-    _edit(folder)
+    cli.main()
 
 
 def _check_edit(folder: Path, done: bool) -> None:
@@ -183,6 +182,7 @@ def _run(command: Callable[[Path], None], folder: Path, n: int, length: int, sho
         sys.argv = ["dprepro", "edit", model, "--feature", "x", "--undo"]
         cli.leave_out_what_destructors_lack()  # `append` and `register` are parts of commands
         _failing[:] = n, n + length
+        sys.exit = _ending
         if command is not _write:
             _testcapi.set_nomemory(*_failing)
         command(folder)

@@ -49,10 +49,19 @@ def test_another_error_of_the_interpreter_is_a_bug(monkeypatch, capfd):
     assert "This is a bug in dprepro" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "error: memory ran out"),
+        (SystemError("error return without exception set"), "error: Python stopped this command"),
+    ],
+)
 @pytest.mark.parametrize("place", ["Streams", "_show_warnings_as_lines", "_print_error"])
-def test_memory_that_runs_out_beside_the_command_is_told_too(monkeypatch, capfd, place):
+def test_memory_that_runs_out_beside_the_command_is_told_too(
+    monkeypatch, capfd, place, error, said
+):
     def fail(*_: object) -> None:
-        raise MemoryError
+        raise error
 
     def app() -> None:
         raise cli.DpreproError("what the command says")
@@ -62,7 +71,16 @@ def test_memory_that_runs_out_beside_the_command_is_told_too(monkeypatch, capfd,
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2
-    assert capfd.readouterr().err.startswith("error: memory ran out")
+    assert capfd.readouterr().err.startswith(said)
+
+
+def test_an_error_of_the_interpreter_beside_the_command_is_no_lack_of_memory(monkeypatch):
+    def fail() -> None:
+        raise SystemError("bad argument to internal function")
+
+    monkeypatch.setattr(cli, "Streams", fail)
+    with pytest.raises(SystemError, match="bad argument"):
+        cli.main()
 
 
 def test_without_memory_for_the_end_the_exit_code_stays(monkeypatch):

@@ -65,6 +65,11 @@ def note_pid(folder: Path) -> None:
     (folder / str(os.getpid())).touch()
 
 
+def note_pid_and_kill_self(folder: Path) -> None:
+    note_pid(folder)
+    kill_self()
+
+
 def note_pid_and_sleep(folder: Path) -> None:
     note_pid(folder)
     time.sleep(1000)

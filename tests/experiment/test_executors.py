@@ -49,6 +49,7 @@ def test_a_retired_slot_gets_nothing_more_and_frees_its_group() -> None:
     assert _take(queue, "one") == ("a", 0)
     queue.retire("one")
     assert queue.take("one") is None
+    assert queue.unfinished() == 3  # what the retired slot ran counts no more
     assert _take(queue, "two") == ("a", 1)  # free again, and first in line
 
 

@@ -200,6 +200,23 @@ def test_a_call_whose_worker_is_killed_runs_again(tmp_path: Path, number: signal
     executor.close()
 
 
+def test_a_call_that_loses_its_worker_each_time_runs_three_times(tmp_path: Path) -> None:
+    executor = LocalExecutor(jobs=1)
+    with pytest.raises(MachineFaultError):
+        executor.submit(calls.note_pid_and_kill_self, tmp_path).result(60)
+    assert len(list(tmp_path.iterdir())) == 3
+    executor.close()
+
+
+def test_a_worker_leaves_no_process_when_its_time_is_over() -> None:
+    executor = LocalExecutor(jobs=1, time_limit=0.5)
+    pid = executor.submit(os.getpid).result(60)
+    with pytest.raises(TimeLimitError):
+        executor.submit(calls.sleep).result(60)
+    assert not psutil.pid_exists(pid)
+    executor.close()
+
+
 def test_a_call_runs_again_that_the_machine_refused_once(tmp_path: Path) -> None:
     executor = LocalExecutor(jobs=1)
     assert executor.submit(calls.refused_once, tmp_path / "mark").result(60) == "done"
