@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,6 @@ from pathlib import Path
 from dprepro.errors import DpreproError
 
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
-_UNFINISHED = ".unfinished"
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def appearing_complete(path: Path) -> Iterator[Path]:
     DpreproError
         If the file cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}{_UNFINISHED}")
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     name = os.fsencode(unfinished)
     held = None
     try:
@@ -40,8 +40,10 @@ def appearing_complete(path: Path) -> Iterator[Path]:
                 os.fsync(file.fileno())
             unfinished.replace(path)
             sync_folder(path.parent)
-        finally:
+        except BaseException:
             discard(name)
+            raise
+        finally:
             if held is not None:
                 os.close(held)
     except OSError as error:
@@ -52,21 +54,23 @@ def _hold(path: Path) -> int | None:
     """Make a file that is locked until the descriptor that is returned is closed."""
     if os.name != "posix":  # others do not rename open files
         return None
-    while True:
+    for last in (False, False, True):
         number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             lock_open_file(number, wait=True)
-            if _is_named(number, path):
+            # Another process may have taken it for one that was left, before it was locked.
+            if last or _is_named(number, path):
                 return number
         except BaseException:
             os.close(number)
             raise
-        os.close(number)  # another process took it for one that was left, before it was locked
+        os.close(number)
+    return None
 
 
 def _remove_left(path: Path) -> None:
     """Remove unfinished files of `path` that nobody has locked: a killed process left them."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*{_UNFINISHED}"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{8 * '[0-9a-f]'}.part"):
         with suppress(OSError):
             number = os.open(left, os.O_RDWR)
             try:
@@ -87,7 +91,7 @@ def _is_named(number: int, path: Path) -> bool:
 def lock_open_file(number: int, wait: bool = False) -> bool:
     """Lock an open file until it is closed; False if there are no locks, or another has it.
 
-    Then it can `wait` for the other.
+    With `wait`, it waits until another lets go of it.
     """
     try:
         import fcntl  # POSIX only

@@ -92,11 +92,11 @@ def main() -> None:
             os.write(2, _NO_MEMORY)  # made beforehand, as to make it would take memory
         except OSError:  # nobody reads it, or the disk is full: the exit code says it
             pass
-    except SystemError as error:  # before there was a command, or after it
-        if not str(error).endswith(WITHOUT_A_REASON):
+    except Exception as error:  # before there was a command, or after it
+        if not (said := _of_memory(error)):
             raise
         code = 2
-        _print_plainly(_NO_REASON)
+        _print_plainly(said)
     try:
         sys.exit(code)
     except MemoryError:  # there was none for the exception that ends the process
@@ -132,13 +132,8 @@ def _code_of_app() -> int:
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        from dprepro.experiment.faults import machine_fault
-
-        if fault := machine_fault(error):
-            _print_error("error:", f"{fault}. Mend that; then give the same command again")
-            return 2
-        if type(error) is SystemError and str(error).endswith(WITHOUT_A_REASON):
-            _print_plainly(_NO_REASON)
+        if said := _of_memory(error):
+            _print_plainly(said)
             return 2
         _print_error(
             "internal error:",
@@ -171,6 +166,17 @@ _NO_REASON = (
     "other programs, then give the same command again. If it stops again, this is a bug, and "
     f"{DEBUG_VARIABLE}=1 shows where"
 )
+
+
+def _of_memory(error: Exception) -> str:
+    """Return what to say where the machine, or Python for want of memory, has refused something."""
+    from dprepro.experiment.faults import machine_fault
+
+    if fault := machine_fault(error):
+        return f"error: {fault}. Mend that; then give the same command again"
+    if type(error) is SystemError and str(error).endswith(WITHOUT_A_REASON):
+        return _NO_REASON
+    return ""
 
 
 def leave_out_what_destructors_lack() -> None:

@@ -158,12 +158,15 @@ def _temporary_folder() -> Path:
             if lock_open_file(number):
                 shutil.rmtree(left, ignore_errors=True)
             os.close(number)
-    made = Path(tempfile.mkdtemp(prefix=f".{_TEMPORARY}"))
+    made, number = Path(tempfile.mkdtemp(prefix=f".{_TEMPORARY}")), -1
     try:
-        lock_open_file(os.open(made / "lock", os.O_RDWR | os.O_CREAT))  # never closed
-        made = made.rename(made.with_name(made.name[1:]))  # now others see it, and the lock
+        number = os.open(made / "lock", os.O_RDWR | os.O_CREAT)
+        if lock_open_file(number):  # it stays open as long as this process
+            made = made.rename(made.with_name(made.name[1:]))  # now others see it, and the lock
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
+        if number >= 0:
+            os.close(number)
         raise
     atexit.register(_remove, made, os.getpid())
     return made

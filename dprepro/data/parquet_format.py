@@ -50,8 +50,9 @@ def read_parquet(
 def counts_agree(metadata: pa.parquet.FileMetaData) -> bool:
     """Whether the rows of the groups add up to those of the file: Arrow asks for memory by them.
 
-    The counts of values are not looked at. They move Arrow to no such thing, and to ask for them
-    ends the process where other parts of the footer are damaged.
+    Both can be wrong alike: then whoever reads sees that there are fewer rows, but not that there
+    are more. The counts of values are not looked at. They move Arrow to no such thing, and to ask
+    for them ends the process where other parts of the footer are damaged.
     """
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     return bool(sum(group.num_rows for group in groups) == metadata.num_rows)

@@ -31,7 +31,7 @@ _OWN_SIGNALS = {
 _NO_THREAD = {"can't start new thread", "can't allocate lock", "can't allocate read lock"}
 _NO_PATH = re.compile(rf"os\.PathLike.*, not {type(Path()).__name__}$")
 """What Python says of a path that it had no memory to look into."""
-_LAST_LINE = re.compile(r'^([A-Za-z_][\w.]*\w)(?:: (?:\[Errno (\d+)\])?(.*))?[\s"]*\Z', re.M)
+_ERROR = re.compile(r"(?:  .*\n)*([A-Za-z_][\w.]*)(?:: (?:\[Errno (\d+)\])?(.*))?")
 _STATUS = re.compile(r"\((-?\d+)\)")
 _OF_OLD = re.compile(
     r"the worker process died \(SIG(HUP|INT|KILL|QUIT|TERM)\(|\d+ Dask workers were lost while|"
@@ -59,18 +59,19 @@ def machine_fault(error: BaseException) -> str:
 def told_fault(traceback: str) -> tuple[str, str]:
     """Return the kind of error that a traceback ends with, as `` (OSError)``, and `machine_fault`.
 
-    The words quote no value.
+    The words quote no value: of a text that has several lines only the kind of error counts.
     """
-    found = _LAST_LINE.search(traceback)
-    if found is None:
-        return "", ""
-    kind, number, said = found.groups()
-    error: BaseException = RuntimeError(said)
-    if kind == "MemoryError":
-        error = MemoryError()
-    elif number:
-        error = OSError(int(number), "")
-    return f" ({kind})", machine_fault(error)
+    kind, fault = "", ""
+    for block in traceback.split("Traceback (most recent call last):\n")[1:]:
+        if found := _ERROR.match(block):
+            name, number, said = found.groups()
+            error: BaseException = RuntimeError(said)
+            if name == "MemoryError":
+                error = MemoryError()
+            elif number:
+                error = OSError(int(number), "")
+            kind, fault = f" ({name})", fault or machine_fault(error)
+    return kind, fault
 
 
 def was_killed(exit_codes: str) -> bool:

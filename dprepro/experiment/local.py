@@ -147,7 +147,7 @@ class _LocalSlot(Slot):
         pool = self._pool or self._start_worker()
         try:
             threads = max(1, self._processors // self._queue.unfinished())
-            inner = pool.submit(_with_threads, threads, call.fn, *call.args)
+            inner = self._submitted(pool, call, threads)
             if not self._ends_in_time(inner):
                 self._end_worker(kill=True)
                 raise TimeLimitError(f"time limit of {self._time_limit:g} s exceeded")
@@ -163,6 +163,16 @@ class _LocalSlot(Slot):
             if _was_killed(error):
                 self.try_again(call, f"{said}; too little memory is the usual reason")
             raise WorkerDiedError(said) from None
+
+    def _submitted(self, pool: Any, call: Call, threads: int) -> Future[Any]:
+        try:
+            future: Future[Any] = pool.submit(_with_threads, threads, call.fn, *call.args)
+        except (MemoryError, OSError, RuntimeError) as error:
+            if not (fault := machine_fault(error)):
+                raise
+            self._end_worker(kill=True)
+            self.try_again(call, fault)
+        return future
 
     def _ends_in_time(self, inner: Future[Any]) -> bool:
         """Wait for a call, and tell whether it ended within its limit.
@@ -222,11 +232,11 @@ class _LocalSlot(Slot):
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
             kind, fault = _of_the_pool(error)
-            why = f": {fault}" if fault else kind or _exit_code(error)
             lost = _LostAtStartError if fault or _was_killed(error) else DpreproError
-            raise lost(
-                f"a worker process cannot start{why}; fewer of them need less memory"
-            ) from error
+            advice = (
+                f": {fault}" if fault else f"{kind or _exit_code(error)}; fewer need less memory"
+            )
+            raise lost(f"a worker process cannot start{advice}") from error
         except BaseException:
             self._end_worker(kill=True)
             raise
@@ -248,8 +258,7 @@ class _LocalSlot(Slot):
 
 def _of_the_pool(error: BaseException) -> tuple[str, str]:
     """Return what ended the pool's own thread, and which fault of the machine; see `told_fault`."""
-    told = error.__cause__ if "thread crashed" in str(error) else None
-    return told_fault(str(told or ""))
+    return told_fault(str(error.__cause__ or ""))
 
 
 class _LostAtStartError(DpreproError):

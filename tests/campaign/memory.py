@@ -42,13 +42,13 @@ LENGTHS = (1, 20, 200)
 _SECONDS = 20
 _TELL = 20.0
 _WRONG_ERROR = 97
-"""The exit code of a part of a command that raised what says nothing of memory."""
+"""The exit code of what raised an error that says nothing of memory."""
 _AT_THE_END = 96
 """The exit code where the command had ended, and Python had no memory to end the process."""
 _ENTRY = {"kind": "environment", "dprepro": "1"}
 
 
-def _ending(code: int) -> NoReturn:
+def _ending(code: int | str | None = None) -> NoReturn:
     """Stand in for `sys.exit`."""
     _ended[0] = 1
     raise SystemExit(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ def test_memory_that_runs_out_loses_nothing_and_hangs_nothing():
     lines = [line for line in done.stdout.splitlines() if ": {" in line]
     assert [line.partition(":")[0] for line in lines] == ["edit", "write", "append", "register"]
     assert "exit code 2" in lines[0]
+    assert {"exit code 2", "exit code 0"} <= set(re.findall("exit code [02]", lines[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="uses a fork and a file without a name")

@@ -54,6 +54,7 @@ def test_another_error_of_the_interpreter_is_a_bug(monkeypatch, capfd):
     [
         (MemoryError(), "error: memory ran out"),
         (SystemError("error return without exception set"), "error: Python stopped this command"),
+        (RuntimeError("can't allocate read lock"), "error: the operating system refused (can't"),
     ],
 )
 @pytest.mark.parametrize("place", ["Streams", "_show_warnings_as_lines", "_print_error"])

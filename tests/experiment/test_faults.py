@@ -69,29 +69,32 @@ def test_what_the_machine_refuses_is_told_from_what_a_method_raises(
     assert "secret" not in found
 
 
+HEAD = "Traceback (most recent call last):\n"
+FRAME = '  File "x.py", line 1, in f\n    f()\n    ^^^\n'
+
+
 @pytest.mark.parametrize(
-    ("last", "kind", "said"),
+    ("told", "kind", "said"),
     [
         ("RuntimeError: can't start new thread", " (RuntimeError)", "can't start new thread"),
         ("MemoryError", " (MemoryError)", "not enough memory"),
         ("OSError: [Errno 24] Too many open files", " (OSError)", "Too many open files"),
         ("OSError: [Errno 2] No such file: 'secret'", " (OSError)", ""),
         ("a.b.CustomError: secret", " (a.b.CustomError)", ""),
+        ("ValueError: unknown:\n  of\nSecret", " (ValueError)", ""),
         ("RuntimeError: secret", " (RuntimeError)", ""),
+        (f"MemoryError\n\nDuring ...:\n\n{HEAD}{FRAME}KeyError: 1", " (KeyError)", "memory"),
     ],
 )
 @pytest.mark.parametrize("end", ["", "\n", '\n\n"""'])
-def test_the_text_of_a_traceback_tells_a_fault(last: str, kind: str, said: str, end: str) -> None:
-    text = (
-        f'\n"""\nTraceback (most recent call last):\n  File "x.py", line 1, in f\n    f()\n{last}'
-    )
-    found, fault = told_fault(text + end)
+def test_the_text_of_a_traceback_tells_a_fault(told: str, kind: str, said: str, end: str) -> None:
+    found, fault = told_fault(f'\n"""\n{HEAD}{FRAME}{told}{end}')
     assert found == kind
     assert (said in fault) if said else fault == ""
 
 
 def test_no_traceback_tells_no_fault() -> None:
-    assert told_fault("It crashed.") == told_fault("") == ("", "")
+    assert told_fault("It crashed.") == told_fault("") == told_fault(HEAD) == ("", "")
 
 
 def test_errors_that_name_each_other_are_looked_at_once() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from loky.backend import resource_tracker
-from loky.process_executor import _ExecutorManagerThread
+from loky.process_executor import ProcessPoolExecutor, _ExecutorManagerThread
 
 from dprepro.errors import DpreproError
 from dprepro.experiment import local
@@ -116,6 +116,9 @@ def test_a_pool_that_gets_no_thread_is_started_again_and_leaves_no_process(
             raise RuntimeError("can't start new thread")
         real(thread)
 
+    first = LocalExecutor(jobs=1)  # so that what watches over semaphores is there
+    assert first.submit(pow, 2, 2).result(60) == 4
+    first.close()
     monkeypatch.setattr(_ExecutorManagerThread, method, refused)
     monkeypatch.setattr(local, "_PAUSES", (0.0, 0.0))
     before = set(psutil.Process().children())
@@ -127,8 +130,7 @@ def test_a_pool_that_gets_no_thread_is_started_again_and_leaves_no_process(
         with pytest.raises(DpreproError, match="cannot start: the operating system refused"):
             future.result(60)
     executor.close()
-    left_over = {child.pid for child in set(psutil.Process().children()) - before}
-    assert left_over <= {resource_tracker._resource_tracker._pid}
+    assert set(psutil.Process().children()) == before
     assert caplog.text == ""
 
 
@@ -151,6 +153,25 @@ def test_a_call_whose_pool_meets_a_fault_of_the_machine_runs_again(
     assert executor.submit(calls.note_pid, tmp_path).result(60) is None
     executor.close()
     assert len(list(tmp_path.iterdir())) == 2  # two workers have run it
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.EAGAIN, "no more processes"), MemoryError()])
+def test_a_call_that_a_pool_cannot_take_runs_again(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    executor = LocalExecutor(jobs=1)
+    pid = executor.submit(os.getpid).result(60)
+    left, real = iter(range(1)), ProcessPoolExecutor.submit
+
+    def refused(pool: ProcessPoolExecutor, *call: object) -> object:
+        if next(left, None) is not None:
+            raise fault
+        return real(pool, *call)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", refused)
+    assert executor.submit(os.getpid).result(60) != pid
+    assert not psutil.pid_exists(pid)
+    executor.close()
 
 
 def test_what_else_ends_a_pool_is_a_result_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
