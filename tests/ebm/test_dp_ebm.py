@@ -446,3 +446,18 @@ def test_a_rate_whose_steps_would_be_rounded_away_is_refused(estimator):
     y, domain = (labels, DOMAIN) if estimator is DPEBMClassifier else (signal, RANGE)
     with pytest.raises(ValueError, match="at least 1e-06, got 9e-07"):
         estimator(learning_rate=9e-7, domain=domain).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [DPEBMClassifier, DPEBMRegressor])
+def test_defaults_are_those_of_the_paper(estimator):
+    """Nori et al., section 5: 300 epochs at rate 0.01, 32 bins, 3 leaves, 10 % for the bins."""
+    defaults = estimator().get_params()
+    assert (defaults["n_epochs"], defaults["learning_rate"]) == (300, 0.01)
+    assert (defaults["max_bins"], defaults["max_leaves"]) == (32, 3)
+    assert (defaults["binning_share"], defaults["epsilon"]) == (0.1, 1.0)
+
+
+def test_a_function_of_one_leaf_is_flat():
+    X, y, _ = table(200)
+    model = classifier(max_leaves=1, n_epochs=5).fit(X, y)
+    assert [np.ptp(shape) for shape in model.shape_functions_] == [0.0, 0.0]

@@ -189,3 +189,13 @@ def test_rows_are_held_out_where_there_are_enough(labels, held):
     assert apart.size == held
     assert sorted([*train, *apart]) == list(range(targets.size))
     assert (np.diff(train) > 0).all()
+
+
+def test_boosting_starts_at_the_log_odds_of_all_rows_or_at_their_mean():
+    X, y = np.zeros((40, 1)), np.arange(40) % 4 == 0
+    model = EBMClassifier(n_epochs=1, random_state=0).fit(X, y)
+    assert model.intercept_ == pytest.approx(np.log(1 / 3), abs=1e-3)
+    regressor = EBMRegressor(n_epochs=1, random_state=0).fit(X, 10.0 * y + 5)
+    assert regressor.intercept_ == pytest.approx(7.5, abs=0.05)
+    constant = EBMRegressor(n_epochs=1, random_state=0).fit(X, np.full(40, 3.0))
+    assert constant.predict(X).tolist() == [3.0] * 40

@@ -265,6 +265,11 @@ def test_a_stop_signal_ends_the_run_after_writing_what_had_finished(
 
 
 @pytest.mark.usefixtures("in_process")
+def test_a_run_says_how_long_it_took(lab: Lab) -> None:
+    assert 0.0 <= run(_load(lab), Options(results=lab.results), Watch()).wall_seconds < 300.0
+
+
+@pytest.mark.usefixtures("in_process")
 def test_a_run_works_in_a_thread_where_signals_cannot_be_handled(lab: Lab) -> None:
     config = _load(lab)
     with ThreadPoolExecutor(1) as pool:
