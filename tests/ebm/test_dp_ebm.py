@@ -450,7 +450,7 @@ def test_a_rate_whose_steps_would_be_rounded_away_is_refused(estimator):
 
 @pytest.mark.parametrize("estimator", [DPEBMClassifier, DPEBMRegressor])
 def test_defaults_are_those_of_the_paper(estimator):
-    """Nori et al., section 5: 300 epochs at rate 0.01, 32 bins, 3 leaves, 10 % for the bins."""
+    """Nori et al., "for all experiments": 300 epochs at rate 0.01, 32 bins, 3 leaves, 10 % for the bins."""
     defaults = estimator().get_params()
     assert (defaults["n_epochs"], defaults["learning_rate"]) == (300, 0.01)
     assert (defaults["max_bins"], defaults["max_leaves"]) == (32, 3)

@@ -19,7 +19,7 @@ from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.experiment.splits import split_rows
-from dprepro.experiment.worker import MESSAGE_LENGTH, DataRef, rows_of, run_task, warm_up
+from dprepro.experiment.worker import DataRef, rows_of, run_task, warm_up
 from tests.lab import CARD, Lab
 
 ERROR = '__import__("dprepro.errors").errors.DpreproError'
@@ -91,7 +91,7 @@ def test_a_long_error_is_cut(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
     plugin.write_text(plugin.read_text().replace('RuntimeError("no luck today")', TOLD))
     record = _run(lab, "raises")
-    assert record.message == "x" * MESSAGE_LENGTH
+    assert record.message == "x" * 600
 
 
 def test_a_method_that_leaves_python_is_a_failure_like_any_other(lab: Lab) -> None:
