@@ -450,7 +450,7 @@ def test_a_rate_whose_steps_would_be_rounded_away_is_refused(estimator):
 
 @pytest.mark.parametrize("estimator", [DPEBMClassifier, DPEBMRegressor])
 def test_defaults_are_those_of_the_paper(estimator):
-    """Nori et al., "for all experiments": 300 epochs at rate 0.01, 32 bins, 3 leaves, 10 % for the bins."""
+    """Nori et al. use them for all experiments."""
     defaults = estimator().get_params()
     assert (defaults["n_epochs"], defaults["learning_rate"]) == (300, 0.01)
     assert (defaults["max_bins"], defaults["max_leaves"]) == (32, 3)
@@ -461,3 +461,12 @@ def test_a_function_of_one_leaf_is_flat():
     X, y, _ = table(200)
     model = classifier(max_leaves=1, n_epochs=5).fit(X, y)
     assert [np.ptp(shape) for shape in model.shape_functions_] == [0.0, 0.0]
+
+
+def test_a_function_can_be_made_monotone_after_the_fit():
+    X, y, _ = table(300)
+    free = classifier(epsilon=0.5).fit(X, y)
+    bound = classifier(epsilon=0.5, monotone={"x": "increasing"}).fit(X, y)
+    assert (np.diff(free.shape_functions_[0]) < 0).any()
+    assert (np.diff(bound.shape_functions_[0]) >= -1e-9).all()
+    assert bound.ledger_.entries == free.ledger_.entries
