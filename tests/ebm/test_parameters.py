@@ -113,3 +113,22 @@ def test_a_function_can_be_made_monotone_after_the_fit():
     assert (np.diff(free.shape_functions_[0]) < 0).any()
     assert (np.diff(bound.shape_functions_[0]) >= -1e-9).all()
     assert bound.ledger_.entries == free.ledger_.entries
+
+
+@pytest.mark.parametrize("estimator", [DPEBMClassifier, DPEBMRegressor])
+def test_more_budget_states_less_noise_of_functions(estimator):
+    X, labels, targets = table(300)
+    domain, y = (DOMAIN, labels) if estimator is DPEBMClassifier else (RANGE, targets)
+    little, much = (
+        estimator(epsilon, domain=domain, random_state=0, n_epochs=20, max_bins=4).fit(X, y)
+        for epsilon in (1.0, 100.0)
+    )
+    for k in range(2):
+        assert much.shape_noise_[k].max() < little.shape_noise_[k].min() / 5
+
+
+@pytest.mark.parametrize(("sensitivity", "known"), [("sound", (-1.0, 2.0)), ("published", None)])
+def test_only_sound_predictions_have_a_range(sensitivity, known):
+    X, _, y = table(200)
+    model = DPEBMRegressor(domain=RANGE, sensitivity=sensitivity, n_epochs=2).fit(X, y)
+    assert model.range_ == known
