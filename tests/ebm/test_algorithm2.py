@@ -23,6 +23,16 @@ def test_two_steps_by_hand():
     np.testing.assert_allclose(shapes, [[0.625, 1.1875]], rtol=1e-15)
 
 
+def test_a_leaf_of_no_rows_adds_nothing_and_one_of_half_a_row_is_divided_by_it():
+    """Counts are noisy."""
+    codes, cuts = np.array([[0, 1]], np.uint8), np.array([[1, 255]], np.uint8)
+    shapes = algorithm2.boost(
+        codes, np.array([1.0, 3.0]), cuts, np.zeros((1, 2)), np.array([[0.0, 0.5]]), np.array([2]),
+        0.5, SquaredLoss(),
+    )  # fmt: skip
+    np.testing.assert_array_equal(shapes, [[0.0, 3.0]])
+
+
 @pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(clip=0.5), SquaredLoss()], ids=str)
 def test_the_kernel_does_the_same(n_features, loss):

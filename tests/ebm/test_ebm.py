@@ -199,3 +199,13 @@ def test_boosting_starts_at_the_log_odds_of_all_rows_or_at_their_mean():
     assert regressor.intercept_ == pytest.approx(7.5, abs=0.05)
     constant = EBMRegressor(n_epochs=1, random_state=0).fit(X, np.full(40, 3.0))
     assert constant.predict(X).tolist() == [3.0] * 40
+
+
+@pytest.mark.parametrize("estimator", [EBMClassifier, EBMRegressor])
+def test_a_second_fit_may_have_other_columns(estimator):
+    model = estimator(n_epochs=1, random_state=0)
+    y = np.arange(20) % 2
+    model.fit(pd.DataFrame({"a": np.arange(20.0)}), y)
+    model.fit(pd.DataFrame({"b": np.arange(20.0), "c": np.ones(20)}), y)
+    assert list(model.feature_names_in_) == ["b", "c"]
+    assert estimator().n_epochs == 5000

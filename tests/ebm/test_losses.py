@@ -86,3 +86,10 @@ def test_targets_are_clipped_and_centred():
         SquaredLoss.sound(RANGE).scaled(np.array([-math.inf, 12.0, 99.0])), [-0.5, 0.0, 0.5]
     )
     assert SquaredLoss.published(RANGE).scaled(np.array([10.0])).dtype == np.float32
+
+
+def test_rows_of_one_label_lie_together_in_their_order():
+    np.testing.assert_array_equal(
+        LogisticLoss().row_order(np.array([1.0, 0.0, 1.0, 0.0])), [1, 3, 0, 2]
+    )
+    np.testing.assert_array_equal(SquaredLoss().row_order(np.array([3.0, 1.0])), [0, 1])

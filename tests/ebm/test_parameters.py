@@ -132,3 +132,10 @@ def test_only_sound_predictions_have_a_range(sensitivity, known):
     X, _, y = table(200)
     model = DPEBMRegressor(domain=RANGE, sensitivity=sensitivity, n_epochs=2).fit(X, y)
     assert model.range_ == known
+
+
+@pytest.mark.parametrize("estimator", [DPEBMClassifier, DPEBMRegressor])
+def test_the_least_rate_is_taken(estimator):
+    estimator(learning_rate=1e-6).check_parameters()
+    with pytest.raises(ValueError, match="at least 1e-06, got 9e-07"):
+        estimator(learning_rate=9e-7).check_parameters()

@@ -208,7 +208,9 @@ def test_a_line_comes_when_its_time_has_come(
 
 
 def test_a_table_without_results_says_that_no_split_has_finished(config: ExperimentConfig) -> None:
-    assert "over 0 of 3 split(s)" in _text(cells_table(config, _tally()))
+    text = _text(cells_table(config, _tally()))
+    assert "over 0 of 3 split(s)" in text
+    assert "[n/m]" not in text
 
 
 def test_a_terminal_gets_a_live_table_with_a_bar(config: ExperimentConfig) -> None:

@@ -106,6 +106,22 @@ def test_from_a_quarter_of_all_tasks_on_other_methods_speak_for_one() -> None:
     assert pace.seconds_left == pytest.approx(6.0)
 
 
+def test_tasks_that_end_in_one_instant_have_no_pace() -> None:
+    todo = tasks("a", 3)
+    pace = Pace(todo, [], jobs=1, clock=Clock())
+    for task in todo:
+        pace.advance(finished(task, 0.0))
+        assert pace.per_second is None
+
+
+def test_one_task_is_waited_for_by_one_worker() -> None:
+    todo = tasks("a", 3)
+    pace = Pace(todo, [], jobs=2, clock=Clock())
+    for task in todo[:2]:
+        pace.advance(finished(task, 20.0))
+    assert pace.seconds_left == pytest.approx(20.0)
+
+
 def test_a_method_of_which_no_task_is_left_is_not_waited_for() -> None:
     todo = [*tasks("failing", 1), *tasks("a", 20)]
     pace = Pace(todo, [], jobs=1, clock=Clock())
