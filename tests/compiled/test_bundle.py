@@ -172,8 +172,12 @@ def test_folders_of_killed_processes_go_when_the_next_one_makes_its_own(tmp_path
 
 
 def test_a_folder_whose_lock_cannot_be_made_does_not_stay(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "no room")
+    real = os.open
+
+    def full(path, *given, **more):
+        if str(path).endswith("lock"):
+            raise OSError(28, "no room")
+        return real(path, *given, **more)
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with monkeypatch.context() as patch:
