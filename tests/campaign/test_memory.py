@@ -11,12 +11,19 @@ from pathlib import Path
 import pytest
 
 
+def _environment(**more: str) -> dict[str, str]:
+    """Return one in which Python finds the tests here; a run in this process may have ended that."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"} | more
+
+
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="uses a fork and a file without a name")
 def test_memory_that_runs_out_loses_nothing_and_hangs_nothing():
     pytest.importorskip("_testcapi", reason="this Python was built without its test hooks")
     # In a process of its own: forks of one with threads can hang.
     command = [sys.executable, "-m", "tests.campaign.memory", "--runs", "2000", "--step", "97"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(
+        command, env=_environment(), capture_output=True, text=True, timeout=200, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if ": {" in line]
     assert [line.partition(":")[0] for line in lines] == ["edit", "write", "append", "register"]
@@ -52,7 +59,7 @@ except memory.LostError as error:
 """
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env=_environment(TMPDIR=str(tmp_path)),
         capture_output=True,
         text=True,
         check=False,
