@@ -12,7 +12,7 @@ import pytest
 
 
 def _environment(**more: str) -> dict[str, str]:
-    """Return one in which Python finds the tests here; a run in this process may have ended that."""
+    """Return one in which Python finds the tests here, whatever ran in this process before."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"} | more
 
 
