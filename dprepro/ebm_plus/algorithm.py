@@ -33,7 +33,7 @@ import numpy as np
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.bands import set_bands
-from dprepro.ebm_plus.booster import Booster, Function
+from dprepro.ebm_plus.booster import Answer, Booster, Function
 from dprepro.ebm_plus.coarse import (
     COARSE_SHARE,
     CoarseBooster,
@@ -51,6 +51,7 @@ from dprepro.ebm_plus.queries import (
     Magnitudes,
     Merge,
     Move,
+    Moves,
     Start,
     Totals,
     totals_sensitivity,
@@ -168,13 +169,26 @@ def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
     """Ask every query of an epoch. Their bound and shares are fixed before residuals are asked."""
     if booster.loss.sizes_weight:
         booster.choose_bound(curator.answer(Magnitudes(1.0, booster.shares.magnitudes)))
-    else:
-        booster.bound = booster.largest_residual()
     shares = [booster.shares.intercept, *booster.feature_shares()]
     functions = [booster.intercept, *booster.functions]
-    for place, (function, share) in enumerate(zip(functions, shares, strict=True), start=1):
-        step(curator, booster, function, share, number)
-        report("boosting", number * len(functions) + place, booster.n_epochs * len(functions))
+    first = 0
+    if booster.loss.at_once:
+        step_all(curator, booster, number)
+        first = 1 + len(booster.singles)
+    for place in range(first, len(functions)):
+        step(curator, booster, functions[place], shares[place], number)
+        report("boosting", number * len(functions) + place + 1, booster.n_epochs * len(functions))
+
+
+def step_all(curator: PlusCurator, booster: Booster, number: int) -> None:
+    """Ask for the residuals of all features and the intercept, and move all of them."""
+    query = booster.coded_residuals()
+    values = booster.learn_all(query, curator.answer(query), number)
+    functions = [booster.intercept, *booster.singles]
+    curator.tell(
+        Moves(tuple(Move(f.feature, f.move(v)) for f, v in zip(functions, values, strict=True)))
+    )
+    report("boosting", number + 1, booster.n_epochs)
 
 
 def step(
@@ -182,5 +196,5 @@ def step(
 ) -> None:
     """Ask for a function's residuals, and move it to what all answers so far say."""
     release = curator.answer(booster.residuals_of(function, share))
-    values = booster.learn(function, release, share, number)
+    values = booster.learn(function, Answer(release.value, release.scale), share, number)
     curator.tell(Move(function.feature, function.move(values)))

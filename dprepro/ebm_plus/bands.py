@@ -56,7 +56,7 @@ def deviations(function: Function) -> np.ndarray:
     variance s^2 of t / n'. For e one standard deviation of the noise in n', over n', is taken, at
     most `_MOST`.
     """
-    asked_at = function.averages()[0][2]
+    asked_at = function.averages()[0][1]
     error = np.minimum(function.uncertainty / function.counts, _MOST)
     square = (function.values - asked_at) ** 2 + function.deviations**2
     return np.sqrt(function.deviations**2 + (error / (1 - error)) ** 2 * square)

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
+from dprepro.ebm_plus.coding import RARE, code, typical_norm
 from dprepro.ebm_plus.grid import cell_extents
 from dprepro.ebm_plus.groups import sum_deviations
 from dprepro.ebm_plus.kernel import LARGEST, from_units, to_units
 from dprepro.ebm_plus.losses import Loss, weighted_mean
-from dprepro.ebm_plus.queries import INTERCEPT, Residuals
+from dprepro.ebm_plus.queries import INTERCEPT, CodedResiduals, Residuals
 from dprepro.ebm_plus.smoothing import Priors, lookup, priors, smooth
 from dprepro.privacy.query import Release
 
@@ -44,13 +45,28 @@ _ASTRAY = 0.1
 """Log loss: rows of the rarer label that may lie anywhere between the public bounds, as a share of
 all rows with that label."""
 
-_LARGEST_RESIDUAL = 0.8
-"""Log loss: residuals are clipped at this at most. The few rows with a larger one say less of all
-than the noise that a larger bound would cost."""
+LARGEST_RESIDUAL = 0.8
+"""Log loss: where residuals are clipped. The few rows with a larger one say less of all than the
+noise that a larger bound would cost."""
 
 _CAUTION = 0.5
 """Counts are raised by this many standard deviations of their noise before a step divides by them.
 Later steps make up for one that is too small; one that is too large may do lasting harm."""
+
+
+class Answer(NamedTuple):
+    """What a release says of one function.
+
+    Attributes
+    ----------
+    sums : float64 (B,)
+        Sums of residuals, with noise; for a pair (2, B), see `PairResiduals`.
+    deviation : float or float64 (B,)
+        The standard deviation of the noise.
+    """
+
+    sums: np.ndarray
+    deviation: float | np.ndarray
 
 
 @dataclass
@@ -84,8 +100,9 @@ class Function:
     def __post_init__(self) -> None:
         self.values, self.deviations, self.band = np.zeros((3, self.counts.size))
         self._spread: float | None = None
-        self._answers = np.zeros((4, self.counts.size))
-        self._weight = self._variance = 0.0
+        self._answers = np.zeros((3, self.counts.size))
+        self._weight = 0.0
+        self._variance: float | np.ndarray = 0.0
 
     @classmethod
     def over_bins(
@@ -107,33 +124,32 @@ class Function:
         ordered = isinstance(feature, NumericFeature)
         return cls(k, counts, uncertainty, extents, ordered=ordered)
 
-    def remember(self, release: Release, expected: np.ndarray, weight: float) -> None:
+    def remember(self, answer: Answer, expected: np.ndarray, weight: float) -> None:
         """Add an answer to the weighted averages, and what was expected of a row when it was asked.
 
         Parameters
         ----------
-        release
-            Sums per bin of residuals, and for log loss of curvatures: float64 (1 or 2, B).
+        answer
+            Sums per bin of residuals.
         expected : float64 (2, B)
             The target expected of a row in each bin, and its slope: see `lookup`.
         weight
             What the answer counts in the averages, relative to the others.
         """
         self._weight += weight
-        self._variance += (weight * release.scale) ** 2
-        curvatures = np.zeros((2 - len(release.value), self.counts.size))
-        self._answers += weight * np.concatenate([release.value, curvatures, expected])
+        self._variance = self._variance + (weight * answer.deviation) ** 2
+        self._answers += weight * np.concatenate([answer.sums[None], expected])
 
     @property
     def has_answers(self) -> bool:
         """Whether there are `averages`."""
         return self._weight > 0
 
-    def averages(self) -> tuple[np.ndarray, float]:
+    def averages(self) -> tuple[np.ndarray, float | np.ndarray]:
         """Return the averages of all answers so far, and the variance of the noise in them.
 
-        The averages are float64 (4, B): sums of residuals, sums of curvatures (zeros where they are
-        not asked for), expected targets, expected slopes. Only the first two have noise.
+        The averages are float64 (3, B): sums of residuals, expected targets, expected slopes. Only
+        the first have noise.
         """
         return self._answers / self._weight, self._variance / self._weight**2
 
@@ -194,13 +210,20 @@ class Booster:
         A function with a single bin.
     shares
         How every epoch's mu^2 is divided.
+    signal
+        The number of rows over the noise in a feature's sums, over all epochs.
     clearness
-        From 0 to 1: how small noise is beside what rows say. It follows from released numbers.
+        From 0 to 1: how small noise is beside what rows say. It follows from `signal`.
+    rare
+        See `coding.code`.
     bound, mean_square
-        Where residuals are clipped in this epoch, and for squared error the mean of their squares.
+        Where residuals are clipped in this epoch (log loss: those of a row whose code is of typical
+        length), and for squared error the mean of their squares.
     magnitudes
         The noisy histograms of |residual| of all epochs so far, for squared error.
     """
+
+    rare: ClassVar[float] = RARE
 
     functions: list[Function]
     loss: Loss
@@ -216,9 +239,10 @@ class Booster:
         )  # fmt: skip
         self.intercept.move(np.array([self.start]))
         self.shares = query_shares(len(self.functions), self.loss)
-        self.bound, self.mean_square = 1.0, 0.25
+        self.bound, self.mean_square = LARGEST_RESIDUAL if self.loss.at_once else 1.0, 0.25
         noise = self.deviation * math.sqrt(max(len(self.functions), 1) / self.n_epochs)
-        self.clearness = min(self.rows / noise / _CLEAR, 1.0)
+        self.signal = self.rows / noise
+        self.clearness = min(self.signal / _CLEAR, 1.0)
         self.magnitudes: list[Release] = []
 
     # --- before an epoch ------------------------------------------------------------------------
@@ -236,17 +260,6 @@ class Booster:
         even = EVEN_SHARE / max(sizes.size, 1)
         shares = even + (1 - EVEN_SHARE) * sizes / sizes.sum()
         return list(self.shares.features * shares)
-
-    def largest_residual(self) -> float:
-        """Return the bound for |y - sigmoid(F)|: what released functions allow, at most 0.8.
-
-        What exceeds it is clipped: rows whose label is a surprise, and rows that exceed it since
-        the functions move within the epoch that begins with it.
-        """
-        start = float(self.intercept.values[0])
-        highest = start + sum(function.values.max() for function in self.functions)
-        lowest = start + sum(function.values.min() for function in self.functions)
-        return min(float(expit(max(highest, -lowest))), _LARGEST_RESIDUAL)
 
     def choose_bound(self, magnitudes: Release) -> None:
         """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""
@@ -269,12 +282,34 @@ class Booster:
         others = sum(other.spread() for other in self.functions if other is not function)
         return self.loss.table(intercept, others)
 
+    @property
+    def singles(self) -> list[Function]:
+        """The functions of one feature each."""
+        return self.functions
+
+    def coded_residuals(self) -> CodedResiduals:
+        """Return the query for the intercept and all `singles`, charged for what its bound allows.
+
+        A row whose code is of typical length may have a residual of `bound`.
+        """
+        functions = [self.intercept, *self.singles]
+        shares = np.array([self.shares.intercept, *self.feature_shares()])[: len(functions)]
+        parts = shares / shares.sum()
+        counts = [function.counts for function in functions]
+        codes = tuple(
+            code(function.feature, function.counts, part, self.rare)
+            for function, part in zip(functions, parts, strict=True)
+        )
+        bound = self.bound * typical_norm(codes, counts)
+        # Without pairs the shares add up to 1, up to rounding.
+        return CodedResiduals(bound, min(float(shares.sum()), 1.0), codes, bound)
+
     def residuals_of(self, function: Function, share: float) -> Residuals:
         """Return the query for a function's residuals, charged for what its bound lets through."""
         bound = self.bound
         if function is self.intercept:
             bound = self.loss.intercept_bound(bound, self.typical)
-        return Residuals(self.loss.part_norm(bound), share, function.feature, bound, self.loss)
+        return Residuals(bound, share, function.feature, bound)
 
     def weight(self, number: int) -> float:
         """Return what an epoch's answers count in the averages, relative to the others.
@@ -287,19 +322,31 @@ class Booster:
         place = (number + 1) / self.n_epochs
         return (number + 1) * (1 - cubic + cubic * place * place)
 
-    def learn(self, function: Function, release: Release, share: float, number: int) -> np.ndarray:
+    def learn_all(self, query: CodedResiduals, release: Release, number: int) -> list[np.ndarray]:
+        """Return what the intercept and all `singles` move to, at once; see `learn`."""
+        functions, learned, first = [self.intercept, *self.singles], [], 0
+        for function, asked in zip(functions, query.codes, strict=True):
+            last = first + asked.weights.size
+            sums, deviation = release.value[first:last], release.scale / asked.weights
+            share = float((asked.weights**2 * function.counts).sum() / function.counts.sum())
+            answer = Answer(sums / asked.weights, deviation)
+            learned.append(self.learn(function, answer, share, number))
+            first = last
+        return learned
+
+    def learn(self, function: Function, answer: Answer, share: float, number: int) -> np.ndarray:
         """Return the values, float64 (B,), that a function moves to after one more answer.
 
         Parameters
         ----------
-        release
-            Of `residuals_of` the function.
+        answer
+            To `residuals_of` the function.
         share, number
             What the query was charged of the epoch, and the epoch's number, from 0.
         """
         table = self.table(function)
         expected = lookup(table, function.values)
-        function.remember(release, expected, self.weight(number) * share)
+        function.remember(answer, expected, self.weight(number) * share)
         return self._infer(function, table, expected, number)
 
     def _infer(
@@ -330,9 +377,8 @@ class Booster:
         self, function: Function, expected: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the sum of the targets in each bin, its variance, and rows, each float64 (B,)."""
-        (residuals, curvatures, targets, slopes), variance = function.averages()
+        (residuals, targets, _), variance = function.averages()
         counts = function.counts + _CAUTION * function.uncertainty
-        counts = self.loss.trusted_counts(counts, slopes, curvatures, math.sqrt(variance))
         totals = residuals + counts * targets
         curvature = counts * expected[1]
         variances = variance + curvature * self.loss.sampling_variance(self.mean_square)

@@ -9,19 +9,23 @@ what features have in common adds up in the sum of the functions, though no one 
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
 from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
 from dprepro.data.domain import Feature, NumericFeature
-from dprepro.ebm_plus.booster import Booster, Function, Shares
+from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Answer, Booster, Function, Shares
 from dprepro.ebm_plus.grid import FINEST, grid_edges
 from dprepro.ebm_plus.paths import Path
 from dprepro.ebm_plus.smoothing import lookup
-from dprepro.privacy.query import Release
 
 COARSE_SHARE = 0.02
 """Part of mu^2 for the histograms. They weigh bins where a function is centred and shown."""
+
+LEAST = 0.4
+"""Log loss: where residuals are clipped if all is noise. The bound rises with the signal, up to
+`LARGEST_RESIDUAL` where rows are no longer few: the more noise, the more a smaller bound saves."""
 
 _INTERVALS = 10
 """Bins of a numeric feature: alike in cells of the public grid, not in width."""
@@ -90,12 +94,19 @@ class CoarseBooster(Booster):
     more, and all steps together add noise of `_NOISE` to the sum of all paths in a row. It is at
     most half of Newton's for a bin with all rows, which makes it stable.
 
+    Bins are asked about alike: which of them are rare is lost in noise.
+
     The function is its path times E / (E + V): the mean square of the path over the rows, and what
     noise is expected to contribute to it. E holds V, so a path of noise alone is halved.
     """
 
+    rare: ClassVar[float] = 0.0
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.loss.at_once:
+            way = min(self.signal / self.loss.coarse_signal, 1.0)
+            self.bound = LEAST + way * (LARGEST_RESIDUAL - LEAST)
         self.shares = self._shares()
         self._paths = [Path(f.counts, _spreading(f)) for f in self.functions]
 
@@ -106,15 +117,16 @@ class CoarseBooster(Booster):
         rest = (1 - more) / (1 - intercept)
         return Shares(features * rest, more, magnitudes * rest)
 
-    def learn(self, function: Function, release: Release, share: float, number: int) -> np.ndarray:
+    def learn(self, function: Function, answer: Answer, share: float, number: int) -> np.ndarray:
         """See `Booster.learn`."""
         if function is self.intercept:
-            return super().learn(function, release, share, number)
+            return super().learn(function, answer, share, number)
         path = self.path(function)
         gain = _NOISE * share / (math.sqrt(self.n_epochs) * self.deviation)
         steepest = self.rows * self.loss.largest_curvature * path.spreading.sum(axis=1).max()
         slopes = lookup(self.table(function), function.values)[1]
-        path.go(min(gain, 1 / steepest), release, slopes)
+        # All bins of a feature have the same noise, as all have the same weight.
+        path.go(min(gain, 1 / steepest), answer.sums, float(np.max(answer.deviation)), slopes)
         trust = path.trust()
         function.deviations = trust * np.sqrt(path.variances)
         return trust * path.values

@@ -14,6 +14,7 @@ from dprepro.additive.bands import FEW_ROWS
 from dprepro.additive.pairs import Pair
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.clipping import MAGNITUDES
+from dprepro.ebm_plus.coding import coded_sums
 from dprepro.ebm_plus.grid import fine_cells
 from dprepro.ebm_plus.groups import GROUP, exact_answers
 from dprepro.ebm_plus.kernel import BITS, UNIT, magnitude_counts, move_scores, residual_sums
@@ -21,10 +22,12 @@ from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.ebm_plus.queries import (
     COUNT_WEIGHT,
     INTERCEPT,
+    CodedResiduals,
     Histogram,
     Magnitudes,
     Merge,
     Move,
+    Moves,
     PairResiduals,
     Residuals,
     Start,
@@ -123,6 +126,7 @@ class ExactAnswers(Partition):
             Histogram: self._histogram,
             Magnitudes: self._magnitudes,
             Residuals: self._residuals,
+            CodedResiduals: self._coded_residuals,
             PairResiduals: self._pair_residuals,
         }
         return answers[type(query)](query)
@@ -154,9 +158,21 @@ class ExactAnswers(Partition):
         with self._up_to_date(Move) as move:
             sums = residual_sums(
                 columns.scores, columns.targets, *self._change(move), self._codes(query.feature),
-                self._bins[query.feature], math.floor(query.bound / UNIT), self._loss.is_logistic,
+                self._bins[query.feature], math.floor(query.bound / UNIT), False,
             )  # fmt: skip
-        return Whole(sums[: self._loss.answers], UNIT)
+        return Whole(sums[0], UNIT)
+
+    def _coded_residuals(self, query: CodedResiduals) -> Whole:
+        columns = self._columns
+        for code in query.codes:
+            if code.weights.size != self._bins[code.feature]:
+                raise SensitivityError(
+                    f"a code of {code.weights.size} bins for feature {code.feature}, which has "
+                    f"{self._bins[code.feature]}"
+                )
+        with self._up_to_date(Moves) as moves:
+            changes = {} if moves is None else {move.feature: move.change for move in moves.moves}
+            return coded_sums(columns.scores, columns.targets, self._codes, query, changes)
 
     def _pair_residuals(self, query: PairResiduals) -> Whole:
         columns, cells = self._columns, self._codes(query.pair)
@@ -180,10 +196,13 @@ class ExactAnswers(Partition):
         self._bins[instruction.feature] = instruction.n_bins
         super().merge(instruction)
 
-    def _move(self, instruction: Start | Move) -> None:
+    def _move(self, instruction: Start | Move | Moves) -> None:
         scores = self._columns.scores
         if isinstance(instruction, Start):
             scores[:] = instruction.score
+        elif isinstance(instruction, Moves):
+            for move in instruction.moves:
+                self._move(move)
         else:
             move_scores(scores, *self._change(instruction))
 
@@ -295,7 +314,9 @@ class PlusCurator(Curator):
     def open_epochs(
         self, mu: float, n_epochs: int, budget: PrivacyBudget, has_pairs: bool = False
     ) -> float:
-        """Enter the epochs in the ledger: `Residuals` and `Magnitudes`; together they are mu-GDP.
+        """Enter the epochs in the ledger; together they are mu-GDP.
+
+        They take `CodedResiduals`, or `Residuals` and `Magnitudes`.
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
         With `has_pairs`, `PairResiduals` may be asked in them, too.
@@ -312,6 +333,8 @@ class PlusCurator(Curator):
             budget=budget,
         )
         asked: list[type[Query]] = [Residuals, Magnitudes]
+        if self._loss.is_logistic:
+            asked = [CodedResiduals]
         asked += [PairResiduals] if has_pairs else []
         self._uses |= dict.fromkeys(asked, epochs)
         return multiplier
@@ -326,7 +349,7 @@ class PlusCurator(Curator):
         SensitivityError
             If it takes the parts of rows for those of another loss.
         """
-        if isinstance(query, Residuals | PairResiduals) and query.loss is not self._loss:
+        if isinstance(query, PairResiduals) and query.loss is not self._loss:
             raise SensitivityError(
                 f"the query is for {type(query.loss).__name__}, but the curator sums the parts of "
                 f"{type(self._loss).__name__}: ask with the loss that the curator was made with"

@@ -39,7 +39,7 @@ class _DPEBMPlus(AdditiveModel):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         *,
-        n_epochs: int = 16,
+        n_epochs: int | None = None,
         pairs: int = 0,
         monotone: Mapping[str, str] | None = None,
         domain: Domain | None = None,
@@ -83,9 +83,10 @@ class _DPEBMPlus(AdditiveModel):
     def _learn(
         self, curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget
     ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None, list[PairFunction]]:
+        n_epochs = loss.epochs if self.n_epochs is None else self.n_epochs
         if self.pairs:
-            return learn_with_pairs(curator, domain, loss, budget, self.n_epochs, self.pairs)
-        return *learn(curator, domain, loss, budget, self.n_epochs), []
+            return learn_with_pairs(curator, domain, loss, budget, n_epochs, self.pairs)
+        return *learn(curator, domain, loss, budget, n_epochs), []
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(
@@ -104,7 +105,8 @@ class _DPEBMPlus(AdditiveModel):
         """Raise ValueError on parameters out of range."""
         check_epsilon_delta(self.epsilon, self.delta)
         check_integer("pairs", self.pairs, 0)
-        check_integer("n_epochs", self.n_epochs, LEAST_EPOCHS if self.pairs else 1)
+        if self.n_epochs is not None:
+            check_integer("n_epochs", self.n_epochs, LEAST_EPOCHS if self.pairs else 1)
         check_directions(self.monotone)
         if self.pairs and self.monotone:
             raise ValueError(
@@ -169,9 +171,10 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     ----------
     epsilon, delta : float
         The privacy budget.
-    n_epochs : int
-        E. The noise in their average is the same for any E. More epochs separate the effects of
-        correlated features better. With `pairs`, at least 3.
+    n_epochs : int or None
+        E; None means 32 for labels and 16 for targets. The noise in their average is the same for
+        any E. More epochs separate the effects of correlated features better. With `pairs`, at
+        least 3.
     pairs : int
         Largest number of functions of two features; 0, the default, asks about none. See
         `dprepro.ebm_plus.pairs`: which pairs there are follows from releases, and an epoch is as

@@ -160,6 +160,38 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
     return total
 
 
+@kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], int32[::1])")
+def move_and_weigh(scores, norms, codes, change, squares):  # type: ignore[no-untyped-def]
+    """Add ``change[codes]`` to the scores, and ``squares[codes]`` to `norms`, int32 (n,)."""
+    for i in range(scores.size):
+        code = codes[i]
+        scores[i] = _moved(scores[i], change[code])
+        norms[i] += squares[code]
+
+
+@kernel("(int32[::1], int32[::1], int32[::1], float64, int32[::1])", **_exact)
+def limited_residuals(scores, targets, norms, bound, out):  # type: ignore[no-untyped-def]
+    """Write y - sigmoid(score), clipped to +-`bound` / sqrt(norm), into `out`, int32 (n,).
+
+    Norms are positive. The quotient is rounded down to a whole number of `UNIT`.
+    """
+    _clipped_residuals(scores, targets, True, _ONE, out)
+    for i in range(scores.size):
+        limit = np.int32(min(bound / math.sqrt(np.float64(norms[i])), np.float64(_ONE)))
+        out[i] = np.int32(min(max(out[i], -limit), limit))
+
+
+@kernel("(int32[::1], uint8[::1], int64[::1])")
+def add_by_code(numbers, codes, sums):  # type: ignore[no-untyped-def]
+    """Add every number to the sum of its code; `sums` is int64 (B,)."""
+    lanes = np.zeros((_LANES, sums.size), np.int64)
+    for i in range(numbers.size):
+        lanes[i % _LANES, codes[i]] += numbers[i]
+    for lane in range(_LANES):
+        for b in range(sums.size):
+            sums[b] += lanes[lane, b]
+
+
 @kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], int64)")
 def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place and count |target - score| by half octaves.

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 SIZES_WEIGHT = 0.2
 """mu^2 of an epoch's histogram of |residual|, where that of the mean feature's query is 1."""
 
-_CERTAIN = 2.0
-"""Standard deviations of noise by which the sum of curvatures has to exceed what is expected of it
-before the excess is believed."""
-
 _EXPECTED, _STANDING_OUT = 4.0, 0.5
 """Rows of the rarer label that a numeric bin is to hold: at least four, and at least half the
 standard deviation of the noise in its sum of labels."""
@@ -51,8 +47,6 @@ class Loss(ABC):
     ----------
     is_logistic
         What the kernels are told.
-    answers
-        Sums per bin of a query: residuals, and for log loss curvatures.
     released
         What an epoch releases, for the ledger.
     powers
@@ -66,6 +60,10 @@ class Loss(ABC):
         Share of an epoch's mu^2 that the intercept then gets at least.
     largest_curvature
         Of a row.
+    epochs
+        How many, unless another number is asked for.
+    at_once
+        Whether an epoch asks about all features in one query; else one after another.
     bin_deviations
         Standard deviations of noise that a bin of a numeric feature has to hold.
     intercept_prior
@@ -83,13 +81,14 @@ class Loss(ABC):
     """
 
     is_logistic: ClassVar[bool]
-    answers: ClassVar[int]
     released: ClassVar[str]
     powers: ClassVar[int]
     binning_share: ClassVar[float]
     coarse_signal: ClassVar[float]
     largest_curvature: ClassVar[float]
     coarse_intercept: ClassVar[float]
+    epochs: ClassVar[int]
+    at_once: ClassVar[bool]
     bin_deviations: ClassVar[float]
     intercept_prior: ClassVar[float]
     strides: ClassVar[tuple[float, float]]
@@ -107,7 +106,7 @@ class Loss(ABC):
 
     @abstractmethod
     def part_norm(self, bound: float) -> float:
-        """Return the largest L2 norm of a row's part in a query, if |residual| <= bound."""
+        """Return the largest L2 norm of a row's part in one cell, if |residual| <= bound."""
 
     @abstractmethod
     def start(self, sums: np.ndarray, rows: float, deviation: float) -> tuple[float, float]:
@@ -141,12 +140,6 @@ class Loss(ABC):
         """
 
     @abstractmethod
-    def trusted_counts(
-        self, counts: np.ndarray, slopes: np.ndarray, curvatures: np.ndarray, deviation: float
-    ) -> np.ndarray:
-        """Return counts, float64 (B,), raised where curvatures say that there are more rows."""
-
-    @abstractmethod
     def sampling_variance(self, mean_square: float) -> float:
         """Return the variance of a residual over its curvature; `mean_square` is of residuals."""
 
@@ -165,16 +158,18 @@ class LogisticLoss(Loss):
     """Log loss: residual y - sigmoid(F), curvature p (1 - p)."""
 
     is_logistic = True
-    answers = 2
     released = (
-        "for each category or interval of each feature, and for all rows, the sum of the label (0 "
-        "or 1) less its predicted probability p, and the sum of p (1 - p)"
+        "for all rows, and for each category or interval of each feature, the sum of the label (0 "
+        "or 1) less its predicted probability; what is expected of a category or interval by its "
+        "share of the rows is subtracted, and rare ones are asked about more precisely"
     )
     powers = 1
     binning_share = 0.12
     coarse_signal = 150.0
     largest_curvature = 0.25
     coarse_intercept = 0.0
+    epochs = 32
+    at_once = True
     bin_deviations = 3.0
     intercept_prior = 3.0
     strides = (0.5, 0.5)
@@ -191,7 +186,10 @@ class LogisticLoss(Loss):
         return targets.astype(np.int64) - 2 ** (BITS - 1)
 
     def part_norm(self, bound: float) -> float:
-        """Return c sqrt(1 + (1 - c)^2): the part of a residual r is (r, |r| (1 - |r|))."""
+        """Return c sqrt(1 + (1 - c)^2), the norm of (r, |r| (1 - |r|)) at r = c.
+
+        The second number is the curvature, which is asked for the cells of pairs.
+        """
         return bound * math.sqrt(1 + (1 - bound) ** 2)
 
     def start(self, sums: np.ndarray, rows: float, deviation: float) -> tuple[float, float]:
@@ -219,13 +217,6 @@ class LogisticLoss(Loss):
         """Return E sigmoid(intercept + f + Z), Z ~ N(0, variance), for a grid of f."""
         return expected_rates(intercept, math.sqrt(variance))
 
-    def trusted_counts(
-        self, counts: np.ndarray, slopes: np.ndarray, curvatures: np.ndarray, deviation: float
-    ) -> np.ndarray:
-        """Where features depend on each other, rows are spread otherwise than the table says."""
-        sure = curvatures - _CERTAIN * deviation
-        return np.asarray(counts * np.maximum(sure / (counts * slopes), 1.0))
-
     def sampling_variance(self, mean_square: float) -> float:
         """Return 1: the variance of a label is p (1 - p), its curvature."""
         return 1.0
@@ -246,7 +237,6 @@ class SquaredLoss(Loss):
     """Squared error: residual y - F, curvature 1."""
 
     is_logistic = False
-    answers = 1
     released = (
         "for each category or interval of each feature, and for all rows, the sum of the target "
         "less what is predicted so far; also the number of rows by the size of that difference"
@@ -256,6 +246,8 @@ class SquaredLoss(Loss):
     coarse_signal = 40.0
     largest_curvature = 1.0
     coarse_intercept = 0.3
+    epochs = 16
+    at_once = False
     bin_deviations = 2.0
     intercept_prior = 0.25
     strides = (1.0, 1.5)
@@ -298,12 +290,6 @@ class SquaredLoss(Loss):
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return `LINEAR`: the target moves as the function does."""
         return LINEAR
-
-    def trusted_counts(
-        self, counts: np.ndarray, slopes: np.ndarray, curvatures: np.ndarray, deviation: float
-    ) -> np.ndarray:
-        """Return the counts: curvature is 1 a row."""
-        return counts
 
     def sampling_variance(self, mean_square: float) -> float:
         """Return the mean square of the residuals."""

@@ -32,7 +32,7 @@ from dprepro.additive.pairs import (
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import epoch, prepare, sizes_of_residuals
 from dprepro.ebm_plus.bands import set_bands
-from dprepro.ebm_plus.booster import _SCALES, Booster, Function, query_shares
+from dprepro.ebm_plus.booster import _SCALES, Answer, Booster, Function, query_shares
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.curator import PlusCurator
@@ -108,12 +108,12 @@ class PairFunction(Function):
         self._sums = np.zeros((3, counts.size))
         self._noise = np.zeros(2)
 
-    def take(self, release: Release, weight: float, unit: float) -> None:
+    def take(self, answer: Answer, weight: float, unit: float) -> None:
         """Add an answer to the weighted averages; `unit` is what a row of mass 1 adds to a mass."""
+        residuals, masses = answer.sums
         self._weight += weight
-        self._variance += (weight * release.scale) ** 2
-        self._sums += weight * np.stack([release.value[0], release.value[1] / unit, self.values])
-        self._noise += (weight * release.scale * np.array([1.0, 1 / unit])) ** 2
+        self._sums += weight * np.stack([residuals, masses / unit, self.values])
+        self._noise += (weight * answer.deviation * np.array([1.0, 1 / unit])) ** 2
 
     def infer(self, prior: np.ndarray, sampling: float, scales: np.ndarray) -> Surface:
         """Return what all answers say of the function.
@@ -177,17 +177,22 @@ class PairBooster(Booster):
         charged = pair_norm(self.loss, self.bound)
         return PairResiduals(charged, share, function.pair, self.bound, self.loss)
 
-    def learn(self, function: Function, release: Release, share: float, number: int) -> np.ndarray:
+    @property
+    def singles(self) -> list[Function]:
+        """See `Booster.singles`."""
+        return [function for function in self.functions if not isinstance(function, PairFunction)]
+
+    def learn(self, function: Function, answer: Answer, share: float, number: int) -> np.ndarray:
         """See `Booster.learn`."""
         if not isinstance(function, PairFunction):
-            return super().learn(function, release, share, number)
-        self.remember(function, release, (number + 1) * share)
+            return super().learn(function, answer, share, number)
+        self.remember(function, answer, (number + 1) * share)
         return self.values_of(function)
 
-    def remember(self, function: PairFunction, release: Release, weight: float) -> None:
+    def remember(self, function: PairFunction, answer: Answer, weight: float) -> None:
         """Add an answer to what is known of a pair."""
         unit = 1.0 if self.loss.is_logistic else COUNT_WEIGHT * self.bound
-        function.take(release, weight, unit)
+        function.take(answer, weight, unit)
 
     def take_in(self, kept: list[tuple[Function, Function]], n_epochs: int) -> list[PairFunction]:
         """Add functions of pairs that are kept, to be learned in so many epochs; return them."""
@@ -305,10 +310,9 @@ def choose(
         if weight:
             release = curator.answer(Magnitudes(1.0, weight / total))
             booster.choose_bound_for_pairs(release, deviation, cells)
-        else:
-            booster.bound = booster.largest_residual()
         for pair in candidates:
-            booster.remember(pair, curator.answer(booster.residuals_of(pair, share)), share)
+            release = curator.answer(booster.residuals_of(pair, share))
+            booster.remember(pair, Answer(release.value, release.scale), share)
     evidence = [booster.evidence_of(pair) for pair in candidates]
     best = sorted(range(len(candidates)), key=lambda k: -evidence[k])[:most]
     return [couples[k] for k in best if evidence[k] > MARGIN]

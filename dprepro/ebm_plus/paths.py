@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from dprepro.ebm_plus.losses import weighted_mean
-from dprepro.privacy.query import Release
 
 
 class Path:
@@ -39,11 +38,11 @@ class Path:
         self.missing, self.noise = np.eye(counts.size), np.zeros_like(spreading)
         self.centring = np.eye(counts.size) - counts / counts.sum()
 
-    def go(self, gain: float, release: Release, slopes: np.ndarray) -> None:
-        """Add a step along the sums of residuals in a release."""
-        values = self.values + gain * (self.spreading @ release.value[0])
+    def go(self, gain: float, sums: np.ndarray, deviation: float, slopes: np.ndarray) -> None:
+        """Add a step along released sums of residuals, with noise of this standard deviation."""
+        values = self.values + gain * (self.spreading @ sums)
         self.values = values - weighted_mean(values, self.counts)
-        variance = (gain * release.scale) ** 2
+        variance = (gain * deviation) ** 2
         self.variances = self.variances + variance * (self.spreading**2).sum(axis=1)
 
         spread = self.centring @ self.spreading

@@ -9,10 +9,13 @@ import numpy as np
 
 from dprepro.additive.pairs import Pair
 from dprepro.ebm_plus.losses import Loss
-from dprepro.privacy.query import Instruction, Query
+from dprepro.privacy.query import Instruction, Query, SensitivityError
 
 INTERCEPT = -1
 """Stands for the intercept where the number of a feature is asked for."""
+
+CENTRE_UNIT = 2.0**-8
+"""What `Code.centre` counts in: sums are exact up to 2^30 rows then."""
 
 
 # --- queries ------------------------------------------------------------------------------------
@@ -69,17 +72,81 @@ class Magnitudes(Query):
 class Residuals(Query):
     """Sums of residuals, clipped to +-`bound`, per bin of a feature (or `INTERCEPT`: of all rows).
 
-    For log loss sums of curvatures too. (`Loss.answers`, B).
+    For squared error. (B,).
     """
 
     feature: int
     bound: float
-    loss: Loss
 
     @property
     def enforced(self) -> float:
-        """A row's residual is clipped and goes into one bin; see `Loss.part_norm`."""
-        return self.loss.part_norm(self.bound)
+        """A row's residual is clipped and goes into one bin."""
+        return self.bound
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a row's bin in a feature (or `INTERCEPT`) becomes: a vector, one number for each bin.
+
+    A row in bin b has w_c (1[b = c] - p_c) in place c.
+
+    Attributes
+    ----------
+    feature
+        Its number.
+    weights : float64 (B,)
+        w: how precisely each bin is asked about. Positive.
+    centre : int64 (B,)
+        p, in `CENTRE_UNIT`: about the share of rows in each bin, so that a row in a bin that nearly
+        all rows share has a short vector. From 0 to 1.
+    """
+
+    feature: int
+    weights: np.ndarray
+    centre: np.ndarray
+
+    def __post_init__(self) -> None:
+        """Raise SensitivityError on what no bound would hold for."""
+        fine = (
+            self.weights.shape == self.centre.shape
+            and np.isfinite(self.weights).all()
+            and (self.weights > 0).all()
+            and ((self.centre >= 0) & (self.centre * CENTRE_UNIT <= 1)).all()
+        )
+        if not fine:
+            raise SensitivityError(
+                "a code needs a positive, finite weight for each bin, and a centre from 0 to 1, "
+                f"got {self.weights} and {self.centre}"
+            )
+
+    def squared_norms(self) -> np.ndarray:
+        """Return the squared L2 norm of a row's vector, by its bin: float64 (B,)."""
+        squares, centre = self.weights**2, self.centre * CENTRE_UNIT
+        return np.asarray(squares * (1 - 2 * centre) + (squares * centre**2).sum())
+
+
+@dataclass(frozen=True)
+class CodedResiduals(Query):
+    """Sums over all rows of residual times code, for the intercept and the features at once.
+
+    For log loss. The codes of all features, one after the other, are a row's vector u. Its residual
+    r is clipped to +-`bound` / |u|, and it adds r u. (The bins of all features,).
+    """
+
+    codes: tuple[Code, ...]
+    bound: float
+
+    def check(self) -> None:
+        """Raise SensitivityError as `Query.check`, and if a feature has two codes."""
+        super().check()
+        features = [code.feature for code in self.codes]
+        if len(set(features)) < len(features):
+            raise SensitivityError(f"a feature has two codes: {features}. Give each one")
+
+    @property
+    def enforced(self) -> float:
+        """|r u| is at most the bound, by its clipping."""
+        return self.bound
 
 
 COUNT_WEIGHT = 0.5
@@ -145,3 +212,10 @@ class Move(Instruction):
 
     feature: int | Pair
     change: np.ndarray
+
+
+@dataclass(frozen=True)
+class Moves(Instruction):
+    """Add the changes of several functions, of a feature or the intercept each; see `Move`."""
+
+    moves: tuple[Move, ...]

@@ -1,0 +1,120 @@
+"""Codes of rows: how one query asks about all features, and what a row pays for it.
+
+A row of a label lies in one bin of each feature. Asked about each bin alike, it would pay as much
+for every feature, though most of its values tell little: nearly all rows share them. So bins are
+counted from their mean (`Code.centre`), and a row in a bin that most rows share has a short vector.
+Rare bins are asked more precisely than common ones (`Code.weights`): their rows are few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dprepro.ebm_plus.kernel import UNIT, add_by_code, limited_residuals, move_and_weigh
+from dprepro.ebm_plus.queries import CENTRE_UNIT, Code, CodedResiduals
+from dprepro.privacy.query import SensitivityError, Whole
+
+RARE = 0.5
+"""The squared weight of a bin is proportional to the power -`RARE` of its share of the rows."""
+
+_NORM_BITS = 20
+"""Squared norms count in 2^-20, rounded up."""
+
+_STEPS = 4
+"""Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
+
+_NO_CHANGE = np.zeros(256, np.int32)
+
+_BLOCK = 2**15
+"""Rows that are moved, weighed and summed while they lie in a processor's cache."""
+
+
+def code(feature: int, counts: np.ndarray, share: float, rare: float) -> Code:
+    """Return the code of a feature.
+
+    Parameters
+    ----------
+    feature
+        Its number.
+    counts : float64 (B,)
+        About how many rows each bin has, positive.
+    share
+        The part of a row's squared norm that is for this feature, if its code were one-hot.
+    rare
+        `RARE`, or 0 to ask about all bins alike.
+    """
+    shares = counts / counts.sum()
+    squares = shares**-rare
+    squares *= share / (shares * squares).sum()
+    weights = 2.0 ** (np.floor(_STEPS * np.log2(squares) / 2) / _STEPS)
+    centre = np.rint(shares / CENTRE_UNIT).astype(np.int64) if counts.size > 1 else np.zeros(1, int)
+    return Code(feature, weights, centre)
+
+
+def typical_norm(codes: Sequence[Code], counts: Sequence[np.ndarray]) -> float:
+    """Return the root of a row's mean squared norm, by the shares of rows in the bins."""
+    means = [(c.squared_norms() * n).sum() / n.sum() for c, n in zip(codes, counts, strict=True)]
+    return math.sqrt(sum(means))
+
+
+def coded_sums(
+    scores: np.ndarray,
+    targets: np.ndarray,
+    codes_of: Callable[[int], np.ndarray],
+    query: CodedResiduals,
+    changes: dict[int, np.ndarray],
+) -> Whole:
+    """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
+
+    A row in bin b adds its residual r, in `UNIT`, to S_b. The numbers of a feature are S_c less p_c
+    times the sum of S, times w_c: exact for up to 2^30 rows.
+
+    Parameters
+    ----------
+    scores, targets : int32 (n,)
+        In `UNIT`. Scores are written to.
+    codes_of
+        Returns the bins of a feature, uint8 (n,).
+    query
+        What is asked.
+    changes : dict of int32 (B,)
+        What to add to the scores of the rows in each bin, by feature.
+
+    Raises
+    ------
+    SensitivityError
+        If norms are too large to be counted.
+    """
+    squares = {code.feature: _whole_squares(code) for code in query.codes}
+    if sum(int(each.max()) for each in squares.values()) >= 2**31:
+        raise SensitivityError(
+            "norms of codes are too large: their squares must add up to less than "
+            f"{2 ** (31 - _NORM_BITS)}"
+        )
+    sums = {code.feature: np.zeros(code.weights.size, np.int64) for code in query.codes}
+    features = list(squares | changes)
+    columns = {feature: codes_of(feature) for feature in features}
+    bound = query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
+    for start in range(0, scores.size, _BLOCK):
+        part = slice(start, min(start + _BLOCK, scores.size))
+        norms = np.zeros(part.stop - start, np.int32)
+        residuals = np.empty_like(norms)
+        for k in features:
+            step = changes.get(k, _NO_CHANGE)
+            move_and_weigh(scores[part], norms, columns[k][part], step, squares.get(k, _NO_CHANGE))
+        limited_residuals(scores[part], targets[part], norms, bound, residuals)
+        for k, total in sums.items():
+            add_by_code(residuals, columns[k][part], total)
+    whole = round(1 / CENTRE_UNIT)
+    numbers = [whole * sums[c.feature] - c.centre * sums[c.feature].sum() for c in query.codes]
+    weights = np.concatenate([code.weights for code in query.codes])
+    return Whole(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
+
+
+def _whole_squares(code: Code) -> np.ndarray:
+    """Return `Code.squared_norms`, int32 (B,), in 2^-`_NORM_BITS`, rounded up and positive."""
+    squares = np.ceil(code.squared_norms() * 2.0**_NORM_BITS) + 1
+    return np.minimum(squares, 2.0**31 - 1).astype(np.int32)
