@@ -23,11 +23,13 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
-from dprepro.ebm_plus import algorithm, coarse, curator, losses
+from dprepro.ebm_plus import algorithm, coarse, coding, curator, losses
 from dprepro.ebm_plus import booster as booster_module
+from dprepro.ebm_plus import function as function_module
 from dprepro.ebm_plus import grid as fine_grid
-from dprepro.ebm_plus.booster import Booster, Function
-from dprepro.ebm_plus.queries import INTERCEPT, Move
+from dprepro.ebm_plus.booster import Booster
+from dprepro.ebm_plus.function import Answer, Function
+from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Move, Moves
 from dprepro.ebm_plus.smoothing import JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
@@ -100,7 +102,10 @@ class Delaying:
 
 
 def all_at_once(curator: Any, booster: Booster, number: int) -> None:
-    """Ask for all features before any moves, as one query of a batched epoch would."""
+    """Ask for all features of a regression before any moves, as one query would."""
+    if booster.loss.at_once:
+        whole_epoch(curator, booster, number)
+        return
     step, delaying = algorithm.step, Delaying(curator)
 
     def damped(asked: Any, own: Booster, function: Function, share: float, number: int) -> None:
@@ -119,6 +124,31 @@ def all_at_once(curator: Any, booster: Booster, number: int) -> None:
 
 
 whole_epoch = algorithm.epoch
+
+
+def one_by_one(curator: Any, booster: Booster, number: int) -> None:
+    """Ask for one feature of a label after another; each moves before the next is asked."""
+    shares = [booster.shares.intercept, *booster.feature_shares()]
+    for function, share in zip([booster.intercept, *booster.functions], shares, strict=True):
+        own = coding.code(function.feature, function.counts, 1.0, booster.rare)
+        bound = booster.bound * coding.typical_norm([own], [function.counts])
+        query = CodedResiduals(bound, share, (own,), bound)
+        release = curator.answer(query)
+        answer = Answer(release.value / own.weights, release.scale / own.weights)
+        values = booster.learn(function, answer, share, number)
+        curator.tell(Moves((Move(function.feature, function.move(values)),)))
+
+
+def half_steps(booster: Booster, number: int) -> float:
+    return 0.5 if booster.loss.at_once else stride(booster, number)
+
+
+stride = Booster._stride
+
+
+def uncentred(*given: Any) -> Code:
+    made = coding.code(*given)
+    return Code(made.feature, made.weights, np.zeros_like(made.centre))
 
 
 def face_value(self: Function) -> None:
@@ -140,7 +170,7 @@ VARIANTS: dict[str, Variant] = {
     "cells without groups": lambda: setting(
         replaced(curator, "exact_answers", lambda _, counts: Whole(counts)),
         replaced(algorithm, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
-        replaced(booster_module, "sum_deviations", ungrouped_deviations),
+        replaced(function_module, "sum_deviations", ungrouped_deviations),
         replaced(fine_grid, "sum_deviations", ungrouped_deviations),
         replaced(fine_grid, "variance_steps", lambda cells: np.ones((cells, cells + 1))),
         replaced(fine_grid, "MISSING_DEVIATION", 1.0),
@@ -157,30 +187,36 @@ VARIANTS: dict[str, Variant] = {
     "hardly any smoothing": lambda: setting(replaced(booster_module, "priors", unsmoothed)),
     "no averaging": lambda: setting(
         replaced(Function, "remember", forgetful),
-        *of_both("strides", (1.0, 1.0)),
+        replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
     ),
-    "curvature predicted, not queried": lambda: setting(replaced(losses, "_CERTAIN", np.inf)),
     "no strays": lambda: setting(replaced(booster_module, "_ASTRAY", 0.0)),
     "the same budget for all features": lambda: setting(
         replaced(booster_module, "EVEN_SHARE", 1.0)
     ),
     "noisy counts not corrected": lambda: setting(replaced(Function, "__post_init__", face_value)),
-    "sensitivity 1, clipping at R/2": lambda: setting(
-        replaced(Booster, "largest_residual", lambda self: 1.0),
+    "bound 1, clipping at R/2": lambda: setting(
+        *(replaced(module, "LARGEST_RESIDUAL", 1.0) for module in (booster_module, coarse)),
+        replaced(coarse, "LEAST", 1.0),
         replaced(booster_module, "best_bound", lambda *arguments, **options: 0.5),
     ),
-    "whole steps for classification": lambda: setting(
-        replaced(losses.LogisticLoss, "strides", (1.0, 1.0))
-    ),
+    "labels: half steps": lambda: setting(replaced(Booster, "_stride", half_steps)),
     "no later epochs that count more": lambda: setting(
         replaced(losses.SquaredLoss, "hurries", False),
         replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
     ),
-    "clipping where functions allow": lambda: setting(
-        replaced(booster_module, "_LARGEST_RESIDUAL", 1.0)
+    "codes not counted from their mean": lambda: setting(
+        replaced(booster_module, "code", uncentred)
     ),
-    "all features at once": lambda: setting(replaced(algorithm, "epoch", all_at_once)),
+    "rare bins asked like others": lambda: setting(replaced(Booster, "rare", 0.0)),
+    "labels: one feature after another": lambda: setting(
+        replaced(algorithm, "step_all", one_by_one)
+    ),
+    "numbers: all features at once": lambda: setting(replaced(algorithm, "epoch", all_at_once)),
+    "few rows: the bound as elsewhere": lambda: setting(
+        replaced(coarse, "LEAST", booster_module.LARGEST_RESIDUAL)
+    ),
     "4 epochs": lambda: setting(),
+    "16 epochs": lambda: setting(),
     "64 epochs": lambda: setting(),
     "DP-EBM (GDP), public domain": lambda: setting(),
     "DP-EBM (sound), public domain": lambda: setting(),

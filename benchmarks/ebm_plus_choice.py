@@ -6,8 +6,9 @@
 The mean AUROC (binary), or the mean RMSE over that of a constant (regression), is printed: of
 DP-EBM+ as it is, of its coarse and of its fine way alone, and of a linear rival. "bound B" clips
 residuals of labels at B at most, "whole paths" shrinks no function of few rows: the rules that
-version 13 changed (docs/dp-ebm-plus-versions.md). `signal` is what
-`dprepro.ebm_plus.coarse.is_coarse` compares. Large tables are thinned.
+version 13 changed. "uncentred", "alike", "16 epochs" and "flat bound" leave out what version 14
+brought (docs/dp-ebm-plus-versions.md). `signal` is what `dprepro.ebm_plus.coarse.is_coarse`
+compares. Large tables are thinned.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
+from ebm_plus_ablation import uncentred
 from replacing import replaced
 from sklearn import metrics
 
@@ -80,12 +82,23 @@ def taking(way: str) -> Iterator[None]:
             stack.enter_context(replaced(algorithm, "is_coarse", lambda *_: way == "coarse"))
         elif way.startswith("bound "):
             bound = float(way.removeprefix("bound "))
-            stack.enter_context(replaced(booster, "_LARGEST_RESIDUAL", bound))
+            stack.enter_context(replaced(booster, "LARGEST_RESIDUAL", bound))
+            stack.enter_context(replaced(coarse, "LARGEST_RESIDUAL", bound))
+            stack.enter_context(replaced(coarse, "LEAST", min(bound, coarse.LEAST)))
         elif way == "whole paths":
             stack.enter_context(replaced(paths.Path, "trust", lambda _: 1.0))
             stack.enter_context(replaced(coarse, "_NOISE", 0.8))
-        elif way not in ("as it is", "rival"):
-            allowed = "as it is, coarse, fine, rival, bound B, whole paths"
+        elif way == "uncentred":
+            stack.enter_context(replaced(booster, "code", uncentred))
+        elif way == "alike":
+            stack.enter_context(replaced(booster.Booster, "rare", 0.0))
+        elif way == "flat bound":
+            stack.enter_context(replaced(coarse, "LEAST", booster.LARGEST_RESIDUAL))
+        elif way not in ("as it is", "rival") and not way.endswith(" epochs"):
+            allowed = (
+                "as it is, coarse, fine, rival, bound B, whole paths, uncentred, alike, "
+                "flat bound, E epochs"
+            )
             raise SystemExit(f"there is no way {way!r}; allowed: {allowed}")
         yield
 
@@ -93,8 +106,11 @@ def taking(way: str) -> Iterator[None]:
 def means(name: str, way: str, given: argparse.Namespace) -> list[float]:
     """Return the mean of the metric over the splits, at each epsilon."""
     task, table = TABLES[name], thinned(name)
+    params: dict[str, Any]
     splits = [split_rows(len(table[1]), 0.2, 0, name, s) for s in range(given.splits)]
     method, params = RIVALS[task] if way == "rival" else ("dp-ebm-plus", {})
+    if way.endswith(" epochs"):
+        params = {"n_epochs": int(way.split()[0])}
     with taking(way):
         return [
             float(

@@ -8,9 +8,11 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    classification and 20 % for regression.
 3. sums of residuals. `n_epochs` epochs share the rest evenly. Row i has the score
    F_i = intercept + sum_k f_k(x_ik) and the residual r_i = y_i - sigmoid(F_i), or y_i - F_i for
-   regression. For the intercept and one feature after another, the curator sums r_i, clipped to
-   [-bound, bound], per bin; for classification also the curvatures |r_i| (1 - |r_i|). For
-   regression, an epoch begins with counts of |r_i| by size, from which the bound follows.
+   regression. For classification one query an epoch asks about the intercept and all features:
+   the curator sums r_i u_i, where the code u_i says in which bins the row lies (`coding`), and r_i
+   is clipped to +- bound / |u_i|. For regression it sums r_i, clipped to [-bound, bound], per bin,
+   for the intercept and one feature after another; an epoch begins with counts of |r_i| by size,
+   from which the bound follows.
 
 Where the number of rows that was released is small for the noise (`coarse`), histograms get 2 %,
 bins depend on the domain alone, and the functions follow their noisy gradients. The queries are
@@ -19,7 +21,7 @@ the same, and either way all of mu^2 is spent.
 With pairs of features, some epochs ask about these, too: `dprepro.ebm_plus.pairs` has the order.
 
 All else is post-processing of the answers: cells are merged until a bin stands out from its noise,
-bounds and the division of an epoch's mu^2 follow from the functions so far, each function is
+codes, bounds and the division of an epoch's mu^2 follow from the functions so far, each function is
 inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`), and how far
 new targets lie from their predictions from all counts of |r_i| (`residuals`).
 """
@@ -33,7 +35,7 @@ import numpy as np
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.bands import set_bands
-from dprepro.ebm_plus.booster import Answer, Booster, Function
+from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.coarse import (
     COARSE_SHARE,
     CoarseBooster,
@@ -42,6 +44,7 @@ from dprepro.ebm_plus.coarse import (
     public_bins,
 )
 from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import merge_fine
 from dprepro.ebm_plus.groups import agreeing_counts, sum_deviations
 from dprepro.ebm_plus.kernel import to_units

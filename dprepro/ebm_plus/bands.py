@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.ebm_plus.booster import Booster, Function
+from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.coarse import CoarseBooster
+from dprepro.ebm_plus.function import Function
 
 _MOST = 0.8
 """Largest relative error of a bin's count that is believed."""

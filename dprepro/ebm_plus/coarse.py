@@ -15,7 +15,8 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
 from dprepro.data.domain import Feature, NumericFeature
-from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Answer, Booster, Function, Shares
+from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster, Shares
+from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import FINEST, grid_edges
 from dprepro.ebm_plus.paths import Path
 from dprepro.ebm_plus.smoothing import lookup

@@ -14,8 +14,8 @@ from dprepro.additive.intervals import ResidualSizes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import learn
-from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.function import Function
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.ebm_plus.pairs import LEAST_EPOCHS, PairFunction, check_names, learn_with_pairs
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
@@ -137,25 +137,29 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     2. Counts per cell of a public grid for each feature (`grid`); for numeric features also per
        group of neighbouring cells (`groups`). A row adds a vector of norm 1 to each of
        the K histograms.
-    3. E epochs. In each, for one feature after another, sums of residuals per bin. A row's residual
-       is clipped to [-c, c] and goes into one bin, so a query has sensitivity c. The bound c
-       follows from what is released. For classification it is the largest |y - sigmoid(F)| that F
-       allows to any row when the epoch begins, at most 0.8. In an average query 2.5 % of the rows
-       of Phishing are clipped, and 3.1 to 3.6 % of Adult; in the first epoch, while F moves, up to
-       30 and 24 % in one (epsilon 0.5 to 8). The same query sums curvatures: |r| (1 - |r|) for a
-       residual r, which is p (1 - p) if r is not clipped. A row's part has the norm
-       |r| sqrt(1 + (1 - |r|)^2) <= c sqrt(1 + (1 - c)^2) <= 1, so the second answer costs almost
-       nothing. For regression c comes from a noisy histogram of |y - F|, to which a row adds 1 in
-       one cell; this histogram is a query of the epoch, too. Query q has a share s_q of the epoch's
+    3. E epochs. A row adds its residual r, clipped, to sums over bins.
+
+       Classification: one query an epoch asks about the intercept and all features. A row's bins
+       become a vector u, the code (`coding`): w_c (1[b = c] - p_c) in place c of a feature in whose
+       bin b the row lies, with weights w and centres p that follow from what is released. The row
+       adds r u, with r clipped to [-c / |u|, c / |u|]. So the query has sensitivity c, and all of
+       an epoch's mu_e^2. By c a row whose code is of typical length may have a residual of 0.8.
+
+       Regression: one query for each feature. r is clipped to [-c, c] and goes into one bin, so a
+       query has sensitivity c. The bound c comes from a noisy histogram of |y - F|, to which a row
+       adds 1 in one cell; this histogram is a query of the epoch, too. Query q has a share s_q of
        mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The shares are fixed when the
-       epoch begins, from what is released, and add up to 1, so every epoch is mu_e-GDP. A feature
-       whose cells all merged into one bin has no query.
+       epoch begins, from what is released, and add up to 1. A feature whose cells all merged into
+       one bin has no query.
+
+       Either way every epoch is mu_e-GDP.
 
     With `pairs`, some epochs also ask, for pairs of features, sums per cell of a pair: a row lies
-    in one cell. Such a query has the sensitivity c sqrt(1 + (1 - c)^2) as above for classification.
-    For regression it also counts rows, each as c / 2, and has c sqrt(1 + 1/4)
-    (`queries.PairResiduals`). It takes its share of the epoch's mu_e^2 as every query does. Which
-    pairs are asked, and which are kept, follows from earlier releases (`pairs`).
+    in one cell. For classification such a query also sums the curvatures |r| (1 - |r|) of clipped
+    residuals, and has the sensitivity c sqrt(1 + (1 - c)^2). For regression it also counts rows,
+    each as c / 2, and has c sqrt(1 + 1/4) (`queries.PairResiduals`). It takes its share of the
+    epoch's mu_e^2 as every query does. Which pairs are asked, and which are kept, follows from
+    earlier releases (`pairs`).
 
     Where the number of rows released in 1 is below a multiple of sqrt(K) / mu, 2 and 3 are done in
     another way (`coarse`): the same queries, of the same sensitivity, but the histograms get 2 % of

@@ -69,9 +69,9 @@ class Loss(ABC):
     intercept_prior
         Standard deviation of the intercept before any answer.
     strides
-        How much of the way to its inferred values a function goes, after the first epoch: where
-        noise is large, and where it is small. 1/2 averages what is inferred in successive epochs;
-        more than 1 gains on features that depend on each other.
+        Unless `at_once`: how much of the way to its inferred values a function goes, after the
+        first epoch, where noise is large, and where it is small. More than 1 gains on features that
+        depend on each other. See `Pace` for what is asked at once.
     hurries
         Whether later epochs count all the more where noise is small; see the booster.
     sizes_weight
@@ -172,7 +172,6 @@ class LogisticLoss(Loss):
     at_once = True
     bin_deviations = 3.0
     intercept_prior = 3.0
-    strides = (0.5, 0.5)
     hurries = False
     sizes_weight = 0.0
     expects_strays = True

@@ -32,10 +32,11 @@ from dprepro.additive.pairs import (
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import epoch, prepare, sizes_of_residuals
 from dprepro.ebm_plus.bands import set_bands
-from dprepro.ebm_plus.booster import _SCALES, Answer, Booster, Function, query_shares
+from dprepro.ebm_plus.booster import _SCALES, Booster, query_shares
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.curator import PlusCurator
+from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.losses import Loss
 from dprepro.ebm_plus.queries import (
     COUNT_WEIGHT,

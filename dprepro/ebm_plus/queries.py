@@ -158,7 +158,7 @@ class PairResiduals(Query):
     """Sums of residuals, clipped to +-`bound` = c, per cell of a pair of features. (2, cells).
 
     A row lies in one cell. It adds its residual r to the first sum. To the second it adds, for log
-    loss, its curvature |r| (1 - |r|), as in `Residuals`; for squared error a constant w = c / 2,
+    loss, its curvature |r| (1 - |r|); for squared error a constant w = c / 2,
     rounded down to `kernel.UNIT`, so that this sum is w times the rows of the cell.
     """
 

@@ -16,8 +16,9 @@ import numpy as np
 from scipy.special import gamma, gammainc, ndtri
 
 from dprepro.additive.intervals import LEVELS
-from dprepro.ebm_plus.booster import Booster, Function
+from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.clipping import EDGES, HALF_CELL, within_normal
+from dprepro.ebm_plus.function import Function
 from dprepro.ebm_plus.losses import weighted_mean
 from dprepro.privacy.query import Release
 

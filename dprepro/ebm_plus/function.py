@@ -1,0 +1,127 @@
+"""A function while it is learned: what was released of it, and the averages of all answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dprepro.data.domain import Feature, NumericFeature
+from dprepro.ebm_plus.grid import cell_extents
+from dprepro.ebm_plus.groups import sum_deviations
+from dprepro.ebm_plus.kernel import LARGEST, from_units, to_units
+from dprepro.ebm_plus.losses import weighted_mean
+
+
+class Answer(NamedTuple):
+    """What a release says of one function.
+
+    Attributes
+    ----------
+    sums : float64 (B,)
+        Sums of residuals, with noise; for a pair (2, B), see `PairResiduals`.
+    deviation : float or float64 (B,)
+        The standard deviation of the noise.
+    """
+
+    sums: np.ndarray
+    deviation: float | np.ndarray
+
+
+@dataclass
+class Function:
+    """A function on B bins while it is learned; the intercept is one with a single bin.
+
+    Attributes
+    ----------
+    feature
+        The number of the feature, or `INTERCEPT`.
+    counts, uncertainty : float64 (B,)
+        Noisy number of rows in each bin, positive, and the standard deviation of its noise.
+    extents : float64 (B,)
+        Each bin's share of the public range: its width over that of the bounds, or its categories
+        over all categories.
+    ordered
+        Whether bins next to each other are next to each other in value.
+    values, deviations : float64 (B,)
+        The function as it stands, in whole numbers of `kernel.UNIT`, and its standard deviation a
+        posteriori. The mean over the rows is zero, except for the intercept.
+    band : float64 (B,)
+        The standard deviation that bands show, set at the end: see `dprepro.ebm_plus.bands`.
+    """
+
+    feature: int
+    counts: np.ndarray
+    uncertainty: np.ndarray
+    extents: np.ndarray
+    ordered: bool
+
+    def __post_init__(self) -> None:
+        self.values, self.deviations, self.band = np.zeros((3, self.counts.size))
+        self._spread: float | None = None
+        self._answers = np.zeros((3, self.counts.size))
+        self._weight = 0.0
+        self._variance: float | np.ndarray = 0.0
+
+    @classmethod
+    def over_bins(
+        cls, k: int, feature: Feature, counts: np.ndarray, bin_of_cell: np.ndarray, noise: float
+    ) -> Function:
+        """Return a function of zeros over merged bins.
+
+        Parameters
+        ----------
+        k
+            The number of the feature.
+        feature, counts, bin_of_cell
+            The feature; the rows of its bins, and each cell's bin, as `merge_fine` returns them.
+        noise
+            As `agreeing_counts` returns it.
+        """
+        uncertainty = sum_deviations(feature, bin_of_cell, counts.size, noise)
+        extents = np.bincount(bin_of_cell, cell_extents(feature), counts.size)
+        ordered = isinstance(feature, NumericFeature)
+        return cls(k, counts, uncertainty, extents, ordered=ordered)
+
+    def remember(self, answer: Answer, expected: np.ndarray, weight: float) -> None:
+        """Add an answer to the weighted averages, and what was expected of a row when it was asked.
+
+        Parameters
+        ----------
+        answer
+            Sums per bin of residuals.
+        expected : float64 (2, B)
+            The target expected of a row in each bin, and its slope: see `lookup`.
+        weight
+            What the answer counts in the averages, relative to the others.
+        """
+        self._weight += weight
+        self._variance = self._variance + (weight * answer.deviation) ** 2
+        self._answers += weight * np.concatenate([answer.sums[None], expected])
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether there are `averages`."""
+        return self._weight > 0
+
+    def averages(self) -> tuple[np.ndarray, float | np.ndarray]:
+        """Return the averages of all answers so far, and the variance of the noise in them.
+
+        The averages are float64 (3, B): sums of residuals, expected targets, expected slopes. Only
+        the first have noise.
+        """
+        return self._answers / self._weight, self._variance / self._weight**2
+
+    def move(self, values: np.ndarray) -> np.ndarray:
+        """Round values, float64 (B,), and set them; return their change in units, int32 (B,)."""
+        before, after = to_units(self.values), to_units(values)
+        self.values, self._spread = from_units(after), None
+        return np.clip(after - before, -LARGEST, LARGEST)
+
+    def spread(self) -> float:
+        """Return the variance of the function's values over the rows, found anew after a move."""
+        if self._spread is None:
+            mean = weighted_mean(self.values, self.counts)
+            self._spread = weighted_mean((self.values - mean) ** 2, self.counts)
+        return self._spread
