@@ -23,6 +23,9 @@ RARE = 0.5
 _NORM_BITS = 20
 """Squared norms count in 2^-20, rounded up."""
 
+_LEAST = 2.0**-20
+"""Bins with a smaller share of the rows get the weight of this one."""
+
 _STEPS = 4
 """Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
 
@@ -47,11 +50,13 @@ def code(feature: int, counts: np.ndarray, share: float, rare: float) -> Code:
         `RARE`, or 0 to ask about all bins alike.
     """
     shares = counts / counts.sum()
-    squares = shares**-rare
+    # A share below _LEAST would make norms too large to be counted.
+    squares = np.maximum(shares, _LEAST) ** -rare
     squares *= share / (shares * squares).sum()
     weights = 2.0 ** (np.floor(_STEPS * np.log2(squares) / 2) / _STEPS)
-    centre = np.rint(shares / CENTRE_UNIT).astype(np.int64) if counts.size > 1 else np.zeros(1, int)
-    return Code(feature, weights, centre)
+    # A code with one bin would be 0 if it were counted from the mean.
+    centre = shares / CENTRE_UNIT if counts.size > 1 else np.zeros(1)
+    return Code(feature, weights, np.rint(centre).astype(np.int64))
 
 
 def typical_norm(codes: Sequence[Code], counts: Sequence[np.ndarray]) -> float:
@@ -90,12 +95,9 @@ def coded_sums(
     """
     squares = {code.feature: _whole_squares(code) for code in query.codes}
     if sum(int(each.max()) for each in squares.values()) >= 2**31:
-        raise SensitivityError(
-            "norms of codes are too large: their squares must add up to less than "
-            f"{2 ** (31 - _NORM_BITS)}"
-        )
+        raise _too_large()
     sums = {code.feature: np.zeros(code.weights.size, np.int64) for code in query.codes}
-    features = list(squares | changes)
+    features = list(changes | squares)
     columns = {feature: codes_of(feature) for feature in features}
     bound = query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
     for start in range(0, scores.size, _BLOCK):
@@ -117,4 +119,13 @@ def coded_sums(
 def _whole_squares(code: Code) -> np.ndarray:
     """Return `Code.squared_norms`, int32 (B,), in 2^-`_NORM_BITS`, rounded up and positive."""
     squares = np.ceil(code.squared_norms() * 2.0**_NORM_BITS) + 1
-    return np.minimum(squares, 2.0**31 - 1).astype(np.int32)
+    if not (squares < 2.0**31).all():  # nor if one is not a number
+        raise _too_large()
+    return squares.astype(np.int32)
+
+
+def _too_large() -> SensitivityError:
+    return SensitivityError(
+        "norms of codes are too large: their squares must add up to less than "
+        f"{2 ** (31 - _NORM_BITS)}"
+    )

@@ -111,12 +111,13 @@ class Code:
             self.weights.shape == self.centre.shape
             and np.isfinite(self.weights).all()
             and (self.weights > 0).all()
+            and self.centre.dtype == np.int64
             and ((self.centre >= 0) & (self.centre * CENTRE_UNIT <= 1)).all()
         )
         if not fine:
             raise SensitivityError(
-                "a code needs a positive, finite weight for each bin, and a centre from 0 to 1, "
-                f"got {self.weights} and {self.centre}"
+                "a code needs a positive, finite weight for each bin, and a centre from 0 to 1 in "
+                f"whole numbers of {CENTRE_UNIT:g}, got {self.weights} and {self.centre}"
             )
 
     def squared_norms(self) -> np.ndarray:
@@ -216,6 +217,18 @@ class Move(Instruction):
 
 @dataclass(frozen=True)
 class Moves(Instruction):
-    """Add the changes of several functions, of a feature or the intercept each; see `Move`."""
+    """Add the changes of several functions, each of another feature or the intercept; see `Move`.
+
+    Raises
+    ------
+    ValueError
+        If two are of one feature.
+    """
 
     moves: tuple[Move, ...]
+
+    def __post_init__(self) -> None:
+        """See the class."""
+        features = [move.feature for move in self.moves]
+        if len(set(features)) < len(features):
+            raise ValueError(f"two moves are of one feature: {features}. Tell them one by one")

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from dprepro.ebm.losses import LogisticLoss, SquaredLoss
 from dprepro.ebm.residuals import BLOCK_ROWS, LARGEST
+from dprepro.ebm_plus.coding import coded_sums
 from dprepro.ebm_plus.kernel import BITS, from_units, magnitude_counts, residual_sums, to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals
 from tests.ebm.lab import parts, pass_sums
 
 LAST, CUTS = np.array([10, 21], np.uint8), np.array([5, 29], np.uint8)
@@ -51,10 +53,24 @@ def histogram_sums(which, scores, targets, before, now):
     return from_units(sums)
 
 
+def sums_by_codes(_, scores, targets, before, now):
+    weights = 2.0 ** (np.arange(32) % 3 - 1)
+    asked = (
+        Code(INTERCEPT, np.ones(1), np.zeros(1, int)),
+        Code(1, weights, np.full(32, 8)),
+    )
+    bins = {INTERCEPT: np.zeros(now.size, np.uint8), 0: before, 1: now}
+    changes = {0: to_units(np.linspace(-1, 1, 32))}
+    query = CodedResiduals(1.0, 1.0, asked, 1.0)
+    # Weights are powers of 2: so many rows' sums are exact in float64, too.
+    return coded_sums(to_units(scores), to_units(targets), bins.__getitem__, query, changes).value
+
+
 SUMS = [
     *[pytest.param(step_sums, which, id=which) for which in PASSES],
     pytest.param(histogram_sums, "labels", id="histogram of labels"),
     pytest.param(histogram_sums, "numbers", id="histogram of numbers"),
+    pytest.param(sums_by_codes, "labels", id="codes of labels"),
 ]
 
 

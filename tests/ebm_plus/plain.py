@@ -1,4 +1,4 @@
-"""The curator of DP-EBM+ in plain float64 NumPy: no kernel, no precision lost, to be read."""
+"""The curators of DP-EBM+ in plain float64 NumPy: no kernel, no precision lost, to be read."""
 
 import math
 
@@ -6,15 +6,20 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from dprepro.additive.pairs import Pair
 from dprepro.data.domain import NumericFeature
 from dprepro.ebm_plus.grid import grid_edges
 from dprepro.ebm_plus.kernel import UNIT
-from dprepro.ebm_plus.losses import LOGISTIC
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import (
     INTERCEPT,
+    CodedResiduals,
     Histogram,
     Magnitudes,
     Merge,
+    Move,
+    Moves,
+    PairResiduals,
     Residuals,
     Start,
     Totals,
@@ -60,10 +65,7 @@ class PlainCurator:
 
     def answer(self, query):
         self.queries.append(query)
-        exact = {
-            Totals: self.totals, Histogram: self.histogram,
-            Magnitudes: self.magnitudes, Residuals: self.residual_sums,
-        }[type(query)](query)  # fmt: skip
+        exact = self.exact(query)
         scale = self.noise * query.charged / math.sqrt(query.share)
         return Release(exact + scale * self.generator.normal(size=exact.shape), scale)
 
@@ -73,10 +75,19 @@ class PlainCurator:
         elif isinstance(instruction, Merge):
             k = instruction.feature
             self.bins[k] = instruction.bin_of_cell[self.cells[k]], instruction.n_bins
+        elif isinstance(instruction, Moves):
+            for move in instruction.moves:
+                self.tell(move)
         else:
             self.scores += UNIT * instruction.change[self.bins[instruction.feature][0]]
 
     # --- exact answers --------------------------------------------------------------------------
+
+    def exact(self, query):
+        return {
+            Totals: self.totals, Histogram: self.histogram, Magnitudes: self.magnitudes,
+            Residuals: self.residual_sums, CodedResiduals: self.coded_sums,
+        }[type(query)](query)  # fmt: skip
 
     def totals(self, query):
         return np.array([(self.centred**power).sum() for power in range(query.powers + 1)])
@@ -94,10 +105,48 @@ class PlainCurator:
         return np.bincount(np.clip(cells, 0, 19).astype(int), minlength=20) * 1.0
 
     def residual_sums(self, query):
+        assert self.loss is SQUARED
         codes, n_bins = self.bins[query.feature]
-        r = np.clip(self.residuals(), -query.bound, query.bound)
-        parts = [r, np.abs(r) * (1 - np.abs(r))] if self.loss is LOGISTIC else [r]
-        return np.array([np.bincount(codes, part, n_bins) for part in parts])
+        return np.bincount(codes, np.clip(self.residuals(), -query.bound, query.bound), n_bins)
+
+    def coded_sums(self, query):
+        assert self.loss is LOGISTIC
+        vectors = []
+        for code in query.codes:
+            codes, n_bins = self.bins[code.feature]
+            is_in_bin = codes[:, None] == np.arange(n_bins)
+            vectors.append(code.weights * (is_in_bin - code.centre / 256))
+        u = np.hstack(vectors)
+        limits = query.bound / np.linalg.norm(u, axis=1)
+        return np.clip(self.residuals(), -limits, limits) @ u
 
     def residuals(self):
         return self.targets - (expit(self.scores) if self.loss is LOGISTIC else self.scores)
+
+
+class PlainPairs(PlainCurator):
+    """Also answers about pairs."""
+
+    def open_epochs(self, mu, n_epochs, budget, has_pairs=False):
+        assert has_pairs
+        return super().open_epochs(mu, n_epochs, budget)
+
+    def exact(self, query):
+        if not isinstance(query, PairResiduals):
+            return super().exact(query)
+        codes, n_cells = self.cells_of(query.pair), query.pair.n_cells
+        r = np.clip(self.residuals(), -query.bound, query.bound)
+        curvatures = np.abs(r) * (1 - np.abs(r))
+        masses = curvatures if self.loss is LOGISTIC else np.full(r.size, query.bound / 2)
+        return np.stack([np.bincount(codes, part, n_cells) for part in (r, masses)])
+
+    def cells_of(self, pair):
+        first, second = self.bins[pair.first][0], self.bins[pair.second][0]
+        width = int(pair.second_groups.max()) + 1
+        return pair.first_groups[first].astype(int) * width + pair.second_groups[second]
+
+    def tell(self, instruction):
+        if isinstance(instruction, Move) and isinstance(instruction.feature, Pair):
+            self.scores += UNIT * instruction.change[self.cells_of(instruction.feature)]
+        else:
+            super().tell(instruction)

@@ -10,11 +10,20 @@ import pandas as pd
 
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus import algorithm
-from dprepro.ebm_plus.booster import Booster, Function
+from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.function import Function
 from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import Magnitudes, Merge, Start
+from dprepro.ebm_plus.queries import (
+    INTERCEPT,
+    Code,
+    CodedResiduals,
+    Magnitudes,
+    Merge,
+    Residuals,
+    Start,
+)
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.query import Instruction, Release
 
@@ -40,6 +49,14 @@ def exact_answers(codes, targets, loss):
     for k in range(len(codes)):
         exact.follow(Merge(k, np.array([0, 1, 2, 0]), BINS))
     return exact
+
+
+def of_all_rows(loss, bound, share=1.0):
+    """Return the query for the sum of all rows' residuals, clipped to +-`bound`."""
+    if loss is SQUARED:
+        return Residuals(bound, share, INTERCEPT, bound)
+    code = Code(INTERCEPT, np.ones(1), np.zeros(1, int))
+    return CodedResiduals(bound, share, (code,), bound)
 
 
 class Events:

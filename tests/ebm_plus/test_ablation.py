@@ -11,7 +11,7 @@ from tests.benchmark import program
 from tests.ebm_plus.test_algorithm import problem
 
 ablation = program("ebm_plus_ablation")
-ALIKE = {"whole", "4 epochs", "64 epochs"}
+ALIKE = {"whole", "4 epochs", "16 epochs", "64 epochs"}
 """Variants that nothing is replaced in: parameters of the method."""
 
 

@@ -12,19 +12,21 @@ from dprepro.ebm_plus import (
     DPEBMPlusClassifier,
     DPEBMPlusRegressor,
     algorithm,
+    coding,
     curator,
     residuals,
 )
 from dprepro.ebm_plus import booster as booster_module
-from dprepro.ebm_plus.booster import Booster, Function
+from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.clipping import EDGES
+from dprepro.ebm_plus.function import Function
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss, SquaredLoss
-from dprepro.ebm_plus.queries import INTERCEPT, Magnitudes, Residuals, Totals
+from dprepro.ebm_plus.pace import Pace
+from dprepro.ebm_plus.queries import INTERCEPT, CodedResiduals, Magnitudes, Residuals, Totals
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.mechanisms import NoiseSource
 from tests.ebm_plus.plain import PlainCurator
-from tests.ebm_plus.stub import LOSSES
 from tests.ebm_plus.test_booster import BOTH
 
 FEATURES = (
@@ -112,11 +114,17 @@ def test_the_page_asks_in_the_order_of_its_docstring(loss):
     assert isinstance(totals, Totals)
     assert [histogram.feature for histogram in histograms] == [0, 1, 2, 3]
     for asked in epochs:
-        first, residuals = ([], asked) if loss is LOGISTIC else ([asked[0]], asked[1:])
-        assert all(isinstance(query, Magnitudes) for query in first)
+        if loss is LOGISTIC:
+            (query,) = of_residuals = asked
+            assert isinstance(query, CodedResiduals)
+            functions_asked = query.codes
+        else:
+            assert isinstance(asked[0], Magnitudes)
+            functions_asked = of_residuals = asked[1:]
+            assert all(isinstance(query, Residuals) for query in of_residuals)
         # The last feature has a single bin.
-        assert [query.feature for query in residuals] == [INTERCEPT, 0, 1, 2]
-        assert all(query.charged == loss.part_norm(query.bound) for query in residuals)
+        assert [function.feature for function in functions_asked] == [INTERCEPT, 0, 1, 2]
+        assert all(query.charged == query.bound for query in of_residuals)
         assert sum(query.share for query in asked) == pytest.approx(1, rel=1e-12)
     assert functions[3].counts.size == 1
 
@@ -169,10 +177,20 @@ def test_an_answer_counts_by_its_share_and_by_the_number_of_its_epoch(loss, monk
 
     monkeypatch.setattr(Function, "remember", noting)
     monkeypatch.setattr(Booster, "learn", learning)
-    plain, *_ = page(loss)
-    shares = [query.share for query in plain.queries if isinstance(query, Residuals)]
+    plain, _, functions, *_ = page(loss)
     numbers = np.arange(1.0, EPOCHS + 1)
-    if loss is SQUARED:
+    if loss is LOGISTIC:
+        # The share of a feature is the mean squared weight that its code gives to a row.
+        coded = [query for query in plain.queries if isinstance(query, CodedResiduals)]
+        counts = [np.ones(1), *(function.counts for function in functions[:3])]
+        shares = [
+            np.average(code.weights**2, weights=rows)
+            for query in coded
+            for code, rows in zip(query.codes, counts, strict=True)
+        ]
+        assert 0.7 < min(map(sum, np.reshape(shares, (EPOCHS, 4)))) < 1
+    else:
+        shares = [query.share for query in plain.queries if isinstance(query, Residuals)]
         # Three features are learned; 79 % of mu^2 is for the epochs.
         clear = boosters[0].rows * math.sqrt(0.79 / 3) * mu_of(*BUDGET) / 2600
         assert 0.01 < clear < 1
@@ -191,10 +209,6 @@ def ignoring_moves(*of):
     return residual_sums(*of[:3], np.zeros_like(of[3]), *of[4:])
 
 
-def no_curvatures(*of):
-    return residual_sums(*of) * [[1], [0]]
-
-
 def groups_in_full(feature, counts):
     answers = exact_answers(feature, counts)
     in_groups = np.arange(answers.numbers.size) >= counts.size
@@ -205,31 +219,91 @@ def next_cell(*of):
     return np.roll(magnitude_counts(*of), 1)
 
 
-residual_sums, magnitude_counts = curator.residual_sums, curator.magnitude_counts
-exact_answers = curator.exact_answers
-remember, largest_residual = Function.remember, Booster.largest_residual
+def limiting_more(*of):
+    *rows, query, changes = of
+    return coded_sums(*rows, replace(query, bound=0.9 * query.bound), changes)
 
-CURATORS = {
-    "clips more": (curator, "residual_sums", clipping_more),
-    "ignores moves": (curator, "residual_sums", ignoring_moves),
+
+def following_no_moves(*of):
+    return coded_sums(*of[:-1], {})
+
+
+def following_all_but_the_last_move(*of):
+    return coded_sums(*of[:-1], dict(list(of[-1].items())[:-1]))
+
+
+def not_centred(*of):
+    """Limit residuals by the norms of centred codes, but sum codes that are not."""
+    answer, (intercept, *features) = coded_sums(*of), of[-2].codes
+    centres = np.concatenate([intercept.centre, *(code.centre for code in features)])
+    return replace(answer, numbers=answer.numbers + centres * (answer.numbers[0] // 256))
+
+
+def without_weights(*of):
+    """Limit residuals by the norms of weighted codes, but sum codes that are not."""
+    return replace(coded_sums(*of), unit=2.0**-32)
+
+
+def without_intercept(code):
+    return whole_squares(code) * (code.feature != INTERCEPT) + 1
+
+
+def norms_of(change):
+    """Return a function of a code that gives the squared norms of the code with a change."""
+    return lambda code: whole_squares(replace(code, **change(code)))
+
+
+residual_sums, magnitude_counts = curator.residual_sums, curator.magnitude_counts
+exact_answers, coded_sums = curator.exact_answers, curator.coded_sums
+remember, whole_squares = Function.remember, coding._whole_squares
+likely_code = booster_module.code
+
+BOTHS = {
     "groups that are counted in full": (curator, "exact_answers", groups_in_full),
-}
-PAGES = {
     "more for totals": (algorithm, "START_SHARE", 0.02),
     "all epochs alike": (Function, "remember", lambda f, r, e, w: remember(f, r, e, 1.0)),
     "even shares": (booster_module, "EVEN_SHARE", 1.0),
 }
+OF_LABELS = {
+    "clips more": (curator, "coded_sums", limiting_more),
+    "ignores moves": (curator, "coded_sums", following_no_moves),
+    "ignores one move": (curator, "coded_sums", following_all_but_the_last_move),
+    "sums of codes that are not centred": (curator, "coded_sums", not_centred),
+    "sums of codes that have no weights": (curator, "coded_sums", without_weights),
+    "norms of codes that are not centred": (
+        coding, "_whole_squares", norms_of(lambda code: {"centre": 0 * code.centre}),
+    ),
+    "norms of codes that have no weights": (
+        coding, "_whole_squares", norms_of(lambda code: {"weights": np.ones_like(code.weights)}),
+    ),
+    "norms without the intercept": (coding, "_whole_squares", without_intercept),
+    "codes that are not centred": (
+        booster_module, "code",
+        lambda k, counts, *more: replace(
+            likely_code(k, counts, *more), centre=np.zeros(counts.size, int)
+        ),
+    ),
+    "rare bins as precisely as others": (Booster, "rare", 0.0),
+    "rare bins far more precisely": (Booster, "rare", 1.0),
+    "a lower bound": (booster_module, "LARGEST_RESIDUAL", 0.72),
+    "a bound for codes of norm 1": (booster_module, "typical_norm", lambda *_: 1.0),
+    "the first pace in all epochs": (Pace, "follow", lambda *_: None),
+    "whole steps": (Booster, "_stride", lambda *_: 1.0),
+    "no strays": (LogisticLoss, "expects_strays", False),
+}  # fmt: skip
+OF_NUMBERS = {
+    "clips more": (curator, "residual_sums", clipping_more),
+    "ignores moves": (curator, "residual_sums", ignoring_moves),
+    "sizes in the next cell": (curator, "magnitude_counts", next_cell),
+    "half steps": (SquaredLoss, "strides", (0.5, 0.5)),
+    "whole steps": (SquaredLoss, "strides", (1.0, 1.0)),
+    "all epochs in a hurry": (Booster, "weight", lambda _, number: (number + 1.0) ** 3),
+    "one bound for all": (booster_module, "best_bound", lambda *_: EDGES[5]),
+    "fitted rows are new ones": (residuals, "_optimism", lambda *_: 0.0),
+}
 CHANGES = [
-    *((loss, *change) for loss in LOSSES for change in [*CURATORS.items(), *PAGES.items()]),
-    (LOGISTIC, "no curvatures", (curator, "residual_sums", no_curvatures)),
-    (LOGISTIC, "whole steps", (LogisticLoss, "strides", (1.0, 1.0))),
-    (LOGISTIC, "a lower bound", (Booster, "largest_residual", lambda b: 0.9 * largest_residual(b))),
-    (SQUARED, "sizes in the next cell", (curator, "magnitude_counts", next_cell)),
-    (SQUARED, "half steps", (SquaredLoss, "strides", (0.5, 0.5))),
-    (SQUARED, "whole steps", (SquaredLoss, "strides", (1.0, 1.0))),
-    (SQUARED, "all epochs in a hurry", (Booster, "weight", lambda _, number: (number + 1.0) ** 3)),
-    (SQUARED, "one bound for all", (booster_module, "best_bound", lambda *_: EDGES[5])),
-    (SQUARED, "fitted rows are new ones", (residuals, "_optimism", lambda *_: 0.0)),
+    *((LOGISTIC, *change) for change in (BOTHS | OF_LABELS).items()),
+    *((SQUARED, *change) for change in (BOTHS | OF_NUMBERS).items()),
 ]
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
 
 from dprepro.ebm_plus.booster import query_shares
 from dprepro.ebm_plus.clipping import MAGNITUDES
+from dprepro.ebm_plus.function import Answer
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import INTERCEPT, Magnitudes, Move, Residuals
+from dprepro.ebm_plus.queries import INTERCEPT, CodedResiduals, Magnitudes, Move, Residuals
 from tests.ebm_plus.stub import (
     LOSSES,
     ask_for_bound,
@@ -33,10 +33,8 @@ def in_state(codes, targets, state, loss):
     for function, f, deviation in zip(learner.functions, values, deviations, strict=True):
         function.deviations = deviation
         learner.curator.tell(Move(function.feature, function.move(f)))
-        # The change is applied with the next query.
-        learner.curator.answer(Residuals(1.0, 1.0, INTERCEPT, 1.0, loss))
-    learner.bound = learner.largest_residual() if loss is LOGISTIC else bound
-    learner.curator.asked.clear()
+    if loss is SQUARED:
+        learner.bound = bound
     return learner
 
 
@@ -113,18 +111,30 @@ def test_every_epoch_spends_its_shares_though_functions_grow_within_it(loss):
     queries = [query for query, *_ in learner.curator.asked]
     spent = np.reshape([query.share for query in queries], (5, -1))
     np.testing.assert_allclose(spent.sum(axis=1), 1.0, rtol=1e-12)
-    assert [type(query) for query in queries[:1]] == [Residuals if loss is LOGISTIC else Magnitudes]
+    if loss is LOGISTIC:
+        # One query has all of it; what a feature has of that are the squares of its weights.
+        assert {type(query) for query in queries} == {CodedResiduals}
+        spent = np.array([[np.mean(c.weights**2) for c in query.codes] for query in queries])
+    else:
+        assert [type(query) for query in queries[:2]] == [Magnitudes, Residuals]
     assert spent[0, -2] == spent[0, -1]
     assert spent[-1, -2] > 2 * spent[-1, -1]
 
 
+def queries_of_an_epoch(learner):
+    """Return what an epoch asks, if no function moves within it."""
+    if learner.loss is LOGISTIC:
+        return [learner.coded_residuals()]
+    shares = [learner.shares.intercept, *learner.feature_shares()]
+    functions = zip([learner.intercept, *learner.functions], shares, strict=True)
+    queries = [learner.residuals_of(function, share) for function, share in functions]
+    return [*queries, Magnitudes(1.0, learner.shares.magnitudes)]
+
+
 def weighted_answers(learner):
     """Return all answers of an epoch, each over the noise that a draw of one adds to it."""
-    shares = [learner.shares.intercept, *learner.feature_shares()]
-    for function, share in zip([learner.intercept, *learner.functions], shares, strict=True):
-        learner.curator.answer(learner.residuals_of(function, share))
-    if learner.loss is SQUARED:
-        learner.curator.answer(Magnitudes(1.0, learner.shares.magnitudes))
+    for query in queries_of_an_epoch(learner):
+        learner.curator.answer(query)
     return np.concatenate(
         [
             (exact * math.sqrt(query.share) / query.charged).ravel()
@@ -152,22 +162,74 @@ def test_no_row_moves_the_answers_of_an_epoch_by_more_than_one(loss):
 @pytest.mark.parametrize("bound", [0.1, 0.3, 0.7, 2**-4.5, 0.5])
 def test_bounds_are_rounded_down_to_the_kernels_precision(bound):
     exact = exact_answers(np.zeros((1, 1), int), np.array([0.5]), SQUARED)
-    query = Residuals(bound, 1.0, 0, bound, SQUARED)
+    query = Residuals(bound, 1.0, 0, bound)
     exact._columns.scores[:] = -(2**24)
-    assert bound * (1 - 1e-6) < exact.answer(query).value[0, 0] <= bound
+    assert bound * (1 - 1e-6) < exact.answer(query).value[0] <= bound
 
 
-def test_residuals_of_labels_are_bounded_by_the_released_functions_and_at_four_fifths():
-    learner = booster(np.array([[0, 1], [1, 2]]), np.array([0, 1]), LOGISTIC, start=0.3)
-    learner.functions[0].values[:] = [-1.0, 0.3, 0.2]
-    learner.functions[1].values[:] = [0.0, 0.4, -0.5]
-    assert learner.largest_residual() == pytest.approx(expit(-0.3 + 1.0 + 0.5))
-    learner.functions[1].values[1] = 0.7
-    assert learner.largest_residual() == pytest.approx(expit(0.3 + 0.3 + 0.7))
-    learner.functions[1].values[1] = 2.0
-    assert learner.largest_residual() == 0.8
-    learner.functions[0].values[0] = -9.0
-    assert learner.largest_residual() == 0.8
+@pytest.mark.parametrize("values", [0.0, 0.3, 9.0])
+def test_a_row_whose_code_is_of_typical_length_has_a_residual_of_four_fifths_at_most(values):
+    """Whatever the functions are: what they allow would bound a first epoch by less."""
+    codes = np.array([[0] * 70 + [1] * 25 + [2] * 5] * 2)
+    learner = booster(codes, np.zeros(100), LOGISTIC, counts=np.array([70.0, 25.0, 5.0]))
+    learner.functions[0].values[:] = [values, -values, 0.0]
+    assert learner.bound == 0.8
+    query = learner.coded_residuals()
+    bins = {INTERCEPT: np.zeros(100, int), 0: codes[0], 1: codes[1]}
+    norms = sum(code.squared_norms()[bins[code.feature]] for code in query.codes)
+    assert query.bound == query.charged == pytest.approx(0.8 * math.sqrt(norms.mean()))
+    # Rows in bins that many share have shorter codes: their residuals may be larger.
+    allowed = query.bound / np.sqrt(norms)
+    assert allowed[0] > 0.8 > 0.4 > allowed[-1]
+
+
+def test_codes_divide_an_epoch_as_features_would():
+    """Weights are rounded down to powers of 2^(1/4), by the square root of 2 at most."""
+    learner = booster(np.zeros((3, 1), int), np.zeros(1), LOGISTIC, counts=COUNTS)
+    learner.functions[1].values[:] = [0.1, -2.0, 1.0]
+    shares = np.array([learner.shares.intercept, *learner.feature_shares()])
+    query = learner.coded_residuals()
+    assert query.share == pytest.approx(1, rel=1e-12)
+    assert query.share <= 1
+    assert [code.feature for code in query.codes] == [INTERCEPT, 0, 1, 2]
+    counts = [np.ones(1), COUNTS, COUNTS, COUNTS]
+    for code, share, rows in zip(query.codes, shares, counts, strict=True):
+        found = np.average(code.weights**2, weights=rows)
+        assert share / math.sqrt(2) < found <= share * (1 + 1e-12)
+    assert shares[2] > 2 * shares[1]
+
+
+def test_learning_from_one_query_is_learning_from_an_answer_of_each_feature():
+    """Its sums are divided by their weights, and so is their noise."""
+    codes = np.random.default_rng(1).integers(0, 3, (2, 300))
+    targets = codes[0] == 2
+    one, other = (booster(codes, targets, LOGISTIC, noise=gaussian(2.0)) for _ in range(2))
+    query = one.coded_residuals()
+    release = one.curator.answer(query)
+    moved = one.learn_all(query, release, 0)
+    first = 0
+    for place, (function, code) in enumerate(
+        zip([other.intercept, *other.functions], query.codes, strict=True)
+    ):
+        answer = Answer(
+            release.value[first : first + code.weights.size] / code.weights,
+            release.scale / code.weights,
+        )
+        share = np.average(code.weights**2, weights=function.counts)
+        np.testing.assert_array_equal(other.learn(function, answer, share, 0), moved[place])
+        first += code.weights.size
+    assert first == release.value.size
+    assert np.abs(moved[1]).max() > 0.5
+
+
+def test_answers_are_averaged_by_their_weights_and_so_is_the_noise_in_each_bin():
+    learner = booster(np.zeros((1, 1), int), np.zeros(1), LOGISTIC, counts=np.full(3, 900.0))
+    (function,) = learner.functions
+    function.remember(Answer(np.full(3, 2.0), np.array([1.0, 2.0, 4.0])), np.zeros((2, 3)), 1.0)
+    function.remember(Answer(np.full(3, 5.0), np.full(3, 1.0)), np.ones((2, 3)), 2.0)
+    averages, variances = function.averages()
+    np.testing.assert_allclose(averages, [np.full(3, 4.0), np.full(3, 2 / 3), np.full(3, 2 / 3)])
+    np.testing.assert_allclose(variances, np.array([1 + 4, 4 + 4, 16 + 4]) / 9)
 
 
 # --- noise --------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 """A row never adds more to an answer of DP-EBM+ than the noise in it is scaled by.
 
-The bound of an epoch follows from the functions when it begins. They move within it, and residuals
-move past the bound: only the clip keeps a row's part at what is charged.
+The bound of an epoch follows from releases, and residuals exceed it: those of labels that surprise,
+of rows whose code is long, and for regression of rows whose score has moved since the epoch began.
+Only the clip keeps a row's part at what is charged.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,10 +15,11 @@ from scipy.special import expit
 
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, curator
+from dprepro.ebm_plus.coding import coded_sums
 from dprepro.ebm_plus.curator import ExactAnswers
 from dprepro.ebm_plus.kernel import from_units, residual_sums, to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import Residuals
+from dprepro.ebm_plus.queries import INTERCEPT, CodedResiduals, Residuals
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.release import listening
 from tests.ebm_plus.stub import Events, replay
@@ -37,8 +40,23 @@ def contradicted(rows=ROWS):
     return X, labels
 
 
+def length_of_code(query, row):
+    """Return the norm of the vector that a residual of a single row is multiplied by."""
+    if isinstance(query, Residuals):
+        return 1.0
+    numbers = []
+    for code in query.codes:
+        its_bin = 0 if code.feature == INTERCEPT else row._columns.codes[code.feature][0]
+        is_there = np.arange(code.weights.size) == its_bin
+        numbers.append(code.weights * (is_there - code.centre / 256))
+    return np.linalg.norm(np.concatenate(numbers))
+
+
 def listen(estimator, epsilon, target, seed=0):
-    """Return, for some rows and every query of residuals: a row's part, what is charged, |r|, c."""
+    """Return, for some rows and every query of residuals: a row's part, what is charged, |r u|, c.
+
+    u is 1 for regression, and a row's code for classification.
+    """
     X, labels = contradicted()
     y = labels if estimator is DPEBMPlusClassifier else np.where(labels, 3.0, -1.0)
     domain, loss = (
@@ -52,12 +70,13 @@ def listen(estimator, epsilon, target, seed=0):
     rows = [ExactAnswers.of(Rows(X.iloc[[i]], y[[i]].astype(float)), domain, loss) for i in watched]
     found = []
     for query, _, *parts in replay(heard.events, *rows):
-        if isinstance(query, Residuals):
+        if isinstance(query, Residuals | CodedResiduals):
             for row, part in zip(rows, parts, strict=True):
                 score = float(from_units(row._columns.scores[0]))
                 guess = expit(score) if loss is LOGISTIC else score
                 residual = abs(float(from_units(row._columns.targets[0])) - guess)
-                found.append((np.linalg.norm(part), query.charged, residual, query.bound))
+                unclipped = residual * length_of_code(query, row)
+                found.append((np.linalg.norm(part), query.charged, unclipped, query.bound))
     return np.array(found).T
 
 
@@ -71,12 +90,13 @@ CASES = pytest.mark.parametrize(
 @CASES
 @pytest.mark.parametrize("epsilon", [2.0, 50.0])
 def test_no_row_adds_more_than_is_charged_for(estimator, target, epsilon):
-    parts, charged, residuals, bounds = listen(estimator, epsilon, target)
-    assert parts.size == 4 * 9 * 4
+    parts, charged, unclipped, bounds = listen(estimator, epsilon, target)
+    of_labels = estimator is DPEBMPlusClassifier
+    assert parts.size == 4 * 4 * (1 if of_labels else 9)
     assert (parts <= charged * (1 + 1e-12)).all()
     # The test is one of the clip: residuals are beyond the bound, and parts as large as can be.
-    beyond = residuals > 1.05 * bounds
-    assert beyond.sum() >= 10
+    beyond = unclipped > 1.05 * bounds
+    assert beyond.sum() >= (6 if of_labels else 10)
     assert (parts > 0.99 * bounds)[beyond].all()
     assert (parts / charged).max() > 0.999
 
@@ -85,9 +105,14 @@ def unclipped(scores, targets, last, change, codes, n_bins, bound, logistic):
     return residual_sums(scores, targets, last, change, codes, n_bins, 2**24, logistic)
 
 
+def unlimited(scores, targets, codes_of, query, changes):
+    return coded_sums(scores, targets, codes_of, replace(query, charged=1e6, bound=1e6), changes)
+
+
 @CASES
 def test_without_the_clip_a_row_would_add_more(estimator, target, monkeypatch):
     monkeypatch.setattr(curator, "residual_sums", unclipped)
+    monkeypatch.setattr(curator, "coded_sums", unlimited)
     parts, charged, *_ = listen(estimator, 50.0, target)
     assert (parts / charged).max() > 1.1
 

@@ -1,5 +1,7 @@
 """The coarse way: when it is taken, its public bins, and that it learns where noise is large."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from dprepro.ebm_plus.coarse import CoarseBooster, is_coarse, likely_counts, pub
 from dprepro.ebm_plus.grid import grid_edges
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.paths import Path
-from dprepro.ebm_plus.queries import Residuals
+from dprepro.ebm_plus.queries import CodedResiduals, Residuals
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from tests.ebm_plus import test_algorithm
@@ -33,10 +35,20 @@ def test_the_estimator_does_what_the_page_says(loss, monkeypatch):
 def test_all_mu_is_spent_and_the_ledger_says_so(loss, monkeypatch):
     monkeypatch.setattr(test_algorithm, "BUDGET", LITTLE)
     plain, *_ = test_algorithm.page(loss)
-    asked = [query for query in plain.queries if isinstance(query, Residuals)]
+    kind = CodedResiduals if loss is LOGISTIC else Residuals
+    first, *_ = asked = [query for query in plain.queries if isinstance(query, kind)]
     charged = [query.share for query in plain.queries[5:]]
     assert sum(charged) == pytest.approx(test_algorithm.EPOCHS, rel=1e-12)
-    assert asked[0].share == pytest.approx(0.3 if loss is SQUARED else 0.5 / 3.5)
+    if loss is SQUARED:
+        assert first.share == pytest.approx(0.3)
+    else:
+        assert len(asked) == len(charged)
+        # Squared weights are powers of the root of 2, the next one below: of the intercept, of
+        # three features. All bins of a feature are asked alike, though few rows lie in some.
+        weights = [0.5 / 3.5, *3 * [1 / 3.5]]
+        steps = [2.0 ** (math.floor(2 * math.log2(weight)) / 2) for weight in weights]
+        for code, square in zip(first.codes, steps, strict=True):
+            np.testing.assert_allclose(code.weights**2, square)
     ledger = test_algorithm.fit(loss).ledger_
     mus = [np.sqrt(entry.uses) / entry.noise_multiplier for entry in ledger.entries]
     np.testing.assert_allclose(np.square(mus) / mu_of(*LITTLE) ** 2, [0.01, 0.02, 0.97], rtol=1e-9)
@@ -101,6 +113,31 @@ def coarse_booster(loss, deviation):
     )
     learner.curator = plain.curator
     return learner
+
+
+def test_the_bound_of_labels_rises_with_the_signal_to_that_where_rows_are_no_longer_few():
+    functions = coarse_booster(LOGISTIC, 1.0).functions
+    bounds = {}
+    for signal in (1e-9, 75.0, 150.0, 1e9):
+        # Two features share an epoch: its noise in the sums of one is sqrt(2) as large.
+        rows = signal * math.sqrt(2 / 8)
+        learner = CoarseBooster(functions, LOGISTIC, rows, 0.0, 0.5, 1.0, n_epochs=8)
+        assert learner.signal == pytest.approx(signal)
+        bounds[signal] = learner.bound
+    assert bounds == pytest.approx({1e-9: 0.4, 75.0: 0.6, 150.0: 0.8, 1e9: 0.8})
+    assert CoarseBooster(functions, SQUARED, 1e-9, 0.0, 0.5, 1.0, n_epochs=8).bound == 1
+
+
+def test_the_bound_of_labels_is_that_of_a_row_whose_code_is_of_typical_length():
+    """Without noise rows of all bins are known, and the bound in a bin is for its rows' codes."""
+    learner = coarse_booster(LOGISTIC, deviation=100.0)
+    query = learner.coded_residuals()
+    assert len(query.codes) == 3
+    codes = learner.curator.exact._columns.codes
+    norms = sum(code.squared_norms()[codes.get(code.feature, 0)] for code in query.codes)
+    allowed = query.bound / np.sqrt(norms)
+    assert allowed.min() < learner.bound < allowed.max()
+    assert np.mean(allowed**-2.0) ** -0.5 == pytest.approx(learner.bound, rel=0.01)
 
 
 @BOTH

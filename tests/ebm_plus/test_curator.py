@@ -8,7 +8,8 @@ from dprepro.ebm_plus.curator import ExactAnswers, PlusCurator
 from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss
 from dprepro.ebm_plus.queries import (
-    INTERCEPT,
+    Code,
+    CodedResiduals,
     Histogram,
     Magnitudes,
     Merge,
@@ -25,7 +26,7 @@ from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.release import listening
 from tests.ebm_plus.plus_table import DOMAIN, RANGE, table
-from tests.ebm_plus.stub import Events, booster, exact_answers, learn
+from tests.ebm_plus.stub import Events, booster, exact_answers, learn, of_all_rows
 
 MU, BUDGET = 1.0, (epsilon_of(1.0, 1e-6), 1e-6)
 
@@ -48,7 +49,7 @@ def test_every_answer_is_the_noisy_one_that_listeners_hear(loss):
     made.open_epochs(0.1, 2, BUDGET)
     made.tell(Start(0))
     asked = [Totals.up_to(loss.powers), *(Histogram(1.0, 1.0, k) for k in range(2))]
-    asked += [Magnitudes(1.0, 0.5), Residuals(loss.part_norm(1.0), 1.0, INTERCEPT, 1.0, loss)]
+    asked += [*([Magnitudes(1.0, 0.5)] if loss is SQUARED else []), of_all_rows(loss, 1.0)]
     X, labels, targets = table(50)
     y, domain = (labels, DOMAIN) if loss is LOGISTIC else (targets, RANGE)
     exact = ExactAnswers.of(Rows(X, y.astype(float)), domain, loss)
@@ -90,17 +91,21 @@ def test_bins_by_exact_counts_are_caught(monkeypatch, way):
         DPEBMPlusClassifier(domain=DOMAIN).fit(X, labels)
 
 
-def test_a_step_that_computes_with_the_rows_is_caught(monkeypatch):
-    step = algorithm.step
+@pytest.mark.parametrize(
+    ("way", "estimator", "domain", "place"),
+    [("step_all", DPEBMPlusClassifier, DOMAIN, 1), ("step", DPEBMPlusRegressor, RANGE, 2)],
+)
+def test_a_step_that_computes_with_the_rows_is_caught(way, estimator, domain, place, monkeypatch):
+    usual = vars(algorithm)[way]
 
-    def reading(curator, booster, function, *rest):
-        step(curator, booster, function, *rest)
-        function.values = function.values + np.mean(curator._exact)
+    def reading(curator, booster, *rest):
+        usual(curator, booster, *rest)
+        booster.intercept.values = booster.intercept.values + np.mean(curator._exact)
 
-    monkeypatch.setattr(algorithm, "step", reading)
-    X, labels, _ = table(60)
+    monkeypatch.setattr(algorithm, way, reading)
+    rows = table(60)
     with pytest.raises((PrivateRowsError, TypeError)):
-        DPEBMPlusClassifier(domain=DOMAIN).fit(X, labels)
+        estimator(domain=domain).fit(rows[0], rows[place])
 
 
 def test_a_booster_that_asks_once_more_is_caught(monkeypatch):
@@ -127,11 +132,15 @@ def test_what_no_mechanism_covers_is_not_answered():
         asked.answer(Histogram(1.0, 1.0, 0))
 
 
-def test_a_query_for_another_loss_is_refused():
-    asked, _ = curator(SQUARED)
+@pytest.mark.parametrize(("loss", "other"), [(LOGISTIC, SQUARED), (SQUARED, LOGISTIC)])
+def test_a_query_for_another_loss_is_refused(loss, other):
+    asked, _ = curator(loss)
     asked.open_epochs(MU, 4, BUDGET)
-    with pytest.raises(SensitivityError, match="LogisticLoss"):
-        asked.answer(Residuals(0.9, 1.0, INTERCEPT, 0.5, LOGISTIC))
+    asked.tell(Start(0))
+    name = "Residuals" if other is SQUARED else "CodedResiduals"
+    with pytest.raises(BudgetError, match=f"no mechanism for {name} is"):
+        asked.answer(of_all_rows(other, 0.5))
+    assert asked.answer(of_all_rows(loss, 0.5)).value.shape == (1,)
 
 
 def test_noise_that_forgets_the_number_of_features_or_epochs_is_refused():
@@ -151,8 +160,8 @@ def test_noise_that_forgets_the_number_of_features_or_epochs_is_refused():
         (Totals, (0.5, 1.0, 1)),
         (Histogram, (0.9, 1.0, 0)),
         (Magnitudes, (0.9, 1.0)),
-        (Residuals, (0.55, 1.0, 0, 0.5, LOGISTIC)),
-        (Residuals, (0.49, 1.0, 0, 0.5, SQUARED)),
+        (Residuals, (0.49, 1.0, 0, 0.5)),
+        (CodedResiduals, (0.49, 1.0, (Code(0, np.full(2, 1e-9), np.zeros(2, int)),), 0.5)),
     ],
 )
 def test_a_query_that_is_charged_for_less_than_is_enforced_cannot_be_built(query, values):
@@ -177,7 +186,7 @@ def test_every_number_of_every_answer_has_noise_of_its_own():
         queries = [
             Totals(totals_sensitivity(p), 1.0, p),
             Histogram(1.0, 1.0, 0),
-            *[Residuals(loss.part_norm(0.5), 0.5, INTERCEPT, 0.5, loss)] * 2,
+            *[of_all_rows(loss, 0.5, share=0.5)] * 2,
         ]
         noisy = [asked.answer(query).value.ravel() for query in queries]
         assert twin.answer(queries[0]).numbers.shape == noisy[0].shape
@@ -194,9 +203,9 @@ def test_two_moves_in_a_row_both_count():
     exact = exact_answers(codes, targets, SQUARED)
     for instruction in (Start(0), Move(0, change), Move(1, change)):
         exact.follow(instruction)
-    sums = exact.answer(Residuals(1.0, 1.0, 0, 1.0, SQUARED)).value
-    np.testing.assert_array_equal(sums, -np.array([[0.5, 0.0, 0.25]]))
-    again = exact.answer(Residuals(1.0, 1.0, 0, 1.0, SQUARED)).value
+    sums = exact.answer(Residuals(1.0, 1.0, 0, 1.0)).value
+    np.testing.assert_array_equal(sums, [-0.5, 0.0, -0.25])
+    again = exact.answer(Residuals(1.0, 1.0, 0, 1.0)).value
     np.testing.assert_array_equal(again, sums)
 
 
@@ -204,8 +213,15 @@ def test_a_start_forgets_what_was_pending():
     exact = exact_answers(np.array([[0, 1, 2]]), np.zeros(3), SQUARED)
     exact.follow(Move(0, to_units(np.ones(3))))
     exact.follow(Start(int(to_units(0.5))))
-    sums = exact.answer(Residuals(1.0, 1.0, INTERCEPT, 1.0, SQUARED)).value
+    sums = exact.answer(of_all_rows(SQUARED, 1.0)).value
     assert sums.item() == -1.5
+
+
+def numbers_in(value):
+    """Return how many numbers, or other objects, there are in a value."""
+    if isinstance(value, tuple | list):
+        return sum(map(numbers_in, value))
+    return np.size(value)
 
 
 def test_the_booster_never_holds_a_row():
@@ -216,8 +232,9 @@ def test_the_booster_never_holds_a_row():
         learn(learner, 2)
         learner.curator = None
         arrays = [v for f in [learner.intercept, *learner.functions] for v in vars(f).values()]
-        sizes.append([np.size(v) for v in [*vars(learner).values(), *arrays]])
+        sizes.append([numbers_in(v) for v in [*vars(learner).values(), *arrays]])
     assert sizes[0] == sizes[1]
+    assert sum(sizes[0]) > 20
 
 
 def test_a_loss_from_elsewhere_does_not_see_the_rows():

@@ -1,6 +1,7 @@
 """The pass over the rows against NumPy, and its sensitivities by brute force."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ from scipy.special import expit, logit
 
 from dprepro.ebm_plus.kernel import (
     UNIT,
+    add_by_code,
     from_units,
+    limited_residuals,
     magnitude_counts,
+    move_and_weigh,
     move_scores,
     residual_sums,
     to_units,
@@ -162,3 +166,80 @@ def test_counting_magnitudes_applies_the_change_too():
     updated = scores + change[last]
     magnitude_counts(scores, targets, last, change, 20)
     np.testing.assert_array_equal(scores, updated)
+
+
+# --- codes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 2049])
+def test_scores_move_and_norms_grow_by_what_a_code_says(rows):
+    scores, _, _, change, codes = problem(rows)
+    norms, squares = np.arange(rows, dtype=np.int32), np.array([5, 2**30, 0, 7], np.int32)
+    moved, grown = scores + change[codes], norms + squares[codes]
+    move_and_weigh(scores, norms, codes, change, squares)
+    np.testing.assert_array_equal(scores, moved)
+    np.testing.assert_array_equal(norms, grown)
+    assert norms.dtype == np.int32
+
+
+def test_scores_that_move_with_norms_stop_at_the_largest():
+    scores, norms = to_units([60.0, -60.0, 1.0]), np.zeros(3, np.int32)
+    codes, change = np.array([0, 1, 0], np.uint8), to_units([50.0, -50.0])
+    expected = scores.copy()
+    move_scores(expected, codes, change)
+    move_and_weigh(scores, norms, codes, change, np.zeros(2, np.int32))
+    np.testing.assert_array_equal(scores, expected)
+    np.testing.assert_array_equal(scores, [2**30 - 1, 1 - 2**30, 51 * 2**24])
+
+
+@pytest.mark.parametrize("bound", [0.5, 2.0**24, 3.7e8, 2.0**50])
+@pytest.mark.parametrize("rows", [1, 7, 5000])
+def test_residuals_are_limited_by_the_root_of_the_norm(rows, bound):
+    scores, targets, *_ = problem(rows)
+    norms = np.random.default_rng(1).integers(1, 2**31, rows).astype(np.int32)
+    norms[0] = 1
+    out, before = np.empty(rows, np.int32), scores.copy()
+    limited_residuals(scores, targets, norms, bound, out)
+    free = np.empty(rows, np.int32)
+    limited_residuals(scores, targets, np.ones(rows, np.int32), 2.0**24, free)
+    residuals = from_units(targets) - expit(from_units(scores))
+    np.testing.assert_allclose(from_units(free), residuals, atol=3e-7)
+    limits = np.floor(np.minimum(bound / np.sqrt(norms.astype(float)), 2.0**24))
+    np.testing.assert_array_equal(out, np.clip(free, -limits, limits))
+    np.testing.assert_array_equal(scores, before)
+
+
+@pytest.mark.parametrize("norm", [1, 2, 3, 2**20, 2**20 + 1, 2**31 - 1])
+@pytest.mark.parametrize("bound", [0.999, 1.0, 2.0**24 - 1, 2.0**24, 2.0**34 / 3, 1e300])
+def test_no_limited_residual_times_the_root_of_its_norm_exceeds_the_bound(norm, bound):
+    """In whole numbers: r^2 times the norm is at most the square of the bound."""
+    scores = np.array([-(2**30) + 1, -(2**24), 0, 2**24, 2**30 - 1], np.int32)
+    norms, out, found = np.full(5, norm, np.int32), np.empty(5, np.int32), []
+    for label in (0, 1):
+        limited_residuals(scores, np.full(5, label << 24, np.int32), norms, bound, out)
+        found += out.tolist()
+    assert all(Fraction(r) ** 2 * norm <= Fraction(bound) ** 2 for r in found)
+    # No probability is 0 or 1.
+    limit = min(math.isqrt(math.floor(Fraction(bound) ** 2 / norm)), 2**24 - 2)
+    assert limit - 1 <= max(found) <= limit
+    assert -limit <= min(found) <= -limit + 1
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 4, 5, 4099])
+def test_numbers_are_added_by_their_code_to_what_is_there(rows):
+    rng = np.random.default_rng(rows)
+    numbers = rng.integers(-(2**24), 2**24, rows).astype(np.int32)
+    codes = rng.integers(0, 5, rows).astype(np.uint8)
+    sums = np.arange(6) * 10**15
+    expected = sums.copy()
+    np.add.at(expected, codes, numbers.astype(np.int64))
+    add_by_code(numbers, codes, sums)
+    np.testing.assert_array_equal(sums, expected)
+    assert sums[5] == 5 * 10**15
+
+
+def test_sums_by_code_do_not_overflow():
+    numbers, sums = np.full(2**12, 2**31 - 1, np.int32), np.zeros(256, np.int64)
+    add_by_code(numbers, np.full(2**12, 255, np.uint8), sums)
+    assert sums[255] == 2**12 * (2**31 - 1)
+    assert not sums[:255].any()

@@ -48,10 +48,10 @@ def test_rows_are_taken_to_be_half_a_deviation_more_than_their_count_says():
 
 
 @BOTH
-def test_after_the_first_epoch_functions_of_labels_move_half_way_and_others_beyond(
+def test_functions_of_labels_go_as_far_as_the_pace_and_others_beyond_what_is_inferred(
     loss, monkeypatch
 ):
-    inferred, values = [], []
+    inferred, values, paces = [], [], []
     smooth, move = booster_module.smooth, Function.move
 
     def inferring(*told):
@@ -63,21 +63,23 @@ def test_after_the_first_epoch_functions_of_labels_move_half_way_and_others_beyo
     def moving(function, new):
         if new.size > 1:
             values.append(new)
+            paces.append(learner.pace.value)
         return move(function, new)
 
     monkeypatch.setattr(booster_module, "smooth", inferring)
     monkeypatch.setattr(Function, "move", moving)
-    codes = np.repeat([[0, 1, 2]], 200, axis=1).reshape(1, -1)
+    codes = np.stack([np.repeat([0, 1, 2], 200), np.arange(600) % 3])
     targets = np.tile([0.0, 0.0, 1.0, 0.0, 1.0, 1.0], 100)
     learner = booster(codes, targets - (loss is SQUARED) * 0.5, loss, noise=gaussian(3))
     learn(learner, 3)
     # Noise is far below what these rows say.
     assert learner.clearness == 1
-    stride = 0.5 if loss is LOGISTIC else 1.5
-    np.testing.assert_allclose(values[0], inferred[0], atol=1e-6)
-    for before, after, goal in zip(values, values[1:], inferred[1:], strict=False):
-        assert np.abs(goal - before).max() > 1e-4
-        np.testing.assert_allclose(after, before + stride * (goal - before), atol=1e-6)
+    strides = paces if loss is LOGISTIC else np.repeat([1.0, 1.5, 1.5], 2)
+    assert strides[0] == pytest.approx(1 / np.sqrt(2) if loss is LOGISTIC else 1)
+    before = [np.zeros(3), np.zeros(3), *values]
+    for old, new, goal, stride in zip(before, values, inferred, strides, strict=False):
+        assert np.abs(goal - old).max() > 1e-4
+        np.testing.assert_allclose(new, old + stride * (goal - old), atol=1e-6)
 
 
 def test_what_all_bins_share_is_left_to_the_intercept():

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dprepro.ebm_plus.paths import Path
-from dprepro.privacy.query import Release
 
 COUNTS, SLOPES = np.array([30.0, 10.0, 5.0]), np.array([0.2, 0.25, 0.1])
 SPREADING = np.array([[1.0, 0.3, 0.0], [0.3, 1.0, 0.3], [0.0, 0.3, 1.0]])
@@ -15,7 +14,7 @@ def walk(effects, noise):
     path = Path(COUNTS, SPREADING)
     for (gain, scale), error in zip(STEPS, noise, strict=True):
         sums = COUNTS * SLOPES * (effects - path.values) + scale * error
-        path.go(gain, Release(sums[None], scale), SLOPES)
+        path.go(gain, sums, scale, SLOPES)
     return path
 
 

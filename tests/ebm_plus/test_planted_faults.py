@@ -13,7 +13,7 @@ from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.ebm_plus.curator import ExactAnswers, PlusCurator
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import (
-    INTERCEPT,
+    CodedResiduals,
     Histogram,
     Residuals,
     Totals,
@@ -25,7 +25,7 @@ from dprepro.privacy.private import PrivateRowsError
 from dprepro.privacy.query import BudgetError
 from dprepro.privacy.release import GaussianUses, listening
 from tests.ebm_plus.plus_table import DOMAIN, RANGE, table
-from tests.ebm_plus.stub import Events, replay
+from tests.ebm_plus.stub import Events, of_all_rows, replay
 
 ROWS = 200
 EPOCHS = 4
@@ -55,7 +55,8 @@ def noise_of_a_fit(loss):
 
 def noise_of_sums(fit):
     """Return the noise of the sums of a fit, in one array."""
-    return np.concatenate([noise for query, noise in fit if type(query) is Residuals])
+    sums = Residuals | CodedResiduals
+    return np.concatenate([noise for query, noise in fit if isinstance(query, sums)])
 
 
 def is_repeated(noise):
@@ -126,7 +127,7 @@ def test_fault_4_shares_from_exact_counts_are_refused(read, loss, monkeypatch):
     answer = PlusCurator.answer
 
     def ask_by_exact_counts(self, query):
-        if isinstance(query, Residuals):
+        if isinstance(query, Residuals | CodedResiduals):
             query = replace(query, share=query.share * np.max(read(self._exact)) / ROWS)
         return answer(self, query)
 
@@ -159,5 +160,4 @@ def test_fault_5_labels_not_clipped_do_no_harm_to_residuals(loss, monkeypatch):
     """The kernel clips residuals to what is charged, whatever the labels are."""
     far = np.int32(2**29)
     monkeypatch.setattr(type(loss), "targets", lambda _, y, domain: np.full(y.size, far))
-    query = Residuals(loss.part_norm(0.5), 1.0, INTERCEPT, 0.5, loss)
-    assert part_over_charged(query, loss) == pytest.approx(1.0)
+    assert part_over_charged(of_all_rows(loss, 0.5), loss) == pytest.approx(1.0)

@@ -15,6 +15,7 @@ from dprepro.ebm_plus.grid import merge_fine
 from dprepro.ebm_plus.groups import sum_deviations
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import (
+    CodedResiduals,
     Histogram,
     Magnitudes,
     Residuals,
@@ -127,13 +128,15 @@ def test_every_answer_has_the_noise_that_the_ledger_states(n_epochs, loss):
     entries = model.ledger_.entries
     assert [entry.uses for entry in entries] == [1, 3, n_epochs]
     noise, sums = {0: [], 1: [], 2: []}, []
-    place = {Totals: 0, Histogram: 1, Residuals: 2, Magnitudes: 2}
+    place = {Totals: 0, Histogram: 1, Residuals: 2, CodedResiduals: 2, Magnitudes: 2}
     for query, release, answer in replay(heard.events, exact(3000, loss)):
         scale = query.charged * math.sqrt(1 / query.share)
         phase = place[type(query)]
         assert release.scale == pytest.approx(scale * entries[phase].noise_multiplier)
         noise[phase].append(((release.value - answer) / scale).ravel())
-        if type(query) is Residuals:  # noise in counts is a whole number, and often the same
+        if isinstance(
+            query, Residuals | CodedResiduals
+        ):  # noise in counts is a whole number, and often the same
             sums.append(noise[phase][-1])
     for phase in (1, 2):
         drawn = np.concatenate(noise[phase])

@@ -12,7 +12,7 @@ import pytest
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm, curator
 from dprepro.ebm_plus.curator import ExactAnswers
-from dprepro.ebm_plus.queries import Histogram, Magnitudes, Residuals, Totals
+from dprepro.ebm_plus.queries import CodedResiduals, Histogram, Magnitudes, Residuals, Totals
 from dprepro.estimators.inputs import Rows
 from tests.released import ROWS, published, same, table
 
@@ -27,7 +27,7 @@ FEATURES = (
 TARGETS = {"labels": ("0", "1"), "numbers": (-2.0, 4.0)}
 PARTS = {
     "totals and histograms": (Totals, Histogram),
-    "residuals": (Residuals,),
+    "residuals": (Residuals, CodedResiduals),
     "magnitudes": (Magnitudes,),
 }
 
@@ -134,14 +134,20 @@ def exact_in_fewest(monkeypatch):
 
 
 def exact_in_clipping(monkeypatch):
-    step = algorithm.step
+    step, step_all = algorithm.step, algorithm.step_all
 
     def exact(asked, booster, function, *rest):
         if function is booster.intercept and rows_of(asked) > ROWS:
             booster.bound *= 0.9
         step(asked, booster, function, *rest)
 
+    def exact_for_all(asked, booster, *rest):
+        if rows_of(asked) > ROWS:
+            booster.bound *= 0.9
+        step_all(asked, booster, *rest)
+
     monkeypatch.setattr(algorithm, "step", exact)
+    monkeypatch.setattr(algorithm, "step_all", exact_for_all)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +159,7 @@ def exact_in_clipping(monkeypatch):
         ("numbers", exact_in_merging),
         ("labels", exact_in_dividing),
         ("numbers", exact_in_dividing),
+        ("labels", exact_in_clipping),
         ("numbers", exact_in_clipping),
     ],
 )
