@@ -47,11 +47,11 @@ class Pace:
             return
         changes, before = self._before
         after = _slope(changes, answers)
-        noise = sum((((c * a.deviation) ** 2).sum() for c, a in zip(changes, answers, strict=True)))
+        noise = sum(((c * a.deviation) ** 2).sum() for c, a in zip(changes, answers, strict=True))
         if before > 0 and after != 0:
             after *= after**2 / (after**2 + noise)
             factor = 1 / max(1 - after / before, 1 / _FASTEST)
-            self.value = min(max(self.value * max(factor, _SLOWEST), self._least), 1.0)
+            self.value = float(min(max(self.value * max(factor, _SLOWEST), self._least), 1.0))
 
     def remember(self, changes: list[np.ndarray], answers: list[Answer]) -> None:
         """Note the changes, float64 (B,) of each function, that were made of these answers."""

@@ -169,6 +169,7 @@ class PairBooster(Booster):
         made.intercept = booster.intercept
         made.bound, made.mean_square = booster.bound, booster.mean_square
         made.magnitudes = booster.magnitudes
+        made.pace = booster.pace
         return made
 
     def residuals_of(self, function: Function, share: float) -> Residuals | PairResiduals:  # type: ignore[override]
@@ -188,7 +189,11 @@ class PairBooster(Booster):
         if not isinstance(function, PairFunction):
             return super().learn(function, answer, share, number)
         self.remember(function, answer, (number + 1) * share)
-        return self.values_of(function)
+        values = self.values_of(function)
+        if not self.loss.at_once:
+            return values
+        # It makes up for rows that features have just made up for.
+        return function.values + self.pace.value * (values - function.values)
 
     def remember(self, function: PairFunction, answer: Answer, weight: float) -> None:
         """Add an answer to what is known of a pair."""

@@ -9,6 +9,7 @@ import pytest
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus import DPEBMPlusRegressor
 from dprepro.ebm_plus import pairs as stage
+from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.function import Answer
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import PairResiduals
@@ -141,6 +142,23 @@ def test_the_noise_of_averaged_answers_is_that_of_their_weights(monkeypatch):
     np.testing.assert_allclose(masses, expected)
     np.testing.assert_allclose(sums, (8 + 2 * 2) / 3)
     np.testing.assert_allclose(variances, noise + 0.1 * masses)
+
+
+@BOTH
+def test_functions_of_pairs_keep_the_pace_of_labels_that_features_had(loss, monkeypatch):
+    """At a pace of their own they made up again for the rows that features had made up for."""
+    functions = [_function(k, 3) for k in range(2)]
+    before = Booster(functions, loss, 1000.0, 0.0, 0.2, 5.0, n_epochs=16)
+    before.pace.value = 0.125
+    learner = stage.PairBooster.after(before)
+    assert learner.pace is before.pace
+    target = np.array([4.0, -4.0, -4.0, 4.0])
+    monkeypatch.setattr(stage.PairBooster, "values_of", lambda *_: target)
+    pair = stage.pair_function(*functions, 4.0, 1000.0)
+    pair.move(np.array([1.0, -1.0, -1.0, 1.0]))
+    learned = learner.learn(pair, Answer(np.zeros((2, 4)), 1.0), 0.1, 9)
+    part = 0.125 if loss is LOGISTIC else 1.0
+    np.testing.assert_allclose(learned, pair.values + part * (target - pair.values))
 
 
 def test_kept_pairs_share_the_last_epochs_with_the_features(monkeypatch):
