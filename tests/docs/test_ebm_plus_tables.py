@@ -17,12 +17,14 @@ def test_a_page_has_the_tables_of_the_journals(page: str) -> None:
 
 def test_a_rival_with_the_better_mean_is_bold() -> None:
     shown = {row[2]: row for row in map(split, tables.beside("auc"))}
-    adult = [split(line) for line in tables.beside("auc")[2:8]]
-    ours, rival = adult[1][3:], adult[3][3:]
-    for mean, other in zip(ours, rival, strict=True):
-        assert (float(other.strip("*")) > float(mean)) == other.startswith("**")
-    assert any(other.startswith("**") for other in rival)
-    assert not all(other.startswith("**") for other in rival)
+    lines = [split(line) for line in tables.beside("auc")[2:]]
+    bold = []
+    for first in (0, 12):  # Adult and credit fraud; on Telco two means round to the same
+        for mean, other in zip(lines[first + 1][3:], lines[first + 3][3:], strict=True):
+            bold.append(other.startswith("**"))
+            assert (float(other.strip("*")) > float(mean)) == bold[-1]
+    assert any(bold)
+    assert not all(bold)
     assert {"DP-EBM", "DP-EBM+", "best rival", "which"} <= shown.keys()
 
 

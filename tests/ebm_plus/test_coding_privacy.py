@@ -208,7 +208,7 @@ def test_norms_that_add_up_to_too_much_are_refused():
 @pytest.mark.parametrize("centre", [np.array([0.3, 200.7]), np.array([0.0, 256.0])])
 def test_centres_that_are_no_whole_numbers_are_refused(centre):
     """Sums would not be whole numbers, and depend on the order of the rows."""
-    with pytest.raises(SensitivityError, match="in whole numbers of 0.00390625"):
+    with pytest.raises(SensitivityError, match=r"in whole numbers of 0\.00390625"):
         Code(2, np.ones(2), centre)
 
 
