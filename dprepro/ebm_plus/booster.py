@@ -236,7 +236,7 @@ class Booster:
         """
         table = self.table(function)
         expected = lookup(table, function.values)
-        function.remember(answer, expected, self.weight(number) * share)
+        function.remember(answer, expected[0], self.weight(number) * share)
         return self._infer(function, table, expected, number)
 
     def _infer(
@@ -272,7 +272,7 @@ class Booster:
         self, function: Function, expected: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the sum of the targets in each bin, its variance, and rows, each float64 (B,)."""
-        (residuals, targets, _), variance = function.averages()
+        (residuals, targets), variance = function.averages()
         counts = function.counts + _CAUTION * function.uncertainty
         totals = residuals + counts * targets
         curvature = counts * expected[1]

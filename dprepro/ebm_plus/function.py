@@ -60,7 +60,7 @@ class Function:
     def __post_init__(self) -> None:
         self.values, self.deviations, self.band = np.zeros((3, self.counts.size))
         self._spread: float | None = None
-        self._answers = np.zeros((3, self.counts.size))
+        self._answers = np.zeros((2, self.counts.size))
         self._weight = 0.0
         self._variance: float | np.ndarray = 0.0
 
@@ -91,14 +91,14 @@ class Function:
         ----------
         answer
             Sums per bin of residuals.
-        expected : float64 (2, B)
-            The target expected of a row in each bin, and its slope: see `lookup`.
+        expected : float64 (B,)
+            The target expected of a row in each bin: see `lookup`.
         weight
             What the answer counts in the averages, relative to the others.
         """
         self._weight += weight
         self._variance = self._variance + (weight * answer.deviation) ** 2
-        self._answers += weight * np.concatenate([answer.sums[None], expected])
+        self._answers += weight * np.stack([answer.sums, expected])
 
     @property
     def has_answers(self) -> bool:
@@ -108,8 +108,8 @@ class Function:
     def averages(self) -> tuple[np.ndarray, float | np.ndarray]:
         """Return the averages of all answers so far, and the variance of the noise in them.
 
-        The averages are float64 (3, B): sums of residuals, expected targets, expected slopes. Only
-        the first have noise.
+        The averages are float64 (2, B): sums of residuals, and expected targets. Only the first
+        have noise.
         """
         return self._answers / self._weight, self._variance / self._weight**2
 

@@ -124,9 +124,13 @@ class Loss(ABC):
         `start` is the first intercept.
         """
 
-    @abstractmethod
     def intercept_bound(self, bound: float, typical: float) -> float:
-        """Return where the intercept's residuals are clipped, given the features' bound."""
+        """Return where the intercept's residuals are clipped, unless it is asked `at_once`.
+
+        It is clipped less than features: clipped residuals lead to a median, which can be far from
+        the mean.
+        """
+        return min(1.0, max(bound, _UNCLIPPED * typical))
 
     @abstractmethod
     def scales(self, bound: float) -> float:
@@ -204,10 +208,6 @@ class LogisticLoss(Loss):
         """
         return max(_EXPECTED, _STANDING_OUT * deviation) / float(expit(-abs(start)))
 
-    def intercept_bound(self, bound: float, typical: float) -> float:
-        """Return `bound`: no row's residual exceeds it when the epoch begins."""
-        return bound
-
     def scales(self, bound: float) -> float:
         """Return 1: log odds."""
         return 1.0
@@ -277,10 +277,6 @@ class SquaredLoss(Loss):
     def fewest_rows(self, deviation: float, start: float) -> float:
         """Return 0: there are no labels."""
         return 0.0
-
-    def intercept_bound(self, bound: float, typical: float) -> float:
-        """Clip less: clipped residuals lead to a median, which can be far from the mean."""
-        return min(1.0, max(bound, _UNCLIPPED * typical))
 
     def scales(self, bound: float) -> float:
         """Return twice the bound of the residuals."""

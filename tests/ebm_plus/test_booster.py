@@ -225,10 +225,10 @@ def test_learning_from_one_query_is_learning_from_an_answer_of_each_feature():
 def test_answers_are_averaged_by_their_weights_and_so_is_the_noise_in_each_bin():
     learner = booster(np.zeros((1, 1), int), np.zeros(1), LOGISTIC, counts=np.full(3, 900.0))
     (function,) = learner.functions
-    function.remember(Answer(np.full(3, 2.0), np.array([1.0, 2.0, 4.0])), np.zeros((2, 3)), 1.0)
-    function.remember(Answer(np.full(3, 5.0), np.full(3, 1.0)), np.ones((2, 3)), 2.0)
+    function.remember(Answer(np.full(3, 2.0), np.array([1.0, 2.0, 4.0])), np.zeros(3), 1.0)
+    function.remember(Answer(np.full(3, 5.0), np.full(3, 1.0)), np.ones(3), 2.0)
     averages, variances = function.averages()
-    np.testing.assert_allclose(averages, [np.full(3, 4.0), np.full(3, 2 / 3), np.full(3, 2 / 3)])
+    np.testing.assert_allclose(averages, [np.full(3, 4.0), np.full(3, 2 / 3)])
     np.testing.assert_allclose(variances, np.array([1 + 4, 4 + 4, 16 + 4]) / 9)
 
 

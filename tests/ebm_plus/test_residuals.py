@@ -170,11 +170,11 @@ def test_the_optimism_is_that_of_free_means():
     (function,) = learner.functions
     assert residuals._optimism([function], 0.04) == 0
     function.counts = np.array([100.0, 50.0, 50.0])
-    function.remember(Answer(np.zeros(3), 1e-9), np.zeros((2, 3)), 1.0)
+    function.remember(Answer(np.zeros(3), 1e-9), np.zeros(3), 1.0)
     function.deviations = np.sqrt(0.04 / function.counts)
     assert residuals._optimism([function], 0.04) == pytest.approx(3 / 200)
     assert residuals._optimism([function, function], 0.04) == pytest.approx(6 / 200)
-    function.remember(Answer(np.zeros(3), 4 * np.sqrt(0.04 * 50)), np.zeros((2, 3)), 1.0)
+    function.remember(Answer(np.zeros(3), 4 * np.sqrt(0.04 * 50)), np.zeros(3), 1.0)
     noise = function.averages()[1]
     expected = sum(0.04 * n / (0.04 * n + noise) for n in function.counts) / 200
     assert residuals._optimism([function], 0.04) == pytest.approx(expected)
