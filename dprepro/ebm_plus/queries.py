@@ -106,6 +106,10 @@ class Code:
     centre: np.ndarray
 
     def __post_init__(self) -> None:
+        """See `check`."""
+        self.check()
+
+    def check(self) -> None:
         """Raise SensitivityError on what no bound would hold for."""
         fine = (
             self.weights.shape == self.centre.shape
@@ -138,8 +142,13 @@ class CodedResiduals(Query):
     bound: float
 
     def check(self) -> None:
-        """Raise SensitivityError as `Query.check`, and if a feature has two codes."""
+        """Raise SensitivityError as `Query.check` and `Code.check`, and on a feature with two codes.
+
+        A curator checks again before it releases: arrays can be written to.
+        """
         super().check()
+        for code in self.codes:
+            code.check()
         features = [code.feature for code in self.codes]
         if len(set(features)) < len(features):
             raise SensitivityError(f"a feature has two codes: {features}. Give each one")

@@ -256,7 +256,14 @@ def in_units(scale: float, unit: float) -> float:
     """Return the scale of noise on whole numbers of `unit`, rounded up.
 
     Noise too small to be drawn is made larger: the guarantee holds all the more.
+
+    Raises
+    ------
+    ValueError
+        If the unit is not positive: there would be hardly any noise.
     """
+    if not unit > 0:
+        raise ValueError(f"noise needs a positive unit, got {unit!r}")
     return max(scale / unit * _ROUNDED_UP, SMALLEST_SCALE)
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from dprepro.cli import app, main
-from dprepro.ebm_plus.kernel import residual_sums
+from dprepro.ebm_plus.coding import coded_sums
 from dprepro.errors import DpreproError
 from dprepro.rows import table as tables
 from dprepro.rows.kept import KeptAnswers
@@ -140,12 +140,12 @@ def test_a_model_that_could_not_be_saved_is_not_fitted_again(
 
     def noted(*arguments: Any) -> Any:
         passes.append(1)
-        return residual_sums(*arguments)
+        return coded_sums(*arguments)
 
     def fail(*_: Any) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr("dprepro.ebm_plus.curator.residual_sums", noted)
+    monkeypatch.setattr("dprepro.ebm_plus.curator.coded_sums", noted)
     with monkeypatch.context() as patch:
         patch.setattr("dprepro.inspect.origin.save_fitted", fail)
         with pytest.raises(OSError, match="no room"):

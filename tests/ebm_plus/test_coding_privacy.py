@@ -1,6 +1,7 @@
 """No row adds more to a query about all features than is charged for, whatever codes are asked."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -218,6 +219,20 @@ def test_two_moves_of_a_feature_are_refused():
     assert len(Moves(moves[:2]).moves) == 2
     with pytest.raises(ValueError, match="two moves are of one feature"):
         Moves(moves)
+
+
+@pytest.mark.parametrize("written", ["weights", "centre"])
+def test_codes_are_checked_again_before_their_answer_is_released(written):
+    """A weight that is negative by then would have had hardly any noise."""
+    asked_of, _ = curator()
+    asked_of.tell(Start(0))
+    asked_of.open_epochs(MU, 2, BUDGET)
+    query = asked((Code(INTERCEPT, np.ones(1), np.zeros(1, int)),), 0.5)
+    query = replace(query, share=0.5)
+    asked_of.answer(query)
+    getattr(query.codes[0], written)[:] = -1
+    with pytest.raises((SensitivityError, ValueError), match=r"positive(, finite weight| unit)"):
+        asked_of.answer(query)
 
 
 # --- the curator --------------------------------------------------------------------------------

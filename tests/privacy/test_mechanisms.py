@@ -220,6 +220,13 @@ def test_answers_that_are_not_whole_numbers_are_refused(dtype):
         noise_source.choose(exact[0], 1.0)
 
 
+@pytest.mark.parametrize("unit", [0.0, -1.0, float("nan")])
+def test_a_unit_that_is_not_positive_is_refused(unit):
+    """Its noise would be the smallest that can be drawn."""
+    with pytest.raises(ValueError, match="positive unit"):
+        in_units(1.0, unit)
+
+
 def test_a_scale_in_units_is_never_rounded_down():
     for scale, unit in ((0.1, 0.3), (1 / 3, 1 / 7), (5e-324, 1.0), (1.5, 2.0**-20)):
         assert Fraction(in_units(scale, unit)) >= Fraction(scale) / Fraction(unit)

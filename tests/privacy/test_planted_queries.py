@@ -9,8 +9,7 @@ import pytest
 from dprepro.dpboost.curator import LeafQuery
 from dprepro.ebm.losses import LogisticLoss
 from dprepro.ebm.queries import LeafSums
-from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import Residuals, Totals
+from dprepro.ebm_plus.queries import CodedResiduals, Residuals, Totals
 from dprepro.privacy.query import SensitivityError
 from dprepro.privacy.sensitivity import ZERO_OUT
 
@@ -18,8 +17,8 @@ from dprepro.privacy.sensitivity import ZERO_OUT
 @pytest.mark.parametrize(
     "build",
     [
-        pytest.param(lambda: Residuals(1e-9, 1.0, 0, -0.5, LOGISTIC), id="bound below 0"),
-        pytest.param(lambda: Residuals(1e-9, 1.0, 0, -0.5, SQUARED), id="the same, regression"),
+        pytest.param(lambda: CodedResiduals(1e-9, 1.0, (), -0.5), id="bound below 0"),
+        pytest.param(lambda: Residuals(1e-9, 1.0, 0, -0.5), id="the same, regression"),
         pytest.param(lambda: LeafSums(1e-9, 1.0, ZERO_OUT, -0.01, 1.0, 20), id="negative rate"),
         pytest.param(
             lambda: LeafQuery(1e-9, 1.0, bound=1.0, ridge=-5.0, clip=1.0, independent=True),
@@ -35,7 +34,8 @@ def test_none_of_them_can_be_built(build: Callable[[], object]) -> None:
 
 def test_the_same_queries_can_be_built_with_what_they_bound() -> None:
     built = [
-        Residuals(1.0, 1.0, 0, 0.5, SQUARED),
+        Residuals(1.0, 1.0, 0, 0.5),
+        CodedResiduals(0.5, 1.0, (), 0.5),
         LeafSums.of(LogisticLoss(), ZERO_OUT, 0.01),
         LeafQuery(0.5 + 2**-24, 1.0, bound=1.0, ridge=1.0, clip=1.0, independent=True),
         Totals.up_to(1),

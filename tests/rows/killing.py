@@ -41,7 +41,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "labels": (DPEBMClassifier, {"n_epochs": 3}),
     "adaptive": (DPEBMClassifier, {"n_epochs": 3, "sensitivity": "sound", "max_leaves": 4}),
     "regression": (DPEBMRegressor, {"n_epochs": 3}),
-    "plus labels": (DPEBMPlusClassifier, {"n_epochs": 3}),
+    "plus labels": (DPEBMPlusClassifier, {"n_epochs": 12}),  # a query each
     "plus regression": (DPEBMPlusRegressor, {"n_epochs": 3}),
 }
 _FORKS = multiprocessing.get_context("forkserver")
@@ -232,7 +232,7 @@ def _inject(fit: Fit) -> None:
     around(kept.KeptAnswers, "_write", "answer")
     for name in ("fused_pass",):
         kernel(dprepro.ebm.rounds, name)
-    for name in ("residual_sums", "magnitude_counts"):
+    for name in ("residual_sums", "magnitude_counts", "coded_sums"):
         kernel(dprepro.ebm_plus.curator, name)
 
     reading = filling._add

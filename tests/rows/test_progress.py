@@ -13,7 +13,8 @@ from dprepro.rows.table import Table
 from tests.rows.killing import MODELS, ROWS, Fit, model_of, rows
 
 PASSES = {"labels": 9, "adaptive": 9, "regression": 9, "plus labels": 12, "plus regression": 12}
-"""Three epochs of three features; DP-EBM+ asks for the intercept, too."""
+"""Three epochs of three features; DP-EBM+ asks for the intercept, too. For labels it has twelve
+epochs, and one pass in each."""
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -53,7 +53,8 @@ def evidence(
             scores[:] = event.facts["score"]
         elif event.kind == "AddTree":
             tree = event.facts["tree"]
-            scores += np.asarray(tree.value)[_leaf_of(codes, tree.feature, tree.cut, tree.left)]
+            leaves = _leaf_of(codes, tree["feature"], tree["cut"], tree["left"])
+            scores += np.asarray(tree["value"])[leaves]
         elif event.kind == "SplitQuery" and event.value is not None:
             nodes = event.value.astype(np.int64)
             gradients = _bounded(scores - targets, event.facts["bound"])

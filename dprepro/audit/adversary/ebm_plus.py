@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from dprepro.audit.adversary.transcript import Event
 
 TOTALS, HISTOGRAMS, EPOCHS = "totals", "histograms", "epochs"
 
-_ENTRIES = {"Totals": 0, "Histogram": 1, "Residuals": 2, "Magnitudes": 2}
+_ENTRIES = {"Totals": 0, "Histogram": 1, "CodedResiduals": 2, "Residuals": 2, "Magnitudes": 2}
 _NAMES = (TOTALS, HISTOGRAMS, EPOCHS)
 _GRID = 2.0**-24
 """What scores and their changes count in."""
+_CENTRE = 2.0**-8
+"""What the centres of codes count in."""
 _GROUP = 16
 """Cells of a number that are also counted together."""
 
@@ -94,11 +97,17 @@ class Adversary:
         elif event.kind == "Start":
             self._scores[:] = facts["score"] * _GRID
         elif event.kind == "Move":
-            change = np.asarray(facts["change"], dtype=np.float64) * _GRID
-            self._scores += change[self._bins[facts["feature"]]]
+            self._move(facts)
+        elif event.kind == "Moves":
+            for each in facts["moves"]:
+                self._move(each)
+
+    def _move(self, facts: Mapping[str, Any]) -> None:
+        change = np.asarray(facts["change"], dtype=np.float64) * _GRID
+        self._scores += change[self._bins[facts["feature"]]]
 
     def _parts(
-        self, kind: str, facts: Mapping[str, object], value: np.ndarray
+        self, kind: str, facts: Mapping[str, Any], value: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """Return what a row of each group adds, (numbers, groups + 1), and the sensitivity."""
         targets = np.append(self.known.targets, self.known.target)
@@ -107,18 +116,25 @@ class Adversary:
             powers = np.array([centred**power for power in range(value.size)])
             return powers, math.sqrt(sum(0.25**power for power in range(value.size)))
         if kind == "Histogram":
-            return self._histogram(int(str(facts["feature"])), value.size), 1.0
+            return self._histogram(facts["feature"], value.size), 1.0
         residuals = targets - (sigmoid(self._scores) if self.is_logistic else self._scores)
         if kind == "Magnitudes":
             octaves = np.floor(-2 * np.log2(np.maximum(np.abs(residuals), 1e-300)))
             return _one_hot(np.clip(octaves, 0, value.size - 1).astype(int), value.size), 1.0
-        k, bound = int(str(facts["feature"])), float(str(facts["bound"]))
-        clipped = np.clip(residuals, -bound, bound)
-        bins = _one_hot(self._bins[k], self._sizes[k])
-        if not self.is_logistic:
-            return bins * clipped, bound
-        curvatures = np.abs(clipped) * (1 - np.abs(clipped))
-        return np.concatenate([bins * clipped, bins * curvatures]), bound * math.hypot(1, 1 - bound)
+        bound = float(facts["bound"])
+        if kind == "CodedResiduals":
+            codes = np.concatenate([self._code(each) for each in facts["codes"]])
+            limits = np.minimum(bound / np.linalg.norm(codes, axis=0), 1.0)
+            return codes * np.clip(residuals, -limits, limits), bound
+        k = facts["feature"]
+        return _one_hot(self._bins[k], self._sizes[k]) * np.clip(residuals, -bound, bound), bound
+
+    def _code(self, facts: Mapping[str, Any]) -> np.ndarray:
+        """Return a feature's part of the rows' codes: w_c (1[b = c] - p_c) for a row in bin b."""
+        k = facts["feature"]
+        centre = np.asarray(facts["centre"], dtype=np.float64)[:, None] * _CENTRE
+        weights = np.asarray(facts["weights"], dtype=np.float64)[:, None]
+        return np.asarray(weights * (_one_hot(self._bins[k], self._sizes[k]) - centre))
 
     def _histogram(self, k: int, size: int) -> np.ndarray:
         cells = np.append(self.known.cells[:, k], self.known.canary[k])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ class Event:
     kind
         The name of the query's class, or of the instruction's.
     facts
-        Their public fields, by name; for an answer, with those of the release.
+        Their public fields, by name; for an answer, with those of the release. What a field holds
+        is taken apart in the same way, if it has fields of its own.
     value
         What was released, as an array; None for an instruction.
     scale
@@ -64,4 +65,11 @@ def overhear(fit: Callable[[], Any]) -> tuple[Any, list[Event]]:
 
 
 def _facts(of: Any) -> dict[str, Any]:
-    return {field.name: getattr(of, field.name) for field in fields(of)}
+    return {field.name: _plain(getattr(of, field.name)) for field in fields(of)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with nothing of a method's own classes in it, as far as these have fields."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return _facts(value) if is_dataclass(value) else value

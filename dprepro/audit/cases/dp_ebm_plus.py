@@ -16,7 +16,14 @@ from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair, Table, c
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus.curator import ExactAnswers, Sorting
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import Histogram, Magnitudes, PairResiduals, Residuals, Totals
+from dprepro.ebm_plus.queries import (
+    CodedResiduals,
+    Histogram,
+    Magnitudes,
+    PairResiduals,
+    Residuals,
+    Totals,
+)
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
@@ -29,6 +36,9 @@ _RANGE = (100.0, 101.0)
 # Labels are learnt from many rows. Targets are drawn towards the others' mean the more of these
 # there are, but of very few rows a noisy number says less than its budget.
 _ROWS = {"binary": 200, "regression": 40}
+_OTHERS = 10
+"""One in so many rows of the other bin has the canary's label. The fewer have it, the larger is the
+canary's residual: it has to reach the limit that follows from the canary's code."""
 _EPOCHS = 1
 """Parts add up to the same over any number of epochs and features. With few, more runs can be made.
 "METHOD/transcript" has several of both."""
@@ -72,7 +82,8 @@ def _table(rows: int, task: str, canary: bool) -> Table:
     codes = np.repeat([0, 1], [rows // 2, rows + int(canary)])
     if task == "binary":
         # Both labels have to occur in either world.
-        y = np.concatenate([np.arange(rows // 2) % 2, np.ones(rows), np.zeros(int(canary))])
+        y = np.ones(rows // 2 + rows + int(canary))
+        y[: rows // 2 : _OTHERS] = y[rows // 2 + rows :] = 0
     else:
         y = np.repeat(_RANGE, [rows // 2 + rows, int(canary)])
     return pd.DataFrame({_CATEGORY.name: categories(codes, _CATEGORIES)}), y
@@ -179,7 +190,8 @@ class _Heard:
 
 
 _ENTRIES: dict[type[Query], int] = {
-    Totals: 0, Histogram: 1, Residuals: 2, Magnitudes: 2, PairResiduals: 2,
+    Totals: 0, Histogram: 1,
+    CodedResiduals: 2, Residuals: 2, Magnitudes: 2, PairResiduals: 2,
 }  # fmt: skip
 """The entry of the ledger that each query belongs to."""
 

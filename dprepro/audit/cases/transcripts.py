@@ -115,7 +115,8 @@ _PLUS_EPOCHS = 4
 def dp_ebm_plus(setting: AuditSetting, entry: int | None = None) -> Case:
     """Return all answers of DP-EBM+, or those of one phase."""
     pairs = additive_pairs(setting, {"n_epochs": _PLUS_EPOCHS}, _weigh_plus, (_UPPER, _MISSING))
-    epochs = _PLUS_EPOCHS * (3 if setting.task == "binary" else 4)
+    # Of labels an epoch asks once; of targets for sizes, the intercept and two features.
+    epochs = _PLUS_EPOCHS * (1 if setting.task == "binary" else 4)
     parts = (
         Part(ebm_plus.TOTALS, 1), Part(ebm_plus.HISTOGRAMS, 2), Part(ebm_plus.EPOCHS, epochs),
     )  # fmt: skip

@@ -1,0 +1,163 @@
+"""Codes: what the curator adds for a row is what an adversary expects by the description alone."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprepro.audit.adversary.ebm_plus import Adversary
+from dprepro.audit.adversary.known import Known
+from dprepro.audit.adversary.transcript import Recorder
+from dprepro.audit.case import categories
+from dprepro.data.domain import CategoricalFeature, Domain
+from dprepro.ebm_plus.curator import ExactAnswers
+from dprepro.ebm_plus.losses import LOGISTIC
+from dprepro.ebm_plus.queries import (
+    CENTRE_UNIT,
+    INTERCEPT,
+    Code,
+    CodedResiduals,
+    Histogram,
+    Merge,
+    Move,
+    Moves,
+    Start,
+)
+from dprepro.estimators.inputs import Rows
+from dprepro.privacy.query import Release
+
+SIZES = (3, 2)
+"""Categories of each feature; every one is a bin."""
+NAMES = [tuple("abc"[:size]) for size in SIZES]
+DOMAIN = Domain(
+    tuple(CategoricalFeature(f"x{k}", names) for k, names in enumerate(NAMES)), ("0", "1")
+)
+ROWS = [*product(range(SIZES[0]), range(SIZES[1]), range(2))]
+"""The bin of each feature, and the label."""
+WHOLE = round(1 / CENTRE_UNIT)
+
+UNEVEN = (
+    # Nearly all rows share the first bin of each feature. The rarer a bin, the more it weighs.
+    Code(INTERCEPT, np.array([0.5]), np.array([0])),
+    Code(0, np.array([0.6, 1.7, 2.0]), np.array([236, 16, 4])),
+    Code(1, np.array([0.7, 1.5]), np.array([251, 5])),
+)
+ALIKE = tuple(
+    Code(k, np.full(size, 1.2), np.full(size, WHOLE // size)) for k, size in enumerate(SIZES)
+)
+OF_WEIGHTS = (
+    # Not centred: a row's code is as long as its bin weighs.
+    Code(INTERCEPT, np.array([0.5]), np.array([0])),
+    Code(0, np.array([0.25, 1.0, 4.0]), np.zeros(3, int)),
+)
+CODES = pytest.mark.parametrize(
+    "codes", [UNEVEN, ALIKE, OF_WEIGHTS], ids=["uneven", "alike", "of weights"]
+)
+BOUNDS = pytest.mark.parametrize("bound", [0.05, 0.3, 1.0])
+
+
+def query(codes, bound, share=1.0):
+    return CodedResiduals(bound, share, codes, bound)
+
+
+def instructions(score, changes):
+    """Return what gives every category a bin, a first score, and changes of scores, in order."""
+    bins = [Merge(k, np.arange(size + 1).clip(max=size - 1), size) for k, size in enumerate(SIZES)]
+    return [*bins, Start(round(score * 2**24)), *changes]
+
+
+def of_curator(rows, told, asked):
+    frame = pd.DataFrame(
+        {
+            f"x{k}": categories(np.array([row[k] for row in rows]), names)
+            for k, names in enumerate(NAMES)
+        }
+    )
+    exact = ExactAnswers.of(
+        Rows(frame, np.array([row[2] for row in rows], float)), DOMAIN, LOGISTIC
+    )
+    for each in told:
+        exact.follow(each)
+    return exact.answer(asked).value
+
+
+def of_adversary(group, rows, canary, told, asked):
+    """Return what a group of so many equal rows adds, and what the canary adds."""
+    heard = Recorder()
+    for k, size in enumerate(SIZES):
+        heard.asked(Histogram(1.0, 1.0, k), Release(np.zeros(size + 1), 1.0))
+    for each in told:
+        heard.told(each)
+    size = sum(code.weights.size for code in asked.codes)
+    heard.asked(asked, Release(np.zeros(size), 1.0))
+    known = Known(
+        cells=np.array([group[:2]]), targets=np.array([float(group[2])]), counts=np.array([rows]),
+        canary=np.array(canary[:2]), target=float(canary[2]),
+    )  # fmt: skip
+    adversary = Adversary(known, True, frozenset(), (1.0, 1.0, 1.0))
+    answer = adversary.answers(heard.events, [])[-1]
+    deviation = asked.bound / np.sqrt(asked.share)
+    return -answer.noise * deviation, answer.part * deviation
+
+
+@CODES
+@BOUNDS
+def test_a_row_adds_what_the_adversary_expects_of_it(codes, bound):
+    asked = query(codes, bound, 0.25)
+    for row, score in product(ROWS, (-3.0, 0.0, 2.0)):
+        told = instructions(score, [])
+        _, expected = of_adversary(ROWS[0], 0, row, told, asked)
+        np.testing.assert_allclose(of_curator([row], told, asked), expected, atol=3e-6)
+
+
+@CODES
+@BOUNDS
+def test_no_row_adds_more_than_the_bound_and_a_surprising_one_nearly_all_of_it(codes, bound):
+    """Its residual is 0.9997: it is limited wherever its code is longer than the bound."""
+    for row in ROWS:
+        told = surprising(row)
+        part = np.linalg.norm(of_curator([row], told, query(codes, bound)))
+        assert part <= bound
+        _, whole = of_adversary(ROWS[0], 0, row, told, query(codes, 100.0))
+        assert part == pytest.approx(min(bound, np.linalg.norm(whole)), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_row_adds_more_than_the_bound_by_any_code(seed):
+    """Also by weights and centres that a fit would not choose: centres need not add up to 1."""
+    rng = np.random.default_rng(seed)
+    codes = tuple(
+        Code(k, np.exp(rng.normal(0, 1.5, size)), rng.integers(0, WHOLE + 1, size))
+        for k, size in ((INTERCEPT, 1), *enumerate(SIZES))
+    )
+    bound = float(np.exp(rng.normal(-2, 1)))
+    for row in ROWS:
+        part = of_curator([row], surprising(row), query(codes, bound))
+        assert np.linalg.norm(part) <= bound
+
+
+def surprising(row):
+    """Return instructions after which the row's residual is nearly 1."""
+    return instructions(-8.0 if row[2] else 8.0, [])
+
+
+@CODES
+def test_rows_follow_all_moves_and_add_up(codes):
+    """Also if the last moves are followed while the rows are summed."""
+    told = instructions(
+        0.5,
+        [
+            Moves((Move(0, to_units(0.1, -2.0, 3.0)), Move(1, to_units(0.7, -0.7)))),
+            Moves((Move(INTERCEPT, to_units(-0.3)), Move(0, to_units(-1.0, 1.5, 0.25)))),
+        ],
+    )
+    asked = query(codes, 0.2)
+    for group, canary in zip(ROWS, ROWS[::-1], strict=True):
+        alone, part = of_adversary(group, 5, canary, told, asked)
+        found = of_curator([group] * 5 + [canary], told, asked)
+        np.testing.assert_allclose(found, alone + part, atol=2e-5)
+
+
+def to_units(*changes):
+    return np.rint(np.array(changes) * 2**24).astype(np.int32)
