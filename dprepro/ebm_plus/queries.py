@@ -142,7 +142,7 @@ class CodedResiduals(Query):
     bound: float
 
     def check(self) -> None:
-        """Raise SensitivityError as `Query.check` and `Code.check`, and on a feature with two codes.
+        """Raise SensitivityError as `Query.check` and `Code.check`, or if a feature has two codes.
 
         A curator checks again before it releases: arrays can be written to.
         """
