@@ -34,6 +34,7 @@ from scipy.special import expit
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, EBMClassifier
 from dprepro.ebm_plus import DPEBMPlusClassifier
+from dprepro.ebm_plus.losses import LOGISTIC
 from dprepro.rows.holder import even_parts
 from dprepro.rows.table import Table
 from dprepro.threads import Threads
@@ -152,7 +153,7 @@ def _row(
     asked = [method, str(path), str(given.folder), str(epochs), str(given.jobs)]
     command = [sys.executable, __file__, "--child", *asked]
     found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    return {"rows": f"{size:,}", "method": method, "epochs": epochs or 16} | found
+    return {"rows": f"{size:,}", "method": method, "epochs": epochs or LOGISTIC.epochs} | found
 
 
 def write_table(path: Path, size: int) -> None:

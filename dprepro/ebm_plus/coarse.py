@@ -35,8 +35,8 @@ _REACH = 0.5
 """Bins over which a gradient is spread: exp(-d / `_REACH`) of it goes to the d-th neighbour."""
 
 _NOISE = 1.2
-"""What the noise of all steps may come to in the sum of all functions before they are shrunk: log
-odds, or in units of the bound of the residuals."""
+"""What the noise of all steps may come to in the sum of all functions before they are shrunk, in
+units of the bound that queries are charged for."""
 
 
 def is_coarse(rows: float, n_features: int, mu: float, signal: float) -> bool:
