@@ -127,7 +127,8 @@ whole_epoch = algorithm.epoch
 
 
 def one_by_one(curator: Any, booster: Booster, number: int) -> None:
-    """Ask for one feature of a label after another; each moves before the next is asked."""
+    """Ask for one feature of a label after another; each moves half way before the next one."""
+    booster.pace.value = 0.5
     shares = [booster.shares.intercept, *booster.feature_shares()]
     for function, share in zip([booster.intercept, *booster.functions], shares, strict=True):
         own = coding.code(function.feature, function.counts, 1.0, booster.rare)
@@ -194,13 +195,13 @@ VARIANTS: dict[str, Variant] = {
         replaced(booster_module, "EVEN_SHARE", 1.0)
     ),
     "noisy counts not corrected": lambda: setting(replaced(Function, "__post_init__", face_value)),
-    "bound 1, clipping at R/2": lambda: setting(
+    "labels: bound 1; regression: half the range": lambda: setting(
         *(replaced(module, "LARGEST_RESIDUAL", 1.0) for module in (booster_module, coarse)),
         replaced(coarse, "LEAST", 1.0),
         replaced(booster_module, "best_bound", lambda *arguments, **options: 0.5),
     ),
     "labels: half steps": lambda: setting(replaced(Booster, "_stride", half_steps)),
-    "no later epochs that count more": lambda: setting(
+    "regression: linear weights, no step beyond its end": lambda: setting(
         replaced(losses.SquaredLoss, "hurries", False),
         replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
     ),

@@ -3,10 +3,10 @@
 All of it is post-processing: the booster holds released values and never sees a row. The order in
 which things are asked and learned is in `dprepro.ebm_plus.algorithm`.
 
-Every epoch's answer, plus what the released functions already explain, estimates the same thing:
-the sum of the targets in each bin. So the average over the epochs is as good as one answer with
-the budget of all of them, and the function follows from it by `smooth`, which shrinks away what
-may be noise. No step size has to suit epsilon or the number of rows.
+Every epoch's answer, plus what a function itself explains, estimates what the other functions leave
+of the targets in each bin. Once these have settled, all epochs estimate the same. So a function
+follows from the average over the epochs by `smooth`, which shrinks away what may be noise. No step
+size has to suit epsilon or the number of rows.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class CoarseBooster(Booster):
     neighbours, so that functions which change little from bin to bin are learned first. The gain is
     proportional to the share of mu^2 that the query got, so that what is asked precisely counts
     more, and all steps together add noise of `_NOISE` to the sum of all paths in a row. It is at
-    most half of Newton's for a bin with all rows, which makes it stable.
+    most Newton's for one function alone with all rows in one bin.
 
     Bins are asked about alike: which of them are rare is lost in noise.
 

@@ -1,4 +1,4 @@
-"""DP-EBM+: an additive model from few, large, smoothed steps. Ours, not a paper's."""
+"""DP-EBM+: an additive model from averaged, smoothed answers. Ours, not a paper's."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
        become a vector u, the code (`coding`): w_c (1[b = c] - p_c) in place c of a feature in whose
        bin b the row lies, with weights w and centres p that follow from what is released. The row
        adds r u, with r clipped to [-c / |u|, c / |u|]. So the query has sensitivity c, and all of
-       an epoch's mu_e^2. By c a row whose code is of typical length may have a residual of 0.8.
+       an epoch's mu_e^2. By c a row whose code is of typical length may have a residual of 0.8
+       (where rows are few, of 0.4 to 0.8).
 
        Regression: one query for each feature. r is clipped to [-c, c] and goes into one bin, so a
        query has sensitivity c. The bound c comes from a noisy histogram of |y - F|, to which a row
@@ -176,9 +177,9 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     epsilon, delta : float
         The privacy budget.
     n_epochs : int or None
-        E; None means 32 for labels and 16 for targets. The noise in their average is the same for
-        any E. More epochs separate the effects of correlated features better. With `pairs`, at
-        least 3.
+        E; None means 32 for labels and 16 for targets. The noise in their average is about the same
+        for any E. More epochs separate the effects of correlated features better. With `pairs`,
+        at least 3.
     pairs : int
         Largest number of functions of two features; 0, the default, asks about none. See
         `dprepro.ebm_plus.pairs`: which pairs there are follows from releases, and an epoch is as

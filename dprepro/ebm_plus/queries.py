@@ -185,7 +185,8 @@ class PairResiduals(Query):
 def pair_norm(loss: Loss, bound: float) -> float:
     """Return the largest L2 norm of a row's part in `PairResiduals`, if |residual| <= bound = c.
 
-    Log loss: c sqrt(1 + (1 - c)^2), as in `Residuals`. Squared error: c sqrt(1 + `COUNT_WEIGHT`^2).
+    Log loss: c sqrt(1 + (1 - c)^2), as the norm of (r, |r| (1 - |r|)) rises with |r|. Squared
+    error: c sqrt(1 + `COUNT_WEIGHT`^2).
     """
     if loss.is_logistic:
         return loss.part_norm(bound)
