@@ -41,7 +41,7 @@ METHODS = [
             "public: bounds, categories, target range or labels; an observed domain is refused",
         ),
         cite=("dprepro",),
-        reference="ours, from no paper: functions from averaged and smoothed noisy sums of residuals",
+        reference="ours, from no paper: functions from averaged, smoothed, noisy sums of residuals",
         build=_build,
         takes_epsilon=True,
         noise=Noise.EXACT,
