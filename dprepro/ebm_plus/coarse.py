@@ -36,7 +36,7 @@ _REACH = 0.5
 
 _NOISE = 1.2
 """What the noise of all steps may come to in the sum of all functions before they are shrunk, in
-units of the bound that queries are charged for."""
+units of the bound that queries are charged for; for labels, of what it would be without `LEAST`."""
 
 
 def is_coarse(rows: float, n_features: int, mu: float, signal: float) -> bool:
@@ -124,6 +124,8 @@ class CoarseBooster(Booster):
             return super().learn(function, answer, share, number)
         path = self.path(function)
         gain = _NOISE * share / (math.sqrt(self.n_epochs) * self.deviation)
+        if self.loss.at_once:
+            gain *= LARGEST_RESIDUAL / self.bound  # a bound that falls shortens no step
         steepest = self.rows * self.loss.largest_curvature * path.spreading.sum(axis=1).max()
         slopes = lookup(self.table(function), function.values)[1]
         # All bins of a feature have the same noise, as all have the same weight.
