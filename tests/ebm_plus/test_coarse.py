@@ -8,6 +8,7 @@ import pytest
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.ebm_plus import algorithm, coarse
 from dprepro.ebm_plus.coarse import CoarseBooster, is_coarse, likely_counts, public_bins
+from dprepro.ebm_plus.function import Answer
 from dprepro.ebm_plus.grid import grid_edges
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.paths import Path
@@ -138,6 +139,25 @@ def test_the_bound_of_labels_is_that_of_a_row_whose_code_is_of_typical_length():
     allowed = query.bound / np.sqrt(norms)
     assert allowed.min() < learner.bound < allowed.max()
     assert np.mean(allowed**-2.0) ** -0.5 == pytest.approx(learner.bound, rel=0.01)
+
+
+def first_steps(deviation):
+    """Return a coarse booster of labels, and what one answer of ones makes of each path."""
+    learner = coarse_booster(LOGISTIC, deviation)
+    steps = []
+    for function in learner.functions:
+        learner.learn(function, Answer(np.array([1.0, 0.0, -1.0]), deviation), 0.01, 0)
+        steps.append(np.ptp(learner.path(function).values))
+    return learner, np.array(steps)
+
+
+def test_a_bound_that_falls_shortens_no_step():
+    """Noise is drawn for the bound: steps have the length that they have without `LEAST`."""
+    (weak, long), (strong, short) = first_steps(4e6), first_steps(50.0)
+    assert weak.bound == pytest.approx(0.4, abs=1e-3)
+    assert strong.bound == pytest.approx(0.8)
+    # The gain is that of one noise over another, and twice as much for half of the bound.
+    assert long == pytest.approx(short * (50.0 / 4e6) * (0.8 / weak.bound))
 
 
 @BOTH
