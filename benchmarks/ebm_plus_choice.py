@@ -7,8 +7,8 @@ The mean AUROC (binary), or the mean RMSE over that of a constant (regression), 
 DP-EBM+ as it is, of its coarse and of its fine way alone, and of a linear rival. "bound B" clips
 residuals of labels at B at most, "whole paths" shrinks no function of few rows: the rules that
 version 13 changed. "uncentred", "alike", "16 epochs" and "flat bound" leave out what version 14
-brought (docs/dp-ebm-plus-versions.md). `signal` is what `dprepro.ebm_plus.coarse.is_coarse`
-compares. Large tables are thinned.
+brought, "short steps" what version 15 did (docs/dp-ebm-plus-versions.md). `signal` is what
+`dprepro.ebm_plus.coarse.is_coarse` compares. Large tables are thinned.
 """
 
 from __future__ import annotations
@@ -74,6 +74,13 @@ def line(words: list[str]) -> None:
     print("| " + " | ".join(words) + " |", flush=True)
 
 
+def shortened(booster: coarse.CoarseBooster, share: float) -> float:
+    return gain(booster, share) * booster.bound / coarse.LARGEST_RESIDUAL
+
+
+gain = coarse.CoarseBooster.gain
+
+
 @contextmanager
 def taking(way: str) -> Iterator[None]:
     """Let DP-EBM+ take one of the ways."""
@@ -92,12 +99,14 @@ def taking(way: str) -> Iterator[None]:
             stack.enter_context(replaced(booster, "code", uncentred))
         elif way == "alike":
             stack.enter_context(replaced(booster.Booster, "rare", 0.0))
+        elif way == "short steps":
+            stack.enter_context(replaced(coarse.CoarseBooster, "gain", shortened))
         elif way == "flat bound":
             stack.enter_context(replaced(coarse, "LEAST", booster.LARGEST_RESIDUAL))
         elif way not in ("as it is", "rival") and not way.endswith(" epochs"):
             allowed = (
                 "as it is, coarse, fine, rival, bound B, whole paths, uncentred, alike, "
-                "flat bound, E epochs"
+                "flat bound, short steps, E epochs"
             )
             raise SystemExit(f"there is no way {way!r}; allowed: {allowed}")
         yield

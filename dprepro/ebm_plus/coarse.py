@@ -123,9 +123,7 @@ class CoarseBooster(Booster):
         if function is self.intercept:
             return super().learn(function, answer, share, number)
         path = self.path(function)
-        gain = _NOISE * share / (math.sqrt(self.n_epochs) * self.deviation)
-        if self.loss.at_once:
-            gain *= LARGEST_RESIDUAL / self.bound  # a bound that falls shortens no step
+        gain = self.gain(share)
         steepest = self.rows * self.loss.largest_curvature * path.spreading.sum(axis=1).max()
         slopes = lookup(self.table(function), function.values)[1]
         # All bins of a feature have the same noise, as all have the same weight.
@@ -133,6 +131,12 @@ class CoarseBooster(Booster):
         trust = path.trust()
         function.deviations = trust * np.sqrt(path.variances)
         return trust * path.values
+
+    def gain(self, share: float) -> float:
+        """Return what a step adds to a path for each unit of a sum that got this share of mu^2."""
+        gain = _NOISE * share / (math.sqrt(self.n_epochs) * self.deviation)
+        # A bound that falls shortens no step.
+        return gain * LARGEST_RESIDUAL / self.bound if self.loss.at_once else gain
 
     def path(self, function: Function) -> Path:
         """Return the path of one of `functions`."""
