@@ -198,6 +198,19 @@ def test_norms_are_counted_up_to_the_largest_that_can_be():
         sums_of(rows, asked(codes[1], 1.0))
 
 
+def test_the_first_norm_that_cannot_be_counted_is_refused():
+    """2^31 would be a negative number of 32 bits."""
+    rows = random_rows(np.random.default_rng(0), (Code(0, np.ones(2), np.zeros(2, int)),), 4)
+    for least, refused in ((2**31 - 2.5, False), (2**31 - 1.5, True)):
+        query = asked((Code(0, np.full(2, math.sqrt(least / 2**20)), np.zeros(2, int)),), 1.0)
+        assert np.ceil(query.codes[0].squared_norms() * 2**20 + 1).max() == least + 1.5
+        if refused:
+            with pytest.raises(SensitivityError, match="norms of codes are too large"):
+                sums_of(rows, query)
+        else:
+            assert sums_of(rows, query).numbers.size == 2
+
+
 def test_norms_that_add_up_to_too_much_are_refused():
     codes = [Code(k, np.full(2, 25.0), np.zeros(2, int)) for k in range(4)]
     rows = random_rows(np.random.default_rng(0), codes, 50)
