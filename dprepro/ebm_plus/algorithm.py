@@ -173,14 +173,16 @@ def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
     if booster.loss.sizes_weight:
         booster.choose_bound(curator.answer(Magnitudes(1.0, booster.shares.magnitudes)))
     shares = [booster.shares.intercept, *booster.feature_shares()]
-    functions = [booster.intercept, *booster.functions]
-    first = 0
+    asked = list(zip([booster.intercept, *booster.functions], shares, strict=True))
+    passes = len(asked)
     if booster.loss.at_once:
+        del asked[: 1 + len(booster.singles)]  # one query for all of them
+        passes = 1 + len(asked)
         step_all(curator, booster, number)
-        first = 1 + len(booster.singles)
-    for place in range(first, len(functions)):
-        step(curator, booster, functions[place], shares[place], number)
-        report("boosting", number * len(functions) + place + 1, booster.n_epochs * len(functions))
+        report("boosting", number * passes + 1, booster.n_epochs * passes)
+    for place, (function, share) in enumerate(asked, start=passes - len(asked) + 1):
+        step(curator, booster, function, share, number)
+        report("boosting", number * passes + place, booster.n_epochs * passes)
 
 
 def step_all(curator: PlusCurator, booster: Booster, number: int) -> None:
@@ -191,7 +193,6 @@ def step_all(curator: PlusCurator, booster: Booster, number: int) -> None:
     curator.tell(
         Moves(tuple(Move(f.feature, f.move(v)) for f, v in zip(functions, values, strict=True)))
     )
-    report("boosting", number + 1, booster.n_epochs)
 
 
 def step(

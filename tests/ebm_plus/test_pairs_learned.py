@@ -1,13 +1,14 @@
 """Pairs in DP-EBM+: when they are asked about, which are kept, and what is learned of them."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusRegressor
+from dprepro.ebm_plus import DPEBMPlusRegressor, algorithm
 from dprepro.ebm_plus import pairs as stage
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.function import Answer
@@ -15,6 +16,7 @@ from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import PairResiduals
 from dprepro.errors import DpreproError
 from dprepro.privacy.release import listening
+from dprepro.rows.progress import listening as listening_to_progress
 from tests.ebm_plus.pair_table import FEATURES, SPAN, fit, table
 from tests.ebm_plus.stub import Events
 from tests.ebm_plus.test_booster import BOTH
@@ -142,6 +144,22 @@ def test_the_noise_of_averaged_answers_is_that_of_their_weights(monkeypatch):
     np.testing.assert_allclose(masses, expected)
     np.testing.assert_allclose(sums, (8 + 2 * 2) / 3)
     np.testing.assert_allclose(variances, noise + 0.1 * masses)
+
+
+@BOTH
+def test_an_epoch_with_pairs_counts_its_passes_to_one_total(loss, monkeypatch):
+    """Of labels, features are one pass; each pair is one, as is each feature of a regression."""
+    functions = [_function(k, 3) for k in range(2)]
+    learner = stage.PairBooster(functions, loss, 1000.0, 0.0, 0.2, 5.0, n_epochs=4)
+    learner.functions.append(stage.pair_function(*functions, 4.0, 1000.0))
+    monkeypatch.setattr(algorithm, "step", lambda *_: None)
+    monkeypatch.setattr(algorithm, "step_all", lambda *_: None)
+    monkeypatch.setattr(learner, "choose_bound", lambda _: None)
+    heard = []
+    with listening_to_progress(lambda *told: heard.append(told)):
+        algorithm.epoch(SimpleNamespace(answer=lambda _: None), learner, 2)
+    passes = 2 if loss is LOGISTIC else 4
+    assert heard == [("boosting", 2 * passes + k, 4 * passes) for k in range(1, passes + 1)]
 
 
 @BOTH
