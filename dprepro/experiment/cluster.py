@@ -37,6 +37,8 @@ LOOK_INTERVAL = 1.0
 NOTICE_LIMIT = 5.0
 END_LIMIT = 10.0
 
+CONNECT_TRIES = 5
+
 _RESUME = "Finished tasks are in the journal, and the same command continues the run"
 
 
@@ -293,7 +295,7 @@ def _nothing() -> None:
 
 def _connect(address: str) -> Any:
     try:
-        from distributed import Client
+        import distributed  # noqa: F401
     except ImportError as error:
         raise NowhereToRunError(
             "--executor dask needs Dask: pip install 'dprepro[dask]', here and on the workers"
@@ -305,13 +307,27 @@ def _connect(address: str) -> Any:
         kind = asyncio.run(asyncio.wait_for(_kind_of_server(address), CONNECT_LIMIT))
         if kind != "Scheduler":
             raise ValueError(f"a {kind} of Dask answers there")
-        return Client(address, timeout=CONNECT_LIMIT, set_as_default=False)
+        return client_of(address, CONNECT_LIMIT)
     except Exception as error:
         reason = str(error) or f"waited {CONNECT_LIMIT:g} s"
         raise NowhereToRunError(
             f"no Dask scheduler answers at {address!r} ({reason}); --address takes the HOST:PORT "
             "that `dask scheduler` prints when it starts"
         ) from error
+
+
+def client_of(address: str, limit: float) -> Any:
+    """Return a connection to a scheduler, made within so many seconds.
+
+    Dask asserts that the scheduler answers with one message. A second one may come with it: that a
+    worker came or went at that moment. Then the next try connects.
+    """
+    from distributed import Client
+
+    for _ in range(CONNECT_TRIES - 1):
+        with contextlib.suppress(AssertionError):
+            return Client(address, timeout=limit, set_as_default=False)
+    return Client(address, timeout=limit, set_as_default=False)
 
 
 async def _kind_of_server(address: str) -> str:

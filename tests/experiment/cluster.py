@@ -11,6 +11,8 @@ from pathlib import Path
 
 from distributed import Client
 
+from dprepro.experiment.cluster import client_of
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -26,6 +28,7 @@ class Cluster:
         self.scheduler = self._start(
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(contact)
         )
+        # No worker can come or go yet: see `client_of`.
         with Client(scheduler_file=str(contact), timeout=60, set_as_default=False) as client:
             self.address: str = client.scheduler.address.removeprefix("tcp://")
 
@@ -41,7 +44,7 @@ class Cluster:
 
     def client(self) -> Client:
         """Return a connection of the test's own."""
-        return Client(self.address, timeout=60, set_as_default=False)
+        return client_of(self.address, 60)
 
     def pids(self) -> list[int]:
         """Return the process ids of the workers themselves, not of their nannies."""

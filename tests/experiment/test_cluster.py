@@ -14,12 +14,13 @@ from typing import Any
 
 import psutil
 import pytest
+from distributed import Client
 
 from dprepro.config import load_config
 from dprepro.errors import DpreproError
 from dprepro.experiment import cluster as cluster_module
 from dprepro.experiment import environment, executors
-from dprepro.experiment.cluster import DaskExecutor
+from dprepro.experiment.cluster import DaskExecutor, client_of
 from dprepro.experiment.executors import MachineFaultError, TimeLimitError, WorkerDiedError
 from dprepro.experiment.outlook import Outlook
 from dprepro.experiment.record import Record
@@ -266,6 +267,23 @@ class TestAddresses:
     def test_not_an_address(self, address: str) -> None:
         with pytest.raises(DpreproError, match="--address takes the HOST:PORT"):
             DaskExecutor(address)
+
+    def test_a_message_that_comes_while_it_connects_is_no_matter(
+        self, two: Cluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tries = []
+
+        async def interrupted(client: Client, timeout: Any = None) -> None:
+            tries.append(client)
+            if len(tries) < 3:
+                raise AssertionError  # as Dask does for two messages
+            await connect(client, timeout)
+
+        connect = Client._ensure_connected
+        monkeypatch.setattr(Client, "_ensure_connected", interrupted)
+        with client_of(two.address, 10) as client:
+            assert len(client.nthreads()) == 2
+        assert len(tries) == 3
 
     def test_dask_is_an_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
