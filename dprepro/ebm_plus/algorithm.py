@@ -15,8 +15,9 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    from which the bound follows.
 
 Where the number of rows that was released is small for the noise (`coarse`), histograms get 2 %,
-bins depend on the domain alone, and the functions follow their noisy gradients. The queries are
-the same, and either way all of mu^2 is spent.
+bins depend on the domain alone, neighbouring bins share what is asked for, and the functions follow
+their noisy gradients. Then an epoch of a regression asks about the intercept, and about all
+features in one query. Either way all of mu^2 is spent.
 
 With pairs of features, some epochs ask about these, too: `dprepro.ebm_plus.pairs` has the order.
 
@@ -70,14 +71,14 @@ START_SHARE = 0.01
 
 
 def learn(
-    curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int
+    curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int | None
 ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None]:
     """Return each feature's bins and function, the intercept, and `residual_sizes` of a regression.
 
-    All of them are in the unit of the loss.
+    All of them are in the unit of the loss. Without a number of epochs, it is that of the loss.
     """
     bins, functions, booster = prepare(curator, domain, loss, budget, n_epochs)
-    for number in range(n_epochs):
+    for number in range(booster.n_epochs):
         epoch(curator, booster, number)
     set_bands(booster)
     sizes = sizes_of_residuals(booster, budget)
@@ -89,18 +90,20 @@ def prepare(
     domain: Domain,
     loss: Loss,
     budget: PrivacyBudget,
-    n_epochs: int,
-    **phase: bool,
+    n_epochs: int | None,
+    has_pairs: bool = False,
 ) -> tuple[list[FeatureBins], list[Function], Booster]:
     """Ask 1 and 2, open 3: return each feature's bins and function of zeros, and what learns them.
 
-    `phase` is for `PlusCurator.open_epochs`.
+    `has_pairs` says that pairs may be asked about, which they are not where rows are few.
     """
     n_features = len(domain.features)
     curator.open_totals(*gdp_part(budget, START_SHARE))
     rows, start, typical = release_totals(curator, loss)
 
-    coarse = is_coarse(rows, n_features, gdp_part(budget, 1.0)[0], loss.coarse_signal)
+    coarse = is_coarse(rows, n_features, gdp_part(budget, 1.0)[0])
+    if n_epochs is None:
+        n_epochs = loss.coarse_epochs if coarse else loss.epochs
     binning_share = COARSE_SHARE if coarse else loss.binning_share
     mu, spent = gdp_part(budget, binning_share)
     curator.open_histograms(mu, n_features, spent, coarse)
@@ -112,7 +115,9 @@ def prepare(
         fewest = loss.fewest_rows(math.sqrt(n_features) / mu, start)
         rule = {"seen": loss.bin_deviations, "fewest": fewest}
         bins, functions = merge(curator, domain, histograms, rows, **rule)
-    deviation = curator.open_epochs(mu, n_epochs, rest, **phase)
+    deviation = curator.open_epochs(
+        mu, n_epochs, rest, has_pairs=has_pairs and not coarse, is_coarse=coarse
+    )
     learned = [function for function in functions if function.counts.size > 1]
     kind = CoarseBooster if coarse else Booster
     booster = kind(learned, loss, rows, start, typical, deviation, n_epochs)
@@ -173,23 +178,25 @@ def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
     if booster.loss.sizes_weight:
         booster.choose_bound(curator.answer(Magnitudes(1.0, booster.shares.magnitudes)))
     shares = [booster.shares.intercept, *booster.feature_shares()]
-    asked = list(zip([booster.intercept, *booster.functions], shares, strict=True))
-    passes = len(asked)
-    if booster.loss.at_once:
-        del asked[: 1 + len(booster.singles)]  # one query for all of them
-        passes = 1 + len(asked)
-        step_all(curator, booster, number)
-        report("boosting", number * passes + 1, booster.n_epochs * passes)
-    for place, (function, share) in enumerate(asked, start=passes - len(asked) + 1):
-        step(curator, booster, function, share, number)
-        report("boosting", number * passes + place, booster.n_epochs * passes)
+    functions = [booster.intercept, *booster.functions]
+    steps = [([function], share) for function, share in zip(functions, shares, strict=True)]
+    together = booster.together
+    if together:
+        first = 0 if together[0] is booster.intercept else 1
+        steps[first : first + len(together)] = [(together, 0.0)]  # the query knows its share
+    for place, (group, share) in enumerate(steps, start=1):
+        if group is together:
+            step_all(curator, booster, number)
+        else:
+            step(curator, booster, group[0], share, number)
+        report("boosting", number * len(steps) + place, booster.n_epochs * len(steps))
 
 
 def step_all(curator: PlusCurator, booster: Booster, number: int) -> None:
-    """Ask for the residuals of all features and the intercept, and move all of them."""
+    """Ask for the residuals of all functions `together`, and move all of them."""
     query = booster.coded_residuals()
     values = booster.learn_all(query, curator.answer(query), number)
-    functions = [booster.intercept, *booster.singles]
+    functions = booster.together
     curator.tell(
         Moves(tuple(Move(f.feature, f.move(v)) for f, v in zip(functions, values, strict=True)))
     )

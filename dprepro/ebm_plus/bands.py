@@ -11,9 +11,6 @@ from dprepro.ebm_plus.function import Function
 _MOST = 0.8
 """Largest relative error of a bin's count that is believed."""
 
-_SIZE = 1.15
-"""Standard deviation of an effect a priori where rows are few, in the unit of `Loss.scales`."""
-
 
 def set_bands(booster: Booster) -> None:
     """Set `Function.band` of each function, after the last epoch."""
@@ -29,12 +26,14 @@ def set_bands(booster: Booster) -> None:
 def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
     """Return the root mean square error to expect of a function from few rows, float64 (B,).
 
-    Effects are normal a priori, with `_SIZE`. What the steps came to then says how large they are,
-    and the function ends short of that (`Path.effects`). It counts on the rows of a bin, of which
-    only a noisy number is known. The more noise there is in it, the more weight has the case that a
-    bin has hardly any rows: then nothing is known but the size a priori.
+    Effects are normal a priori, with the size `Loss.likely_effect`, and alike in neighbouring bins
+    as `decaying_sums` take them. What the steps came to then says how large they are, and the
+    function ends short of that (`Path.effects`). It counts on the rows of a bin, of which only a
+    noisy number is known. The more noise there is in it, the more weight has the case that a bin
+    has hardly any rows: then nothing is known but the size a priori.
     """
-    size, loss = _SIZE * booster.loss.scales(booster.bound), booster.loss
+    loss = booster.loss
+    size = loss.likely_effect(booster.typical)
     sampling = loss.sampling_variance(booster.mean_square)
     mean, variance = booster.path(function).effects(size, sampling)
     informed = variance + (mean - function.values) ** 2

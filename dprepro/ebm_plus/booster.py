@@ -23,7 +23,7 @@ from dprepro.ebm_plus.coding import RARE, code, typical_norm
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.pace import Pace
-from dprepro.ebm_plus.queries import INTERCEPT, CodedResiduals, Residuals
+from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Residuals
 from dprepro.ebm_plus.smoothing import Priors, lookup, priors, smooth
 from dprepro.privacy.query import Release
 
@@ -101,6 +101,10 @@ class Booster:
         From 0 to 1: how small noise is beside what rows say. It follows from `signal`.
     rare
         See `coding.code`.
+    paced
+        Whether functions that move at once keep a `pace`.
+    unclipped
+        See `Loss.intercept_bound`.
     pace
         Log loss: how far functions go that move at once.
     bound, mean_square
@@ -111,6 +115,8 @@ class Booster:
     """
 
     rare: ClassVar[float] = RARE
+    paced: ClassVar[bool] = True
+    unclipped: ClassVar[float] = 3.0
 
     functions: list[Function]
     loss: Loss
@@ -175,28 +181,37 @@ class Booster:
         """The functions of one feature each."""
         return self.functions
 
+    @property
+    def together(self) -> list[Function]:
+        """The functions that an epoch asks about in one query: none, or the `singles` and more."""
+        return [self.intercept, *self.singles] if self.loss.at_once else []
+
     def coded_residuals(self) -> CodedResiduals:
-        """Return the query for the intercept and all `singles`, charged for what its bound allows.
+        """Return the query for all functions `together`, charged for what its bound allows.
 
         A row whose code is of typical length may have a residual of `bound`.
         """
-        functions = [self.intercept, *self.singles]
-        shares = np.array([self.shares.intercept, *self.feature_shares()])[: len(functions)]
+        functions = self.together
+        shares = np.array(self.feature_shares()[: len(self.singles)])
+        if functions[0] is self.intercept:
+            shares = np.array([self.shares.intercept, *shares])
         parts = shares / shares.sum()
         counts = [function.counts for function in functions]
         codes = tuple(
-            code(function.feature, function.counts, part, self.rare)
-            for function, part in zip(functions, parts, strict=True)
+            self._code(function, part) for function, part in zip(functions, parts, strict=True)
         )
         bound = self.bound * typical_norm(codes, counts)
         # Without pairs the shares add up to 1, up to rounding.
         return CodedResiduals(bound, min(float(shares.sum()), 1.0), codes, bound)
 
+    def _code(self, function: Function, part: float) -> Code:
+        return code(function.feature, function.counts, part, self.rare)
+
     def residuals_of(self, function: Function, share: float) -> Residuals:
         """Return the query for a function's residuals, charged for what its bound lets through."""
         bound = self.bound
         if function is self.intercept:
-            bound = self.loss.intercept_bound(bound, self.typical)
+            bound = self.loss.intercept_bound(bound, self.typical, self.unclipped)
         return Residuals(bound, share, function.feature, bound)
 
     def weight(self, number: int) -> float:
@@ -211,17 +226,20 @@ class Booster:
         return (number + 1) * (1 - cubic + cubic * place * place)
 
     def learn_all(self, query: CodedResiduals, release: Release, number: int) -> list[np.ndarray]:
-        """Return what the intercept and all `singles` move to, at once; see `learn`."""
-        functions, learned = [self.intercept, *self.singles], []
+        """Return what all functions `together` move to; see `learn`."""
+        functions, learned = self.together, []
         weights = [asked.weights for asked in query.codes]
         sums = np.split(release.value, np.cumsum([w.size for w in weights])[:-1])
         answers = [Answer(s / w, release.scale / w) for s, w in zip(sums, weights, strict=True)]
-        self.pace.follow(answers)
+        if self.paced:
+            self.pace.follow(answers)
         for function, answer, weight in zip(functions, answers, weights, strict=True):
-            share = weighted_mean(weight**2, function.counts)
+            # Rounded: without pairs it is 1.
+            share = round(query.share, 9) * weighted_mean(weight**2, function.counts)
             learned.append(self.learn(function, answer, share, number))
-        changes = [v - f.values for f, v in zip(functions, learned, strict=True)]
-        self.pace.remember(changes, answers)
+        if self.paced:
+            changes = [v - f.values for f, v in zip(functions, learned, strict=True)]
+            self.pace.remember(changes, answers)
         return learned
 
     def learn(self, function: Function, answer: Answer, share: float, number: int) -> np.ndarray:
@@ -230,7 +248,7 @@ class Booster:
         Parameters
         ----------
         answer
-            To `residuals_of` the function.
+            What `residuals_of` the function, or `coded_residuals`, brought.
         share, number
             What the query was charged of the epoch, and the epoch's number, from 0.
         """

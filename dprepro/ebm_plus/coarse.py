@@ -1,9 +1,12 @@
 """What is done where noise exceeds most of what rows say: public bins, and small noisy steps.
 
 Where histograms would be lost in their noise, so would be bins merged by them, and the evidence for
-how rough a single function is. Then every function has the same few public bins and the same
-roughness, and follows its noisy gradients: what noise adds in one step the other steps average, and
-what features have in common adds up in the sum of the functions, though no one of them stands out.
+how rough a single function is. Then every function has public bins and the same roughness, and
+follows its noisy gradients: what noise adds in one step the other steps average, and what features
+have in common adds up in the sum of the functions, though no one of them stands out.
+
+Of an ordered feature sums over neighbouring bins are asked (`decaying_sums`): functions that change
+slowly, as most effects do, stand out from their noise then.
 """
 
 from __future__ import annotations
@@ -19,28 +22,28 @@ from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster, Shares
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import FINEST, grid_edges
 from dprepro.ebm_plus.paths import Path
+from dprepro.ebm_plus.queries import CENTRE_UNIT, Code
 from dprepro.ebm_plus.smoothing import lookup
 
 COARSE_SHARE = 0.02
 """Part of mu^2 for the histograms. They weigh bins where a function is centred and shown."""
 
+FEW = 150.0
+"""Below how many deviations of the noise in a feature's sums rows are few."""
+
 LEAST = 0.4
 """Log loss: where residuals are clipped if all is noise. The bound rises with the signal, up to
 `LARGEST_RESIDUAL` where rows are no longer few: the more noise, the more a smaller bound saves."""
 
-_INTERVALS = 10
+_INTERVALS = 30
 """Bins of a numeric feature: alike in cells of the public grid, not in width."""
 
-_REACH = 0.5
-"""Bins over which a gradient is spread: exp(-d / `_REACH`) of it goes to the d-th neighbour."""
-
-_NOISE = 1.2
-"""What the noise of all steps may come to in the sum of all functions before they are shrunk, in
-units of the bound that queries are charged for; for labels, of what it would be without `LEAST`."""
+_REACH = 6.0
+"""Bins over which effects are alike: the correlation of bins d apart is exp(-d / `_REACH`)."""
 
 
-def is_coarse(rows: float, n_features: int, mu: float, signal: float) -> bool:
-    """Say whether there are fewer rows than `signal` deviations of the noise in a feature's sums.
+def is_coarse(rows: float, n_features: int, mu: float) -> bool:
+    """Say whether there are fewer rows than `FEW` deviations of the noise in a feature's sums.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ def is_coarse(rows: float, n_features: int, mu: float, signal: float) -> bool:
     n_features, mu
         Noise in a sum over the rows in a bin is about sqrt(n_features) / mu.
     """
-    return rows * mu < signal * math.sqrt(n_features)
+    return rows * mu < FEW * math.sqrt(n_features)
 
 
 def public_bins(feature: Feature) -> tuple[FeatureBins, np.ndarray]:
@@ -68,6 +71,32 @@ def public_bins(feature: Feature) -> tuple[FeatureBins, np.ndarray]:
     missing_bin = n_bins if feature.missing else -1
     bins = numeric_bins(feature, edges[np.diff(bin_of_cell) > 0], missing_bin)
     return bins, np.append(bin_of_cell, max(missing_bin, 0))
+
+
+def decaying_sums(function: Function) -> np.ndarray | None:
+    """Return the mix of an ordered function's codes, int64 (B, B), in `CENTRE_UNIT`, else None.
+
+    See `Code.mix`. Number c adds up interval c and all that follow, each with exp(-1 / `_REACH`)
+    times the weight of the one before. The bin of missing values has a number of its own.
+
+    With L for the mix of the intervals, L' L is the covariance exp(-d / `_REACH`) of intervals d
+    apart, which effects have a priori (an autoregression, so that L has this simple form). Noise is
+    alike in all numbers. So functions that change slowly, as most effects do, are asked about more
+    precisely than others. With as many rows in each bin, the mean squared norm of a code is
+    1 - 1 / B, as without a mix.
+    """
+    if not function.ordered:
+        return None
+    n_bins = function.counts.size
+    mix = np.eye(n_bins)
+    intervals = np.flatnonzero(function.extents > 0)
+    after = np.subtract.outer(intervals, intervals).T
+    fresh = np.where(np.arange(intervals.size) > 0, math.sqrt(1 - math.exp(-2 / _REACH)), 1.0)
+    decay = np.exp(-np.maximum(after, 0) / _REACH) * (after >= 0)
+    mix[np.ix_(intervals, intervals)] = fresh[:, None] * decay
+    mix -= mix.mean(axis=1, keepdims=True)  # codes are counted from their mean anyway
+    mix *= math.sqrt((n_bins - 1) / (mix**2).sum())
+    return np.rint(mix / CENTRE_UNIT).astype(np.int64)
 
 
 def likely_counts(noisy: np.ndarray, deviations: np.ndarray, rows: float) -> np.ndarray:
@@ -89,32 +118,48 @@ def likely_counts(noisy: np.ndarray, deviations: np.ndarray, rows: float) -> np.
 class CoarseBooster(Booster):
     """A `Booster` whose functions follow their noisy gradients; the intercept is learned as there.
 
-    A step adds gain S g to a path: g are the sums of residuals in the bins, and S spreads them over
-    neighbours, so that functions which change little from bin to bin are learned first. The gain is
-    proportional to the share of mu^2 that the query got, so that what is asked precisely counts
-    more, and all steps together add noise of `_NOISE` to the sum of all paths in a row. It is at
-    most Newton's for one function alone with all rows in one bin.
-
-    Bins are asked about alike: which of them are rare is lost in noise.
+    A step adds gain A z to a path. A = (M - p)', by `Code`, has what a row in each bin adds to the
+    numbers that are asked for, and z = A' g is what is released: g are the sums of residuals in the
+    bins. The gain is proportional to the share of mu^2 that the function got, so that what is asked
+    precisely counts more. All steps together add noise of about `Loss.coarse_noise` to the sum of
+    all paths in a row, in units of the bound that queries are charged for; for labels, of what it
+    would be without `LEAST`. For one function alone a step is at most Newton's, and for all
+    together `Loss.longest_step` times that at most.
 
     The function is its path times E / (E + V): the mean square of the path over the rows, and what
     noise is expected to contribute to it. E holds V, so a path of noise alone is halved.
     """
 
-    rare: ClassVar[float] = 0.0
+    paced: ClassVar[bool] = False
+    unclipped: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.loss.at_once:
-            way = min(self.signal / self.loss.coarse_signal, 1.0)
+            way = min(self.signal / FEW, 1.0)
             self.bound = LEAST + way * (LARGEST_RESIDUAL - LEAST)
         self.shares = self._shares()
-        self._paths = [Path(f.counts, _spreading(f)) for f in self.functions]
+        self._paths = [Path(f.counts, decaying_sums(f)) for f in self.functions]
+
+    @property
+    def together(self) -> list[Function]:
+        """See `Booster.together`: for regression the intercept, clipped less, is asked alone."""
+        return super().together or self.singles
+
+    def _code(self, function: Function, part: float) -> Code:
+        if function is self.intercept:
+            return super()._code(function, part)
+        path = self.path(function)
+        # All numbers alike: which bins are rare is lost in noise.
+        weights = np.full(path.centre.size, math.sqrt(part))
+        return Code(function.feature, weights, path.centre, path.mix)
 
     def _shares(self) -> Shares:
         """Return the shares of an epoch: the intercept gets more for regression."""
         features, intercept, magnitudes = self.shares
         more = max(self.loss.coarse_intercept, intercept)
+        if more == intercept:
+            return self.shares
         rest = (1 - more) / (1 - intercept)
         return Shares(features * rest, more, magnitudes * rest)
 
@@ -123,31 +168,26 @@ class CoarseBooster(Booster):
         if function is self.intercept:
             return super().learn(function, answer, share, number)
         path = self.path(function)
-        gain = self.gain(share)
-        steepest = self.rows * self.loss.largest_curvature * path.spreading.sum(axis=1).max()
+        gain = self.gain(share, path)
         slopes = lookup(self.table(function), function.values)[1]
-        # All bins of a feature have the same noise, as all have the same weight.
-        path.go(min(gain, 1 / steepest), answer.sums, float(np.max(answer.deviation)), slopes)
+        # All numbers of a feature have the same noise, as all have the same weight.
+        path.go(gain, answer.sums, float(np.max(answer.deviation)), slopes)
         trust = path.trust()
         function.deviations = trust * np.sqrt(path.variances)
         return trust * path.values
 
-    def gain(self, share: float) -> float:
+    def gain(self, share: float, path: Path) -> float:
         """Return what a step adds to a path for each unit of a sum that got this share of mu^2."""
-        gain = _NOISE * share / (math.sqrt(self.n_epochs) * self.deviation)
-        # A bound that falls shortens no step.
-        return gain * LARGEST_RESIDUAL / self.bound if self.loss.at_once else gain
+        features = self.shares.features
+        gain = (
+            self.loss.coarse_noise * share / (math.sqrt(self.n_epochs * features) * self.deviation)
+        )
+        if self.loss.at_once:  # a bound that falls shortens no step
+            gain *= LARGEST_RESIDUAL / self.bound
+        newton = 1 / (self.rows * self.loss.largest_curvature)
+        longest = min(self.loss.longest_step * share / features, 1 / path.steepest)
+        return min(gain, longest * newton)
 
     def path(self, function: Function) -> Path:
         """Return the path of one of `functions`."""
         return self._paths[self.functions.index(function)]
-
-
-def _spreading(function: Function) -> np.ndarray:
-    """Return S, float64 (B, B): neighbours share gradients, except for missing values."""
-    spreading = np.eye(function.counts.size)
-    if function.ordered:
-        intervals = np.flatnonzero(function.extents > 0)
-        apart = np.abs(np.subtract.outer(intervals, intervals))
-        spreading[np.ix_(intervals, intervals)] = np.exp(-apart / _REACH)
-    return spreading

@@ -1,9 +1,10 @@
 """Codes of rows: how one query asks about all features, and what a row pays for it.
 
-A row of a label lies in one bin of each feature. Asked about each bin alike, it would pay as much
+A row lies in one bin of each feature. Asked about each bin alike, it would pay as much
 for every feature, though most of its values tell little: nearly all rows share them. So bins are
 counted from their mean (`Code.centre`), and a row in a bin that most rows share has a short vector.
-Rare bins are asked more precisely than common ones (`Code.weights`): their rows are few.
+Rare bins are asked more precisely than common ones (`Code.weights`): their rows are few. Where rows
+are few for the noise, neighbouring bins share the numbers that are asked for (`Code.mix`).
 """
 
 from __future__ import annotations
@@ -71,11 +72,12 @@ def coded_sums(
     codes_of: Callable[[int], np.ndarray],
     query: CodedResiduals,
     changes: dict[int, np.ndarray],
+    logistic: bool,
 ) -> Whole:
     """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
 
-    A row in bin b adds its residual r, in `UNIT`, to S_b. The numbers of a feature are S_c less p_c
-    times the sum of S, times w_c: exact for up to 2^30 rows.
+    A row in bin b adds its residual r, in `UNIT`, to S_b. The numbers of a feature follow from
+    these sums (`Code.numbers`), times w_c: exact for up to 2^28 rows.
 
     Parameters
     ----------
@@ -87,6 +89,8 @@ def coded_sums(
         What is asked.
     changes : dict of int32 (B,)
         What to add to the scores of the rows in each bin, by feature.
+    logistic
+        Residuals are y - sigmoid(score), else y - score.
 
     Raises
     ------
@@ -96,7 +100,7 @@ def coded_sums(
     squares = {code.feature: _whole_squares(code) for code in query.codes}
     if sum(int(each.max()) for each in squares.values()) >= 2**31:
         raise _too_large()
-    sums = {code.feature: np.zeros(code.weights.size, np.int64) for code in query.codes}
+    sums = {code.feature: np.zeros(code.n_bins, np.int64) for code in query.codes}
     features = list(changes | squares)
     columns = {feature: codes_of(feature) for feature in features}
     bound = query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
@@ -107,11 +111,10 @@ def coded_sums(
         for k in features:
             step = changes.get(k, _NO_CHANGE)
             move_and_weigh(scores[part], norms, columns[k][part], step, squares.get(k, _NO_CHANGE))
-        limited_residuals(scores[part], targets[part], norms, bound, residuals)
+        limited_residuals(scores[part], targets[part], norms, bound, logistic, residuals)
         for k, total in sums.items():
             add_by_code(residuals, columns[k][part], total)
-    whole = round(1 / CENTRE_UNIT)
-    numbers = [whole * sums[c.feature] - c.centre * sums[c.feature].sum() for c in query.codes]
+    numbers = [code.numbers(sums[code.feature]) for code in query.codes]
     weights = np.concatenate([code.weights for code in query.codes])
     return Whole(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
 

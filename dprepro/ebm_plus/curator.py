@@ -165,14 +165,16 @@ class ExactAnswers(Partition):
     def _coded_residuals(self, query: CodedResiduals) -> Whole:
         columns = self._columns
         for code in query.codes:
-            if code.weights.size != self._bins[code.feature]:
+            if code.n_bins != self._bins[code.feature]:
                 raise SensitivityError(
-                    f"a code of {code.weights.size} bins for feature {code.feature}, which has "
+                    f"a code of {code.n_bins} bins for feature {code.feature}, which has "
                     f"{self._bins[code.feature]}"
                 )
         with self._up_to_date(Moves) as moves:
             changes = {} if moves is None else {move.feature: move.change for move in moves.moves}
-            return coded_sums(columns.scores, columns.targets, self._codes, query, changes)
+            return coded_sums(
+                columns.scores, columns.targets, self._codes, query, changes, self._loss.is_logistic
+            )
 
     def _pair_residuals(self, query: PairResiduals) -> Whole:
         columns, cells = self._columns, self._codes(query.pair)
@@ -312,18 +314,26 @@ class PlusCurator(Curator):
         )
 
     def open_epochs(
-        self, mu: float, n_epochs: int, budget: PrivacyBudget, has_pairs: bool = False
+        self,
+        mu: float,
+        n_epochs: int,
+        budget: PrivacyBudget,
+        *,
+        has_pairs: bool = False,
+        is_coarse: bool = False,
     ) -> float:
         """Enter the epochs in the ledger; together they are mu-GDP.
 
-        They take `CodedResiduals`, or `Residuals` and `Magnitudes`.
+        Labels take `CodedResiduals`, numbers `Residuals`, `Magnitudes` and, where rows are few
+        (`is_coarse`), `CodedResiduals`, too.
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
         With `has_pairs`, `PairResiduals` may be asked in them, too.
         """
         multiplier = math.sqrt(n_epochs) / mu
+        released = self._loss.released_of_few if is_coarse else self._loss.released
         epochs = self._gaussian(
-            releases=f"in each pass over the features: {self._loss.released}. "
+            releases=f"in each pass over the features: {released}. "
             + (f"{_OF_PAIRS}. " if has_pairs else "")
             + "A difference is limited before it is added. All these sums are scaled so that one "
             "row moves them by at most 1 together",
@@ -332,9 +342,8 @@ class PlusCurator(Curator):
             uses=n_epochs,
             budget=budget,
         )
-        asked: list[type[Query]] = [Residuals, Magnitudes]
-        if self._loss.is_logistic:
-            asked = [CodedResiduals]
+        asked: list[type[Query]] = [] if self._loss.is_logistic else [Residuals, Magnitudes]
+        asked += [CodedResiduals] if self._loss.is_logistic or is_coarse else []
         asked += [PairResiduals] if has_pairs else []
         self._uses |= dict.fromkeys(asked, epochs)
         return multiplier

@@ -83,10 +83,9 @@ class _DPEBMPlus(AdditiveModel):
     def _learn(
         self, curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget
     ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None, list[PairFunction]]:
-        n_epochs = loss.epochs if self.n_epochs is None else self.n_epochs
         if self.pairs:
-            return learn_with_pairs(curator, domain, loss, budget, n_epochs, self.pairs)
-        return *learn(curator, domain, loss, budget, n_epochs), []
+            return learn_with_pairs(curator, domain, loss, budget, self.n_epochs, self.pairs)
+        return *learn(curator, domain, loss, budget, self.n_epochs), []
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return Ledger(
@@ -177,9 +176,9 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     epsilon, delta : float
         The privacy budget.
     n_epochs : int or None
-        E; None means 32 for labels and 16 for targets. The noise in their average is about the same
-        for any E. More epochs separate the effects of correlated features better. With `pairs`,
-        at least 3.
+        E; None means 32 for labels, and for targets 16, or 64 where rows are few. The noise in
+        their average is about the same for any E. More epochs separate the effects of correlated
+        features better. With `pairs`, at least 3.
     pairs : int
         Largest number of functions of two features; 0, the default, asks about none. See
         `dprepro.ebm_plus.pairs`: which pairs there are follows from releases, and an epoch is as

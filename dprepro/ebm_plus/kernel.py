@@ -169,13 +169,14 @@ def move_and_weigh(scores, norms, codes, change, squares):  # type: ignore[no-un
         norms[i] += squares[code]
 
 
-@kernel("(int32[::1], int32[::1], int32[::1], float64, int32[::1])", **_exact)
-def limited_residuals(scores, targets, norms, bound, out):  # type: ignore[no-untyped-def]
-    """Write y - sigmoid(score), clipped to +-`bound` / sqrt(norm), into `out`, int32 (n,).
+@kernel("(int32[::1], int32[::1], int32[::1], float64, boolean, int32[::1])", **_exact)
+def limited_residuals(scores, targets, norms, bound, logistic, out):  # type: ignore[no-untyped-def]
+    """Write a residual, clipped to +-`bound` / sqrt(norm), into `out`, int32 (n,).
 
-    Norms are positive. The quotient is rounded down to a whole number of `UNIT`.
+    Residuals are those of `residual_sums`. Norms are positive. The quotient is rounded down to a
+    whole number of `UNIT`.
     """
-    _clipped_residuals(scores, targets, True, _ONE, out)
+    _clipped_residuals(scores, targets, logistic, _ONE, out)
     for i in range(scores.size):
         limit = np.int32(min(bound / math.sqrt(np.float64(norms[i])), np.float64(_ONE)))
         out[i] = np.int32(min(max(out[i], -limit), limit))

@@ -33,8 +33,8 @@ standard deviation of the noise in its sum of labels."""
 _LARGEST_SHIFT = 3.0
 """Largest change of a function's level in one step, in log odds."""
 
-_UNCLIPPED = 3.0
-"""Residuals of the intercept are clipped at this many standard deviations of the targets."""
+_EFFECT = 0.3
+"""Standard deviation of an effect a priori where rows are few, in that of the targets."""
 
 _MEAN_PRIOR = 0.25
 """Standard deviation of the mean target, before it is known, in units of the range."""
@@ -47,23 +47,21 @@ class Loss(ABC):
     ----------
     is_logistic
         What the kernels are told.
-    released
-        What an epoch releases, for the ledger.
+    released, released_of_few
+        What an epoch releases, for the ledger; the second where rows are few.
     powers
         Highest power of the targets whose sum is released at the start.
     binning_share
         Share of mu^2 that goes to the histograms.
-    coarse_signal
-        Below how many deviations of the noise in a feature's sums there are too few rows for
-        histograms; see `dprepro.ebm_plus.coarse`.
-    coarse_intercept
-        Share of an epoch's mu^2 that the intercept then gets at least.
+    coarse_intercept, coarse_noise, longest_step
+        How functions of few rows are learned: see `dprepro.ebm_plus.coarse`.
     largest_curvature
         Of a row.
-    epochs
-        How many, unless another number is asked for.
+    epochs, coarse_epochs
+        How many, unless another number is asked for; the second where rows are few.
     at_once
-        Whether an epoch asks about all features in one query; else one after another.
+        Whether an epoch asks about the intercept and all features in one query, however many rows
+        there are; else about one after another, unless rows are few.
     bin_deviations
         Standard deviations of noise that a bin of a numeric feature has to hold.
     intercept_prior
@@ -82,12 +80,15 @@ class Loss(ABC):
 
     is_logistic: ClassVar[bool]
     released: ClassVar[str]
+    released_of_few: ClassVar[str]
     powers: ClassVar[int]
     binning_share: ClassVar[float]
-    coarse_signal: ClassVar[float]
+    coarse_noise: ClassVar[float]
+    longest_step: ClassVar[float]
     largest_curvature: ClassVar[float]
     coarse_intercept: ClassVar[float]
     epochs: ClassVar[int]
+    coarse_epochs: ClassVar[int]
     at_once: ClassVar[bool]
     bin_deviations: ClassVar[float]
     intercept_prior: ClassVar[float]
@@ -124,17 +125,24 @@ class Loss(ABC):
         `start` is the first intercept.
         """
 
-    def intercept_bound(self, bound: float, typical: float) -> float:
+    def intercept_bound(self, bound: float, typical: float, unclipped: float) -> float:
         """Return where the intercept's residuals are clipped, unless it is asked `at_once`.
 
-        It is clipped less than features: clipped residuals lead to a median, which can be far from
-        the mean.
+        It is clipped less than features, at `unclipped` standard deviations of the targets or more:
+        clipped residuals lead to a median, which can be far from the mean.
         """
-        return min(1.0, max(bound, _UNCLIPPED * typical))
+        return min(1.0, max(bound, unclipped * typical))
 
     @abstractmethod
     def scales(self, bound: float) -> float:
         """Return the unit of the sizes that a function may have."""
+
+    @abstractmethod
+    def likely_effect(self, typical: float) -> float:
+        """Return the standard deviation of an effect that bands take for granted if rows are few.
+
+        `typical` is about that of the targets.
+        """
 
     @abstractmethod
     def table(self, intercept: float, variance: float) -> np.ndarray:
@@ -167,12 +175,17 @@ class LogisticLoss(Loss):
         "or 1) less its predicted probability; what is expected of a category or interval by its "
         "share of the rows is subtracted, and rare ones are asked about more precisely"
     )
+    released_of_few = (
+        "for all rows, the sum of the label (0 or 1) less its predicted probability; for each "
+        "feature, sums of this difference times numbers that depend on a row's category or interval"
+    )
     powers = 1
     binning_share = 0.12
-    coarse_signal = 150.0
     largest_curvature = 0.25
     coarse_intercept = 0.0
-    epochs = 32
+    coarse_noise = 1.2
+    longest_step = math.inf
+    epochs = coarse_epochs = 32
     at_once = True
     bin_deviations = 3.0
     intercept_prior = 3.0
@@ -212,6 +225,10 @@ class LogisticLoss(Loss):
         """Return 1: log odds."""
         return 1.0
 
+    def likely_effect(self, typical: float) -> float:
+        """Return 1: log odds."""
+        return 1.0
+
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return E sigmoid(intercept + f + Z), Z ~ N(0, variance), for a grid of f."""
         return expected_rates(intercept, math.sqrt(variance))
@@ -240,12 +257,18 @@ class SquaredLoss(Loss):
         "for each category or interval of each feature, and for all rows, the sum of the target "
         "less what is predicted so far; also the number of rows by the size of that difference"
     )
+    released_of_few = (
+        "for all rows, the sum of the target less what is predicted so far; for each feature, sums "
+        "of this difference times numbers that depend on a row's category or interval; also the "
+        "number of rows by the size of that difference"
+    )
     powers = 2
     binning_share = 0.2
-    coarse_signal = 40.0
     largest_curvature = 1.0
     coarse_intercept = 0.3
-    epochs = 16
+    coarse_noise = 1.0
+    longest_step = 2.0
+    epochs, coarse_epochs = 16, 64
     at_once = False
     bin_deviations = 2.0
     intercept_prior = 0.25
@@ -281,6 +304,10 @@ class SquaredLoss(Loss):
     def scales(self, bound: float) -> float:
         """Return twice the bound of the residuals."""
         return 2 * bound
+
+    def likely_effect(self, typical: float) -> float:
+        """Return `_EFFECT` of that of the targets."""
+        return _EFFECT * typical
 
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return `LINEAR`: the target moves as the function does."""

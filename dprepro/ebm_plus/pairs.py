@@ -254,11 +254,12 @@ def learn_with_pairs(
     domain: Domain,
     loss: Loss,
     budget: PrivacyBudget,
-    n_epochs: int,
+    n_epochs: int | None,
     most: int,
 ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None, list[PairFunction]]:
     """Do what `algorithm.learn` does, with up to `most` pairs, which are the last result."""
     bins, functions, booster = prepare(curator, domain, loss, budget, n_epochs, has_pairs=True)
+    n_epochs = booster.n_epochs
     alone, asking = schedule(n_epochs) if asks_pairs(booster) else (n_epochs, 0)
     for number in range(alone):
         epoch(curator, booster, number)

@@ -15,7 +15,10 @@ INTERCEPT = -1
 """Stands for the intercept where the number of a feature is asked for."""
 
 CENTRE_UNIT = 2.0**-8
-"""What `Code.centre` counts in: sums are exact up to 2^30 rows then."""
+"""What `Code.centre` and `Code.mix` count in: sums are exact up to 2^28 rows then."""
+
+_LARGEST_MIX = 2.0
+"""What numbers of a `Code.mix` and its centre may be at most, to either side of 0."""
 
 
 # --- queries ------------------------------------------------------------------------------------
@@ -72,7 +75,7 @@ class Magnitudes(Query):
 class Residuals(Query):
     """Sums of residuals, clipped to +-`bound`, per bin of a feature (or `INTERCEPT`: of all rows).
 
-    For squared error. (B,).
+    For squared error; where rows are few, of the intercept alone. (B,).
     """
 
     feature: int
@@ -88,22 +91,26 @@ class Residuals(Query):
 class Code:
     """What a row's bin in a feature (or `INTERCEPT`) becomes: a vector, one number for each bin.
 
-    A row in bin b has w_c (1[b = c] - p_c) in place c.
+    A row in bin b has w_c (1[b = c] - p_c) in place c; with a mix M, w_c (M_cb - p_c).
 
     Attributes
     ----------
     feature
         Its number.
-    weights : float64 (B,)
-        w: how precisely each bin is asked about. Positive.
-    centre : int64 (B,)
+    weights : float64 (B,), or (M,) with a mix
+        w: how precisely each bin, or each row of the mix, is asked about. Positive.
+    centre : int64 (B,) or (M,)
         p, in `CENTRE_UNIT`: about the share of rows in each bin, so that a row in a bin that nearly
-        all rows share has a short vector. From 0 to 1.
+        all rows share has a short vector. From 0 to 1; with a mix, about its mean over the rows.
+    mix : int64 (M, B) or None
+        M, in `CENTRE_UNIT`: numbers that neighbouring bins may have alike, so that one number tells
+        of all of them. From -2 to 2.
     """
 
     feature: int
     weights: np.ndarray
     centre: np.ndarray
+    mix: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """See `check`."""
@@ -111,31 +118,72 @@ class Code:
 
     def check(self) -> None:
         """Raise SensitivityError on what no bound would hold for."""
+        # Squares of whole numbers, or of float32, would be wrong.
         fine = (
-            self.weights.shape == self.centre.shape
+            self.weights.dtype == np.float64
+            and self.weights.ndim == 1
+            and self.weights.size > 0
             and np.isfinite(self.weights).all()
             and (self.weights > 0).all()
-            and self.centre.dtype == np.int64
-            and ((self.centre >= 0) & (self.centre * CENTRE_UNIT <= 1)).all()
+            and self.weights.shape == self.centre.shape
         )
+        if self.mix is None:
+            fine = fine and _is_within(self.centre, 0.0, 1.0)
+        else:
+            fine = (
+                fine
+                and self.mix.ndim == 2
+                and self.mix.shape[0] == self.weights.size
+                and _is_within(self.mix, -_LARGEST_MIX, _LARGEST_MIX)
+                and _is_within(self.centre, -_LARGEST_MIX, _LARGEST_MIX)
+            )
         if not fine:
             raise SensitivityError(
                 "a code needs a positive, finite weight for each bin, and a centre from 0 to 1 in "
-                f"whole numbers of {CENTRE_UNIT:g}, got {self.weights} and {self.centre}"
+                f"whole numbers of {CENTRE_UNIT:g}; with a mix, a weight for each of its rows, and "
+                f"numbers from -2 to 2; got {self.weights}, {self.centre} and {self.mix}"
             )
+
+    @property
+    def n_bins(self) -> int:
+        """B."""
+        return int(self.centre.size if self.mix is None else self.mix.shape[1])
 
     def squared_norms(self) -> np.ndarray:
         """Return the squared L2 norm of a row's vector, by its bin: float64 (B,)."""
         squares, centre = self.weights**2, self.centre * CENTRE_UNIT
+        if self.mix is not None:
+            # No matrix product: its last digit is not the same on every machine.
+            vectors = self.mix * CENTRE_UNIT - centre[:, None]
+            return np.asarray((squares[:, None] * vectors**2).sum(axis=0))
         return np.asarray(squares * (1 - 2 * centre) + (squares * centre**2).sum())
+
+    def numbers(self, sums: np.ndarray) -> np.ndarray:
+        """Return what rows with these sums in the bins, int64 (B,), come to: int64, exact.
+
+        Whole numbers of w_c `CENTRE_UNIT` times the unit of the sums.
+        """
+        mixed = round(1 / CENTRE_UNIT) * sums if self.mix is None else self.mix @ sums
+        return np.asarray(mixed - self.centre * sums.sum())
+
+
+def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:
+    """Return whether whole numbers of `CENTRE_UNIT` lie in a range; not if there are none."""
+    return bool(
+        numbers.dtype == np.int64
+        and numbers.size > 0
+        and numbers.min() * CENTRE_UNIT >= least
+        and numbers.max() * CENTRE_UNIT <= most
+    )
 
 
 @dataclass(frozen=True)
 class CodedResiduals(Query):
-    """Sums over all rows of residual times code, for the intercept and the features at once.
+    """Sums over all rows of residual times code, for several features at once.
 
-    For log loss. The codes of all features, one after the other, are a row's vector u. Its residual
-    r is clipped to +-`bound` / |u|, and it adds r u. (The bins of all features,).
+    For log loss with the intercept; for squared error where rows are few. The codes of all
+    features, one after the other, are a row's vector u. Its residual r is clipped to
+    +-`bound` / |u|, and it adds r u. (The weights of all codes,).
     """
 
     codes: tuple[Code, ...]

@@ -51,8 +51,16 @@ OF_WEIGHTS = (
     Code(INTERCEPT, np.array([0.5]), np.array([0])),
     Code(0, np.array([0.25, 1.0, 4.0]), np.zeros(3, int)),
 )
+MIXED = (
+    # Five numbers of three bins, counted from a mean that lies anywhere between them.
+    Code(
+        0, np.array([0.4, 0.9, 1.1, 0.7, 0.2]), np.array([120, -30, 80, 0, 500]),
+        np.array([[256, 200, 150], [0, -120, 30], [0, 0, 256], [-512, 512, 7], [512, 498, 500]]),
+    ),
+    Code(1, np.array([0.8]), np.array([10]), np.array([[-300, 20]])),
+)  # fmt: skip
 CODES = pytest.mark.parametrize(
-    "codes", [UNEVEN, ALIKE, OF_WEIGHTS], ids=["uneven", "alike", "of weights"]
+    "codes", [UNEVEN, ALIKE, OF_WEIGHTS, MIXED], ids=["uneven", "alike", "of weights", "mixed"]
 )
 BOUNDS = pytest.mark.parametrize("bound", [0.05, 0.3, 1.0])
 

@@ -63,7 +63,9 @@ def sums_by_codes(_, scores, targets, before, now):
     changes = {0: to_units(np.linspace(-1, 1, 32))}
     query = CodedResiduals(1.0, 1.0, asked, 1.0)
     # Weights are powers of 2: so many rows' sums are exact in float64, too.
-    return coded_sums(to_units(scores), to_units(targets), bins.__getitem__, query, changes).value
+    return coded_sums(
+        to_units(scores), to_units(targets), bins.__getitem__, query, changes, True
+    ).value
 
 
 SUMS = [

@@ -27,7 +27,7 @@ class CodedRows:
 
 
 def random_codes(rng, features):
-    """Return codes of the intercept and features: of few bins or many, of any centres."""
+    """Return codes of the intercept and features: of few bins or many, any centres and mixes."""
     codes = [Code(INTERCEPT, rng.uniform(0.3, 1, 1), np.zeros(1, int))]
     for k in range(features):
         n_bins = int(rng.choice([1, 2, 3, 9, 256]))
@@ -35,16 +35,19 @@ def random_codes(rng, features):
         centre = np.rint(256 * rng.dirichlet(np.full(n_bins, 0.3))).astype(int)
         if rng.random() < 0.2:
             centre = rng.integers(0, 257, n_bins)
-        codes.append(Code(k, weights, centre))
+        mix = None
+        if rng.random() < 0.4:
+            mix = rng.integers(-512, 513, (int(rng.choice([1, 2, 9])), n_bins))
+            weights = np.exp(rng.normal(0, 1, len(mix))) / np.sqrt(len(mix))
+            centre = np.rint(mix.mean(axis=1)).astype(int)
+        codes.append(Code(k, weights, centre, mix))
     return tuple(codes)
 
 
 def random_rows(rng, codes, rows):
     """Return rows in these features' bins, some of them with extreme scores."""
     scores = np.where(rng.random(rows) < 0.3, rng.choice(EXTREMES, rows), rng.normal(0, 2, rows))
-    bins = {
-        code.feature: rng.integers(0, code.weights.size, rows).astype(np.uint8) for code in codes
-    }
+    bins = {code.feature: rng.integers(0, code.n_bins, rows).astype(np.uint8) for code in codes}
     return CodedRows(to_units(scores), to_units(rng.integers(0, 2, rows)), bins)
 
 
@@ -54,16 +57,15 @@ def asked(codes, bound):
 
 
 def vectors(query, bins):
-    """Return the vector of every row, float64 (n, the bins of all features)."""
-    return np.hstack(
-        [
-            code.weights
-            * ((bins[code.feature][:, None] == np.arange(code.weights.size)) - code.centre / 256)
-            for code in query.codes
-        ]
-    )
+    """Return the vector of every row, float64 (n, the numbers of all features)."""
+    found = []
+    for code in query.codes:
+        mix = 256 * np.eye(code.n_bins) if code.mix is None else code.mix
+        found.append(code.weights * (mix.T[bins[code.feature]] - code.centre) / 256)
+    return np.hstack(found)
 
 
-def sums_of(rows, query, changes=None):
+def sums_of(rows, query, changes=None, logistic=True):
     """Return what the rows add; their scores move."""
-    return coded_sums(rows.scores, rows.targets, rows.bins.__getitem__, query, changes or {})
+    bins = rows.bins.__getitem__
+    return coded_sums(rows.scores, rows.targets, bins, query, changes or {}, logistic)

@@ -59,7 +59,7 @@ class PlainCurator:
     def open_histograms(self, mu, n_features, budget, is_coarse=False):
         self.noise = math.sqrt(n_features) / mu
 
-    def open_epochs(self, mu, n_epochs, budget):
+    def open_epochs(self, mu, n_epochs, budget, *, has_pairs=False, is_coarse=False):
         self.noise = math.sqrt(n_epochs) / mu
         return self.noise
 
@@ -110,12 +110,11 @@ class PlainCurator:
         return np.bincount(codes, np.clip(self.residuals(), -query.bound, query.bound), n_bins)
 
     def coded_sums(self, query):
-        assert self.loss is LOGISTIC
         vectors = []
         for code in query.codes:
             codes, n_bins = self.bins[code.feature]
-            is_in_bin = codes[:, None] == np.arange(n_bins)
-            vectors.append(code.weights * (is_in_bin - code.centre / 256))
+            mix = np.eye(n_bins) if code.mix is None else code.mix / 256
+            vectors.append(code.weights * (mix.T[codes] - code.centre / 256))
         u = np.hstack(vectors)
         limits = query.bound / np.linalg.norm(u, axis=1)
         return np.clip(self.residuals(), -limits, limits) @ u
@@ -127,8 +126,8 @@ class PlainCurator:
 class PlainPairs(PlainCurator):
     """Also answers about pairs."""
 
-    def open_epochs(self, mu, n_epochs, budget, has_pairs=False):
-        assert has_pairs
+    def open_epochs(self, mu, n_epochs, budget, *, has_pairs=False, is_coarse=False):
+        assert has_pairs != is_coarse
         return super().open_epochs(mu, n_epochs, budget)
 
     def exact(self, query):

@@ -150,9 +150,9 @@ def test_all_mu_is_spent_in_the_parts_that_the_docstring_names(loss):
             opened.append((mu, budget))
             super().open_histograms(mu, n_features, budget, is_coarse)
 
-        def open_epochs(self, mu, n_epochs, budget):
+        def open_epochs(self, mu, n_epochs, budget, **phase):
             opened.append((mu, budget))
-            return super().open_epochs(mu, n_epochs, budget)
+            return super().open_epochs(mu, n_epochs, budget, **phase)
 
     page(loss, Opening)
     shares = np.array([mu for mu, _ in opened]) ** 2 / mu_of(*BUDGET) ** 2
@@ -220,21 +220,21 @@ def next_cell(*of):
 
 
 def limiting_more(*of):
-    *rows, query, changes = of
-    return coded_sums(*rows, replace(query, bound=0.9 * query.bound), changes)
+    *rows, query, changes, logistic = of
+    return coded_sums(*rows, replace(query, bound=0.9 * query.bound), changes, logistic)
 
 
 def following_no_moves(*of):
-    return coded_sums(*of[:-1], {})
+    return coded_sums(*of[:-2], {}, of[-1])
 
 
 def following_all_but_the_last_move(*of):
-    return coded_sums(*of[:-1], dict(list(of[-1].items())[:-1]))
+    return coded_sums(*of[:-2], dict(list(of[-2].items())[:-1]), of[-1])
 
 
 def not_centred(*of):
     """Limit residuals by the norms of centred codes, but sum codes that are not."""
-    answer, (intercept, *features) = coded_sums(*of), of[-2].codes
+    answer, (intercept, *features) = coded_sums(*of), of[-3].codes
     centres = np.concatenate([intercept.centre, *(code.centre for code in features)])
     return replace(answer, numbers=answer.numbers + centres * (answer.numbers[0] // 256))
 

@@ -135,9 +135,9 @@ def few(uncertainty):
 
 def test_a_bin_whose_rows_are_unknown_has_the_size_of_an_effect_a_priori_as_its_band():
     known = few([0.0, 0.0, 0.0])[1].band
-    assert known[1] < 1.15
+    assert known[1] < 1
     _, function = few([0.0, 1e9, 0.0])
-    assert function.band[1] == pytest.approx(np.hypot(1.15, function.values[1]))
+    assert function.band[1] == pytest.approx(np.hypot(1, function.values[1]))
     np.testing.assert_allclose(function.band[[0, 2]], known[[0, 2]])
     half = few([0.0, 400.0, 0.0])[1].band[1]
     assert half**2 == pytest.approx((known[1] ** 2 + function.band[1] ** 2) / 2)
@@ -145,11 +145,11 @@ def test_a_bin_whose_rows_are_unknown_has_the_size_of_an_effect_a_priori_as_its_
 
 def test_a_band_is_the_error_to_expect_of_what_was_learned():
     learner, function = few([0.0, 0.0, 0.0])
-    mean, variance = learner.path(function).effects(1.15, 1.0)
+    mean, variance = learner.path(function).effects(1.0, 1.0)
     np.testing.assert_allclose(function.band, np.sqrt(variance + (mean - function.values) ** 2))
 
 
-def test_effects_of_numbers_are_in_units_of_twice_the_bound():
+def test_effects_of_numbers_are_in_units_of_the_deviation_of_targets():
     learner = booster(CODES[None], TARGETS, SQUARED)
     coarse = CoarseBooster(learner.functions, SQUARED, 840.0, 0.0, 0.2, 20.0, n_epochs=2)
     coarse.curator = learner.curator
@@ -157,7 +157,7 @@ def test_effects_of_numbers_are_in_units_of_twice_the_bound():
     (function,) = coarse.functions
     function.uncertainty = np.full(BINS, 1e9)
     bands.set_bands(coarse)
-    expected = np.hypot(2.3 * coarse.bound, function.values)
+    expected = np.hypot(0.3 * 0.2, function.values)
     np.testing.assert_allclose(function.band[1:], expected[1:])
 
 

@@ -3,16 +3,18 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dprepro.data.domain import CategoricalFeature, NumericFeature
-from dprepro.ebm_plus import algorithm, coarse
+from dprepro.additive.bands import had_few_rows
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm, coarse
 from dprepro.ebm_plus.coarse import CoarseBooster, is_coarse, likely_counts, public_bins
-from dprepro.ebm_plus.function import Answer
+from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import grid_edges
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.paths import Path
-from dprepro.ebm_plus.queries import CodedResiduals, Residuals
+from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Magnitudes, Residuals
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from tests.ebm_plus import test_algorithm
@@ -29,27 +31,31 @@ def test_the_estimator_does_what_the_page_says(loss, monkeypatch):
     _, *learned = test_algorithm.page(loss)
     model = test_algorithm.fit(loss)
     assert test_algorithm.agree(model, *learned)
-    assert [function.counts.size for function in learned[1]] == [11, 10, 4, 1]
+    assert [function.counts.size for function in learned[1]] == [31, 30, 4, 1]
 
 
 @BOTH
 def test_all_mu_is_spent_and_the_ledger_says_so(loss, monkeypatch):
     monkeypatch.setattr(test_algorithm, "BUDGET", LITTLE)
     plain, *_ = test_algorithm.page(loss)
-    kind = CodedResiduals if loss is LOGISTIC else Residuals
-    first, *_ = asked = [query for query in plain.queries if isinstance(query, kind)]
+    first, *_ = asked = [query for query in plain.queries if isinstance(query, CodedResiduals)]
     charged = [query.share for query in plain.queries[5:]]
     assert sum(charged) == pytest.approx(test_algorithm.EPOCHS, rel=1e-12)
+    assert len(asked) == test_algorithm.EPOCHS
+    kinds = [type(query) for query in plain.queries[5 : 5 + len(charged) // len(asked)]]
+    # All numbers of a feature are asked alike, though few rows lie in some bins.
     if loss is SQUARED:
-        assert first.share == pytest.approx(0.3)
+        assert kinds == [Magnitudes, Residuals, CodedResiduals]
+        assert charged[1] == pytest.approx(0.3)
+        assert [code.feature for code in first.codes] == [0, 1, 2]
+        squares = np.full(3, 1 / 3)
     else:
-        assert len(asked) == len(charged)
-        # Squared weights are powers of the root of 2, the next one below: of the intercept, of
-        # three features. All bins of a feature are asked alike, though few rows lie in some.
-        weights = [0.5 / 3.5, *3 * [1 / 3.5]]
-        steps = [2.0 ** (math.floor(2 * math.log2(weight)) / 2) for weight in weights]
-        for code, square in zip(first.codes, steps, strict=True):
-            np.testing.assert_allclose(code.weights**2, square)
+        assert kinds == [CodedResiduals]
+        assert [code.feature for code in first.codes] == [INTERCEPT, 0, 1, 2]
+        # The intercept's is a power of the root of 2, the next one below.
+        squares = np.array([2.0 ** (math.floor(2 * math.log2(0.5 / 3.5)) / 2), *3 * [1 / 3.5]])
+    for code, square in zip(first.codes, squares, strict=True):
+        np.testing.assert_allclose(code.weights**2, square)
     ledger = test_algorithm.fit(loss).ledger_
     mus = [np.sqrt(entry.uses) / entry.noise_multiplier for entry in ledger.entries]
     np.testing.assert_allclose(np.square(mus) / mu_of(*LITTLE) ** 2, [0.01, 0.02, 0.97], rtol=1e-9)
@@ -57,20 +63,20 @@ def test_all_mu_is_spent_and_the_ledger_says_so(loss, monkeypatch):
 
 @pytest.mark.parametrize(("rows", "expected"), [(999, True), (1001, False)])
 def test_rows_are_few_below_so_many_deviations_of_the_noise(rows, expected):
-    # The noise is sqrt(16) / 0.4 = 10.
-    assert is_coarse(rows, 16, 0.4, 100) is expected
+    # The noise is sqrt(16) / 0.6, and `FEW` is 150.
+    assert is_coarse(rows, 16, 0.6) is expected
 
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_numeric_bins_have_alike_many_cells_of_the_public_grid(missing):
     feature = NumericFeature("x", 0, 1e5, missing=missing)
     bins, bin_of_cell = public_bins(feature)
-    assert bins.n_bins == 10 + missing
+    assert bins.n_bins == 30 + missing
     sizes = np.bincount(bin_of_cell[:-1])
-    assert sizes.size == 10
+    assert sizes.size == 30
     assert np.ptp(sizes) <= 1
-    assert bin_of_cell[-1] == (10 if missing else 0)
-    assert bins.missing_bin == (10 if missing else -1)
+    assert bin_of_cell[-1] == (30 if missing else 0)
+    assert bins.missing_bin == (30 if missing else -1)
     cells = np.searchsorted(bins.cuts, grid_edges(feature), side="right")
     np.testing.assert_array_equal(cells, bin_of_cell[1:-1])
 
@@ -174,7 +180,7 @@ def test_it_learns_and_says_what_noise_it_has(loss):
 
 def path(counts, values, variances):
     """Return what the steps of a function have added up to."""
-    way = Path(np.asarray(counts), np.eye(len(counts)))
+    way = Path(np.asarray(counts), 256 * np.eye(len(counts), dtype=int))
     way.values, way.variances = np.asarray(values), np.asarray(variances)
     return way
 
@@ -196,13 +202,25 @@ def test_a_function_is_its_path_less_what_noise_explains(loss):
 def test_trust_goes_from_a_half_to_one():
     """Three quarters of the rows lie in the first bin; the noise there counts as much more."""
     counts, variances = [75.0, 25.0], [2.0, 6.0]
-    noise = (0.75 * 2 + 0.25 * 6) * (1 - 1 / 2)
+    noise = 0.75 * 2 + 0.25 * 6
     square = 0.75 * 1 + 0.25 * 9
     assert path(counts, [1.0, -3.0], variances).trust() == pytest.approx(square / (square + noise))
-    alone = path(counts, [0.5**0.5, -(4.5**0.5)], variances)
+    alone = path(counts, [1.0, -3.0], np.array(variances))
     assert alone.trust() == pytest.approx(1 / 2)
     assert path(counts, [100.0, -300.0], variances).trust() > 0.999
-    assert path([9.0], [0.0], [4.0]).trust() == 1.0  # One bin has no function.
+    assert path(counts, [0.0, 0.0], [0.0, 0.0]).trust() == 1.0  # no step was made
+
+
+@BOTH
+def test_without_a_feature_the_intercept_is_learned(loss):
+    """Also where rows are few: no share is divided by zero, and all of the budget is spent."""
+    domain = Domain((NumericFeature("x", 3, 3),), ("0", "1") if loss is LOGISTIC else (-1.0, 1.0))
+    estimator = DPEBMPlusClassifier if loss is LOGISTIC else DPEBMPlusRegressor
+    X, y = pd.DataFrame({"x": np.full(300, 3.0)}), np.arange(300) % 4 == 0
+    model = estimator(1.0, 1e-6, domain=domain, random_state=0).fit(X, y.astype(int))
+    assert had_few_rows(model)
+    assert model.ledger_.spent_epsilon() == pytest.approx(1.0, abs=1e-3)
+    assert -3 < model.intercept_ < 1
 
 
 @BOTH
@@ -213,13 +231,95 @@ def test_steps_are_stable_without_noise(loss):
     assert np.abs(learner.functions[0].values).max() < 5
 
 
-def test_missing_values_share_no_gradient():
-    plain = booster(np.zeros((1, 4), int), np.zeros(4), SQUARED)
-    function = plain.functions[0]
-    function.extents, function.ordered = np.array([0.5, 0.5, 0.0]), True
-    spreading = coarse._spreading(function)
-    np.testing.assert_array_equal(spreading[2], [0, 0, 1])
-    assert spreading[0, 1] == pytest.approx(np.exp(-2))
+# --- what is asked about neighbouring bins ------------------------------------------------------
+
+
+def mix_of(bins, ordered=True, missing=False):
+    """Return `decaying_sums` of a function of so many bins, the last one of missing values."""
+    extents = np.full(bins, 1 / bins)
+    extents[bins - missing :] = 0
+    function = Function(0, np.ones(bins), np.zeros(bins), extents, ordered)
+    return coarse.decaying_sums(function)
+
+
+@pytest.mark.parametrize("bins", [2, 3, 30, 250])
+def test_effects_are_alike_in_neighbouring_bins_and_a_code_is_as_long_as_without(bins):
+    """Covariances are exp(-d / 6), less what all bins share, times a constant."""
+    mix = mix_of(bins)
+    assert mix.dtype == np.int64
+    apart = np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
+    centring = np.eye(bins) - 1 / bins
+    covariance = centring @ np.exp(-apart / 6) @ centring
+    covariance *= (bins - 1) / np.trace(covariance)
+    np.testing.assert_allclose(mix.T @ mix / 2**16, covariance, atol=0.02)
+    lengths = Code(0, np.ones(bins), np.zeros(bins, int), mix).squared_norms()
+    assert lengths.mean() == pytest.approx(1 - 1 / bins, abs=0.01)
+
+
+def test_number_c_adds_up_interval_c_and_those_after_it():
+    """Counted from their mean: before c all are alike, and from c on they decay."""
+    mix = mix_of(30)
+    for c in range(1, 30):
+        assert np.ptp(mix[c, :c]) == 0
+        after = mix[c, c:] - mix[c, 0]
+        np.testing.assert_allclose(after, after[0] * np.exp(-np.arange(30 - c) / 6), atol=1)
+        assert after[0] > 100
+
+
+def test_missing_values_and_categories_have_a_number_of_their_own():
+    mix = mix_of(31, missing=True)
+    assert np.ptp(mix[30, :30]) == 0
+    assert np.abs(np.diff(mix[:30, 30] - mix[:30].min(axis=1))).max() <= 1  # as before c
+    assert mix_of(4, ordered=False) is None
+
+
+def noise_of_a_slope(mix):
+    """Return the noise in the slope over 30 bins, from an answer for codes of the same bound."""
+    function = np.linspace(-1, 1, 30)
+    code = Code(0, np.ones(len(mix)), np.zeros(len(mix), int), mix)
+    length = math.sqrt(code.squared_norms().mean())
+    # The best linear estimate of the slope from M sums + noise, where sums are slope times this.
+    return length / np.linalg.norm(mix / 256 @ function)
+
+
+def test_a_slope_has_less_noise_than_if_each_bin_is_asked_about():
+    apart = 256 * np.eye(30, dtype=int) - round(256 / 30)
+    assert noise_of_a_slope(mix_of(30)) < 0.6 * noise_of_a_slope(apart)
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, SQUARED])
+@pytest.mark.parametrize("epsilon", [0.02, 0.2])
+def test_all_steps_add_noise_to_a_row_as_stated(loss, epsilon):
+    """In units of the bound that is charged, or less where a step would be too long."""
+    learner = coarse_booster(loss, deviation=60.0 / epsilon)
+    learner.bound = 0.7
+    query, way = learner.coded_residuals(), learner.path(learner.functions[0])
+    way.steepest = 1e-9
+    variance, longest = 0.0, 0.0
+    for asked in query.codes[-2:]:
+        part = asked.weights[0] ** 2
+        gain = learner.gain(query.share * part, way)
+        # A row's bins have codes of norm 1 - 1 / 3, and 16 steps have this noise in each number.
+        variance += 16 * gain**2 * learner.deviation**2 / (query.share * part)
+        longest += gain * learner.rows * loss.largest_curvature
+    stated = loss.coarse_noise * (0.8 / 0.7 if loss is LOGISTIC else 1.0)
+    if longest < 0.999 * loss.longest_step:
+        assert math.sqrt(variance) == pytest.approx(stated)
+    else:
+        assert longest == pytest.approx(loss.longest_step)
+        assert math.sqrt(variance) < stated
+    assert (longest > 1.9) == (loss is SQUARED and epsilon == 0.2)
+
+
+def test_numbers_of_few_rows_take_64_epochs_unless_told_otherwise(monkeypatch):
+    X, y, domain = test_algorithm.problem(SQUARED)
+    fits = [
+        DPEBMPlusRegressor(*LITTLE, n_epochs=told, domain=domain).fit(X, y) for told in (None, 3)
+    ]
+    assert [model.ledger_.entries[2].uses for model in fits] == [64, 3]
+    assert "times numbers that depend on a row's category or interval" in (
+        fits[0].ledger_.entries[2].releases
+    )
 
 
 def test_rows_decide_which_way_is_taken(monkeypatch):

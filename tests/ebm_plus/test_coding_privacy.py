@@ -55,6 +55,22 @@ def test_no_row_adds_more_than_the_bound(seed, bound):
         assert squared_norm(part) <= Fraction(bound) ** 2
 
 
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_no_row_of_a_regression_adds_more_than_the_bound(seed, bound):
+    """Though residuals are far beyond 1: scores lie anywhere within +-64."""
+    rng = np.random.default_rng(100 + seed)
+    codes = random_codes(rng, features=int(rng.integers(1, 5)))
+    rows = random_rows(rng, codes, 40)
+    found = [
+        sums_of(rows.part(slice(row, row + 1)), asked(codes, bound), logistic=False)
+        for row in range(40)
+    ]
+    norms = np.sqrt([float(squared_norm(part)) for part in found])
+    assert all(squared_norm(part) <= Fraction(bound) ** 2 for part in found)
+    assert bound > 1 or norms.max() > 0.99 * bound
+
+
 @pytest.mark.parametrize("bound", BOUNDS[:5])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_row_that_contradicts_what_is_predicted_adds_all_of_the_bound(seed, bound):
@@ -152,6 +168,60 @@ def test_a_centre_for_each_weight_is_needed():
             Code(0, np.ones(2), np.zeros(size, int))
 
 
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.full(2, 2**32),  # its square is 0 in 64 bits
+        np.full(2, 16, np.uint8),
+        np.full(2, 1.1, np.float32),
+        np.full(2, 1.1, np.float16),
+        np.ones((2, 1)),
+        np.ones(0),
+        np.array(1.0),
+    ],
+    ids=lambda weights: f"{weights.dtype}, {weights.shape}",
+)
+def test_weights_must_be_doubles_one_for_each_number(weights):
+    for mix in (None, np.ones((2, 3), int)):
+        with pytest.raises(SensitivityError, match="a code needs a positive, finite weight"):
+            Code(0, weights, np.zeros(weights.shape, int), mix)
+
+
+@pytest.mark.parametrize(
+    "mix",
+    [
+        np.full((2, 3), 513),
+        np.full((2, 3), -513),
+        np.full((2, 3), -(2**63)),  # which has no absolute value
+        np.ones((2, 3)),
+        np.ones((2, 3), np.int32),
+        np.ones((3, 2), int),
+        np.ones(2, int),
+        np.ones((2, 0), int),
+        np.ones((0, 3), int),
+    ],
+    ids=lambda mix: f"{mix.dtype}, {mix.shape}, {mix.max(initial=0)}",
+)
+def test_mixes_that_no_bound_would_hold_for_are_refused(mix):
+    with pytest.raises(SensitivityError, match="numbers from -2 to 2"):
+        Code(0, np.ones(2), np.zeros(2, int), mix)
+
+
+@pytest.mark.parametrize("centre", [513, -513, -(2**63)])
+def test_centres_of_mixes_beyond_2_are_refused(centre):
+    with pytest.raises(SensitivityError, match="numbers from -2 to 2"):
+        Code(0, np.ones(2), np.array([0, centre]), np.zeros((2, 3), int))
+
+
+def test_a_mix_of_another_number_of_bins_is_refused():
+    exact = exact_answers(np.array([[0, 1, 2]]), np.ones(3), LOGISTIC)
+    exact.follow(Start(0))
+    for bins in (1, 2, 4):
+        wrong = Code(0, np.ones(3), np.zeros(3, int), np.zeros((3, bins), int))
+        with pytest.raises(SensitivityError, match=f"a code of {bins} bins for feature 0"):
+            exact.answer(asked((ONE, wrong), 1.0))
+
+
 def test_two_codes_of_a_feature_are_refused():
     """Its rows would have a longer vector than the two of them are taken to be."""
     twice = (ONE, Code(3, np.ones(2), np.zeros(2, int)), Code(3, np.ones(4), np.zeros(4, int)))
@@ -234,16 +304,17 @@ def test_two_moves_of_a_feature_are_refused():
         Moves(moves)
 
 
-@pytest.mark.parametrize("written", ["weights", "centre"])
-def test_codes_are_checked_again_before_their_answer_is_released(written):
+@pytest.mark.parametrize(("written", "value"), [("weights", -1), ("centre", -1), ("mix", 513)])
+def test_codes_are_checked_again_before_their_answer_is_released(written, value):
     """A weight that is negative by then would have had hardly any noise."""
     asked_of, _ = curator()
     asked_of.tell(Start(0))
     asked_of.open_epochs(MU, 2, BUDGET)
-    query = asked((Code(INTERCEPT, np.ones(1), np.zeros(1, int)),), 0.5)
+    mix = np.full((1, 1), 256) if written == "mix" else None
+    query = asked((Code(INTERCEPT, np.ones(1), np.zeros(1, int), mix),), 0.5)
     query = replace(query, share=0.5)
     asked_of.answer(query)
-    getattr(query.codes[0], written)[:] = -1
+    getattr(query.codes[0], written)[:] = value
     with pytest.raises((SensitivityError, ValueError), match=r"positive(, finite weight| unit)"):
         asked_of.answer(query)
 
@@ -314,8 +385,10 @@ def test_another_code_is_another_question():
         Code(1, np.ones(2), np.zeros(2, int)),
         Code(0, np.array([1.0, 2.0]), np.zeros(2, int)),
         Code(0, np.ones(2), np.array([0, 1])),
+        Code(0, np.ones(2), np.zeros(2, int), np.zeros((2, 2), int)),
+        Code(0, np.ones(2), np.zeros(2, int), np.eye(2, dtype=int)),
     ]
     questions = [asked((ONE, code), 1.0) for code in codes] + [asked((ONE, codes[0]), 0.5)]
-    assert len({digest(question) for question in questions}) == 5
+    assert len({digest(question) for question in questions}) == 7
     again = asked((ONE, Code(0, np.ones(2), np.zeros(2, int))), 1.0)
     assert digest(again) == digest(questions[0])

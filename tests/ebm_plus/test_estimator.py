@@ -23,7 +23,8 @@ def test_the_ledger_spends_the_budget_and_no_more(epsilon):
         DPEBMPlusClassifier(epsilon, domain=DOMAIN).fit(X, labels),
         DPEBMPlusRegressor(epsilon, domain=RANGE).fit(X, y),
     )
-    for model, n_epochs in zip(fits, (32, 16), strict=True):
+    # At 0.1 the 3,000 rows are few.
+    for model, n_epochs in zip(fits, (32, 64 if epsilon == 0.1 else 16), strict=True):
         totals, histograms, epochs = model.ledger_.entries
         assert (totals.uses, histograms.uses, epochs.uses) == (1, 3, n_epochs)
         assert model.ledger_.adjacency == "add/remove-one"

@@ -194,15 +194,18 @@ def test_scores_that_move_with_norms_stop_at_the_largest():
 
 @pytest.mark.parametrize("bound", [0.5, 2.0**24, 3.7e8, 2.0**50])
 @pytest.mark.parametrize("rows", [1, 7, 5000])
-def test_residuals_are_limited_by_the_root_of_the_norm(rows, bound):
+@KINDS
+def test_residuals_are_limited_by_the_root_of_the_norm(rows, bound, logistic):
     scores, targets, *_ = problem(rows)
     norms = np.random.default_rng(1).integers(1, 2**31, rows).astype(np.int32)
     norms[0] = 1
     out, before = np.empty(rows, np.int32), scores.copy()
-    limited_residuals(scores, targets, norms, bound, out)
+    limited_residuals(scores, targets, norms, bound, logistic, out)
     free = np.empty(rows, np.int32)
-    limited_residuals(scores, targets, np.ones(rows, np.int32), 2.0**24, free)
-    residuals = from_units(targets) - expit(from_units(scores))
+    limited_residuals(scores, targets, np.ones(rows, np.int32), 2.0**24, logistic, free)
+    scored = from_units(scores)
+    residuals = from_units(targets) - (expit(scored) if logistic else scored)
+    residuals = residuals.clip(-1, 1)
     np.testing.assert_allclose(from_units(free), residuals, atol=3e-7)
     limits = np.floor(np.minimum(bound / np.sqrt(norms.astype(float)), 2.0**24))
     np.testing.assert_array_equal(out, np.clip(free, -limits, limits))
@@ -211,16 +214,18 @@ def test_residuals_are_limited_by_the_root_of_the_norm(rows, bound):
 
 @pytest.mark.parametrize("norm", [1, 2, 3, 2**20, 2**20 + 1, 2**31 - 1])
 @pytest.mark.parametrize("bound", [0.999, 1.0, 2.0**24 - 1, 2.0**24, 2.0**34 / 3, 1e300])
-def test_no_limited_residual_times_the_root_of_its_norm_exceeds_the_bound(norm, bound):
+@KINDS
+def test_no_limited_residual_times_the_root_of_its_norm_exceeds_the_bound(norm, bound, logistic):
     """In whole numbers: r^2 times the norm is at most the square of the bound."""
     scores = np.array([-(2**30) + 1, -(2**24), 0, 2**24, 2**30 - 1], np.int32)
     norms, out, found = np.full(5, norm, np.int32), np.empty(5, np.int32), []
     for label in (0, 1):
-        limited_residuals(scores, np.full(5, label << 24, np.int32), norms, bound, out)
+        limited_residuals(scores, np.full(5, label << 24, np.int32), norms, bound, logistic, out)
         found += out.tolist()
     assert all(Fraction(r) ** 2 * norm <= Fraction(bound) ** 2 for r in found)
-    # No probability is 0 or 1.
-    limit = min(math.isqrt(math.floor(Fraction(bound) ** 2 / norm)), 2**24 - 2)
+    # No probability is 0 or 1; residuals of numbers are clipped at 1.
+    limit = 2**24 - 2 if logistic else 2**24
+    limit = min(math.isqrt(math.floor(Fraction(bound) ** 2 / norm)), limit)
     assert limit - 1 <= max(found) <= limit
     assert -limit <= min(found) <= -limit + 1
 

@@ -50,9 +50,8 @@ class Fit(NamedTuple):
     epsilon: float = EPSILON
 
 
-OTHER_WAY = {"dp-ebm-plus/binary": 8.0, "dp-ebm-plus/regression": 0.5}
-"""At epsilon 1 DP-EBM+ goes its coarse way for labels, and its fine way for regression; the
-epsilons at which it goes the other."""
+OTHER_WAY = {"dp-ebm-plus/binary": 8.0, "dp-ebm-plus/regression": 8.0}
+"""At epsilon 1 DP-EBM+ goes its coarse way; the epsilons at which it goes the other."""
 
 
 def private_fits() -> dict[str, Fit]:

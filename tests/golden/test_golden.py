@@ -121,7 +121,7 @@ def histogram_share(key):
 
 
 def test_dp_ebm_plus_goes_both_of_its_ways():
-    coarse = ("dp-ebm-plus/binary", "dp-ebm-plus/regression/0.5")
-    fine = ("dp-ebm-plus/regression", "dp-ebm-plus/binary/8")
+    coarse = ("dp-ebm-plus/binary", "dp-ebm-plus/regression")
+    fine = ("dp-ebm-plus/regression/8", "dp-ebm-plus/binary/8")
     assert [histogram_share(key) for key in coarse] == pytest.approx([0.02, 0.02], rel=0.02)
     assert [histogram_share(key) for key in fine] == pytest.approx([0.2, 0.12], rel=0.02)

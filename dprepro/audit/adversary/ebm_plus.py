@@ -23,7 +23,7 @@ _NAMES = (TOTALS, HISTOGRAMS, EPOCHS)
 _GRID = 2.0**-24
 """What scores and their changes count in."""
 _CENTRE = 2.0**-8
-"""What the centres of codes count in."""
+"""What the centres and mixes of codes count in."""
 _GROUP = 16
 """Cells of a number that are also counted together."""
 
@@ -124,17 +124,24 @@ class Adversary:
         bound = float(facts["bound"])
         if kind == "CodedResiduals":
             codes = np.concatenate([self._code(each) for each in facts["codes"]])
-            limits = np.minimum(bound / np.linalg.norm(codes, axis=0), 1.0)
+            with np.errstate(divide="ignore"):  # a row whose code is 0 adds 0
+                limits = np.minimum(bound / np.linalg.norm(codes, axis=0), 1.0)
             return codes * np.clip(residuals, -limits, limits), bound
         k = facts["feature"]
         return _one_hot(self._bins[k], self._sizes[k]) * np.clip(residuals, -bound, bound), bound
 
     def _code(self, facts: Mapping[str, Any]) -> np.ndarray:
-        """Return a feature's part of the rows' codes: w_c (1[b = c] - p_c) for a row in bin b."""
+        """Return a feature's part of the rows' codes: w_c (M_cb - p_c) for a row in bin b.
+
+        Without a mix M is 1 for b = c, and else 0.
+        """
         k = facts["feature"]
         centre = np.asarray(facts["centre"], dtype=np.float64)[:, None] * _CENTRE
         weights = np.asarray(facts["weights"], dtype=np.float64)[:, None]
-        return np.asarray(weights * (_one_hot(self._bins[k], self._sizes[k]) - centre))
+        numbers = _one_hot(self._bins[k], self._sizes[k])
+        if facts["mix"] is not None:
+            numbers = np.asarray(facts["mix"], dtype=np.float64) * _CENTRE @ numbers
+        return np.asarray(weights * (numbers - centre))
 
     def _histogram(self, k: int, size: int) -> np.ndarray:
         cells = np.append(self.known.cells[:, k], self.known.canary[k])
