@@ -101,7 +101,7 @@ def prepare(
     curator.open_totals(*gdp_part(budget, START_SHARE))
     rows, start, typical = release_totals(curator, loss)
 
-    coarse = is_coarse(rows, n_features, gdp_part(budget, 1.0)[0])
+    coarse = is_coarse(rows, n_features, gdp_part(budget, 1.0)[0], loss.few(typical))
     if n_epochs is None:
         n_epochs = loss.coarse_epochs if coarse else loss.epochs
     binning_share = COARSE_SHARE if coarse else loss.binning_share

@@ -21,15 +21,13 @@ from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster, Shares
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import FINEST, grid_edges
+from dprepro.ebm_plus.losses import FEW
 from dprepro.ebm_plus.paths import Path
 from dprepro.ebm_plus.queries import CENTRE_UNIT, Code
 from dprepro.ebm_plus.smoothing import lookup
 
 COARSE_SHARE = 0.02
 """Part of mu^2 for the histograms. They weigh bins where a function is centred and shown."""
-
-FEW = 150.0
-"""Below how many deviations of the noise in a feature's sums rows are few."""
 
 LEAST = 0.4
 """Log loss: where residuals are clipped if all is noise. The bound rises with the signal, up to
@@ -42,8 +40,8 @@ _REACH = 6.0
 """Bins over which effects are alike: the correlation of bins d apart is exp(-d / `_REACH`)."""
 
 
-def is_coarse(rows: float, n_features: int, mu: float) -> bool:
-    """Say whether there are fewer rows than `FEW` deviations of the noise in a feature's sums.
+def is_coarse(rows: float, n_features: int, mu: float, few: float) -> bool:
+    """Say whether there are fewer rows than `few` deviations of the noise in a feature's sums.
 
     Parameters
     ----------
@@ -52,7 +50,7 @@ def is_coarse(rows: float, n_features: int, mu: float) -> bool:
     n_features, mu
         Noise in a sum over the rows in a bin is about sqrt(n_features) / mu.
     """
-    return rows * mu < FEW * math.sqrt(n_features)
+    return rows * mu < few * math.sqrt(n_features)
 
 
 def public_bins(feature: Feature) -> tuple[FeatureBins, np.ndarray]:

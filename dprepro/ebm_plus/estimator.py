@@ -140,17 +140,19 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
        Classification: one query an epoch asks about the intercept and all features. A row's bins
        become a vector u, the code (`coding`): w_c (1[b = c] - p_c) in place c of a feature in whose
-       bin b the row lies, with weights w and centres p that follow from what is released. The row
+       bin b the row lies, with weights w and centres p that follow from what is released. Where
+       rows are few, it is w_c (M_cb - p_c) with public numbers M for a numeric feature. The row
        adds r u, with r clipped to [-c / |u|, c / |u|]. So the query has sensitivity c, and all of
        an epoch's mu_e^2. By c a row whose code is of typical length may have a residual of 0.8
        (where rows are few, of 0.4 to 0.8).
 
-       Regression: one query for each feature. r is clipped to [-c, c] and goes into one bin, so a
-       query has sensitivity c. The bound c comes from a noisy histogram of |y - F|, to which a row
-       adds 1 in one cell; this histogram is a query of the epoch, too. Query q has a share s_q of
-       mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The shares are fixed when the
-       epoch begins, from what is released, and add up to 1. A feature whose cells all merged into
-       one bin has no query.
+       Regression: one query for each feature, or, where rows are few, one for all features as in
+       classification; and one for the intercept. In a query for one feature r is clipped to [-c, c]
+       and goes into one bin, so it has sensitivity c. The bound c comes from a noisy histogram of
+       |y - F|, to which a row adds 1 in one cell; this histogram is a query of the epoch, too.
+       Query q has a share s_q of mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
+       shares are fixed when the epoch begins, from what is released, and add up to 1. A feature
+       whose cells all merged into one bin has no query.
 
        Either way every epoch is mu_e-GDP.
 
@@ -162,10 +164,10 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     earlier releases (`pairs`).
 
     Where the number of rows released in 1 is below a multiple of sqrt(K) / mu, 2 and 3 are done in
-    another way (`coarse`): the same queries, of the same sensitivity, but the histograms get 2 % of
-    mu^2 instead of 12 % (regression: 20 %), and the epochs 97 %. Which way is taken is a function
-    of release 1. Either way 2 and 3 together are sqrt(0.99) mu-GDP, whatever 1 was, and this is
-    what adaptive composition asks of them. So the ledger's parts tell no more than release 1 does.
+    another way (`coarse`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and
+    the epochs 97 %. Which way is taken is a function of release 1. Either way 2 and 3 together are
+    sqrt(0.99) mu-GDP, whatever 1 was, and this is what adaptive composition asks of them. So the
+    ledger's parts tell no more than release 1 does.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
     the epochs, smoothing of functions by empirical Bayes. `dprepro.ebm_plus.algorithm` has all of

@@ -23,6 +23,9 @@ from dprepro.ebm_plus.smoothing import LINEAR, expected_rates
 if TYPE_CHECKING:
     from dprepro.data.domain import Domain
 
+FEW = 150.0
+"""See `Loss.few`."""
+
 SIZES_WEIGHT = 0.2
 """mu^2 of an epoch's histogram of |residual|, where that of the mean feature's query is 1."""
 
@@ -35,6 +38,10 @@ _LARGEST_SHIFT = 3.0
 
 _EFFECT = 0.3
 """Standard deviation of an effect a priori where rows are few, in that of the targets."""
+
+_FEW_IF_APART, _APART = 40.0, 0.3
+"""Targets with a larger standard deviation than `_APART` of their range lie at both of its ends.
+What is clipped far below that says too little of their means, so fewer rows are few then."""
 
 _MEAN_PRIOR = 0.25
 """Standard deviation of the mean target, before it is known, in units of the range."""
@@ -124,6 +131,13 @@ class Loss(ABC):
         `deviation` is that of the noise in a feature's sums of labels, from all epochs together;
         `start` is the first intercept.
         """
+
+    def few(self, typical: float) -> float:
+        """Return below how many deviations of the noise in a feature's sums rows are few.
+
+        `typical` is about the standard deviation of the targets.
+        """
+        return FEW
 
     def intercept_bound(self, bound: float, typical: float, unclipped: float) -> float:
         """Return where the intercept's residuals are clipped, unless it is asked `at_once`.
@@ -291,6 +305,10 @@ class SquaredLoss(Loss):
     def part_norm(self, bound: float) -> float:
         """Return c: the part of a residual is the residual."""
         return bound
+
+    def few(self, typical: float) -> float:
+        """Return `FEW`, or less for targets at both ends of their range."""
+        return FEW if typical <= _APART else _FEW_IF_APART
 
     def start(self, sums: np.ndarray, rows: float, deviation: float) -> tuple[float, float]:
         """Return the mean target and its standard deviation, both shrunk by their noise."""

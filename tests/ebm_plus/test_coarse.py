@@ -63,8 +63,18 @@ def test_all_mu_is_spent_and_the_ledger_says_so(loss, monkeypatch):
 
 @pytest.mark.parametrize(("rows", "expected"), [(999, True), (1001, False)])
 def test_rows_are_few_below_so_many_deviations_of_the_noise(rows, expected):
-    # The noise is sqrt(16) / 0.6, and `FEW` is 150.
-    assert is_coarse(rows, 16, 0.6) is expected
+    # The noise is sqrt(16) / 0.6.
+    assert is_coarse(rows, 16, 0.6, 150) is expected
+
+
+def test_rows_of_targets_at_both_ends_of_their_range_are_not_as_soon_few():
+    assert [LOGISTIC.few(0.5), SQUARED.few(0.3), SQUARED.few(0.31)] == [150, 150, 40]
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.random(4000), "z": rng.random(4000)})
+    domain = Domain(tuple(NumericFeature(name, 0, 1) for name in "xz"), (0.0, 1.0))
+    for y, few in ((rng.integers(0, 2, 4000) * 1.0, False), (0.5 + 0.1 * X["x"], True)):
+        model = DPEBMPlusRegressor(0.2, 1e-6, domain=domain, random_state=0).fit(X, y)
+        assert had_few_rows(model) is few
 
 
 @pytest.mark.parametrize("missing", [False, True])
