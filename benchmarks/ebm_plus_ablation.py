@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus import function as function_module
 from dprepro.ebm_plus import grid as fine_grid
 from dprepro.ebm_plus.booster import Booster
+from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Move, Moves
 from dprepro.ebm_plus.smoothing import JUMPS, Priors, priors
@@ -102,8 +104,11 @@ class Delaying:
 
 
 def all_at_once(curator: Any, booster: Booster, number: int) -> None:
-    """Ask for all features of a regression before any moves, as one query would."""
-    if booster.loss.at_once:
+    """Ask for all features of a regression before any moves, as one query would.
+
+    Where one query asks for them anyway, nothing changes: for labels, and where rows are few.
+    """
+    if booster.together:
         whole_epoch(curator, booster, number)
         return
     step, delaying = algorithm.step, Delaying(curator)
@@ -127,17 +132,26 @@ whole_epoch = algorithm.epoch
 
 
 def one_by_one(curator: Any, booster: Booster, number: int) -> None:
-    """Ask for one feature of a label after another; each moves half way before the next one."""
+    """Ask for one feature of a label after another.
+
+    Each moves half way before the next one; where rows are few, as far as its step goes.
+    """
+    if not booster.loss.at_once:
+        whole_step(curator, booster, number)
+        return
     booster.pace.value = 0.5
     shares = [booster.shares.intercept, *booster.feature_shares()]
     for function, share in zip([booster.intercept, *booster.functions], shares, strict=True):
-        own = coding.code(function.feature, function.counts, 1.0, booster.rare)
+        own = booster._code(function, 1.0)
         bound = booster.bound * coding.typical_norm([own], [function.counts])
         query = CodedResiduals(bound, share, (own,), bound)
         release = curator.answer(query)
         answer = Answer(release.value / own.weights, release.scale / own.weights)
         values = booster.learn(function, answer, share, number)
         curator.tell(Moves((Move(function.feature, function.move(values)),)))
+
+
+whole_step = algorithm.step_all
 
 
 def half_steps(booster: Booster, number: int) -> float:
@@ -147,9 +161,19 @@ def half_steps(booster: Booster, number: int) -> float:
 stride = Booster._stride
 
 
-def uncentred(*given: Any) -> Code:
-    made = coding.code(*given)
-    return Code(made.feature, made.weights, np.zeros_like(made.centre))
+def uncentred() -> list[Any]:
+    """Return replacements: neither kind of booster counts codes from their mean over the rows."""
+    return [replaced(kind, "_code", uncentred_code(kind)) for kind in (Booster, CoarseBooster)]
+
+
+def uncentred_code(kind: type[Booster]) -> Callable[[Booster, Function, float], Code]:
+    centred_code = vars(kind)["_code"]
+
+    def code(booster: Booster, function: Function, part: float) -> Code:
+        made = centred_code(booster, function, part)
+        return replace(made, centre=np.zeros_like(made.centre))
+
+    return code
 
 
 def face_value(self: Function) -> None:
@@ -205,9 +229,7 @@ VARIANTS: dict[str, Variant] = {
         replaced(losses.SquaredLoss, "hurries", False),
         replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
     ),
-    "codes not counted from their mean": lambda: setting(
-        replaced(booster_module, "code", uncentred)
-    ),
+    "codes not counted from their mean": lambda: setting(*uncentred()),
     "rare bins asked like others": lambda: setting(replaced(Booster, "rare", 0.0)),
     "labels: one feature after another": lambda: setting(
         replaced(algorithm, "step_all", one_by_one)
@@ -216,6 +238,7 @@ VARIANTS: dict[str, Variant] = {
     "few rows: the bound as elsewhere": lambda: setting(
         replaced(coarse, "LEAST", booster_module.LARGEST_RESIDUAL)
     ),
+    "few rows: bins apart": lambda: setting(replaced(coarse, "decaying_sums", lambda _: None)),
     "4 epochs": lambda: setting(),
     "16 epochs": lambda: setting(),
     "64 epochs": lambda: setting(),

@@ -4,28 +4,46 @@
     .venv/bin/python benchmarks/ebm_plus_choice.py --ways "as it is" "bound 1" "whole paths" --mean
 
 The mean AUROC (binary), or the mean RMSE over that of a constant (regression), is printed: of
-DP-EBM+ as it is, of its coarse and of its fine way alone, and of a linear rival. "bound B" clips
-residuals of labels at B at most, "whole paths" shrinks no function of few rows: the rules that
-version 13 changed. "uncentred", "alike", "16 epochs" and "flat bound" leave out what version 14
-brought, "short steps" what version 15 did (docs/dp-ebm-plus-versions.md). `signal` is what
-`dprepro.ebm_plus.coarse.is_coarse` compares. Large tables are thinned.
+DP-EBM+ as it is, of its coarse and of its fine way alone, and of a linear rival. Large tables are
+thinned. `--few-rows` takes the tables of few_row_tables.py instead, all of them regression.
+`signal` is what `dprepro.ebm_plus.coarse.is_coarse` compares. Other ways leave out or change a
+part. docs/dp-ebm-plus-versions.md says which version brought it.
+
+Few rows or many:
+    bound B         labels: residuals are clipped at B at most (0.8 since version 13)
+    uncentred       codes are not counted from their mean over the rows (version 14). Numbers have
+                    codes where rows are few
+    alike           labels: rare bins are asked about like others, as where rows are few anyway
+                    (version 14)
+Where rows are few:
+    whole paths     functions are not shrunk, and steps add noise of 0.8 in all (version 13)
+    flat bound      labels: the bound does not fall with the signal (version 14)
+    short steps     labels: steps become shorter with the bound (version 15)
+    bins apart      codes have no mix: each bin is asked about on its own (version 16)
+    reach R         effects are alike over R bins (6 since version 16)
+    ten bins        numeric features have 10 bins (30 since version 16)
+    few below S     rows are few below the signal S (150; for numbers 40 before version 16)
+    unclipped U     numbers: the intercept is clipped at U deviations of the targets (2 since
+                    version 16, and 3 before)
+"E epochs" sets a parameter of the method.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import few_row_tables
 import numpy as np
-from ebm_plus_ablation import uncentred
+from ebm_plus_ablation import of_both, uncentred
 from replacing import replaced
 from sklearn import metrics
 
 from dprepro.data import load
-from dprepro.ebm_plus import algorithm, booster, coarse, paths
+from dprepro.ebm_plus import algorithm, booster, coarse, losses, paths
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
 from dprepro.privacy.gdp import mu_of
@@ -43,16 +61,17 @@ TABLES = {
 }
 RIVALS = {"binary": ("dp-gd-logistic", {}), "regression": ("ada-ssp", {"knots": 5})}
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0)
-DELTA, ROWS = 1e-6, 20_000
+ROWS = 20_000
 
 
 def score(
-    method: str, table: tuple[Any, np.ndarray, Any], task: Any, epsilon: float, seed: int,
-    split: tuple[np.ndarray, np.ndarray], params: dict[str, Any], log_loss: bool = False,
+    method: str, table: tuple[Any, np.ndarray, Any], task: Any, budget: tuple[float, float],
+    seed: int, split: tuple[np.ndarray, np.ndarray], params: dict[str, Any],
+    log_loss: bool = False,
 ) -> float:  # fmt: skip
     """Return the metric of one fit on the test rows of one split."""
     (X, y, domain), (train, test) = table, split
-    model: Any = get(method).build(Setting(task, epsilon, DELTA, domain, seed), **params)
+    model: Any = get(method).build(Setting(task, *budget, domain, seed), **params)
     model.fit(X.iloc[train].reset_index(drop=True), y[train])
     if task == "binary" and log_loss:
         chances = np.clip(model.predict_proba(X.iloc[test])[:, 1], 1e-12, 1 - 1e-12)
@@ -63,10 +82,10 @@ def score(
     return float(np.sqrt(np.mean(errors**2)) / y[test].std())
 
 
-def thinned(name: str) -> tuple[Any, np.ndarray, Any]:
-    """Return at most `ROWS` rows of a table, and its domain."""
+def thinned(name: str, rows: int = ROWS) -> tuple[Any, np.ndarray, Any]:
+    """Return at most so many rows of a table, and its domain."""
     data = load(name)
-    picked = np.random.default_rng(0).permutation(len(data.y))[:ROWS]
+    picked = np.random.default_rng(0).permutation(len(data.y))[:rows]
     return data.X.iloc[picked].reset_index(drop=True), np.asarray(data.y)[picked], data.domain
 
 
@@ -74,58 +93,96 @@ def line(words: list[str]) -> None:
     print("| " + " | ".join(words) + " |", flush=True)
 
 
-def shortened(booster: coarse.CoarseBooster, share: float) -> float:
-    return gain(booster, share) * booster.bound / coarse.LARGEST_RESIDUAL
+def shortened(learner: coarse.CoarseBooster, share: float, path: paths.Path) -> float:
+    if not learner.loss.at_once:
+        return gain(learner, share, path)
+    noise = learner.loss.coarse_noise * learner.bound / coarse.LARGEST_RESIDUAL
+    with replaced(losses.LogisticLoss, "coarse_noise", noise):
+        return gain(learner, share, path)
 
 
 gain = coarse.CoarseBooster.gain
+
+
+def bounded(bound: float) -> list[Any]:
+    return [
+        replaced(booster, "LARGEST_RESIDUAL", bound),
+        replaced(coarse, "LARGEST_RESIDUAL", bound),
+        replaced(coarse, "LEAST", min(bound, coarse.LEAST)),
+    ]
+
+
+NAMED: dict[str, Callable[[], list[Any]]] = {
+    "as it is": list,
+    "rival": list,
+    "coarse": lambda: [replaced(algorithm, "is_coarse", lambda *_: True)],
+    "fine": lambda: [replaced(algorithm, "is_coarse", lambda *_: False)],
+    "uncentred": uncentred,
+    "alike": lambda: [replaced(booster.Booster, "rare", 0.0)],
+    "whole paths": lambda: [
+        replaced(paths.Path, "trust", lambda _: 1.0),
+        *of_both("coarse_noise", 0.8),
+    ],
+    "flat bound": lambda: [replaced(coarse, "LEAST", booster.LARGEST_RESIDUAL)],
+    "short steps": lambda: [replaced(coarse.CoarseBooster, "gain", shortened)],
+    "bins apart": lambda: [replaced(coarse, "decaying_sums", lambda _: None)],
+    "ten bins": lambda: [replaced(coarse, "_INTERVALS", 10)],
+}
+NUMBERED: dict[str, Callable[[float], list[Any]]] = {
+    "bound B": bounded,
+    "reach R": lambda reach: [replaced(coarse, "_REACH", reach)],
+    "few below S": lambda signal: [replaced(losses, "FEW", signal)],
+    "unclipped U": lambda bound: [replaced(coarse.CoarseBooster, "unclipped", bound)],
+}
+"""Ways that end with a number: the last letter stands for it."""
 
 
 @contextmanager
 def taking(way: str) -> Iterator[None]:
     """Let DP-EBM+ take one of the ways."""
     with ExitStack() as stack:
-        if way in ("coarse", "fine"):
-            stack.enter_context(replaced(algorithm, "is_coarse", lambda *_: way == "coarse"))
-        elif way.startswith("bound "):
-            bound = float(way.removeprefix("bound "))
-            stack.enter_context(replaced(booster, "LARGEST_RESIDUAL", bound))
-            stack.enter_context(replaced(coarse, "LARGEST_RESIDUAL", bound))
-            stack.enter_context(replaced(coarse, "LEAST", min(bound, coarse.LEAST)))
-        elif way == "whole paths":
-            stack.enter_context(replaced(paths.Path, "trust", lambda _: 1.0))
-            stack.enter_context(replaced(coarse, "_NOISE", 0.8))
-        elif way == "uncentred":
-            stack.enter_context(replaced(booster, "code", uncentred))
-        elif way == "alike":
-            stack.enter_context(replaced(booster.Booster, "rare", 0.0))
-        elif way == "short steps":
-            stack.enter_context(replaced(coarse.CoarseBooster, "gain", shortened))
-        elif way == "flat bound":
-            stack.enter_context(replaced(coarse, "LEAST", booster.LARGEST_RESIDUAL))
-        elif way not in ("as it is", "rival") and not way.endswith(" epochs"):
-            allowed = (
-                "as it is, coarse, fine, rival, bound B, whole paths, uncentred, alike, "
-                "flat bound, short steps, E epochs"
-            )
-            raise SystemExit(f"there is no way {way!r}; allowed: {allowed}")
+        for replacement in replacements(way):
+            stack.enter_context(replacement)
         yield
+
+
+def replacements(way: str) -> list[Any]:
+    if epochs(way):
+        return []  # a parameter of the method
+    if way in NAMED:
+        return NAMED[way]()
+    for pattern, of_number in NUMBERED.items():
+        before, number = pattern[:-1], way.removeprefix(pattern[:-1])
+        if way.startswith(before) and is_number(number):
+            return of_number(float(number))
+    allowed = ", ".join([*NAMED, *NUMBERED, "E epochs"])
+    raise SystemExit(f"there is no way {way!r}; allowed: {allowed}")
+
+
+def is_number(word: str) -> bool:
+    return word.replace(".", "", 1).isdecimal()
+
+
+def epochs(way: str) -> dict[str, int]:
+    """Return the parameters of "E epochs", none of other ways."""
+    number, _, rest = way.partition(" ")
+    return {"n_epochs": int(number)} if rest == "epochs" and number.isdecimal() else {}
 
 
 def means(name: str, way: str, given: argparse.Namespace) -> list[float]:
     """Return the mean of the metric over the splits, at each epsilon."""
-    task, table = TABLES[name], thinned(name)
+    task, table = task_of(name), table_of(name, given)
     params: dict[str, Any]
     splits = [split_rows(len(table[1]), 0.2, 0, name, s) for s in range(given.splits)]
-    method, params = RIVALS[task] if way == "rival" else ("dp-ebm-plus", {})
-    if way.endswith(" epochs"):
-        params = {"n_epochs": int(way.split()[0])}
+    method, params = RIVALS[task] if way == "rival" else ("dp-ebm-plus", epochs(way))
     with taking(way):
         return [
             float(
                 np.mean(
                     [
-                        score(method, table, task, e, s, split, params, given.log_loss)
+                        score(
+                            method, table, task, (e, given.delta), s, split, params, given.log_loss
+                        )
                         for s, split in enumerate(splits)
                     ]
                 )
@@ -134,32 +191,45 @@ def means(name: str, way: str, given: argparse.Namespace) -> list[float]:
         ]
 
 
+def task_of(name: str) -> str:
+    return TABLES.get(name, "regression")
+
+
+def table_of(name: str, given: argparse.Namespace) -> tuple[Any, np.ndarray, Any]:
+    return few_row_tables.table(name) if given.few_rows else thinned(name, given.rows)
+
+
 def signals(name: str, given: argparse.Namespace) -> list[str]:
-    _, y, domain = thinned(name)
+    _, y, domain = table_of(name, given)
     per_mu = 0.8 * len(y) / math.sqrt(len(domain.features))
-    return [f"{mu_of(e, DELTA) * per_mu:.0f}" for e in given.epsilons]
+    return [f"{mu_of(e, given.delta) * per_mu:.0f}" for e in given.epsilons]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--splits", type=int, default=4)
     parser.add_argument("--ways", nargs="*", default=["as it is", "coarse", "fine", "rival"])
-    parser.add_argument("--tables", nargs="*", default=list(TABLES))
+    parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--few-rows", action="store_true", help="tables of few_row_tables.py")
     parser.add_argument("--epsilons", nargs="*", type=float, default=EPSILONS)
+    parser.add_argument("--delta", type=float, default=1e-6)
+    parser.add_argument("--rows", type=int, default=ROWS, help="of each table, at most")
     parser.add_argument("--log-loss", action="store_true", help="of labels, instead of AUROC")
     parser.add_argument("--mean", action="store_true", help="print means over the tables only")
     given = parser.parse_args()
     line(["table", "", *(f"{epsilon:g}" for epsilon in given.epsilons)])
     line(["---"] * (len(given.epsilons) + 2))
     totals: dict[str, list[list[float]]] = {way: [] for way in given.ways}
-    for name in given.tables:
+    for name in given.tables or (few_row_tables.TABLES if given.few_rows else TABLES):
         if not given.mean:
             line([name, "signal", *signals(name, given)])
         for way in given.ways:
             cells = means(name, way, given)
             totals[way].append(cells)
             if not given.mean:
-                label = RIVALS[TABLES[name]][0] if way == "rival" else way
+                label = RIVALS[task_of(name)][0] if way == "rival" else way
                 line([name, label, *(f"{cell:.3f}" for cell in cells)])
     for way, found in totals.items():
         line(["mean", way, *(f"{cell:.4f}" for cell in np.mean(found, axis=0))])

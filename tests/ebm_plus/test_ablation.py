@@ -14,23 +14,53 @@ ablation = program("ebm_plus_ablation")
 ALIKE = {"whole", "4 epochs", "16 epochs", "64 epochs"}
 """Variants that nothing is replaced in: parameters of the method."""
 
+CASES = {
+    "labels": (LOGISTIC, 1, 0.9),
+    "rare labels": (LOGISTIC, 20, 0.9),
+    "numbers": (SQUARED, 1, 0.9),
+    "few labels": (LOGISTIC, 1, 0.05),
+    "few numbers": (SQUARED, 1, 0.05),
+}
+"""A loss, one in how many positive labels is kept, and epsilon: of a small one rows are few."""
 
-def fitted(name: str) -> list[np.ndarray]:
-    """Return functions of labels, rare labels, numbers, and of few rows, learned with one seed."""
-    shapes: list[np.ndarray] = []
-    cases = ((LOGISTIC, 1, 0.9), (LOGISTIC, 20, 0.9), (SQUARED, 1, 0.9), (LOGISTIC, 1, 0.05))
-    for loss, kept, epsilon in cases:
+ONLY = {
+    "few rows: bins apart": {"few labels", "few numbers"},
+    "few rows: the bound as elsewhere": {"few labels"},
+    "labels: one feature after another": {"labels", "rare labels", "few labels"},
+    "numbers: all features at once": {"numbers"},
+    "codes not counted from their mean": {*CASES} - {"numbers"},
+}
+"""Where these variants change something; elsewhere they must not."""
+
+
+def fitted(name: str) -> dict[str, list[np.ndarray]]:
+    """Return the functions of each of `CASES`, learned with one seed."""
+    shapes = {}
+    for case, (loss, kept, epsilon) in CASES.items():
         X, y, domain = problem(loss)
         y = y * (np.arange(y.size) % kept == 0)
         estimator = DPEBMPlusClassifier if loss is LOGISTIC else DPEBMPlusRegressor
         with ablation.VARIANTS[name]():
             model = estimator(epsilon, 1e-6, n_epochs=4, domain=domain, random_state=1).fit(X, y)
-        shapes += model.shape_functions_
+        shapes[case] = model.shape_functions_
     return shapes
 
 
 @pytest.mark.parametrize("name", [n for n in ablation.VARIANTS if not n.startswith("DP-EBM")])
 def test_a_variant_changes_what_is_learned(name: str) -> None:
     whole, other = fitted("whole"), fitted(name)
-    same = [a.shape == b.shape and np.array_equal(a, b) for a, b in zip(whole, other, strict=True)]
-    assert all(same) == (name in ALIKE)
+    changed = {case for case in CASES if not is_same(whole[case], other[case])}
+    assert bool(changed) == (name not in ALIKE)
+    assert changed == ONLY.get(name, changed)
+
+
+def is_same(ours: list[np.ndarray], others: list[np.ndarray]) -> bool:
+    pairs = zip(ours, others, strict=True)
+    return all(a.shape == b.shape and np.array_equal(a, b) for a, b in pairs)
+
+
+def test_what_is_not_there_is_not_replaced() -> None:
+    """Else a variant would silently be the whole method. An attribute must be the class's own."""
+    for owner, name in ((ablation.coarse, "_NOISE"), (ablation.CoarseBooster, "_stride")):
+        with pytest.raises(KeyError, match=name), ablation.replaced(owner, name, 1.0):
+            pass

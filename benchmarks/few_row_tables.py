@@ -1,0 +1,92 @@
+"""Tables of numbers that rules for few rows were chosen on; no result is about them.
+
+Bike-sharing and parkinson as they are, 4,177 rows of bike-sharing, the torque of AI4I 2020 and two
+severity scores of SUPPORT2 as targets, and a simulated table of eight features that say nearly the
+same. At most 12,500 rows each.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data import load
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+
+Table = tuple[pd.DataFrame, np.ndarray, Domain]
+ROWS, FEW = 12_500, 4177
+
+_SUPPORT = {
+    "age": (18, 102), "meanbp": (0, 200), "wblc": (0, 100), "hrt": (0, 250), "resp": (0, 80),
+    "temp": (30, 43), "pafi": (0, 900), "alb": (0, 10), "bili": (0, 50), "crea": (0, 20),
+    "sod": (100, 185), "ph": (6.8, 7.8), "scoma": (0, 100), "num.co": (0, 10),
+}  # fmt: skip
+"""Measurements of SUPPORT2 and public bounds for them."""
+
+
+@cache
+def table(name: str) -> Table:
+    """Return features, targets and domain of one of `TABLES`."""
+    if name == "collinear":
+        found = collinear(FEW)
+    elif name == "torque":
+        found = with_target("ai4i2020", "Torque [Nm]", (0.0, 100.0))
+    elif name in ("aps", "sps"):
+        found = support2(name, (0.0, 200.0) if name == "aps" else (0.0, 100.0))
+    else:
+        data = load(name.removesuffix(", few"))
+        found = data.X, np.asarray(data.y), data.domain
+    rows = FEW if name.endswith(", few") else ROWS
+    X, y, domain = found
+    picked = np.random.default_rng(0).permutation(len(y))[:rows]
+    return X.iloc[picked].reset_index(drop=True), y[picked], domain
+
+
+TABLES = ("collinear", "bike-sharing, few", "parkinson", "torque", "aps", "sps", "bike-sharing")
+
+
+def with_target(name: str, column: str, bounds: tuple[float, float]) -> Table:
+    """Return a table with another column as its target."""
+    data = load(name)
+    X = data.X.copy()
+    y = X.pop(column).to_numpy(float)
+    features = tuple(f for f in data.domain.features if f.name != column)
+    return X, y, Domain(features, bounds)
+
+
+def support2(target: str, bounds: tuple[float, float]) -> Table:
+    """Return measurements of SUPPORT2, some of them missing, and a score as the target."""
+    folder = os.environ.get("DPREPRO_DATA")
+    if folder is None:
+        raise SystemExit("SUPPORT2 has no card: set DPREPRO_DATA to a folder with support2/")
+    rows = pd.read_csv(Path(folder) / "support2" / "support2.csv", skipinitialspace=True)
+    rows = rows[rows[target].notna()].reset_index(drop=True)
+    features = tuple(NumericFeature(n, *map(float, b), missing=True) for n, b in _SUPPORT.items())
+    return (
+        rows[list(_SUPPORT)].astype(float),
+        rows[target].to_numpy(float),
+        Domain(features, bounds),
+    )
+
+
+def collinear(rows: int) -> Table:
+    """Return seven measures of one size, and a category; the target grows with the size."""
+    rng = np.random.default_rng(0)
+    size = rng.beta(5, 3, rows)
+    powers = ((1, 1.0), (1, 0.8), (1, 0.3), (3, 2.0), (3, 1.0), (3, 0.5), (3, 0.6))
+    measures = {
+        f"s{k}": size**power * scale * np.exp(0.08 * rng.normal(size=rows))
+        for k, (power, scale) in enumerate(powers)
+    }
+    young = rng.choice(["I", "M", "F"], rows, p=[0.7, 0.15, 0.15])
+    old = rng.choice(["I", "M", "F"], rows, p=[0.1, 0.5, 0.4])
+    X = pd.DataFrame(measures | {"sex": np.where(size < 0.5, young, old)})
+    y = 4 + 9 * size**1.5 * np.exp(0.3 * rng.normal(size=rows))
+    bounds = (1.5, 1.2, 0.5, 4.0, 2.0, 1.0, 1.2)
+    features = [NumericFeature(f"s{k}", 0.0, bound) for k, bound in enumerate(bounds)]
+    domain = Domain((*features, CategoricalFeature("sex", ("M", "F", "I"))), (0.0, 40.0))
+    return X, np.clip(y, 0, 40), domain

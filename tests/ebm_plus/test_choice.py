@@ -1,0 +1,78 @@
+"""Every way of benchmarks/ebm_plus_choice.py changes what it says, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dprepro.data.domain import Domain
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from tests.benchmark import program
+from tests.ebm_plus.test_algorithm import problem
+
+choice = program("ebm_plus_choice")
+CASES = {
+    "labels": (LOGISTIC, 0.9),
+    "numbers": (SQUARED, 0.9),
+    "few labels": (LOGISTIC, 0.3),
+    "few numbers": (SQUARED, 0.3),
+}
+"""A loss and epsilon: of 0.9 the signal is about 210, of 0.3 about 75."""
+EPOCHS = 16
+"""With fewer, steps of few rows are as long as they may be, whatever the bound."""
+FEW = {"few labels", "few numbers"}
+LABELS = {"labels", "few labels"}
+CHANGED = {
+    "as it is": set(),
+    "rival": set(),
+    "coarse": {*CASES} - FEW,
+    "fine": FEW,
+    "bound 1": LABELS,
+    "uncentred": LABELS | FEW,
+    "alike": {"labels"},
+    "whole paths": FEW,
+    "flat bound": {"few labels"},
+    "short steps": {"few labels"},
+    "bins apart": FEW,
+    "ten bins": FEW,
+    "reach 3": FEW,
+    "few below 40": FEW,
+    "unclipped 3": {"few numbers"},
+    "8 epochs": {*CASES},
+}
+
+
+def fitted(way: str, case: str) -> list[np.ndarray]:
+    loss, epsilon = CASES[case]
+    X, y, domain = problem(loss)
+    if loss is SQUARED:  # far from both ends of their range: see `Loss.few`
+        domain = Domain(domain.features, (-4.0, 4.0))
+    estimator = DPEBMPlusClassifier if loss is LOGISTIC else DPEBMPlusRegressor
+    params = {"n_epochs": EPOCHS} | choice.epochs(way)
+    with choice.taking(way):
+        model = estimator(epsilon, 1e-6, domain=domain, random_state=1, **params).fit(X, y)
+    return [*model.shape_functions_, np.array([model.intercept_])]
+
+
+def test_the_ways_here_are_all_there_are() -> None:
+    without_numbers = {way.rstrip("0123456789") for way in CHANGED if way not in choice.NAMED}
+    assert without_numbers == {way[:-1] for way in choice.NUMBERED} | {"8 epochs"}
+    assert {*choice.NAMED} < {*CHANGED}
+
+
+@pytest.mark.parametrize("way", CHANGED)
+def test_a_way_changes_what_it_says_and_nothing_else(way: str) -> None:
+    pairs = {case: (fitted("as it is", case), fitted(way, case)) for case in CASES}
+    changed = {
+        case
+        for case, (whole, other) in pairs.items()
+        if any(a.shape != b.shape or (a != b).any() for a, b in zip(whole, other, strict=True))
+    }
+    assert changed == CHANGED[way]
+
+
+@pytest.mark.parametrize("way", ["whole", "bound", "bound x", "reach -1", "epochs", "few epochs"])
+def test_what_is_no_way_is_refused(way: str) -> None:
+    with pytest.raises(SystemExit, match=r"there is no way .*allowed: as"), choice.taking(way):
+        pass
