@@ -2,7 +2,8 @@
 
 Bike-sharing and parkinson as they are, 4,177 rows of bike-sharing, the torque of AI4I 2020 and two
 severity scores of SUPPORT2 as targets, and a simulated table of eight features that say nearly the
-same. At most 12,500 rows each.
+same. At most 12,500 rows each. "both ends" is not among `TABLES`: 4,177 rows of bike-sharing with
+targets that are 0 or large, and 30 more features of one value.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _SUPPORT = {
 
 @cache
 def table(name: str) -> Table:
-    """Return features, targets and domain of one of `TABLES`."""
+    """Return features, targets and domain of one of `TABLES`, or of "both ends"."""
+    if name == "both ends":
+        return both_ends(*table("bike-sharing, few"))
     if name == "collinear":
         found = collinear(FEW)
     elif name == "torque":
@@ -71,6 +74,14 @@ def support2(target: str, bounds: tuple[float, float]) -> Table:
         rows[target].to_numpy(float),
         Domain(features, bounds),
     )
+
+
+def both_ends(X: pd.DataFrame, y: np.ndarray, domain: Domain) -> Table:
+    """Return a table whose targets are 0 or from 250 to 650, with 30 more features of one value."""
+    constants = {f"c{k}": 0.0 if k % 2 else 50.0 for k in range(30)}
+    features = [NumericFeature(name, 0.0, 100.0) for name in constants]
+    targets = np.where(y > 250, np.minimum(y, 650.0), 0.0)
+    return X.assign(**constants), targets, Domain((*domain.features, *features), (0.0, 650.0))
 
 
 def collinear(rows: int) -> Table:

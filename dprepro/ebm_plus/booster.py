@@ -108,8 +108,8 @@ class Booster:
     pace
         Log loss: how far functions go that move at once.
     bound, mean_square
-        Where residuals are clipped in this epoch (log loss: those of a row whose code is of typical
-        length), and for squared error the mean of their squares.
+        Where residuals are clipped in this epoch (in a query about functions `together`: those of a
+        row whose code is of typical length), and for squared error the mean of their squares.
     magnitudes
         The noisy histograms of |residual| of all epochs so far, for squared error.
     """
@@ -183,7 +183,7 @@ class Booster:
 
     @property
     def together(self) -> list[Function]:
-        """The functions that an epoch asks about in one query: none, or the `singles` and more."""
+        """What an epoch asks about in one query: for log loss the intercept and the `singles`."""
         return [self.intercept, *self.singles] if self.loss.at_once else []
 
     def coded_residuals(self) -> CodedResiduals:
@@ -201,7 +201,7 @@ class Booster:
             self._code(function, part) for function, part in zip(functions, parts, strict=True)
         )
         bound = self.bound * typical_norm(codes, counts)
-        # Without pairs the shares add up to 1, up to rounding.
+        # For labels without pairs the shares add up to 1, up to rounding.
         return CodedResiduals(bound, min(float(shares.sum()), 1.0), codes, bound)
 
     def _code(self, function: Function, part: float) -> Code:
@@ -234,7 +234,7 @@ class Booster:
         if self.paced:
             self.pace.follow(answers)
         for function, answer, weight in zip(functions, answers, weights, strict=True):
-            # Rounded: without pairs it is 1.
+            # Rounded: for labels without pairs it is 1.
             share = round(query.share, 9) * weighted_mean(weight**2, function.counts)
             learned.append(self.learn(function, answer, share, number))
         if self.paced:

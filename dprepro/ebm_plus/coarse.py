@@ -80,7 +80,8 @@ def decaying_sums(function: Function) -> np.ndarray | None:
     With L for the mix of the intervals, L' L is the covariance exp(-d / `_REACH`) of intervals d
     apart, which effects have a priori (an autoregression, so that L has this simple form). Noise is
     alike in all numbers. So functions that change slowly, as most effects do, are asked about more
-    precisely than others. With as many rows in each bin, the mean squared norm of a code is
+    precisely than others. Then each number is counted from its mean over the bins, and all are
+    scaled alike: with as many rows in each bin, the mean squared norm of a code is
     1 - 1 / B, as without a mix.
     """
     if not function.ordered:
@@ -141,7 +142,7 @@ class CoarseBooster(Booster):
 
     @property
     def together(self) -> list[Function]:
-        """See `Booster.together`: for regression the intercept, clipped less, is asked alone."""
+        """See `Booster.together`; for squared error `singles`: the intercept is clipped less."""
         return super().together or self.singles
 
     def _code(self, function: Function, part: float) -> Code:

@@ -147,9 +147,10 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
        (where rows are few, of 0.4 to 0.8).
 
        Regression: one query for each feature, or, where rows are few, one for all features as in
-       classification; and one for the intercept. In a query for one feature r is clipped to [-c, c]
-       and goes into one bin, so it has sensitivity c. The bound c comes from a noisy histogram of
-       |y - F|, to which a row adds 1 in one cell; this histogram is a query of the epoch, too.
+       classification, with a residual of c; and one for the intercept. In a query for one feature
+       r is clipped to [-c, c] and goes into one bin, so it has sensitivity c. The bound c comes
+       from a noisy histogram of |y - F|, to which a row adds 1 in one cell; this histogram is a
+       query of the epoch, too.
        Query q has a share s_q of mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
        shares are fixed when the epoch begins, from what is released, and add up to 1. A feature
        whose cells all merged into one bin has no query.

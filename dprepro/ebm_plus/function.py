@@ -21,7 +21,7 @@ class Answer(NamedTuple):
     ----------
     sums : float64 (B,)
         Sums of residuals, with noise; for a pair (2, B), see `PairResiduals`; for a code with a mix
-        (M,), see `Code`.
+        (C,), see `Code`.
     deviation : float or float64 (B,)
         The standard deviation of the noise.
     """

@@ -40,8 +40,9 @@ _EFFECT = 0.3
 """Standard deviation of an effect a priori where rows are few, in that of the targets."""
 
 _FEW_IF_APART, _APART = 40.0, 0.3
-"""Targets with a larger standard deviation than `_APART` of their range lie at both of its ends.
-What is clipped far below that says too little of their means, so fewer rows are few then."""
+"""With a larger standard deviation than `_APART` of their range, targets lie at both of its ends.
+Clipped far below their size, residuals say too little of their means then, so rows are few only
+below `_FEW_IF_APART`. The deviation is a noisy release: it may be on the wrong side."""
 
 _MEAN_PRIOR = 0.25
 """Standard deviation of the mean target, before it is known, in units of the range."""

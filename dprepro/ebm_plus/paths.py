@@ -20,13 +20,13 @@ class Path:
     ----------
     counts : float64 (B,)
         Rows of each bin, as released.
-    mix, centre : int64 (M, B) or None, and (M,)
+    mix, centre : int64 (C, B) or None, and (C,)
         See `Code`.
-    ways : float64 (B, M)
+    ways : float64 (B, C)
         A: what a step along each number adds to each bin.
     steepest
-        What the curvature along a step is at most, per row and unit of curvature: the mean squared
-        norm of a code, which is the sum of all curvatures.
+        What the curvature along a step is at most, per row and unit of the loss's curvature: the
+        mean squared norm of a code, which is the sum of the curvatures along all directions.
     values : float64 (B,)
         The mean over the rows is zero.
     variances : float64 (B,)
@@ -54,13 +54,14 @@ class Path:
         self._spread, self._spread_noise = spread @ self.ways.T, spread @ spread.T
 
     def go(self, gain: float, sums: np.ndarray, deviation: float, slopes: np.ndarray) -> None:
-        """Add a step along released numbers, (M,), with noise of this standard deviation."""
+        """Add a step along released numbers, (C,), with noise of this standard deviation."""
         # No matrix product: its last digit is not the same on every machine.
         values = self.values + gain * (self.ways * sums).sum(axis=1)
         self.values = values - weighted_mean(values, self.counts)
         variance = (gain * deviation) ** 2
         self.variances = self.variances + variance * (self.ways**2).sum(axis=1)
 
+        # What follows is for bands alone: no later query depends on it.
         kept = self.centring - gain * self._spread * (self.counts * slopes)
         self.missing = kept @ self.missing
         self.noise = kept @ self.noise @ kept.T + variance * self._spread_noise

@@ -89,20 +89,22 @@ class Residuals(Query):
 
 @dataclass(frozen=True)
 class Code:
-    """What a row's bin in a feature (or `INTERCEPT`) becomes: a vector, one number for each bin.
+    """What a row's bin in a feature (or `INTERCEPT`) becomes: a vector of C numbers.
 
-    A row in bin b has w_c (1[b = c] - p_c) in place c; with a mix M, w_c (M_cb - p_c).
+    A row in bin b has w_c (1[b = c] - p_c) in place c; with a mix M, w_c (M_cb - p_c). Without a
+    mix C is the number of bins, B.
 
     Attributes
     ----------
     feature
         Its number.
-    weights : float64 (B,), or (M,) with a mix
+    weights : float64 (C,)
         w: how precisely each bin, or each row of the mix, is asked about. Positive.
-    centre : int64 (B,) or (M,)
+    centre : int64 (C,)
         p, in `CENTRE_UNIT`: about the share of rows in each bin, so that a row in a bin that nearly
-        all rows share has a short vector. From 0 to 1; with a mix, about its mean over the rows.
-    mix : int64 (M, B) or None
+        all rows share has a short vector. From 0 to 1; with a mix, about the mean of each of its
+        rows over the table, from -2 to 2.
+    mix : int64 (C, B) or None
         M, in `CENTRE_UNIT`: numbers that neighbouring bins may have alike, so that one number tells
         of all of them. From -2 to 2.
     """
