@@ -59,8 +59,9 @@ def downloaded(page, folder):
     path = folder / "model-edited.json"
     path.unlink(missing_ok=True)
     page.execute_script("arguments[0].click()", page.find_element(By.ID, "download"))
-    for _ in range(200):
-        if path.exists():
+    for _ in range(500):
+        # The browser makes the file before it writes to it.
+        if path.exists() and path.read_bytes().rstrip().endswith(b"}"):
             return path
         time.sleep(0.01)
     raise AssertionError("nothing was saved")
