@@ -97,7 +97,7 @@ def test_no_row_adds_more_than_is_charged_for(estimator, target, epsilon):
     assert (parts <= charged * (1 + 1e-12)).all()
     # The test is one of the clip: residuals are beyond the bound, and parts as large as can be.
     beyond = unclipped > 1.05 * bounds
-    assert beyond.sum() >= 6
+    assert beyond.sum() >= (6 if of_labels or epsilon == 0.5 else 10)
     assert (parts > 0.99 * bounds)[beyond].all()
     assert (parts / charged).max() > 0.999
 
