@@ -3,7 +3,8 @@
 Only the curator sees rows. It adds independent Gaussian noise to every answer. Its answers are
 
 1. totals: the number n of rows and the sum of their centred targets, for regression also the sum of
-   the squares. They get 1 % of mu^2, which is what the budget (epsilon, delta) comes to.
+   the squares. They get 1 % (regression 2 %) of mu^2, which is what the budget (epsilon, delta)
+   comes to.
 2. histograms: rows per cell of a public grid, for every feature. They get 12 % of mu^2 for
    classification and 20 % for regression.
 3. sums of residuals. `n_epochs` epochs share the rest evenly. Row i has the score
@@ -51,6 +52,7 @@ from dprepro.ebm_plus.groups import agreeing_counts, sum_deviations
 from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import Loss
 from dprepro.ebm_plus.queries import (
+    FACTORS,
     Histogram,
     Magnitudes,
     Merge,
@@ -58,16 +60,12 @@ from dprepro.ebm_plus.queries import (
     Moves,
     Start,
     Totals,
-    totals_sensitivity,
 )
 from dprepro.ebm_plus.residuals import residual_sizes
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.query import Release
 from dprepro.rows.progress import report
-
-START_SHARE = 0.01
-"""Part of mu^2 for the totals. `Loss.binning_share` is that of the histograms."""
 
 
 def learn(
@@ -81,7 +79,7 @@ def learn(
     for number in range(booster.n_epochs):
         epoch(curator, booster, number)
     set_bands(booster)
-    sizes = sizes_of_residuals(booster, budget)
+    sizes = sizes_of_residuals(booster)
     return bins, functions, float(booster.intercept.values[0]), sizes
 
 
@@ -98,8 +96,8 @@ def prepare(
     `has_pairs` says that pairs may be asked about, which they are not where rows are few.
     """
     n_features = len(domain.features)
-    curator.open_totals(*gdp_part(budget, START_SHARE))
-    rows, start, typical = release_totals(curator, loss)
+    curator.open_totals(*gdp_part(budget, loss.totals_share))
+    rows, start, typical, noise = release_totals(curator, loss)
 
     coarse = is_coarse(rows, n_features, gdp_part(budget, 1.0)[0], loss.few(typical))
     if n_epochs is None:
@@ -108,7 +106,7 @@ def prepare(
     mu, spent = gdp_part(budget, binning_share)
     curator.open_histograms(mu, n_features, spent, coarse)
     histograms = [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
-    mu, rest = gdp_part(budget, 1 - START_SHARE - binning_share)
+    mu, rest = gdp_part(budget, 1 - loss.totals_share - binning_share)
     if coarse:
         bins, functions = divide(curator, domain, histograms, rows)
     else:
@@ -120,24 +118,25 @@ def prepare(
     )
     learned = [function for function in functions if function.counts.size > 1]
     kind = CoarseBooster if coarse else Booster
-    booster = kind(learned, loss, rows, start, typical, deviation, n_epochs)
+    booster = kind(learned, loss, rows, start, typical, deviation, n_epochs, noise)
     curator.tell(Start(int(to_units(start))))  # F_i = start for every row
     return bins, functions, booster
 
 
-def sizes_of_residuals(booster: Booster, budget: PrivacyBudget) -> np.ndarray | None:
+def sizes_of_residuals(booster: Booster) -> np.ndarray | None:
     """Return `residual_sizes` of a regression after its last epoch; None for classification."""
     if not booster.loss.sizes_weight:
         return None
-    totals = totals_sensitivity(booster.loss.powers)
-    return residual_sizes(booster, totals / gdp_part(budget, START_SHARE)[0])
+    return residual_sizes(booster)
 
 
-def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float]:
-    """Return estimates of n, of the intercept and of the targets' standard deviation."""
+def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float, float]:
+    """Return estimates of n, the intercept and the targets' deviation, and the noise in n."""
     release = curator.answer(Totals.up_to(loss.powers))
     rows = max(release.value[0], release.scale, 10.0)
-    return rows, *loss.start(release.value[1:], rows, release.scale)
+    factors = np.array(FACTORS[1 : release.value.size])
+    start, typical = loss.start(release.value[1:] / factors, rows, release.scale / factors)
+    return rows, start, typical, float(release.scale)
 
 
 def merge(

@@ -91,6 +91,8 @@ class Booster:
         all of the epoch's mu^2.
     n_epochs
         How many epochs there are in all.
+    rows_noise
+        Standard deviation of the noise in `rows`.
     intercept
         A function with a single bin.
     shares
@@ -125,6 +127,7 @@ class Booster:
     typical: float
     deviation: float
     n_epochs: int
+    rows_noise: float = 0.0
 
     def __post_init__(self) -> None:
         self.intercept = Function(
@@ -158,7 +161,7 @@ class Booster:
     def choose_bound(self, magnitudes: Release) -> None:
         """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""
         self.magnitudes.append(magnitudes)
-        sizes, square = likely_sizes(magnitudes.value, magnitudes.scale, self.rows, self.typical)
+        sizes, square = self.sizes()
         queries = len(self.functions)
         # The noise of one query if all features get alike; that of all features and epochs.
         one = self.deviation * math.sqrt(queries / self.shares.features) if queries else 0.0
@@ -167,6 +170,11 @@ class Booster:
         self.bound = best_bound(sizes, together)
         # At least a tenth of what residuals that are uniform within the bound have.
         self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
+
+    def sizes(self) -> tuple[np.ndarray, float]:
+        """Return rows a cell of |residual| a posteriori, float64 (20,), and the mean square."""
+        last = self.magnitudes[-1]
+        return likely_sizes(last.value, last.scale, self.rows, self.typical)
 
     # --- in a step ------------------------------------------------------------------------------
 

@@ -19,11 +19,14 @@ import numpy as np
 from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
 from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster, Shares
+from dprepro.ebm_plus.clipping import EDGES, HALF_CELL
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import FINEST, grid_edges
+from dprepro.ebm_plus.level import Level
 from dprepro.ebm_plus.losses import FEW
 from dprepro.ebm_plus.paths import Path
 from dprepro.ebm_plus.queries import CENTRE_UNIT, Code
+from dprepro.ebm_plus.sizes import likely_shares
 from dprepro.ebm_plus.smoothing import lookup
 
 COARSE_SHARE = 0.02
@@ -115,7 +118,10 @@ def likely_counts(noisy: np.ndarray, deviations: np.ndarray, rows: float) -> np.
 
 
 class CoarseBooster(Booster):
-    """A `Booster` whose functions follow their noisy gradients; the intercept is learned as there.
+    """A `Booster` whose functions follow their noisy gradients.
+
+    The intercept of labels is learned as there, that of a regression by a `Level`. `typical` is
+    about the standard deviation of the residuals, as soon as their sizes have been counted.
 
     A step adds gain A z to a path. A = (M - p)', by `Code`, has what a row in each bin adds to the
     numbers that are asked for, and z = A' g is what is released: g are the sums of residuals in the
@@ -138,6 +144,8 @@ class CoarseBooster(Booster):
             way = min(self.signal / FEW, 1.0)
             self.bound = LEAST + way * (LARGEST_RESIDUAL - LEAST)
         self.shares = self._shares()
+        self.expected = self.typical
+        self._level = Level(self.loss.intercept_prior)
         self._paths = [Path(f.counts, decaying_sums(f)) for f in self.functions]
 
     @property
@@ -162,10 +170,22 @@ class CoarseBooster(Booster):
         rest = (1 - more) / (1 - intercept)
         return Shares(features * rest, more, magnitudes * rest)
 
+    def sizes(self) -> tuple[np.ndarray, float]:
+        """See `Booster.sizes`; from the counts of all epochs so far, as one epoch's are noise."""
+        noisy = np.mean([release.value for release in self.magnitudes], axis=0)
+        scales = np.array([release.scale for release in self.magnitudes])
+        noise = math.sqrt((scales**2).sum()) / scales.size
+        shares = likely_shares(noisy, noise, self.rows, self.rows_noise, self.expected)
+        square = float((shares * (EDGES * HALF_CELL) ** 2).sum())
+        self.typical = math.sqrt(square)
+        return self.rows * shares, square
+
     def learn(self, function: Function, answer: Answer, share: float, number: int) -> np.ndarray:
         """See `Booster.learn`."""
         if function is self.intercept:
-            return super().learn(function, answer, share, number)
+            if self.loss.at_once:
+                return super().learn(function, answer, share, number)
+            return self._follow(answer)
         path = self.path(function)
         gain = self.gain(share, path)
         slopes = lookup(self.table(function), function.values)[1]
@@ -174,6 +194,14 @@ class CoarseBooster(Booster):
         trust = path.trust()
         function.deviations = trust * np.sqrt(path.variances)
         return trust * path.values
+
+    def _follow(self, answer: Answer) -> np.ndarray:
+        """Return where the intercept goes; its deviation is that of the level."""
+        found = float(self.intercept.values[0] + answer.sums[0] / self.rows)
+        noise = float(np.max(answer.deviation)) / self.rows
+        level, deviation = self._level.follow(found, noise, self.typical)
+        self.intercept.deviations = np.array([deviation])
+        return np.array([level])
 
     def gain(self, share: float, path: Path) -> float:
         """Return what a step adds to a path for each unit of a sum that got this share of mu^2."""

@@ -21,6 +21,7 @@ from dprepro.ebm_plus.kernel import BITS, UNIT, magnitude_counts, move_scores, r
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.ebm_plus.queries import (
     COUNT_WEIGHT,
+    FACTORS,
     INTERCEPT,
     CodedResiduals,
     Histogram,
@@ -138,6 +139,7 @@ class ExactAnswers(Partition):
             if degree:
                 power = np.sign(power * centred) * (np.abs(power * centred) >> BITS)
             sums.append(int(power.sum()))
+        sums = [factor * value for factor, value in zip(FACTORS, sums, strict=False)]
         self._columns.let_go()
         return Whole(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
 
@@ -287,7 +289,7 @@ class PlusCurator(Curator):
         self._uses[Totals] = self._gaussian(
             releases="the number of rows, and the sum of the target, counted from -1/2 (first "
             "label or lower bound) to 1/2"
-            + ("; also the sum of its squares" if powers > 1 else ""),
+            + ("; also four times the sum of its squares" if powers > 1 else ""),
             noise_multiplier=1 / mu,
             sensitivity=Sensitivity(totals_sensitivity(powers), 1.0),
             uses=1,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dprepro.data.domain import Domain
 
 FEW = 150.0
-"""See `Loss.few`."""
+"""Below how many deviations of the noise in a feature's sums rows are few; see `Loss.few`."""
 
 SIZES_WEIGHT = 0.2
 """mu^2 of an epoch's histogram of |residual|, where that of the mean feature's query is 1."""
@@ -36,7 +36,7 @@ standard deviation of the noise in its sum of labels."""
 _LARGEST_SHIFT = 3.0
 """Largest change of a function's level in one step, in log odds."""
 
-_EFFECT = 0.3
+_EFFECT = 0.4
 """Standard deviation of an effect a priori where rows are few, in that of the targets."""
 
 _FEW_IF_APART, _APART = 40.0, 0.3
@@ -59,8 +59,8 @@ class Loss(ABC):
         What an epoch releases, for the ledger; the second where rows are few.
     powers
         Highest power of the targets whose sum is released at the start.
-    binning_share
-        Share of mu^2 that goes to the histograms.
+    totals_share, binning_share
+        Shares of mu^2 that go to the totals and to the histograms.
     coarse_intercept, coarse_noise, longest_step
         How functions of few rows are learned: see `dprepro.ebm_plus.coarse`.
     largest_curvature
@@ -90,6 +90,7 @@ class Loss(ABC):
     released: ClassVar[str]
     released_of_few: ClassVar[str]
     powers: ClassVar[int]
+    totals_share: ClassVar[float]
     binning_share: ClassVar[float]
     coarse_noise: ClassVar[float]
     longest_step: ClassVar[float]
@@ -118,11 +119,11 @@ class Loss(ABC):
         """Return the largest L2 norm of a row's part in one cell, if |residual| <= bound."""
 
     @abstractmethod
-    def start(self, sums: np.ndarray, rows: float, deviation: float) -> tuple[float, float]:
+    def start(self, sums: np.ndarray, rows: float, noises: np.ndarray) -> tuple[float, float]:
         """Return the first intercept, and about what standard deviation targets have.
 
-        `sums`, float64 (`powers`,), are of the powers of centred targets, with noise of standard
-        deviation `deviation` in each.
+        `sums` and `noises`, float64 (`powers`,), are of the powers of centred targets, and the
+        standard deviation of the noise in each.
         """
 
     @abstractmethod
@@ -133,12 +134,12 @@ class Loss(ABC):
         `start` is the first intercept.
         """
 
+    @abstractmethod
     def few(self, typical: float) -> float:
         """Return below how many deviations of the noise in a feature's sums rows are few.
 
         `typical` is about the standard deviation of the targets.
         """
-        return FEW
 
     def intercept_bound(self, bound: float, typical: float, unclipped: float) -> float:
         """Return where the intercept's residuals are clipped, unless it is asked `at_once`.
@@ -195,6 +196,7 @@ class LogisticLoss(Loss):
         "feature, sums of this difference times numbers that depend on a row's category or interval"
     )
     powers = 1
+    totals_share = 0.01
     binning_share = 0.12
     largest_curvature = 0.25
     coarse_intercept = 0.0
@@ -223,11 +225,18 @@ class LogisticLoss(Loss):
         """
         return bound * math.sqrt(1 + (1 - bound) ** 2)
 
-    def start(self, sums: np.ndarray, rows: float, deviation: float) -> tuple[float, float]:
+    def few(self, typical: float) -> float:
+        """Return `FEW` if both labels are as frequent, more if one is rare.
+
+        Residuals have about the standard deviation of the labels, but bounds do not fall with it.
+        """
+        return FEW * 0.5 / typical
+
+    def start(self, sums: np.ndarray, rows: float, noises: np.ndarray) -> tuple[float, float]:
         """Return the log odds of the share of positive labels, which noise keeps off 0 and 1."""
-        least = max(min(0.5, deviation / rows), 1e-4)
+        least = max(min(0.5, noises[0] / rows), 1e-4)
         share = min(max(sums[0] / rows + 0.5, least), 1 - least)
-        return math.log(share / (1 - share)), 0.5
+        return math.log(share / (1 - share)), math.sqrt(share * (1 - share))
 
     def fewest_rows(self, deviation: float, start: float) -> float:
         """Return max(4, deviation / 2) over the share of the rarer label.
@@ -278,16 +287,17 @@ class SquaredLoss(Loss):
         "number of rows by the size of that difference"
     )
     powers = 2
+    totals_share = 0.02
     binning_share = 0.2
     largest_curvature = 1.0
     coarse_intercept = 0.3
     coarse_noise = 1.0
     longest_step = 2.0
-    epochs, coarse_epochs = 16, 64
+    epochs, coarse_epochs = 32, 64
     at_once = False
     bin_deviations = 2.0
     intercept_prior = 0.25
-    strides = (1.0, 1.5)
+    strides = (1.0, 1.8)
     hurries = True
     sizes_weight = SIZES_WEIGHT
     expects_strays = False
@@ -311,10 +321,10 @@ class SquaredLoss(Loss):
         """Return `FEW`, or less for targets at both ends of their range."""
         return FEW if typical <= _APART else _FEW_IF_APART
 
-    def start(self, sums: np.ndarray, rows: float, deviation: float) -> tuple[float, float]:
+    def start(self, sums: np.ndarray, rows: float, noises: np.ndarray) -> tuple[float, float]:
         """Return the mean target and its standard deviation, both shrunk by their noise."""
-        average = float(sums[0] / rows / (1 + (deviation / rows / _MEAN_PRIOR) ** 2))
-        return average, typical_deviation(sums[1] / rows - average**2, deviation / rows)
+        average = float(sums[0] / rows / (1 + (noises[0] / rows / _MEAN_PRIOR) ** 2))
+        return average, typical_deviation(sums[1] / rows - average**2, noises[1] / rows)
 
     def fewest_rows(self, deviation: float, start: float) -> float:
         """Return 0: there are no labels."""

@@ -164,7 +164,7 @@ class PairBooster(Booster):
         """Return one that goes on where another stopped, with the same functions."""
         made = cls(
             booster.functions, booster.loss, booster.rows, booster.start, booster.typical,
-            booster.deviation, booster.n_epochs,
+            booster.deviation, booster.n_epochs, booster.rows_noise,
         )  # fmt: skip
         made.intercept = booster.intercept
         made.bound, made.mean_square = booster.bound, booster.mean_square
@@ -271,7 +271,7 @@ def learn_with_pairs(
     for number in range(alone + asking, n_epochs):
         epoch(curator, booster, number)
     set_bands(booster)
-    sizes = sizes_of_residuals(booster, budget)
+    sizes = sizes_of_residuals(booster)
     return bins, functions, float(booster.intercept.values[0]), sizes, pairs
 
 

@@ -21,14 +21,19 @@ _LARGEST_MIX = 2.0
 """What numbers of a `Code.mix` and its centre may be at most, to either side of 0."""
 
 
+FACTORS = (1, 1, 4)
+"""What `Totals` multiplies the number of rows, targets and squares with. Squares are small beside
+the others, and their noise would be large: the bounds of residuals follow from them."""
+
+
 # --- queries ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Totals(Query):
-    """The number of rows, and the sums of powers of the centred targets.
+    """The number of rows, and the sum of the centred targets, for regression of their squares, too.
 
-    A row adds (1, t, ..., t^p), |t| <= 1/2: norm sqrt(1 + 1/4 + ... + 1/4^p).
+    A row adds (1, t), or (1, t, 4 t^2), with |t| <= 1/2; see `FACTORS`.
     """
 
     powers: int
@@ -45,8 +50,8 @@ class Totals(Query):
 
 
 def totals_sensitivity(powers: int) -> float:
-    """Return the L2 sensitivity of `Totals`: sqrt(1 + 1/4 + ... + 1/4^powers)."""
-    return math.sqrt(sum(0.25**k for k in range(powers + 1)))
+    """Return the L2 sensitivity of `Totals`: sqrt(1 + 1/4), or sqrt(1 + 1/4 + 1) with squares."""
+    return math.sqrt(sum((factor * 0.5**k) ** 2 for k, factor in enumerate(FACTORS[: powers + 1])))
 
 
 @dataclass(frozen=True)

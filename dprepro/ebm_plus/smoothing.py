@@ -1,9 +1,9 @@
 """Infer a function from noisy sums by empirical Bayes: the noise is known, the roughness is not.
 
 Bin b has n_b rows, whose targets add up to about n_b g(f_b) + N(0, v_b). Some dozens of priors are
-tried: values that are independent, and walks of several sizes from bin to bin. Each gives a
-posterior of f; `smooth` averages these, weighted by how well the prior explains the sums. All of it
-is post-processing of releases.
+tried: independent values, walks from bin to bin, and smooth curves, of several sizes each. Each
+gives a posterior of f; `smooth` averages these, weighted by how well the prior explains the sums.
+All of it is post-processing of releases.
 """
 
 from __future__ import annotations
@@ -14,16 +14,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.compiled import kernel
+from dprepro.ebm_plus.banded import backward, diagonal_of_inverse, factor, forward
 
-INDEPENDENT, WALK, JUMPS = 0, 1, 2
+INDEPENDENT, WALK, JUMPS, CURVE = 0, 1, 2, 3
 """Kinds of priors: independent values; a walk of normal steps from bin to bin; a walk of Cauchy
-steps, most of them small and few large."""
+steps, most of them small and few large; a curve, whose steps change little from bin to bin."""
 
-_ALL_KINDS, _UNORDERED = np.array([JUMPS, WALK, INDEPENDENT]), np.array([INDEPENDENT])
+_ALL_KINDS, _UNORDERED = np.array([JUMPS, WALK, INDEPENDENT, CURVE]), np.array([INDEPENDENT])
 
 _PULL = 0.3
 """A walk of scale s around the centre m has the log density, up to a constant,
 -((B - 1) sum_b (f_b - f_(b-1))^2 + `_PULL` sum_b (f_b - m_b)^2) / (2 s^2)."""
+
+_BEND = 0.05
+"""A curve has `_BEND` (B - 1)^3 sum_b (f_b - 2 f_(b-1) + f_(b-2))^2 there, instead of steps. With
+30 bins, its straight part is then about three times as large as a wave across all of them."""
 
 _REACH, _STEP = 24.0, 0.2
 _GRID = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
@@ -54,7 +59,7 @@ class Priors:
         s^2, rising. Values are independent with this variance, or a walk of B - 1 steps whose
         squared scales add up to it.
     kinds : int64 (T,)
-        `INDEPENDENT`, `WALK` or `JUMPS`.
+        `INDEPENDENT`, `WALK`, `JUMPS` or `CURVE`.
     centres : float64 (C, B)
         What the function is expected to be.
     """
@@ -65,7 +70,7 @@ class Priors:
 
 
 def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
-    """Return priors of every scale s around every centre: independent and, if `ordered`, walks.
+    """Return priors of every scale s around every centre: independent and, if `ordered`, all kinds.
 
     `scales` is float64 (S,), positive and rising; `centres` float64 (C, B).
     """
@@ -95,7 +100,7 @@ def smooth(
     0.4 nats a step, and states standard deviations that are too small. The true evidence would
     hardly ever find a jump.
 
-    All matrices are tridiagonal: O(B) time for each prior and iteration.
+    All matrices have two bands beside the diagonal: O(B) time for each prior and iteration.
 
     Parameters
     ----------
@@ -221,17 +226,15 @@ def _mode(t, v, counts, table, squared_scale, kind, centre, f, expected, slope, 
     Every iteration goes to the posterior mean under g's tangent, which sees f as
     z = f + (t - n g) / n g' with variance v / (n g')^2.
     """
-    new = np.empty(f.size)
-    z, variance, down = np.empty(f.size), np.empty(f.size), np.empty(f.size)
+    new, z, variance = np.empty(f.size), np.empty(f.size), np.empty(f.size)
     before = _misfit(t, v, expected, f, squared_scale, kind)
-    pull = _pull(squared_scale, kind)
     for _ in range(_ITERATIONS):
-        ties = _ties(f, squared_scale, kind)
+        factors = _precision(f, squared_scale, kind)
         for b in range(f.size):
             z[b] = f[b] + (t[b] - expected[b]) / slope[b]
             variance[b] = v[b] / (slope[b] * slope[b])
-        _sweep_down(z, variance, pull, ties, kind, down, new)
-        _sweep_up(ties, kind, down, new)
+        _sweep_down(z, variance, factors, new)
+        backward(factors, new)
         after = _shorten(
             t, v, counts, table, squared_scale, kind, centre, f, before, new, expected, slope
         )  # fmt: skip
@@ -239,10 +242,10 @@ def _mode(t, v, counts, table, squared_scale, kind, centre, f, expected, slope, 
         if gained < _SETTLED:
             break
     # log p(t) needs the determinants at the mode only: the fit of z = f is subtracted again.
-    ties, fit = _ties(f, squared_scale, kind), 0.0
+    prior, fit = _precision(f, squared_scale, kind), 0.0
     for b in range(f.size):
         variance[b] = 1 / (slope[b] * slope[b] / v[b])
-    determinants = _posterior(f, variance, pull, ties, kind, down, new, spread)
+    determinants = _posterior(f, variance, prior, new, spread)
     for b in range(f.size):
         fit += slope[b] * slope[b] / v[b] * new[b] * f[b]
     return determinants - 0.5 * fit - before
@@ -274,83 +277,82 @@ def _pull(squared_scale, kind):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def _ties(f, squared_scale, kind):  # type: ignore[no-untyped-def]
-    """Return the precision of each step, from bin 1 on, and zeros at both ends, (B + 1,).
+def _tie(squared_scale, kind, n_bins):  # type: ignore[no-untyped-def]
+    """Return the precision of a step, or of what a step differs from the one before it."""
+    if kind == CURVE:
+        return _BEND * (n_bins - 1) ** 3 / squared_scale
+    return (n_bins - 1) / squared_scale
+
+
+@kernel(error_model="numpy")
+def _precision(f, squared_scale, kind):  # type: ignore[no-untyped-def]
+    """Return the prior's precision Q, float64 (3, B); see `banded`.
 
     -log of a Cauchy density, log(1 + x^2), has the same slope at x as a square of weight
     1 / (1 + x^2), which nowhere lies below it: going to that square's minimum leads to a mode.
     """
-    ties = np.zeros(f.size + 1)
-    if kind != INDEPENDENT:
+    found = np.zeros((3, f.size))
+    found[0] = _pull(squared_scale, kind)
+    tie = _tie(squared_scale, kind, f.size)
+    if kind in (WALK, JUMPS):
         for b in range(1, f.size):
-            ties[b] = (f.size - 1) / squared_scale
+            weight = tie
             if kind == JUMPS:
-                ties[b] *= 2 / (1 + ties[b] * (f[b] - f[b - 1]) ** 2)
-    return ties
+                weight *= 2 / (1 + tie * (f[b] - f[b - 1]) ** 2)
+            found[0, b] += weight
+            found[0, b - 1] += weight
+            found[1, b] -= weight
+    elif kind == CURVE:
+        for b in range(2, f.size):
+            found[0, b] += tie
+            found[0, b - 1] += 4 * tie
+            found[0, b - 2] += tie
+            found[1, b] -= 2 * tie
+            found[1, b - 1] -= 2 * tie
+            found[2, b] += tie
+    return found
 
 
 @kernel(error_model="numpy")
 def _misfit(t, v, expected, f, squared_scale, kind):  # type: ignore[no-untyped-def]
     """Return minus the log of likelihood times prior, up to a constant."""
-    pull = _pull(squared_scale, kind)
+    pull, tie = _pull(squared_scale, kind), _tie(squared_scale, kind, f.size)
     total = 0.0
     for b in range(f.size):
         total += (t[b] - expected[b]) ** 2 / v[b] + pull * f[b] ** 2
-        if b > 0 and kind != INDEPENDENT:
-            step = (f.size - 1) / squared_scale * (f[b] - f[b - 1]) ** 2
-            total += step if kind == WALK else 2 * math.log(1 + step)
+        if b > 0 and kind == WALK:
+            total += tie * (f[b] - f[b - 1]) ** 2
+        elif b > 0 and kind == JUMPS:
+            total += 2 * math.log(1 + tie * (f[b] - f[b - 1]) ** 2)
+        elif b > 1 and kind == CURVE:
+            total += tie * (f[b] - 2 * f[b - 1] + f[b - 2]) ** 2
     return 0.5 * total
 
 
 @kernel(error_model="numpy")
-def _sweep_down(z, v, pull, ties, kind, down, mean):  # type: ignore[no-untyped-def]
-    """Eliminate from the first bin on in A f = z/v: fill in the pivots `down`, and what is left.
-
-    The prior's precision Q has `pull` on its diagonal, and `ties` between neighbours, which are
-    zeros for independent values. A = Q + diag(1/v).
-    """
+def _sweep_down(z, v, matrix, mean):  # type: ignore[no-untyped-def]
+    """Begin to solve A f = z/v for A = Q + diag(1/v): `matrix` holds Q, and then A's factors."""
     for b in range(z.size):
-        down[b] = pull + ties[b] + ties[b + 1] + 1 / v[b]
+        matrix[0, b] += 1 / v[b]
         mean[b] = z[b] / v[b]
-    if kind == INDEPENDENT:
-        return
-    for b in range(1, z.size):
-        factor = ties[b] / down[b - 1]
-        down[b] -= factor * ties[b]
-        mean[b] += factor * mean[b - 1]
+    factor(matrix)
+    forward(matrix, mean)
 
 
 @kernel(error_model="numpy")
-def _sweep_up(ties, kind, down, mean):  # type: ignore[no-untyped-def]
-    """Let `mean` become A^-1 z/v, from the last bin on; see `_sweep_down`."""
-    last = mean.size - 1
-    if kind == INDEPENDENT:
-        for b in range(mean.size):
-            mean[b] /= down[b]
-        return
-    mean[last] /= down[last]
-    for b in range(last - 1, -1, -1):
-        mean[b] = (mean[b] + ties[b + 1] * mean[b + 1]) / down[b]
-
-
-@kernel(error_model="numpy")
-def _posterior(z, v, pull, ties, kind, down, mean, spread):  # type: ignore[no-untyped-def]
+def _posterior(z, v, prior, mean, spread):  # type: ignore[no-untyped-def]
     """Fill in mean and variances given z ~ N(f, v); return log p(z) up to a constant.
 
-    With A = Q + diag(1/v) as in `_sweep_down`: mean = A^-1 z/v, and
+    With A = Q + diag(1/v) for the prior's precision Q: mean = A^-1 z/v, and
     log p(z) = (log|Q| - log|A| + (z/v)' A^-1 (z/v)) / 2 + constant. Both determinants are products
-    of pivots, from the first bin on (`down`); those from the last one on (`up`) give the diagonal
-    of A^-1.
+    of the factors' diagonals.
     """
-    _sweep_down(z, v, pull, ties, kind, down, mean)
-    pivot, evidence = 1.0, 0.0
+    own = prior.copy()
+    factor(own)
+    _sweep_down(z, v, prior, mean)
+    evidence = 0.0
     for b in range(z.size):
-        pivot = pull + ties[b] + ties[b + 1] - ties[b] * ties[b] / pivot
-        evidence += math.log(pivot / down[b]) + mean[b] * mean[b] / down[b]
-    _sweep_up(ties, kind, down, mean)
-    up = 1.0
-    for b in range(z.size - 1, -1, -1):
-        full = pull + ties[b] + ties[b + 1] + 1 / v[b]
-        up = full - ties[b + 1] * ties[b + 1] / up
-        spread[b] = 1 / (down[b] + up - full)
+        evidence += math.log(own[0, b] / prior[0, b]) + mean[b] * mean[b] / prior[0, b]
+    backward(prior, mean)
+    diagonal_of_inverse(prior, spread)
     return 0.5 * evidence

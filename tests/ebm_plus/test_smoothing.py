@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.special import expit
 
 from dprepro.ebm_plus.smoothing import (
+    CURVE,
     INDEPENDENT,
     JUMPS,
     LINEAR,
@@ -30,14 +31,15 @@ def without_jumps(models):
 def prior_precision(size, scale, kind):
     if kind == INDEPENDENT:
         return np.eye(size) / scale**2
-    steps = np.diff(np.eye(size), axis=0)
-    return ((size - 1) * steps.T @ steps + 0.3 * np.eye(size)) / scale**2
+    steps = np.diff(np.eye(size), n=2 if kind == CURVE else 1, axis=0)
+    weight = 0.05 * (size - 1) ** 3 if kind == CURVE else size - 1
+    return (weight * steps.T @ steps + 0.3 * np.eye(size)) / scale**2
 
 
 def dense(z, v, centres, ordered):
     """Mean and variance of the mixture of Gaussian posteriors, weighed by N(z; m, Q^-1 + V)."""
     means, squares, evidence = [], [], []
-    kinds = (WALK, INDEPENDENT) if ordered and z.size > 2 else (INDEPENDENT,)
+    kinds = (WALK, CURVE, INDEPENDENT) if ordered and z.size > 2 else (INDEPENDENT,)
     for centre, kind, scale in [(c, k, s) for c in centres for k in kinds for s in SCALES]:
         covariance = np.linalg.inv(prior_precision(z.size, scale, kind))
         total, gap = covariance + np.diag(v), z - centre
@@ -98,6 +100,22 @@ def test_a_smooth_function_gains_from_its_neighbours():
     ]
     assert errors[0] < errors[1] / 3
     assert errors[1] < 0.25
+
+
+def test_curves_come_nearer_to_a_smooth_function_and_harm_no_rough_one():
+    bins, seeds = np.linspace(0, 3, 40), range(40)
+    models = priors(2.0 ** np.arange(-8, 4), np.zeros((1, 40)), ordered=True)
+    without = replace(models, kinds=models.kinds[models.kinds != CURVE])
+    errors = np.zeros((2, 2))
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        for k, truth in enumerate((np.sin(bins), np.where(bins < 1, -1.0, rng.normal(size=40)))):
+            z = truth + rng.normal(0, 0.5, 40)
+            for m, given in enumerate((models, without)):
+                told = (z, np.full(40, 0.25), np.ones(40), LINEAR, given, np.zeros(40))
+                errors[k, m] += np.mean((smooth(*told)[0] - truth) ** 2) / len(seeds)
+    assert errors[0, 0] < 0.9 * errors[0, 1]
+    assert errors[1, 0] < 1.02 * errors[1, 1]
 
 
 # --- rates of labels ----------------------------------------------------------------------------

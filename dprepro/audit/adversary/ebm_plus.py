@@ -113,8 +113,8 @@ class Adversary:
         targets = np.append(self.known.targets, self.known.target)
         if kind == "Totals":
             centred = targets - 0.5 if self.is_logistic else targets
-            powers = np.array([centred**power for power in range(value.size)])
-            return powers, math.sqrt(sum(0.25**power for power in range(value.size)))
+            parts = np.array([np.ones(centred.size), centred, 4 * centred**2][: value.size])
+            return parts, math.sqrt(sum([1, 1 / 4, 1][: value.size]))
         if kind == "Histogram":
             return self._histogram(facts["feature"], value.size), 1.0
         residuals = targets - (sigmoid(self._scores) if self.is_logistic else self._scores)
