@@ -15,10 +15,10 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    for the intercept and one feature after another; an epoch begins with counts of |r_i| by size,
    from which the bound follows.
 
-Where the number of rows that was released is small for the noise (`coarse`), histograms get 2 %,
-bins depend on the domain alone, neighbouring bins share what is asked for, and the functions follow
-their noisy gradients. Then an epoch of a regression asks about the intercept, and about all
-features in one query. Either way all of mu^2 is spent.
+Where rows are few for the noise by what the totals say (`coarse`), histograms get 2 %, bins depend
+on the domain alone, neighbouring bins share what is asked for, and the functions follow their noisy
+gradients. Then an epoch of a regression asks about the intercept, and about all features in one
+query. Either way all of mu^2 is spent.
 
 With pairs of features, some epochs ask about these, too: `dprepro.ebm_plus.pairs` has the order.
 

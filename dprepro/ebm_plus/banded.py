@@ -1,8 +1,9 @@
-"""Symmetric positive matrices with two bands on either side of the diagonal, in O(B) time.
+"""Positive definite matrices with two bands on either side of the diagonal, in O(B) time.
 
 A matrix A is float64 (3, B): A[0, b] is its diagonal, and A[1, b] and A[2, b] are what row b has
-one and two places left of it. Its factors L D L' have the same form: D is in the first row, and L,
-which has ones on its diagonal, in the others.
+one and two places left of the diagonal; A[1, 0], A[2, 0] and A[2, 1] are not read. Its factors
+L D L' have the same form: D is in the first row, and L, which has ones on its diagonal, in the
+others.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def backward(factors, values):  # type: ignore[no-untyped-def]
 def diagonal_of_inverse(factors, found):  # type: ignore[no-untyped-def]
     """Fill in the diagonal of A^-1, `found`, float64 (B,).
 
-    With S = A^-1, S = D^-1 L^-1 + (1 - L') S. Its diagonal and first band follow from the last row
-    on, as L^-1 has nothing above its diagonal (Takahashi, Fagan and Chin 1973).
+    With S = A^-1 and the identity I, S = D^-1 L^-1 + (I - L') S. Its diagonal and first band follow
+    from the last row on, as L^-1 has nothing above its diagonal (Takahashi, Fagan and Chin 1973).
     """
     last = found.size - 1
     band = 0.0  # S[b + 1, b + 2]

@@ -33,7 +33,7 @@ def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
     has hardly any rows: then nothing is known but the size a priori.
     """
     loss = booster.loss
-    size = loss.likely_effect(booster.typical)
+    size = loss.likely_effect(booster.usual)
     sampling = loss.sampling_variance(booster.mean_square)
     mean, variance = booster.path(function).effects(size, sampling)
     informed = variance + (mean - function.values) ** 2

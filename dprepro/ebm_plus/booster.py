@@ -172,7 +172,10 @@ class Booster:
         self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
 
     def sizes(self) -> tuple[np.ndarray, float]:
-        """Return rows a cell of |residual| a posteriori, float64 (20,), and the mean square."""
+        """Return rows a cell of |residual| a posteriori, float64 (20,), and the mean square.
+
+        From the last epoch's counts: residuals become smaller.
+        """
         last = self.magnitudes[-1]
         return likely_sizes(last.value, last.scale, self.rows, self.typical)
 
@@ -183,6 +186,11 @@ class Booster:
         intercept = 0.0 if function is self.intercept else float(self.intercept.values[0])
         others = sum(other.spread() for other in self.functions if other is not function)
         return self.loss.table(intercept, others)
+
+    @property
+    def usual(self) -> float:
+        """About what standard deviation residuals have: at first that of the targets."""
+        return self.typical
 
     @property
     def singles(self) -> list[Function]:
@@ -219,7 +227,7 @@ class Booster:
         """Return the query for a function's residuals, charged for what its bound lets through."""
         bound = self.bound
         if function is self.intercept:
-            bound = self.loss.intercept_bound(bound, self.typical, self.unclipped)
+            bound = self.loss.intercept_bound(bound, self.usual, self.unclipped)
         return Residuals(bound, share, function.feature, bound)
 
     def weight(self, number: int) -> float:

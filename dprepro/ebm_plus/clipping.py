@@ -46,7 +46,7 @@ def typical_deviation(variance: float, noise: float) -> float:
     prior = -0.5 * (np.log2(np.sqrt(squares) / _SPREAD) / _OCTAVES) ** 2 - np.log(squares)
     fit = prior - 0.5 * ((squares - variance) / max(noise, 1e-12)) ** 2
     weights = np.exp(fit - fit.max())
-    return math.sqrt(float(weights @ squares / weights.sum()))
+    return math.sqrt(float((weights * squares).sum() / weights.sum()))
 
 
 def likely_sizes(

@@ -28,13 +28,14 @@ from dprepro.ebm_plus.paths import Path
 from dprepro.ebm_plus.queries import CENTRE_UNIT, Code
 from dprepro.ebm_plus.sizes import likely_shares
 from dprepro.ebm_plus.smoothing import lookup
+from dprepro.privacy.query import Release
 
 COARSE_SHARE = 0.02
 """Part of mu^2 for the histograms. They weigh bins where a function is centred and shown."""
 
 LEAST = 0.4
 """Log loss: where residuals are clipped if all is noise. The bound rises with the signal, up to
-`LARGEST_RESIDUAL` where rows are no longer few: the more noise, the more a smaller bound saves."""
+`LARGEST_RESIDUAL` at a signal of `FEW`: the more noise, the more a smaller bound saves."""
 
 _INTERVALS = 30
 """Bins of a numeric feature: alike in cells of the public grid, not in width."""
@@ -120,8 +121,7 @@ def likely_counts(noisy: np.ndarray, deviations: np.ndarray, rows: float) -> np.
 class CoarseBooster(Booster):
     """A `Booster` whose functions follow their noisy gradients.
 
-    The intercept of labels is learned as there, that of a regression by a `Level`. `typical` is
-    about the standard deviation of the residuals, as soon as their sizes have been counted.
+    The intercept of labels is learned as there, that of a regression by a `Level`.
 
     A step adds gain A z to a path. A = (M - p)', by `Code`, has what a row in each bin adds to the
     numbers that are asked for, and z = A' g is what is released: g are the sums of residuals in the
@@ -144,7 +144,7 @@ class CoarseBooster(Booster):
             way = min(self.signal / FEW, 1.0)
             self.bound = LEAST + way * (LARGEST_RESIDUAL - LEAST)
         self.shares = self._shares()
-        self.expected = self.typical
+        self._usual = self.typical
         self._level = Level(self.loss.intercept_prior)
         self._paths = [Path(f.counts, decaying_sums(f)) for f in self.functions]
 
@@ -171,14 +171,22 @@ class CoarseBooster(Booster):
         return Shares(features * rest, more, magnitudes * rest)
 
     def sizes(self) -> tuple[np.ndarray, float]:
-        """See `Booster.sizes`; from the counts of all epochs so far, as one epoch's are noise."""
+        """See `Booster.sizes`; from the counts of all epochs so far, as those of one are noise."""
         noisy = np.mean([release.value for release in self.magnitudes], axis=0)
         scales = np.array([release.scale for release in self.magnitudes])
         noise = math.sqrt((scales**2).sum()) / scales.size
-        shares = likely_shares(noisy, noise, self.rows, self.rows_noise, self.expected)
-        square = float((shares * (EDGES * HALF_CELL) ** 2).sum())
-        self.typical = math.sqrt(square)
-        return self.rows * shares, square
+        shares = likely_shares(noisy, noise, self.rows, self.rows_noise, self.typical)
+        return self.rows * shares, float((shares * (EDGES * HALF_CELL) ** 2).sum())
+
+    def choose_bound(self, magnitudes: Release) -> None:
+        """See `Booster.choose_bound`; what residuals are `usual` is known better from then on."""
+        super().choose_bound(magnitudes)
+        self._usual = math.sqrt(self.sizes()[1])
+
+    @property
+    def usual(self) -> float:
+        """See `Booster.usual`; from the sizes of residuals as soon as they have been counted."""
+        return self._usual
 
     def learn(self, function: Function, answer: Answer, share: float, number: int) -> np.ndarray:
         """See `Booster.learn`."""
@@ -196,12 +204,10 @@ class CoarseBooster(Booster):
         return trust * path.values
 
     def _follow(self, answer: Answer) -> np.ndarray:
-        """Return where the intercept goes; its deviation is that of the level."""
+        """Return where the intercept goes."""
         found = float(self.intercept.values[0] + answer.sums[0] / self.rows)
         noise = float(np.max(answer.deviation)) / self.rows
-        level, deviation = self._level.follow(found, noise, self.typical)
-        self.intercept.deviations = np.array([deviation])
-        return np.array([level])
+        return np.array([self._level.follow(found, noise, self.usual)])
 
     def gain(self, share: float, path: Path) -> float:
         """Return what a step adds to a path for each unit of a sum that got this share of mu^2."""

@@ -139,7 +139,7 @@ class ExactAnswers(Partition):
             if degree:
                 power = np.sign(power * centred) * (np.abs(power * centred) >> BITS)
             sums.append(int(power.sum()))
-        sums = [factor * value for factor, value in zip(FACTORS, sums, strict=False)]
+        sums = [factor * value for factor, value in zip(FACTORS[: len(sums)], sums, strict=True)]
         self._columns.let_go()
         return Whole(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
 
@@ -301,9 +301,9 @@ class PlusCurator(Curator):
     ) -> None:
         """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP.
 
-        `is_coarse` says which way the released number of rows decided for: the ledger names it.
+        `is_coarse` says which way the released totals decided for: the ledger names it.
         """
-        few = f". They get little of the budget, as {FEW_ROWS}, by their released number"
+        few = f". They get little of the budget, as {FEW_ROWS}, by what the totals say"
         self._uses[Histogram] = self._gaussian(
             releases="for each feature, the number of rows in each category or narrow interval; "
             f"for numeric features also in each group of {GROUP} neighbouring intervals, and both "

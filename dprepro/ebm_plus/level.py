@@ -1,21 +1,19 @@
 """Where the intercept of a regression has to be now, if it has to move: post-processing of answers.
 
-Where rows are few, residuals are clipped far below their size, and features share what is clipped
-away: their codes are counted from a mean over the rows that is known up to noise alone. So they may
-go on pulling predictions towards the median, and the intercept has to make up for it in every
-epoch. An average over all epochs would lag behind.
+Where rows are few, residuals are clipped far below their size, so that their mean is not 0 though
+that of the residuals is. The mean of a code over the rows is not quite 0 either, as it is counted
+from a noisy one. So features go on pulling predictions towards the median, and the intercept has to
+make up for it in every epoch. An average over all epochs would lag behind.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from dprepro.ebm_plus.smoothing import CURVE, JUMPS, LINEAR, WALK, Priors, smooth
 
 _DRIFTS = np.array([1 / 81, 1 / 27, 1 / 9, 1 / 3])
-"""How far the level may move over all epochs a priori, in standard deviations of the targets."""
+"""How far the level may move over all epochs a priori, in standard deviations of the residuals."""
 
 _KINDS = np.array([JUMPS, WALK, CURVE])
 
@@ -37,8 +35,8 @@ class Level:
         self._found: list[float] = []
         self._variances: list[float] = []
 
-    def follow(self, found: float, deviation: float, typical: float) -> tuple[float, float]:
-        """Return the level now and its standard deviation, given one more epoch.
+    def follow(self, found: float, deviation: float, usual: float) -> float:
+        """Return the level now, given one more epoch.
 
         A priori levels follow each other by a walk, with jumps or without, or by a curve, of one of
         several sizes. The evidence says which, and hardly any drift is among them.
@@ -47,8 +45,8 @@ class Level:
         ----------
         found, deviation
             What this epoch alone says of the level, and the standard deviation of its noise.
-        typical
-            About what standard deviation the targets have.
+        usual
+            About what standard deviation residuals have.
         """
         self._found.append(found)
         self._variances.append(deviation**2)
@@ -56,8 +54,8 @@ class Level:
         precision = float((1 / variances).sum())
         mean = float((levels / variances).sum()) / (precision + 1 / self._prior)
         if levels.size < _FEWEST:
-            return mean, math.sqrt(1 / precision)
+            return mean
         centre = np.full(levels.size, mean)
-        models = Priors((_DRIFTS * typical) ** 2, _KINDS, centre[None])
-        values, spreads = smooth(levels, variances, np.ones(levels.size), LINEAR, models, centre)
-        return float(values[-1]), math.sqrt(max(float(spreads[-1]), 0.0) + 1 / precision)
+        models = Priors((_DRIFTS * usual) ** 2, _KINDS, centre[None])
+        values, _ = smooth(levels, variances, np.ones(levels.size), LINEAR, models, centre)
+        return float(values[-1])

@@ -37,7 +37,7 @@ _LARGEST_SHIFT = 3.0
 """Largest change of a function's level in one step, in log odds."""
 
 _EFFECT = 0.4
-"""Standard deviation of an effect a priori where rows are few, in that of the targets."""
+"""Standard deviation of an effect a priori where rows are few, in that of the residuals."""
 
 _FEW_IF_APART, _APART = 40.0, 0.3
 """With a larger standard deviation than `_APART` of their range, targets lie at both of its ends.
@@ -141,23 +141,23 @@ class Loss(ABC):
         `typical` is about the standard deviation of the targets.
         """
 
-    def intercept_bound(self, bound: float, typical: float, unclipped: float) -> float:
+    def intercept_bound(self, bound: float, usual: float, unclipped: float) -> float:
         """Return where the intercept's residuals are clipped, unless it is asked `at_once`.
 
-        It is clipped less than features, at `unclipped` standard deviations of the targets or more:
+        It is clipped less than features, at `unclipped` times their `usual` deviation or more:
         clipped residuals lead to a median, which can be far from the mean.
         """
-        return min(1.0, max(bound, unclipped * typical))
+        return min(1.0, max(bound, unclipped * usual))
 
     @abstractmethod
     def scales(self, bound: float) -> float:
         """Return the unit of the sizes that a function may have."""
 
     @abstractmethod
-    def likely_effect(self, typical: float) -> float:
+    def likely_effect(self, usual: float) -> float:
         """Return the standard deviation of an effect that bands take for granted if rows are few.
 
-        `typical` is about that of the targets.
+        `usual` is about that of the residuals.
         """
 
     @abstractmethod
@@ -226,9 +226,9 @@ class LogisticLoss(Loss):
         return bound * math.sqrt(1 + (1 - bound) ** 2)
 
     def few(self, typical: float) -> float:
-        """Return `FEW` if both labels are as frequent, more if one is rare.
+        """Return `FEW` if both labels are equally frequent, more if one is rare.
 
-        Residuals have about the standard deviation of the labels, but bounds do not fall with it.
+        A sum of residuals is proportional to the deviation of the labels, its noise is not.
         """
         return FEW * 0.5 / typical
 
@@ -249,7 +249,7 @@ class LogisticLoss(Loss):
         """Return 1: log odds."""
         return 1.0
 
-    def likely_effect(self, typical: float) -> float:
+    def likely_effect(self, usual: float) -> float:
         """Return 1: log odds."""
         return 1.0
 
@@ -334,9 +334,9 @@ class SquaredLoss(Loss):
         """Return twice the bound of the residuals."""
         return 2 * bound
 
-    def likely_effect(self, typical: float) -> float:
-        """Return `_EFFECT` of that of the targets."""
-        return _EFFECT * typical
+    def likely_effect(self, usual: float) -> float:
+        """Return `_EFFECT` of that of the residuals."""
+        return _EFFECT * usual
 
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return `LINEAR`: the target moves as the function does."""

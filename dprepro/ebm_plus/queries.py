@@ -22,8 +22,8 @@ _LARGEST_MIX = 2.0
 
 
 FACTORS = (1, 1, 4)
-"""What `Totals` multiplies the number of rows, targets and squares with. Squares are small beside
-the others, and their noise would be large: the bounds of residuals follow from them."""
+"""What `Totals` multiplies the number of rows, the targets and their squares with. Squares are at
+most 1/4, so that the same noise would be large for them."""
 
 
 # --- queries ------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def likely_shares(
     rows, rows_noise
         The released number of rows, and the standard deviation of its noise.
     typical
-        About what deviation is expected, give or take `_OCTAVES`; None if all are alike.
+        About what deviation is expected, give or take `_OCTAVES`; None: all are equally likely.
     """
     before = np.zeros(_DEVIATIONS.size)
     if typical is not None:
@@ -83,7 +83,8 @@ def likely_shares(
         shares.append(likely / likely.sum(axis=1, keepdims=True))
     weights = np.concatenate(evidence)
     weights = np.exp(weights - weights.max())
-    return np.asarray(weights @ np.concatenate(shares) / weights.sum())
+    # Not a matrix product, whose last digit depends on the processor: queries follow from this.
+    return np.asarray((weights[:, None] * np.concatenate(shares)).sum(axis=0) / weights.sum())
 
 
 @cache

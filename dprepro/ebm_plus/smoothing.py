@@ -27,8 +27,8 @@ _PULL = 0.3
 -((B - 1) sum_b (f_b - f_(b-1))^2 + `_PULL` sum_b (f_b - m_b)^2) / (2 s^2)."""
 
 _BEND = 0.05
-"""A curve has `_BEND` (B - 1)^3 sum_b (f_b - 2 f_(b-1) + f_(b-2))^2 there, instead of steps. With
-30 bins, its straight part is then about three times as large as a wave across all of them."""
+"""A curve has `_BEND` (B - 1)^3 sum_b (f_b - 2 f_(b-1) + f_(b-2))^2 in place of the first sum. With
+30 bins a line is then about twice as large a priori as the largest bend."""
 
 _REACH, _STEP = 24.0, 0.2
 _GRID = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
@@ -57,7 +57,7 @@ class Priors:
     ----------
     squared_scales : float64 (S,)
         s^2, rising. Values are independent with this variance, or a walk of B - 1 steps whose
-        squared scales add up to it.
+        squared scales add up to it; for a curve see `_BEND`.
     kinds : int64 (T,)
         `INDEPENDENT`, `WALK`, `JUMPS` or `CURVE`.
     centres : float64 (C, B)
@@ -229,12 +229,12 @@ def _mode(t, v, counts, table, squared_scale, kind, centre, f, expected, slope, 
     new, z, variance = np.empty(f.size), np.empty(f.size), np.empty(f.size)
     before = _misfit(t, v, expected, f, squared_scale, kind)
     for _ in range(_ITERATIONS):
-        factors = _precision(f, squared_scale, kind)
+        matrix = _precision(f, squared_scale, kind)
         for b in range(f.size):
             z[b] = f[b] + (t[b] - expected[b]) / slope[b]
             variance[b] = v[b] / (slope[b] * slope[b])
-        _sweep_down(z, variance, factors, new)
-        backward(factors, new)
+        _begin(z, variance, matrix, new)
+        backward(matrix, new)
         after = _shorten(
             t, v, counts, table, squared_scale, kind, centre, f, before, new, expected, slope
         )  # fmt: skip
@@ -330,8 +330,8 @@ def _misfit(t, v, expected, f, squared_scale, kind):  # type: ignore[no-untyped-
 
 
 @kernel(error_model="numpy")
-def _sweep_down(z, v, matrix, mean):  # type: ignore[no-untyped-def]
-    """Begin to solve A f = z/v for A = Q + diag(1/v): `matrix` holds Q, and then A's factors."""
+def _begin(z, v, matrix, mean):  # type: ignore[no-untyped-def]
+    """Begin to solve A f = z/v, A = Q + diag(1/v): `matrix` holds Q before, A's factors after."""
     for b in range(z.size):
         matrix[0, b] += 1 / v[b]
         mean[b] = z[b] / v[b]
@@ -343,13 +343,15 @@ def _sweep_down(z, v, matrix, mean):  # type: ignore[no-untyped-def]
 def _posterior(z, v, prior, mean, spread):  # type: ignore[no-untyped-def]
     """Fill in mean and variances given z ~ N(f, v); return log p(z) up to a constant.
 
-    With A = Q + diag(1/v) for the prior's precision Q: mean = A^-1 z/v, and
+    `prior` holds the prior's precision Q before, and A's factors after.
+
+    With A = Q + diag(1/v): mean = A^-1 z/v, and
     log p(z) = (log|Q| - log|A| + (z/v)' A^-1 (z/v)) / 2 + constant. Both determinants are products
     of the factors' diagonals.
     """
     own = prior.copy()
     factor(own)
-    _sweep_down(z, v, prior, mean)
+    _begin(z, v, prior, mean)
     evidence = 0.0
     for b in range(z.size):
         evidence += math.log(own[0, b] / prior[0, b]) + mean[b] * mean[b] / prior[0, b]

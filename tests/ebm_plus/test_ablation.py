@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
@@ -15,13 +16,14 @@ ALIKE = {"whole", "4 epochs", "16 epochs", "64 epochs"}
 """Variants that nothing is replaced in: parameters of the method."""
 
 CASES = {
-    "labels": (LOGISTIC, 1, 0.9),
-    "rare labels": (LOGISTIC, 20, 0.9),
-    "numbers": (SQUARED, 1, 0.9),
-    "few labels": (LOGISTIC, 1, 0.05),
-    "few numbers": (SQUARED, 1, 0.05),
+    "labels": (LOGISTIC, 1, 1, 0.9),
+    "rare labels": (LOGISTIC, 10, 20, 0.9),
+    "numbers": (SQUARED, 1, 1, 0.9),
+    "few labels": (LOGISTIC, 1, 1, 0.05),
+    "few numbers": (SQUARED, 1, 1, 0.05),
 }
-"""A loss, one in how many positive labels is kept, and epsilon: of a small one rows are few."""
+"""A loss, how many times the rows are there, one in how many positive labels is kept, and epsilon:
+of a small one rows are few."""
 
 ONLY = {
     "few rows: bins apart": {"few labels", "few numbers"},
@@ -36,8 +38,9 @@ ONLY = {
 def fitted(name: str) -> dict[str, list[np.ndarray]]:
     """Return the functions of each of `CASES`, learned with one seed."""
     shapes = {}
-    for case, (loss, kept, epsilon) in CASES.items():
+    for case, (loss, times, kept, epsilon) in CASES.items():
         X, y, domain = problem(loss)
+        X, y = pd.concat(times * [X], ignore_index=True), np.tile(y, times)
         y = y * (np.arange(y.size) % kept == 0)
         estimator = DPEBMPlusClassifier if loss is LOGISTIC else DPEBMPlusRegressor
         with ablation.VARIANTS[name]():

@@ -157,7 +157,7 @@ def test_effects_of_numbers_are_in_units_of_the_deviation_of_targets():
     (function,) = coarse.functions
     function.uncertainty = np.full(BINS, 1e9)
     bands.set_bands(coarse)
-    expected = np.hypot(0.3 * 0.2, function.values)
+    expected = np.hypot(0.4 * coarse.usual, function.values)
     np.testing.assert_allclose(function.band[1:], expected[1:])
 
 

@@ -74,7 +74,7 @@ def test_functions_of_labels_go_as_far_as_the_pace_and_others_beyond_what_is_inf
     learn(learner, 3)
     # Noise is far below what these rows say.
     assert learner.clearness == 1
-    strides = paces if loss is LOGISTIC else np.repeat([1.0, 1.5, 1.5], 2)
+    strides = paces if loss is LOGISTIC else np.repeat([1.0, 1.8, 1.8], 2)
     assert strides[0] == pytest.approx(1 / np.sqrt(2) if loss is LOGISTIC else 1)
     before = [np.zeros(3), np.zeros(3), *values]
     for old, new, goal, stride in zip(before, values, inferred, strides, strict=False):

@@ -214,4 +214,4 @@ def test_the_estimator_does_what_a_curator_in_plain_numpy_does(loss, monkeypatch
     for values, function in zip(model.shape_functions_, learned[1], strict=True):
         np.testing.assert_allclose(values, width * function.values, atol=5e-5)
     queries = [q for q in plain.queries if isinstance(q, Magnitudes)]
-    assert len(queries) == (0 if loss is LOGISTIC else 16)
+    assert len(queries) == (0 if loss is LOGISTIC else 32)

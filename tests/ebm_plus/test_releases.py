@@ -202,7 +202,7 @@ def test_a_bin_of_labels_holds_enough_to_stand_out_from_their_noise(
     monkeypatch.setattr(algorithm, "merge", merging)
     X, labels, y = table()
     X, known = X.iloc[:, :features], FEATURES[:features]
-    released = (30_000.0, math.log(0.2 / 0.8), 0.5)
+    released = (30_000.0, math.log(0.2 / 0.8), 0.4, 1.0)
     monkeypatch.setattr(algorithm, "release_totals", lambda *_: released)
     DPEBMPlusClassifier(epsilon, domain=Domain(known, ("0", "1"))).fit(X, labels)
     DPEBMPlusRegressor(epsilon, domain=Domain(known, (-5.0, 5.0))).fit(X, y)

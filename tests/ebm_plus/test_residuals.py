@@ -7,11 +7,12 @@ from scipy.stats import laplace, multivariate_normal, norm
 
 from dprepro.additive.intervals import LEVELS
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusRegressor, residuals
+from dprepro.ebm_plus import DPEBMPlusRegressor, residuals, sizes
 from dprepro.ebm_plus.clipping import EDGES, MAGNITUDES
 from dprepro.ebm_plus.function import Answer
 from dprepro.ebm_plus.losses import SQUARED
-from dprepro.ebm_plus.residuals import likely_shares, quantiles, residual_sizes
+from dprepro.ebm_plus.residuals import quantiles, residual_sizes
+from dprepro.ebm_plus.sizes import likely_shares
 from dprepro.privacy.query import Release
 from dprepro.privacy.release import listening
 from tests.ebm_plus.stub import Events, ask_for_bound, booster
@@ -82,9 +83,9 @@ def test_later_epochs_count_more_and_the_first_not_at_all():
 def test_one_epoch_says_nothing_of_where_it_led():
     learner = booster(np.zeros((1, 9), int), np.zeros(9), SQUARED)
     ask_for_bound(learner)
-    assert residual_sizes(learner, 1.0) is None
+    assert residual_sizes(learner) is None
     ask_for_bound(learner)
-    assert residual_sizes(learner, 1.0).shape == LEVELS.shape
+    assert residual_sizes(learner).shape == LEVELS.shape
 
 
 DOMAIN = Domain(
@@ -137,8 +138,8 @@ def test_the_shares_are_those_of_dense_algebra():
     noise, rows, rows_noise = 60.0, 5000.0, 300.0
     noisy = 1.05 * rows * shares_of(LAPLACE) + np.random.default_rng(3).normal(0, noise, MAGNITUDES)
     weights, found = [], []
-    for misfit in residuals._MISFITS:
-        for q in residuals._densities():
+    for misfit in sizes._MISFITS:
+        for q in sizes._densities():
             own = rows * q + (misfit * rows * q) ** 2
             covariance = np.diag(own + noise**2) + rows_noise**2 * np.outer(q, q)
             gap = noisy - rows * q
@@ -153,14 +154,14 @@ def test_the_shares_are_those_of_dense_algebra():
 
 
 def test_every_density_has_the_deviation_that_is_stated():
-    shares = residuals._densities()
-    stated = np.tile(residuals._DEVIATIONS, len(residuals._MIXTURES) + 1)
+    shares = sizes._densities()
+    stated = np.tile(sizes._DEVIATIONS, len(sizes._MIXTURES) + 1)
     assert shares.shape == (stated.size, MAGNITUDES)
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-6)
     inside = (stated > 0.01) & (stated < 0.1)  # neither cut off at 1, nor in the last cell
     squares = shares @ (EDGES * residuals.HALF_CELL) ** 2
     np.testing.assert_allclose(np.sqrt(squares[inside]), stated[inside], rtol=0.06)
-    flat = shares[: residuals._DEVIATIONS.size][residuals._DEVIATIONS > 0.05][0]
+    flat = shares[: sizes._DEVIATIONS.size][sizes._DEVIATIONS > 0.05][0]
     assert flat[EDGES > 3 * 0.06].sum() < 1e-4
 
 
@@ -185,6 +186,6 @@ def test_sizes_grow_by_the_optimism(monkeypatch):
     for _ in range(3):
         ask_for_bound(learner)
     monkeypatch.setattr(residuals, "_optimism", lambda *_: 0.0)
-    plain = residual_sizes(learner, 1.0)
+    plain = residual_sizes(learner)
     monkeypatch.setattr(residuals, "_optimism", lambda *_: 0.1)
-    np.testing.assert_allclose(residual_sizes(learner, 1.0), np.sqrt(1.2) * plain)
+    np.testing.assert_allclose(residual_sizes(learner), np.sqrt(1.2) * plain)
