@@ -32,7 +32,7 @@ from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Move, Moves
-from dprepro.ebm_plus.smoothing import JUMPS, Priors, priors
+from dprepro.ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
 from dprepro.privacy.query import Whole
@@ -72,10 +72,12 @@ def unsmoothed(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Pri
     return priors(scales[-1:], centres[:1], ordered=False)
 
 
-def without_jumps(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
-    models = priors(scales, centres, ordered=ordered)
-    kept = models.kinds != JUMPS
-    return Priors(models.squared_scales, models.kinds[kept], models.centres)
+def without(kind: int) -> Callable[..., Priors]:
+    def others(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
+        models = priors(scales, centres, ordered=ordered)
+        return replace(models, kinds=models.kinds[models.kinds != kind])
+
+    return others
 
 
 def forgetful(function: Function, *args: Any) -> None:
@@ -208,7 +210,8 @@ VARIANTS: dict[str, Variant] = {
     "bins regardless of the noise in labels": lambda: setting(
         replaced(losses, "_STANDING_OUT", 0.0)
     ),
-    "no jumps": lambda: setting(replaced(booster_module, "priors", without_jumps)),
+    "no jumps": lambda: setting(replaced(booster_module, "priors", without(JUMPS))),
+    "no curves": lambda: setting(replaced(booster_module, "priors", without(CURVE))),
     "hardly any smoothing": lambda: setting(replaced(booster_module, "priors", unsmoothed)),
     "no averaging": lambda: setting(
         replaced(Function, "remember", forgetful),

@@ -15,6 +15,12 @@ Few rows or many:
                     codes where rows are few
     alike           labels: rare bins are asked about like others, as where rows are few anyway
                     (version 14)
+    no curves       functions are no smooth curves a priori (version 17)
+    totals as before
+                    numbers: totals get 1 % of mu^2, and squares as much noise as the rest (they
+                    get 2 % and a quarter of it since version 17)
+    strides of S    numbers: functions go S times their way at most where rows are many (1.8 since
+                    version 17, and 1.5 before)
 Where rows are few:
     whole paths     functions are not shrunk, and steps add noise of 0.8 in all (version 13)
     flat bound      labels: the bound does not fall with the signal (version 14)
@@ -22,9 +28,15 @@ Where rows are few:
     bins apart      codes have no mix: each bin is asked about on its own (version 16)
     reach R         effects are alike over R bins (6 since version 16)
     ten bins        numeric features have 10 bins (30 since version 16)
-    few below S     rows are few below the signal S (150; for numbers 40 before version 16)
-    unclipped U     numbers: the intercept is clipped at U deviations of the targets (2 since
+    few below S     rows are few below the signal S (150; for numbers 40 before version 16), for
+                    labels of p and 1 - p below S / (2 sqrt(p (1 - p)))
+    unclipped U     numbers: the intercept is clipped at U deviations of the residuals (2 since
                     version 16, and 3 before)
+    few by rows alone
+                    labels: a rare label makes no difference to which rows are few (version 17)
+    sizes of an epoch
+                    numbers: sizes of residuals follow from one epoch's counts (version 17)
+    level averaged  numbers: the intercept is an average over all epochs (version 17)
 "E epochs" sets a parameter of the method.
 """
 
@@ -38,12 +50,12 @@ from typing import Any
 
 import few_row_tables
 import numpy as np
-from ebm_plus_ablation import of_both, uncentred
+from ebm_plus_ablation import of_both, uncentred, without
 from replacing import replaced
 from sklearn import metrics
 
 from dprepro.data import load
-from dprepro.ebm_plus import algorithm, booster, coarse, losses, paths
+from dprepro.ebm_plus import algorithm, booster, coarse, curator, losses, paths, queries, smoothing
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
 from dprepro.privacy.gdp import mu_of
@@ -112,6 +124,17 @@ def bounded(bound: float) -> list[Any]:
     ]
 
 
+def averaged(
+    learner: coarse.CoarseBooster, function: Any, answer: Any, share: float, number: int
+) -> np.ndarray:
+    if function is learner.intercept:
+        return booster.Booster.learn(learner, function, answer, share, number)
+    return learn(learner, function, answer, share, number)
+
+
+learn = coarse.CoarseBooster.learn
+
+
 NAMED: dict[str, Callable[[], list[Any]]] = {
     "as it is": list,
     "rival": list,
@@ -127,12 +150,21 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     "short steps": lambda: [replaced(coarse.CoarseBooster, "gain", shortened)],
     "bins apart": lambda: [replaced(coarse, "decaying_sums", lambda _: None)],
     "ten bins": lambda: [replaced(coarse, "_INTERVALS", 10)],
+    "no curves": lambda: [replaced(booster, "priors", without(smoothing.CURVE))],
+    "totals as before": lambda: [
+        *(replaced(module, "FACTORS", (1, 1, 1)) for module in (algorithm, curator, queries)),
+        replaced(losses.SquaredLoss, "totals_share", 0.01),
+    ],
+    "few by rows alone": lambda: [replaced(losses.LogisticLoss, "few", lambda *_: losses.FEW)],
+    "sizes of an epoch": lambda: [replaced(coarse.CoarseBooster, "sizes", booster.Booster.sizes)],
+    "level averaged": lambda: [replaced(coarse.CoarseBooster, "learn", averaged)],
 }
 NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "bound B": bounded,
     "reach R": lambda reach: [replaced(coarse, "_REACH", reach)],
     "few below S": lambda signal: [replaced(losses, "FEW", signal)],
     "unclipped U": lambda bound: [replaced(coarse.CoarseBooster, "unclipped", bound)],
+    "strides of S": lambda most: [replaced(losses.SquaredLoss, "strides", (1.0, most))],
 }
 """Ways that end with a number: the last letter stands for it."""
 

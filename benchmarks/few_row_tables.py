@@ -2,8 +2,9 @@
 
 Bike-sharing and parkinson as they are, 4,177 rows of bike-sharing, the torque of AI4I 2020 and two
 severity scores of SUPPORT2 as targets, and a simulated table of eight features that say nearly the
-same. At most 12,500 rows each. "both ends" is not among `TABLES`: 4,177 rows of bike-sharing with
-targets that are 0 or large, and 30 more features of one value.
+same. At most 12,500 rows each. Two are not among `TABLES`: "both ends", 4,177 rows of bike-sharing
+with targets that are 0 or large, and 30 more features of one value; and "differences", 12,500 rows
+of 16 features whose target follows from differences of features that are nearly alike.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ _SUPPORT = {
 
 @cache
 def table(name: str) -> Table:
-    """Return features, targets and domain of one of `TABLES`, or of "both ends"."""
+    """Return features, targets and domain of one of `TABLES`, or of the two others."""
     if name == "both ends":
         return both_ends(*table("bike-sharing, few"))
+    if name == "differences":
+        return differences(ROWS)
     if name == "collinear":
         found = collinear(FEW)
     elif name == "torque":
@@ -101,3 +104,19 @@ def collinear(rows: int) -> Table:
     features = [NumericFeature(f"s{k}", 0.0, bound) for k, bound in enumerate(bounds)]
     domain = Domain((*features, CategoricalFeature("sex", ("M", "F", "I"))), (0.0, 40.0))
     return X, np.clip(y, 0, 40), domain
+
+
+def differences(rows: int) -> Table:
+    """Return eight features, eight that are nearly the same, and weighted differences of both."""
+    rng = np.random.default_rng(1)
+    common = rng.normal(size=(rows, 6)) @ rng.normal(size=(6, 16)) / np.sqrt(6)
+    X = common + 0.3 * rng.normal(size=(rows, 16))
+    weights = rng.normal(size=16)
+    for k in range(0, 16, 2):
+        X[:, k + 1] = X[:, k] + 0.3 * rng.normal(size=rows)
+    weights[1::2] = -0.9 * weights[::2]
+    effect = X @ weights
+    y = np.clip(effect / effect.std() + 0.3 * rng.normal(size=rows), -6, 6)
+    names = [f"x{k}" for k in range(16)]
+    features = tuple(NumericFeature(name, -8.0, 8.0) for name in names)
+    return pd.DataFrame(X, columns=names), y, Domain(features, (-6.0, 6.0))

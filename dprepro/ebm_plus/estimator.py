@@ -131,8 +131,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     with noise over sensitivity 1/mu_j, whatever was released before. The mu_j^2 add up to mu^2, so
     the composition is mu-GDP (Theorems 4 and 5 of Nori et al. 2021, after Dong, Roth, Su 2019):
 
-    1. Number of rows and sum of centred targets; for regression also the sum of their
-       squares. A row adds (1, t) or (1, t, t^2), |t| <= 1/2.
+    1. Number of rows and sum of centred targets; for regression also four times the sum of their
+       squares. A row adds (1, t) or (1, t, 4 t^2), |t| <= 1/2.
     2. Counts per cell of a public grid for each feature (`grid`); for numeric features also per
        group of neighbouring cells (`groups`). A row adds a vector of norm 1 to each of
        the K histograms.
@@ -164,10 +164,11 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     epoch's mu_e^2 as every query does. Which pairs are asked, and which are kept, follows from
     earlier releases (`pairs`).
 
-    Where the number of rows released in 1 is below a multiple of sqrt(K) / mu, 2 and 3 are done in
-    another way (`coarse`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and
-    the epochs 97 %. Which way is taken is a function of release 1. Either way 2 and 3 together are
-    sqrt(0.99) mu-GDP, whatever 1 was, and this is what adaptive composition asks of them. So the
+    Where the number of rows released in 1 is below a multiple of sqrt(K) / mu, which follows from
+    the targets released in 1, 2 and 3 are done in another way (`coarse`): the histograms get 2 % of
+    mu^2 instead of 12 % (regression: 20 %), and the epochs 97 % (regression: 96 %). Which way is
+    taken is a function of release 1. Either way 2 and 3 together are sqrt(0.99) mu-GDP (regression:
+    sqrt(0.98) mu-GDP), whatever 1 was, and this is what adaptive composition asks of them. So the
     ledger's parts tell no more than release 1 does.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
@@ -179,9 +180,9 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     epsilon, delta : float
         The privacy budget.
     n_epochs : int or None
-        E; None means 32 for labels, and for targets 16, or 64 where rows are few. The noise in
-        their average is about the same for any E. More epochs separate the effects of correlated
-        features better. With `pairs`, at least 3.
+        E; None means 32, or 64 for targets where rows are few. The noise in their average is about
+        the same for any E. More epochs separate the effects of correlated features better. With
+        `pairs`, at least 3.
     pairs : int
         Largest number of functions of two features; 0, the default, asks about none. See
         `dprepro.ebm_plus.pairs`: which pairs there are follows from releases, and an epoch is as

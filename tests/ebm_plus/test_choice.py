@@ -16,13 +16,15 @@ CASES = {
     "labels": (LOGISTIC, 0.9),
     "numbers": (SQUARED, 0.9),
     "few labels": (LOGISTIC, 0.3),
+    "rare labels": (LOGISTIC, 0.9),
     "few numbers": (SQUARED, 0.3),
 }
-"""A loss and epsilon: of 0.9 the signal is about 210, of 0.3 about 75."""
+"""A loss and epsilon: of 0.9 the signal is about 210, of 0.3 about 75. Of rare labels one in 20
+positives is kept, so that rows are few by the labels alone."""
 EPOCHS = 16
 """With fewer, steps of few rows are as long as they may be, whatever the bound."""
-FEW = {"few labels", "few numbers"}
-LABELS = {"labels", "few labels"}
+FEW = {"few labels", "rare labels", "few numbers"}
+LABELS = {"labels", "few labels", "rare labels"}
 CHANGED = {
     "as it is": set(),
     "rival": set(),
@@ -36,6 +38,12 @@ CHANGED = {
     "short steps": {"few labels"},
     "bins apart": FEW,
     "ten bins": FEW,
+    "no curves": {"labels", "numbers"},
+    "totals as before": {"numbers", "few numbers"},
+    "strides of 1.5": {"numbers"},
+    "few by rows alone": {"rare labels"},
+    "sizes of an epoch": {"few numbers"},
+    "level averaged": {"few numbers"},
     "reach 3": FEW,
     "few below 40": FEW,
     "unclipped 3": {"few numbers"},
@@ -46,6 +54,8 @@ CHANGED = {
 def fitted(way: str, case: str) -> list[np.ndarray]:
     loss, epsilon = CASES[case]
     X, y, domain = problem(loss)
+    if case == "rare labels":
+        y = y * (np.arange(y.size) % 20 == 0)
     if loss is SQUARED:  # far from both ends of their range: see `Loss.few`
         domain = Domain(domain.features, (-4.0, 4.0))
     estimator = DPEBMPlusClassifier if loss is LOGISTIC else DPEBMPlusRegressor
@@ -56,7 +66,7 @@ def fitted(way: str, case: str) -> list[np.ndarray]:
 
 
 def test_the_ways_here_are_all_there_are() -> None:
-    without_numbers = {way.rstrip("0123456789") for way in CHANGED if way not in choice.NAMED}
+    without_numbers = {way.rstrip("0123456789.") for way in CHANGED if way not in choice.NAMED}
     assert without_numbers == {way[:-1] for way in choice.NUMBERED} | {"8 epochs"}
     assert {*choice.NAMED} < {*CHANGED}
 
