@@ -8,8 +8,9 @@ from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.function import Function
 
-_MOST = 0.8
-"""Largest relative error of a bin's count that is believed."""
+_DOUBT, _MOST = 0.75, 0.8
+"""So many standard deviations of its noise may a bin's count be too large: with a whole one, bands
+were up to a third too wide in root mean square. And the largest relative error that is believed."""
 
 
 def set_bands(booster: Booster) -> None:
@@ -53,10 +54,10 @@ def deviations(function: Function) -> np.ndarray:
         mu - t / n' = e / (1 - e) (t / n' - a),
 
     whose mean square is that of e / (1 - e) times (f - a)^2 + s^2, for a posterior mean f and
-    variance s^2 of t / n'. For e one standard deviation of the noise in n', over n', is taken, at
-    most `_MOST`.
+    variance s^2 of t / n'. For e `_DOUBT` standard deviations of the noise in n', over n', are taken,
+    at most `_MOST`.
     """
     asked_at = function.averages()[0][1]
-    error = np.minimum(function.uncertainty / function.counts, _MOST)
+    error = np.minimum(_DOUBT * function.uncertainty / function.counts, _MOST)
     square = (function.values - asked_at) ** 2 + function.deviations**2
     return np.sqrt(function.deviations**2 + (error / (1 - error)) ** 2 * square)

@@ -36,7 +36,7 @@ standard deviation of the noise in its sum of labels."""
 _LARGEST_SHIFT = 3.0
 """Largest change of a function's level in one step, in log odds."""
 
-_EFFECT = 0.4
+_EFFECT = 0.45
 """Standard deviation of an effect a priori where rows are few, in that of the residuals."""
 
 _FEW_IF_APART, _APART = 40.0, 0.3
