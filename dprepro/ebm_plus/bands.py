@@ -10,7 +10,7 @@ from dprepro.ebm_plus.function import Function
 
 _DOUBT, _MOST = 0.75, 0.8
 """So many standard deviations of its noise may a bin's count be too large: with a whole one, bands
-were up to a third too wide in root mean square. And the largest relative error that is believed."""
+were up to a half too wide in root mean square. And the largest relative error that is believed."""
 
 
 def set_bands(booster: Booster) -> None:
