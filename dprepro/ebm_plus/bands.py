@@ -54,8 +54,8 @@ def deviations(function: Function) -> np.ndarray:
         mu - t / n' = e / (1 - e) (t / n' - a),
 
     whose mean square is that of e / (1 - e) times (f - a)^2 + s^2, for a posterior mean f and
-    variance s^2 of t / n'. For e `_DOUBT` standard deviations of the noise in n', over n', are taken,
-    at most `_MOST`.
+    variance s^2 of t / n'. For e `_DOUBT` standard deviations of the noise in n', over n', are
+    taken, at most `_MOST`.
     """
     asked_at = function.averages()[0][1]
     error = np.minimum(_DOUBT * function.uncertainty / function.counts, _MOST)
