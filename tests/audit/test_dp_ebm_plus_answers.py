@@ -1,5 +1,6 @@
 """All noisy answers of DP-EBM+: they hold all of mu, and a fault in any of them shows."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -73,8 +74,9 @@ def test_the_parts_of_the_canary_come_to_all_of_mu_and_no_more(task, epsilon):
     assert (found <= mu_of(epsilon, 1e-6) * (1 + 1e-5)).all()
     # The canary's target is a bound of the range. Where its residual is below the clipping bound,
     # as the released mean of the targets is nearer to it than the middle, its part is smaller.
+    # Of few rows the sizes of residuals are lost in noise, and the intercept may have no bound.
     # A label's residual is near 1, as few rows have that label: it always reaches its limit.
-    least = 0.995 if task == "binary" else 0.97 if epsilon > 1 else 0.95
+    least = 0.995 if task == "binary" else 0.97 if epsilon > 1 else 0.92
     assert found.mean() > least * mu_of(epsilon, 1e-6)
 
 
@@ -83,14 +85,16 @@ def test_the_parts_of_the_canary_come_to_all_of_mu_and_no_more(task, epsilon):
 def test_the_evidence_is_that_of_gaussian_noise_about_all_parts(task, epsilon, runs, near):
     """The same noise in both worlds: what differs is the canary alone, the shift in full.
 
-    Its deviation is mu: noise of whole counts that happens to be 0 must not add to it.
+    Its deviation is that of the parts: noise of whole counts that is 0 must not add to it.
     """
-    mu = mu_of(epsilon, 1e-6)
     fit = find_case(NAME, task, epsilon=epsilon).fit
-    worlds = [[fit(present, seed).evidence for seed in range(runs)] for present in (True, False)]
-    present, absent = np.array(worlds)
-    assert np.mean(present - absent) == pytest.approx(mu**2, rel=0.1)
-    assert np.std([present - mu**2 / 2, absent + mu**2 / 2]) == pytest.approx(mu, rel=near)
+    worlds = [[fit(present, seed) for seed in range(runs)] for present in (True, False)]
+    present, absent = ([outcome.evidence for outcome in world] for world in worlds)
+    square = np.mean([[outcome.mu_squared for outcome in world] for world in worlds])
+    assert np.mean(np.subtract(present, absent)) == pytest.approx(square, rel=0.1)
+    spread = np.std([np.subtract(present, square / 2), np.add(absent, square / 2)])
+    assert spread == pytest.approx(math.sqrt(square), rel=near)
+    assert 0.9 < math.sqrt(square) / mu_of(epsilon, 1e-6) < 1 + 1e-5
 
 
 @TASKS
@@ -152,7 +156,7 @@ def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
         return replace(answers, unit=np.sqrt(2) * answers.unit)
 
     monkeypatch.setattr(curator, "exact_answers", in_full)
-    # So much epsilon that histograms get 12 % of mu^2, and not 2 %.
+    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: False)  # 12 % for histograms, not 2 %
     fit = two_features("binary").fit
     assert np.sqrt(fit(True, 0).mu_squared) > 1.02 * mu_of(STRONG, 1e-6)
 
@@ -160,7 +164,7 @@ def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
 @TASKS
 def test_the_exact_number_of_rows_beside_the_noisy_one(task, monkeypatch):
     spoil(monkeypatch, Totals, where=0)
-    assert verdict(task, 600) is AuditVerdict.EXCEEDED
+    assert verdict(task, 1000) is AuditVerdict.EXCEEDED
 
 
 @TASKS
@@ -247,7 +251,7 @@ def test_residuals_that_are_not_clipped(monkeypatch, few):
     monkeypatch.setattr(
         curator.ExactAnswers, name, lambda self, q: exact(self, replace(q, bound=9.0, charged=9.0))
     )
-    assert verdict("regression", 400) is AuditVerdict.EXCEEDED
+    assert verdict("regression", 800 if few else 400) is AuditVerdict.EXCEEDED
 
 
 # --- pairs of features ----------------------------------------------------------------------------
