@@ -166,8 +166,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
     Rows are few if their number, released in 1, is below a multiple of sqrt(K) / mu. The multiple
     follows from the targets in release 1. If rows are few, 2 and 3 are done in another way
-    (`coarse`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and the epochs 97
-    % (regression: 96 %). So which way is taken is a function of release 1. Either way 2 and 3
+    (`coarse`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and the epochs
+    97 % (regression: 96 %). So which way is taken is a function of release 1. Either way 2 and 3
     together are sqrt(0.99) mu-GDP (regression: sqrt(0.98) mu-GDP), whatever 1 was, and this is what
     adaptive composition asks of them. So the ledger's parts tell no more than release 1 does.
 
