@@ -6,7 +6,7 @@
 the RMSE over that of a constant, for several values of `_CLEAR`, on two tables that no result is
 about and on a simulated one whose features depend on each other: twelve mixtures of four numbers.
 "never" counts all epochs by their number, and goes as far as answers say. Where rows are few, as of
-parkinson at 0.5, it makes no difference. The second table has the root
+parkinson at 0.5, only the bound of residuals depends on it. The second table has the root
 mean square error of functions on the simulated tables of `ebm_plus_bands.py`, whose features are
 independent: there later epochs tell nothing more, and their noise is not averaged away.
 """

@@ -10,6 +10,7 @@ of 16 features whose target follows from differences of features that are nearly
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -33,26 +34,21 @@ _SUPPORT = {
 @cache
 def table(name: str) -> Table:
     """Return features, targets and domain of one of `TABLES`, or of the two others."""
-    if name == "both ends":
-        return both_ends(*table("bike-sharing, few"))
-    if name == "differences":
-        return differences(ROWS)
-    if name == "collinear":
-        found = collinear(FEW)
-    elif name == "torque":
-        found = with_target("ai4i2020", "Torque [Nm]", (0.0, 100.0))
-    elif name in ("aps", "sps"):
-        found = support2(name, (0.0, 200.0) if name == "aps" else (0.0, 100.0))
-    else:
-        data = load(name.removesuffix(", few"))
-        found = data.X, np.asarray(data.y), data.domain
+    if name in OTHERS:
+        return OTHERS[name]()
+    X, y, domain = MADE[name]() if name in MADE else loaded(name.removesuffix(", few"))
     rows = FEW if name.endswith(", few") else ROWS
-    X, y, domain = found
     picked = np.random.default_rng(0).permutation(len(y))[:rows]
     return X.iloc[picked].reset_index(drop=True), y[picked], domain
 
 
 TABLES = ("collinear", "bike-sharing, few", "parkinson", "torque", "aps", "sps", "bike-sharing")
+
+
+def loaded(name: str) -> Table:
+    """Return a table as its card says."""
+    data = load(name)
+    return data.X, np.asarray(data.y), data.domain
 
 
 def with_target(name: str, column: str, bounds: tuple[float, float]) -> Table:
@@ -120,3 +116,16 @@ def differences(rows: int) -> Table:
     names = [f"x{k}" for k in range(16)]
     features = tuple(NumericFeature(name, -8.0, 8.0) for name in names)
     return pd.DataFrame(X, columns=names), y, Domain(features, (-6.0, 6.0))
+
+
+MADE: dict[str, Callable[[], Table]] = {
+    "collinear": lambda: collinear(FEW),
+    "torque": lambda: with_target("ai4i2020", "Torque [Nm]", (0.0, 100.0)),
+    "aps": lambda: support2("aps", (0.0, 200.0)),
+    "sps": lambda: support2("sps", (0.0, 100.0)),
+}
+OTHERS: dict[str, Callable[[], Table]] = {
+    "both ends": lambda: both_ends(*table("bike-sharing, few")),
+    "differences": lambda: differences(ROWS),
+}
+"""Tables that have no card; `OTHERS` keep all of their rows, in order."""

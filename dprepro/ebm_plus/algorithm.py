@@ -79,7 +79,7 @@ def learn(
     for number in range(booster.n_epochs):
         epoch(curator, booster, number)
     set_bands(booster)
-    sizes = sizes_of_residuals(booster)
+    sizes = residual_sizes(booster)
     return bins, functions, float(booster.intercept.values[0]), sizes
 
 
@@ -121,13 +121,6 @@ def prepare(
     booster = kind(learned, loss, rows, start, typical, deviation, n_epochs, noise)
     curator.tell(Start(int(to_units(start))))  # F_i = start for every row
     return bins, functions, booster
-
-
-def sizes_of_residuals(booster: Booster) -> np.ndarray | None:
-    """Return `residual_sizes` of a regression after its last epoch; None for classification."""
-    if not booster.loss.sizes_weight:
-        return None
-    return residual_sizes(booster)
 
 
 def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float, float]:

@@ -158,8 +158,8 @@ class Booster:
         shares = even + (1 - EVEN_SHARE) * sizes / sizes.sum()
         return list(self.shares.features * shares)
 
-    def choose_bound(self, magnitudes: Release) -> None:
-        """Choose where to clip from a noisy histogram of |residual|; estimate its mean square."""
+    def choose_bound(self, magnitudes: Release) -> float:
+        """Choose where to clip by a noisy histogram of |residual|; return its root mean square."""
         self.magnitudes.append(magnitudes)
         sizes, square = self.sizes()
         queries = len(self.functions)
@@ -170,6 +170,7 @@ class Booster:
         self.bound = best_bound(sizes, together)
         # At least a tenth of what residuals that are uniform within the bound have.
         self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
+        return math.sqrt(square)
 
     def sizes(self) -> tuple[np.ndarray, float]:
         """Return rows a cell of |residual| a posteriori, float64 (20,), and the mean square.

@@ -178,10 +178,10 @@ class CoarseBooster(Booster):
         shares = likely_shares(noisy, noise, self.rows, self.rows_noise, self.typical)
         return self.rows * shares, float((shares * (EDGES * HALF_CELL) ** 2).sum())
 
-    def choose_bound(self, magnitudes: Release) -> None:
+    def choose_bound(self, magnitudes: Release) -> float:
         """See `Booster.choose_bound`; what residuals are `usual` is known better from then on."""
-        super().choose_bound(magnitudes)
-        self._usual = math.sqrt(self.sizes()[1])
+        self._usual = super().choose_bound(magnitudes)
+        return self._usual
 
     @property
     def usual(self) -> float:

@@ -30,7 +30,7 @@ from dprepro.additive.pairs import (
     without_sides,
 )
 from dprepro.data.domain import Domain
-from dprepro.ebm_plus.algorithm import epoch, prepare, sizes_of_residuals
+from dprepro.ebm_plus.algorithm import epoch, prepare
 from dprepro.ebm_plus.bands import set_bands
 from dprepro.ebm_plus.booster import _SCALES, Booster, query_shares
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
@@ -45,6 +45,7 @@ from dprepro.ebm_plus.queries import (
     Residuals,
     pair_norm,
 )
+from dprepro.ebm_plus.residuals import residual_sizes
 from dprepro.ebm_plus.smoothing import lookup
 from dprepro.ebm_plus.surfaces import Surface, smooth_surface
 from dprepro.privacy.budget import PrivacyBudget
@@ -271,7 +272,7 @@ def learn_with_pairs(
     for number in range(alone + asking, n_epochs):
         epoch(curator, booster, number)
     set_bands(booster)
-    sizes = sizes_of_residuals(booster)
+    sizes = residual_sizes(booster)
     return bins, functions, float(booster.intercept.values[0]), sizes, pairs
 
 

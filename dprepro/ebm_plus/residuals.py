@@ -28,14 +28,15 @@ _LEAST = 1e-9
 def residual_sizes(booster: Booster) -> np.ndarray | None:
     """Return |target - prediction| that the shares `LEVELS` of new rows do not exceed, (L,).
 
-    In units of the target's range; None if there was one epoch alone: its counts are from before
-    any function moved. The counts are of the rows that were fitted to, whose residuals are smaller
-    than those of new rows by what the functions learned of their sampling noise: see `_optimism`.
+    In units of the target's range. None for labels, and if there was one epoch alone: its counts
+    are from before any function moved. The counts are of the rows that were fitted to, whose
+    residuals are smaller than those of new rows by what the functions learned of their sampling
+    noise: see `_optimism`.
 
     Parameters
     ----------
     booster
-        After the last epoch of a regression.
+        After the last epoch.
     """
     if len(booster.magnitudes) < 2:
         return None
