@@ -31,7 +31,7 @@ from dprepro.ebm_plus import grid as fine_grid
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.function import Answer, Function
-from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Move, Moves
+from dprepro.ebm_plus.queries import Code, CodedResiduals, Move, Moves
 from dprepro.ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
@@ -87,50 +87,6 @@ def forgetful(function: Function, *args: Any) -> None:
 
 
 remember = Function.remember
-
-
-class Delaying:
-    """A curator that is told of the features' changes when all of them have been asked."""
-
-    def __init__(self, curator: Any) -> None:
-        self.curator, self.told = curator, []
-
-    def answer(self, query: Any) -> Any:
-        return self.curator.answer(query)
-
-    def tell(self, move: Move) -> None:
-        if move.feature == INTERCEPT:
-            self.curator.tell(move)
-        else:
-            self.told.append(move)
-
-
-def all_at_once(curator: Any, booster: Booster, number: int) -> None:
-    """Ask for all features of a regression before any moves, as one query would.
-
-    Where one query asks for them anyway, nothing changes: for labels, and where rows are few.
-    """
-    if booster.together:
-        whole_epoch(curator, booster, number)
-        return
-    step, delaying = algorithm.step, Delaying(curator)
-
-    def damped(asked: Any, own: Booster, function: Function, share: float, number: int) -> None:
-        before = function.values
-        step(asked, own, function, share, number)
-        if function is not own.intercept:
-            # Together the steps of K features overshoot where features go together.
-            moved = before + (function.values - before) / np.sqrt(len(own.functions))
-            function.values = before
-            delaying.told[-1] = Move(function.feature, function.move(moved))
-
-    with replaced(algorithm, "step", damped):
-        whole_epoch(delaying, booster, number)
-    for move in delaying.told:
-        curator.tell(move)
-
-
-whole_epoch = algorithm.epoch
 
 
 def one_by_one(curator: Any, booster: Booster, number: int) -> None:
@@ -237,7 +193,7 @@ VARIANTS: dict[str, Variant] = {
     "labels: one feature after another": lambda: setting(
         replaced(algorithm, "step_all", one_by_one)
     ),
-    "numbers: all features at once": lambda: setting(replaced(algorithm, "epoch", all_at_once)),
+    "many rows: bins apart": lambda: setting(replaced(Booster, "_set_decays", lambda _: None)),
     "few rows: the bound as elsewhere": lambda: setting(
         replaced(coarse, "LEAST", booster_module.LARGEST_RESIDUAL)
     ),

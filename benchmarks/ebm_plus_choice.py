@@ -21,6 +21,11 @@ Few rows or many:
                     get 2 % and a quarter of it since version 17)
     strides of S    numbers: functions go S times their way at most where rows are many (1.8 since
                     version 17, and 1.5 before)
+Where rows are many:
+    each bin        no decaying sums: each bin is asked about on its own (version 18)
+    alike over P    effects are alike over the part P of bins or rows (0.3 since version 18)
+    wide bins       bins hold 3 deviations of noise (numbers: 2) and, labels, half of one in their
+                    sum of labels, but at most a twelfth of the rows (before version 18)
 Where rows are few:
     whole paths     functions are not shrunk, and steps add noise of 0.8 in all (version 13)
     flat bound      labels: the bound does not fall with the signal (version 14)
@@ -55,7 +60,18 @@ from replacing import replaced
 from sklearn import metrics
 
 from dprepro.data import load
-from dprepro.ebm_plus import algorithm, booster, coarse, curator, losses, paths, queries, smoothing
+from dprepro.ebm_plus import (
+    algorithm,
+    booster,
+    coarse,
+    curator,
+    decay,
+    grid,
+    losses,
+    paths,
+    queries,
+    smoothing,
+)
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
 from dprepro.privacy.gdp import mu_of
@@ -157,11 +173,19 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     ],
     "few by rows alone": lambda: [replaced(losses.LogisticLoss, "few", lambda *_: losses.FEW)],
     "sizes of an epoch": lambda: [replaced(coarse.CoarseBooster, "sizes", booster.Booster.sizes)],
+    "each bin": lambda: [replaced(booster.Booster, "_set_decays", lambda _: None)],
+    "wide bins": lambda: [
+        replaced(losses.LogisticLoss, "bin_deviations", 3.0),
+        replaced(losses.SquaredLoss, "bin_deviations", 2.0),
+        replaced(losses, "_STANDING_OUT", 0.5),
+        replaced(grid, "_COARSEST", 12),
+    ],
     "level averaged": lambda: [replaced(coarse.CoarseBooster, "learn", averaged)],
 }
 NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "bound B": bounded,
     "reach R": lambda reach: [replaced(coarse, "_REACH", reach)],
+    "alike over P": lambda part: [replaced(decay, "REACH", part)],
     "few below S": lambda signal: [replaced(losses, "FEW", signal)],
     "unclipped U": lambda bound: [replaced(coarse.CoarseBooster, "unclipped", bound)],
     "strides of S": lambda most: [replaced(losses.SquaredLoss, "strides", (1.0, most))],

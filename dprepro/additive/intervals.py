@@ -21,15 +21,15 @@ LEVELS = np.array(PERCENTS) / 100
 
 @dataclass(frozen=True)
 class ResidualSizes:
-    """How far targets lie from the sums of a model that was fitted to rows like theirs.
+    """How far targets lie from the predictions of a model fitted to rows like theirs.
 
     Attributes
     ----------
     percents : int64 (L,)
         Rising, at least two of them, between 1 and 99.
     sizes : float64 (L,)
-        |target - sum| that so many percent of the rows do not exceed, in the target's unit. They do
-        not fall, and are whole numbers of 2^`power`.
+        |target - prediction| that so many percent of the rows do not exceed, in the target's unit.
+        They do not fall, and are whole numbers of 2^`power`.
     power
         See `dprepro.additive.units`.
     """
@@ -92,6 +92,6 @@ def intervals_in_words(model: AdditiveModel, coverage: float = 0.9) -> list[str]
         return []
     return [
         f"About {100 * coverage:g} % of new rows have a target within "
-        f"{sizes.half_width(coverage):.3g} of the sum of the functions as they were released. That "
+        f"{sizes.half_width(coverage):.3g} of the prediction of the model as it was released. That "
         "is an average over all rows: for some kinds of rows it is fewer, for others more."
     ]

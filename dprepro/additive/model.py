@@ -230,12 +230,12 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Return lower and upper ends of prediction intervals, float64 (n, 2).
 
-        An interval is the sum of intercept and contributions, plus and minus a size, clipped to the
-        range: the size of |target - sum| that the share `coverage` of new rows does not exceed. It
-        was estimated from noisy counts of the sizes of residuals, which the fit released: nothing
-        is added to what the model spent. The coverage holds on average over rows like those that
-        were fitted to, not for each kind of row. Where functions were edited after that, an
-        interval goes from the lower to the higher of both sums, and as far on either side.
+        An interval is the prediction plus and minus a size, clipped to the range: the size of
+        |target - prediction| that the share `coverage` of new rows does not exceed. It was
+        estimated from noisy counts of the sizes of residuals, which the fit released: nothing is
+        added to what the model spent. The coverage holds on average over rows like those that were
+        fitted to, not for each kind of row. Where functions were edited after that, an interval
+        goes from the lower to the higher of both predictions, and as far on either side.
 
         Parameters
         ----------
@@ -251,10 +251,10 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         """
         check_is_fitted(self)
         size = sizes_of(self).half_width(coverage)
-        sums = [self._scores(X)]
+        found = [self.predict(X)]
         if self.edits_:
-            sums.append(self._unedited()._scores(X))
-        ends = np.column_stack([np.min(sums, axis=0) - size, np.max(sums, axis=0) + size])
+            found.append(self._unedited().predict(X))
+        ends = np.column_stack([np.min(found, axis=0) - size, np.max(found, axis=0) + size])
         return self.targets_of(ends)
 
     def _unedited(self) -> AdditiveRegressor:

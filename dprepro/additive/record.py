@@ -36,9 +36,9 @@ PREDICTION = (
 
 INTERVALS = (
     "About percents[j] percent of rows like those fitted to have a target that is at most sizes[j] "
-    "whole numbers of 2 to the power of power from the sum s, before s is clipped. Between two "
-    "percents, interpolate. An interval is s plus and minus a size, clipped to the range. Where "
-    "functions were edited, s is the sum before that."
+    "whole numbers of 2 to the power of power from the prediction. Between two percents, "
+    "interpolate. An interval is the prediction plus and minus a size, clipped to the range. Where "
+    "functions were edited, the prediction is that before."
 )
 """How to use `intervals` without this package; it is part of the file."""
 

@@ -9,16 +9,16 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    classification and 20 % for regression.
 3. sums of residuals. `n_epochs` epochs share the rest evenly. Row i has the score
    F_i = intercept + sum_k f_k(x_ik) and the residual r_i = y_i - sigmoid(F_i), or y_i - F_i for
-   regression. For classification one query an epoch asks about the intercept and all features:
-   the curator sums r_i u_i, where the code u_i says in which bins the row lies (`coding`), and r_i
-   is clipped to +- bound / |u_i|. For regression it sums r_i, clipped to [-bound, bound], per bin,
-   for the intercept and one feature after another; an epoch begins with counts of |r_i| by size,
-   from which the bound follows.
+   regression, where F_i is clipped to the range of the targets. For classification one query an
+   epoch asks about the intercept and all features: the curator sums r_i u_i, where the code u_i
+   says in which bins the row lies (`coding`), and r_i is clipped to +- bound / |u_i|. For
+   regression each feature has such a query, one after another, and the intercept one without a
+   code; an epoch begins with counts of |r_i| by size, from which the bound follows. Neighbouring
+   bins share what is asked for (`decay`).
 
 Where rows are few for the noise by what the totals say (`coarse`), histograms get 2 %, bins depend
-on the domain alone, neighbouring bins share what is asked for, and the functions follow their noisy
-gradients. Then an epoch of a regression asks about the intercept, and about all features in one
-query. Either way all of mu^2 is spent.
+on the domain alone, and the functions follow their noisy gradients. Then an epoch of a regression
+asks about the intercept, and about all features in one query. Either way all of mu^2 is spent.
 
 With pairs of features, some epochs ask about these, too: `dprepro.ebm_plus.pairs` has the order.
 
@@ -53,6 +53,7 @@ from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import Loss
 from dprepro.ebm_plus.queries import (
     FACTORS,
+    CodedResiduals,
     Histogram,
     Magnitudes,
     Merge,
@@ -113,9 +114,7 @@ def prepare(
         fewest = loss.fewest_rows(math.sqrt(n_features) / mu, start)
         rule = {"seen": loss.bin_deviations, "fewest": fewest}
         bins, functions = merge(curator, domain, histograms, rows, **rule)
-    deviation = curator.open_epochs(
-        mu, n_epochs, rest, has_pairs=has_pairs and not coarse, is_coarse=coarse
-    )
+    deviation = curator.open_epochs(mu, n_epochs, rest, has_pairs=has_pairs and not coarse)
     learned = [function for function in functions if function.counts.size > 1]
     kind = CoarseBooster if coarse else Booster
     booster = kind(learned, loss, rows, start, typical, deviation, n_epochs, noise)
@@ -186,18 +185,31 @@ def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
 
 def step_all(curator: PlusCurator, booster: Booster, number: int) -> None:
     """Ask for the residuals of all functions `together`, and move all of them."""
-    query = booster.coded_residuals()
-    values = booster.learn_all(query, curator.answer(query), number)
-    functions = booster.together
-    curator.tell(
-        Moves(tuple(Move(f.feature, f.move(v)) for f, v in zip(functions, values, strict=True)))
-    )
+    move_all(curator, booster, booster.together, booster.coded_residuals(), number)
 
 
 def step(
     curator: PlusCurator, booster: Booster, function: Function, share: float, number: int
 ) -> None:
     """Ask for a function's residuals, and move it to what all answers so far say."""
-    release = curator.answer(booster.residuals_of(function, share))
+    query = booster.residuals_of(function, share)
+    if isinstance(query, CodedResiduals):
+        move_all(curator, booster, [function], query, number)
+        return
+    release = curator.answer(query)
     values = booster.learn(function, Answer(release.value, release.scale), share, number)
     curator.tell(Move(function.feature, function.move(values)))
+
+
+def move_all(
+    curator: PlusCurator,
+    booster: Booster,
+    functions: list[Function],
+    query: CodedResiduals,
+    number: int,
+) -> None:
+    """Ask for the residuals of functions in one query, and move all to what answers so far say."""
+    values = booster.learn_all(functions, query, curator.answer(query), number)
+    curator.tell(
+        Moves(tuple(Move(f.feature, f.move(v)) for f, v in zip(functions, values, strict=True)))
+    )

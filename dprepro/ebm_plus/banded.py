@@ -1,64 +1,68 @@
-"""Positive definite matrices with two bands on either side of the diagonal, in O(B) time.
+"""Positive definite matrices with some bands on either side of the diagonal.
 
-A matrix A is float64 (3, B): A[0, b] is its diagonal, and A[1, b] and A[2, b] are what row b has
-one and two places left of the diagonal; A[1, 0], A[2, 0] and A[2, 1] are not read. Its factors
-L D L' have the same form: D is in the first row, and L, which has ones on its diagonal, in the
-others.
+A matrix A of n rows is float64 (n, w + 1), for w bands on either side: row i holds the entries
+(i, i - w) to (i, i). Those left of the first column are not read.
 """
 
 from __future__ import annotations
+
+import math
+
+import numpy as np
 
 from dprepro.compiled import kernel
 
 
 @kernel(error_model="numpy")
-def factor(matrix):  # type: ignore[no-untyped-def]
-    """Put the factors L D L' of a matrix in its place."""
-    for b in range(1, matrix.shape[1]):
-        if b > 1:
-            far = matrix[2, b] / matrix[0, b - 2]
-            matrix[0, b] -= far * matrix[2, b]
-            matrix[1, b] -= matrix[2, b] * matrix[1, b - 1]
-            matrix[2, b] = far
-        near = matrix[1, b] / matrix[0, b - 1]
-        matrix[0, b] -= near * matrix[1, b]
-        matrix[1, b] = near
+def factor(band):  # type: ignore[no-untyped-def]
+    """Let a band of A become that of its Cholesky factor L, A = L L'; return log |A|."""
+    size, width = band.shape[0], band.shape[1] - 1
+    logarithm = 0.0
+    for i in range(size):
+        for j in range(max(0, i - width), i + 1):
+            total = band[i, j - i + width]
+            for k in range(max(0, i - width), j):
+                total -= band[i, k - i + width] * band[j, k - j + width]
+            if j < i:
+                band[i, j - i + width] = total / band[j, width]
+            else:
+                band[i, width] = math.sqrt(total)
+                logarithm += math.log(total)
+    return logarithm
 
 
 @kernel(error_model="numpy")
-def forward(factors, values):  # type: ignore[no-untyped-def]
-    """Put L^-1 `values` in the place of `values`, float64 (B,)."""
-    for b in range(1, values.size):
-        values[b] -= factors[1, b] * values[b - 1]
-        if b > 1:
-            values[b] -= factors[2, b] * values[b - 2]
+def solve(factors, right, found):  # type: ignore[no-untyped-def]
+    """Fill in `found` = A^-1 `right`, by the band of the Cholesky factor of A."""
+    size, width = factors.shape[0], factors.shape[1] - 1
+    for i in range(size):
+        total = right[i]
+        for k in range(max(0, i - width), i):
+            total -= factors[i, k - i + width] * found[k]
+        found[i] = total / factors[i, width]
+    for i in range(size - 1, -1, -1):
+        total = found[i]
+        for k in range(i + 1, min(size, i + width + 1)):
+            total -= factors[k, i - k + width] * found[k]
+        found[i] = total / factors[i, width]
 
 
 @kernel(error_model="numpy")
-def backward(factors, values):  # type: ignore[no-untyped-def]
-    """Put L'^-1 D^-1 `values` in the place of `values`, float64 (B,)."""
-    for b in range(values.size - 1, -1, -1):
-        values[b] /= factors[0, b]
-        if b + 1 < values.size:
-            values[b] -= factors[1, b + 1] * values[b + 1]
-        if b + 2 < values.size:
-            values[b] -= factors[2, b + 2] * values[b + 2]
+def diagonal_of_inverse(factors, diagonal):  # type: ignore[no-untyped-def]
+    """Fill in the diagonal of A^-1: the band of A^-1 follows from that of L, from the last row up.
 
-
-@kernel(error_model="numpy")
-def diagonal_of_inverse(factors, found):  # type: ignore[no-untyped-def]
-    """Fill in the diagonal of A^-1, `found`, float64 (B,).
-
-    With S = A^-1 and the identity I, S = D^-1 L^-1 + (I - L') S. Its diagonal and first band follow
-    from the last row on, as L^-1 has nothing above its diagonal (Takahashi, Fagan and Chin 1973).
+    With the columns l of L below its diagonal d, (A^-1)_ij = [i = j] / d_i^2 - (1 / d_i) sum over
+    k > i of l_ki (A^-1)_kj, for j >= i (Takahashi et al. 1973).
     """
-    last = found.size - 1
-    band = 0.0  # S[b + 1, b + 2]
-    for b in range(last, -1, -1):
-        near = factors[1, b + 1] if b < last else 0.0
-        far = factors[2, b + 2] if b + 1 < last else 0.0
-        next_one = found[b + 1] if b < last else 0.0
-        next_two = found[b + 2] if b + 1 < last else 0.0
-        one, two = -near * next_one - far * band, -near * band - far * next_two
-        found[b] = 1 / factors[0, b] - near * one - far * two
-        band = one
+    size, width = factors.shape[0], factors.shape[1] - 1
+    # Row i holds (i, i) to (i, i + width).
+    inverse = np.zeros((size, width + 1))
+    for i in range(size - 1, -1, -1):
+        last = min(size - 1, i + width)
+        for j in range(last, i - 1, -1):
+            total = 1 / factors[i, width] if j == i else 0.0
+            for k in range(i + 1, last + 1):
+                low, high = min(k, j), max(k, j)
+                total -= factors[k, i - k + width] * inverse[low, high - low]
+            inverse[i, j - i] = total / factors[i, width]
+        diagonal[i] = inverse[i, 0]

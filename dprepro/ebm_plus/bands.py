@@ -21,7 +21,7 @@ def set_bands(booster: Booster) -> None:
         elif booster.loss.is_logistic:
             function.band = function.deviations
         else:
-            function.band = deviations(function)
+            function.band = deviations(function, booster.mean_square)
 
 
 def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
@@ -43,7 +43,7 @@ def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
     return np.asarray(np.sqrt(known * informed + (1 - known) * blind))
 
 
-def deviations(function: Function) -> np.ndarray:
+def deviations(function: Function, mean_square: float) -> np.ndarray:
     r"""Return the posterior standard deviation of a regression's function, float64 (B,).
 
     `Function.deviations` takes a bin's released count n' for its number n of rows. What a bin's
@@ -55,9 +55,20 @@ def deviations(function: Function) -> np.ndarray:
 
     whose mean square is that of e / (1 - e) times (f - a)^2 + s^2, for a posterior mean f and
     variance s^2 of t / n'. For e `_DOUBT` standard deviations of the noise in n', over n', are
-    taken, at most `_MOST`.
+    taken, at most `_MOST`. A value follows from the bin's neighbours, too, whose errors are
+    independent: the mean square is less by as much as s^2 is less than the variance of the bin's
+    own t / n'.
+
+    Parameters
+    ----------
+    function
+        After the last epoch.
+    mean_square
+        Of residuals.
     """
-    asked_at = function.averages()[0][1]
+    (_, asked_at), noise = function.averages()
+    own = (function.counts * mean_square + noise) / function.counts**2
+    part = np.minimum(function.deviations**2 / own, 1.0)
     error = np.minimum(_DOUBT * function.uncertainty / function.counts, _MOST)
     square = (function.values - asked_at) ** 2 + function.deviations**2
-    return np.sqrt(function.deviations**2 + (error / (1 - error)) ** 2 * square)
+    return np.sqrt(function.deviations**2 + part * (error / (1 - error)) ** 2 * square)

@@ -20,11 +20,13 @@ from scipy.special import expit
 
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coding import RARE, code, typical_norm
+from dprepro.ebm_plus.decay import decaying
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.pace import Pace
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Residuals
-from dprepro.ebm_plus.smoothing import Priors, lookup, priors, smooth
+from dprepro.ebm_plus.rates import lookup
+from dprepro.ebm_plus.smoothing import Priors, priors, smooth
 from dprepro.privacy.query import Release
 
 INTERCEPT_WEIGHT = 0.5
@@ -50,6 +52,10 @@ noise that a larger bound would cost."""
 _CAUTION = 0.5
 """Counts are raised by this many standard deviations of their noise before a step divides by them.
 Later steps make up for one that is too small; one that is too large may do lasting harm."""
+
+
+_LEAST_SAMPLING = 1e-6
+"""Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
 
 
 class Shares(NamedTuple):
@@ -103,8 +109,6 @@ class Booster:
         From 0 to 1: how small noise is beside what rows say. It follows from `signal`.
     rare
         See `coding.code`.
-    paced
-        Whether functions that move at once keep a `pace`.
     unclipped
         See `Loss.intercept_bound`.
     pace
@@ -117,7 +121,6 @@ class Booster:
     """
 
     rare: ClassVar[float] = RARE
-    paced: ClassVar[bool] = True
     unclipped: ClassVar[float] = 3.0
 
     functions: list[Function]
@@ -141,6 +144,13 @@ class Booster:
         self.clearness = min(self.signal / _CLEAR, 1.0)
         self.magnitudes: list[Release] = []
         self.pace = Pace(len(self.functions))
+        self._set_decays()
+
+    def _set_decays(self) -> None:
+        """Let neighbouring bins of ordered functions share the numbers that are asked for."""
+        for function in self.functions:
+            if function.ordered:
+                function.decay = decaying(function.counts, function.extents, self._rare)
 
     # --- before an epoch ------------------------------------------------------------------------
 
@@ -222,14 +232,26 @@ class Booster:
         return CodedResiduals(bound, min(float(shares.sum()), 1.0), codes, bound)
 
     def _code(self, function: Function, part: float) -> Code:
-        return code(function.feature, function.counts, part, self.rare)
+        return code(function.feature, function.counts, part, self._rare, function.decay)
 
-    def residuals_of(self, function: Function, share: float) -> Residuals:
+    @property
+    def paced(self) -> bool:
+        """Whether functions that move at once keep a `pace`."""
+        return self.loss.at_once
+
+    @property
+    def _rare(self) -> float:
+        return self.rare if self.loss.at_once else 0.0
+
+    def residuals_of(self, function: Function, share: float) -> Residuals | CodedResiduals:
         """Return the query for a function's residuals, charged for what its bound lets through."""
-        bound = self.bound
         if function is self.intercept:
-            bound = self.loss.intercept_bound(bound, self.usual, self.unclipped)
-        return Residuals(bound, share, function.feature, bound)
+            bound = self.loss.intercept_bound(self.bound, self.usual, self.unclipped)
+            return Residuals(bound, share, function.feature, bound)
+        asked = self._code(function, 1.0)
+        # Bins alike: rows in rare bins have long codes, and would be clipped at far less.
+        bound = self.bound * typical_norm([asked], [np.ones(function.counts.size)])
+        return CodedResiduals(bound, share, (asked,), bound)
 
     def weight(self, number: int) -> float:
         """Return what an epoch's answers count in the averages, relative to the others.
@@ -242,22 +264,32 @@ class Booster:
         place = (number + 1) / self.n_epochs
         return (number + 1) * (1 - cubic + cubic * place * place)
 
-    def learn_all(self, query: CodedResiduals, release: Release, number: int) -> list[np.ndarray]:
-        """Return what all functions `together` move to; see `learn`."""
-        functions, learned = self.together, []
+    def learn_all(
+        self, functions: list[Function], query: CodedResiduals, release: Release, number: int
+    ) -> list[np.ndarray]:
+        """Return what all functions move to that were asked about in one query; see `learn`."""
+        learned = []
         weights = [asked.weights for asked in query.codes]
         sums = np.split(release.value, np.cumsum([w.size for w in weights])[:-1])
         answers = [Answer(s / w, release.scale / w) for s, w in zip(sums, weights, strict=True)]
         if self.paced:
             self.pace.follow(answers)
-        for function, answer, weight in zip(functions, answers, weights, strict=True):
+        for function, answer, asked in zip(functions, answers, query.codes, strict=True):
             # Rounded: for labels without pairs it is 1.
-            share = round(query.share, 9) * weighted_mean(weight**2, function.counts)
+            share = round(query.share, 9) * self._part_of(function, asked)
             learned.append(self.learn(function, answer, share, number))
         if self.paced:
             changes = [v - f.values for f, v in zip(functions, learned, strict=True)]
+            decays = [f.decay for f in functions]
+            changes = [c if d is None else d.along(c) for c, d in zip(changes, decays, strict=True)]
             self.pace.remember(changes, answers)
         return learned
+
+    def _part_of(self, function: Function, asked: Code) -> float:
+        """Return the part of a query that was for a function, up to a constant factor."""
+        if function.decay is None:
+            return weighted_mean(asked.weights**2, function.counts)
+        return typical_norm([asked], [function.counts]) ** 2
 
     def learn(self, function: Function, answer: Answer, share: float, number: int) -> np.ndarray:
         """Return the values, float64 (B,), that a function moves to after one more answer.
@@ -288,8 +320,9 @@ class Booster:
         """
         totals, variances, counts = self._evidence(function, expected)
         values, spreads = smooth(
-            totals, variances, counts, table, self._priors(function), function.values
-        )
+            totals, variances, counts, table, self._priors(function), function.values,
+            function.noise(),
+        )  # fmt: skip
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
         if function is self.intercept:
             return values
@@ -306,7 +339,10 @@ class Booster:
     def _evidence(
         self, function: Function, expected: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sum of the targets in each bin, its variance, and rows, each float64 (B,)."""
+        """Return the sum of the targets in each bin, its variance, and rows, each float64 (B,).
+
+        The variance is without `Function.noise`.
+        """
         (residuals, targets), variance = function.averages()
         counts = function.counts + _CAUTION * function.uncertainty
         totals = residuals + counts * targets
@@ -316,6 +352,8 @@ class Booster:
             # What all bins share is for the intercept to learn.
             level = self.loss.level(totals, counts * expected[0], curvature, variances)
             totals = totals - curvature * level
+        if function.decay is not None:
+            variances = np.maximum(variances - variance, _LEAST_SAMPLING * variance)
         return totals, variances, counts
 
     def _priors(self, function: Function) -> Priors:

@@ -26,8 +26,8 @@ from dprepro.ebm_plus.level import Level
 from dprepro.ebm_plus.losses import FEW
 from dprepro.ebm_plus.paths import Path
 from dprepro.ebm_plus.queries import CENTRE_UNIT, Code
+from dprepro.ebm_plus.rates import lookup
 from dprepro.ebm_plus.sizes import likely_shares
-from dprepro.ebm_plus.smoothing import lookup
 from dprepro.privacy.query import Release
 
 COARSE_SHARE = 0.02
@@ -135,8 +135,10 @@ class CoarseBooster(Booster):
     noise is expected to contribute to it. E holds V, so a path of noise alone is halved.
     """
 
-    paced: ClassVar[bool] = False
     unclipped: ClassVar[float] = 2.0
+
+    def _set_decays(self) -> None:
+        """Not here: see `Path`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,6 +149,11 @@ class CoarseBooster(Booster):
         self._usual = self.typical
         self._level = Level(self.loss.intercept_prior)
         self._paths = [Path(f.counts, decaying_sums(f)) for f in self.functions]
+
+    @property
+    def paced(self) -> bool:
+        """See `Booster.paced`: steps are short."""
+        return False
 
     @property
     def together(self) -> list[Function]:

@@ -3,8 +3,8 @@
 A row lies in one bin of each feature. Asked about each bin alike, it would pay as much
 for every feature, though most of its values tell little: nearly all rows share them. So bins are
 counted from their mean (`Code.centre`), and a row in a bin that most rows share has a short vector.
-Rare bins are asked more precisely than common ones (`Code.weights`): their rows are few. Where rows
-are few for the noise, neighbouring bins share the numbers that are asked for (`Code.mix`).
+Rare bins are asked more precisely than common ones (`Code.weights`): their rows are few.
+Neighbouring bins share the numbers that are asked for (`Code.mix`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dprepro.ebm_plus.decay import LEAST_SHARE, Decay
 from dprepro.ebm_plus.kernel import UNIT, add_by_code, limited_residuals, move_and_weigh
 from dprepro.ebm_plus.queries import CENTRE_UNIT, Code, CodedResiduals
 from dprepro.privacy.query import SensitivityError, Whole
@@ -36,7 +37,9 @@ _BLOCK = 2**15
 """Rows that are moved, weighed and summed while they lie in a processor's cache."""
 
 
-def code(feature: int, counts: np.ndarray, share: float, rare: float) -> Code:
+def code(
+    feature: int, counts: np.ndarray, share: float, rare: float, decay: Decay | None = None
+) -> Code:
     """Return the code of a feature.
 
     Parameters
@@ -49,15 +52,29 @@ def code(feature: int, counts: np.ndarray, share: float, rare: float) -> Code:
         The part of a row's squared norm that is for this feature, if its code were one-hot.
     rare
         `RARE`, or 0 to ask about all bins alike.
+    decay
+        If neighbouring bins share numbers. A row's squared norm is the same on average.
     """
     shares = counts / counts.sum()
     # A share below _LEAST would make norms too large to be counted.
-    squares = np.maximum(shares, _LEAST) ** -rare
+    squares = np.maximum(shares, _LEAST if decay is None else LEAST_SHARE) ** -rare
     squares *= share / (shares * squares).sum()
-    weights = 2.0 ** (np.floor(_STEPS * np.log2(squares) / 2) / _STEPS)
     # A code with one bin would be 0 if it were counted from the mean.
     centre = shares / CENTRE_UNIT if counts.size > 1 else np.zeros(1)
-    return Code(feature, weights, np.rint(centre).astype(np.int64))
+    if decay is None:
+        return Code(feature, _rounded(squares), np.rint(centre).astype(np.int64))
+    # No matrix product: its last digit is not the same on every machine.
+    centre = np.rint((decay.mix * shares).sum(axis=1)).astype(np.int64)
+    vectors = (decay.mix - centre[:, None]) * CENTRE_UNIT
+    alone = (shares * (1 - shares) * squares).sum()
+    squares *= decay.fresh**2
+    squares *= alone / ((squares[:, None] * vectors**2).sum(axis=0) * shares).sum()
+    return Code(feature, _rounded(squares), centre, decay.mix)
+
+
+def _rounded(squares: np.ndarray) -> np.ndarray:
+    """Return weights with these squares, float64 (C,), rounded down: see `_STEPS`."""
+    return np.asarray(2.0 ** (np.floor(_STEPS * np.log2(squares) / 2) / _STEPS))
 
 
 def typical_norm(codes: Sequence[Code], counts: Sequence[np.ndarray]) -> float:

@@ -322,20 +322,17 @@ class PlusCurator(Curator):
         budget: PrivacyBudget,
         *,
         has_pairs: bool = False,
-        is_coarse: bool = False,
     ) -> float:
         """Enter the epochs in the ledger; together they are mu-GDP.
 
-        Labels take `CodedResiduals`, numbers `Residuals`, `Magnitudes` and, where rows are few
-        (`is_coarse`), `CodedResiduals`, too.
+        They take `CodedResiduals`, for numbers `Residuals` and `Magnitudes`, too.
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
         With `has_pairs`, `PairResiduals` may be asked in them, too.
         """
         multiplier = math.sqrt(n_epochs) / mu
-        released = self._loss.released_of_few if is_coarse else self._loss.released
         epochs = self._gaussian(
-            releases=f"in each pass over the features: {released}. "
+            releases=f"in each pass over the features: {self._loss.released}. "
             + (f"{_OF_PAIRS}. " if has_pairs else "")
             + "A difference is limited before it is added. All these sums are scaled so that one "
             "row moves them by at most 1 together",
@@ -344,8 +341,8 @@ class PlusCurator(Curator):
             uses=n_epochs,
             budget=budget,
         )
-        asked: list[type[Query]] = [] if self._loss.is_logistic else [Residuals, Magnitudes]
-        asked += [CodedResiduals] if self._loss.is_logistic or is_coarse else []
+        asked: list[type[Query]] = [CodedResiduals]
+        asked += [] if self._loss.is_logistic else [Residuals, Magnitudes]
         asked += [PairResiduals] if has_pairs else []
         self._uses |= dict.fromkeys(asked, epochs)
         return multiplier

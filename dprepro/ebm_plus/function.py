@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dprepro.data.domain import Feature, NumericFeature
+from dprepro.ebm_plus.decay import Decay
 from dprepro.ebm_plus.grid import cell_extents
 from dprepro.ebm_plus.groups import sum_deviations
 from dprepro.ebm_plus.kernel import LARGEST, from_units, to_units
 from dprepro.ebm_plus.losses import weighted_mean
+from dprepro.ebm_plus.smoothing import NO_NOISE
 
 
 class Answer(NamedTuple):
@@ -21,7 +23,7 @@ class Answer(NamedTuple):
     ----------
     sums : float64 (B,)
         Sums of residuals, with noise; for a pair (2, B), see `PairResiduals`; for a code with a mix
-        (C,), see `Code`.
+        its numbers (C,), see `Code`.
     deviation : float or float64 (B,)
         The standard deviation of the noise.
     """
@@ -50,6 +52,8 @@ class Function:
         posteriori. The mean over the rows is zero, except for the intercept.
     band : float64 (B,)
         The standard deviation that bands show, set at the end: see `dprepro.ebm_plus.bands`.
+    decay
+        If neighbouring bins share the numbers that are asked for, how; see `Decay`.
     """
 
     feature: int
@@ -57,6 +61,7 @@ class Function:
     uncertainty: np.ndarray
     extents: np.ndarray
     ordered: bool
+    decay: Decay | None = None
 
     def __post_init__(self) -> None:
         self.values, self.deviations, self.band = np.zeros((3, self.counts.size))
@@ -91,7 +96,7 @@ class Function:
         Parameters
         ----------
         answer
-            Sums per bin of residuals.
+            Sums per bin of residuals, or numbers that these follow from by the `decay`.
         expected : float64 (B,)
             The target expected of a row in each bin: see `lookup`.
         weight
@@ -99,7 +104,8 @@ class Function:
         """
         self._weight += weight
         self._variance = self._variance + (weight * answer.deviation) ** 2
-        self._answers += weight * np.stack([answer.sums, expected])
+        sums = answer.sums if self.decay is None else self.decay.sums(answer.sums)
+        self._answers += weight * np.stack([sums, expected])
 
     @property
     def has_answers(self) -> bool:
@@ -112,7 +118,16 @@ class Function:
         The averages are float64 (2, B): sums of residuals, and expected targets. Only the first
         have noise.
         """
-        return self._answers / self._weight, self._variance / self._weight**2
+        variance = self._variance / self._weight**2
+        if self.decay is not None:
+            variance = (self.noise() ** 2).sum(axis=0)
+        return self._answers / self._weight, variance
+
+    def noise(self) -> np.ndarray:
+        """Return the noise in the averages that neighbours share, for `smooth`; see there."""
+        if self.decay is None:
+            return NO_NOISE
+        return self.decay.noise(self._variance / self._weight**2 + np.zeros(self.counts.size))
 
     def move(self, values: np.ndarray) -> np.ndarray:
         """Round values, float64 (B,), and set them; return their change in units, int32 (B,)."""

@@ -49,7 +49,7 @@ FINEST = 250
 """No bin aims at fewer rows than this share of all. Codes are uint8: more categories are joined; of
 cells a number has 249 at most, and missing values."""
 
-_COARSEST = 12
+_COARSEST = 24
 """A numeric bin that holds one in so many of all rows is closed, whatever the noise."""
 
 _MISSING_SEEN = 4.0
@@ -172,7 +172,7 @@ def merge_fine(
     """Merge noisy cells into bins, by the noise in them. Post-processing: reads no data.
 
     Numeric: cells join from left to right until a bin holds
-    `seen` deviations of the noise of its cells, so that more budget buys finer bins; or a twelfth
+    `seen` deviations of the noise of its cells, so that more budget buys finer bins; or a 24th
     of the rows if that is less, so that little budget still buys a few. Categorical: a category
     below one deviation (or that share, if smaller) joins one "other" bin. Missing values, where the
     domain allows them, count as one more category; those of a numeric feature join its
@@ -188,7 +188,7 @@ def merge_fine(
     seen
         Deviations of noise above which a numeric bin is taken to be there.
     fewest
-        Rows that a numeric bin is to hold whatever the noise, unless they are over a twelfth.
+        Rows that a numeric bin is to hold whatever the noise, unless they are over a 24th.
 
     Returns
     -------

@@ -27,6 +27,9 @@ LARGEST = np.int32(_LIMIT * 2**BITS - 1)
 
 _MOST = float(LARGEST)
 
+_HALF = np.int32(2 ** (BITS - 1))
+"""The range of regression's targets ends here, on either side of 0."""
+
 _BLOCK = 2048
 _LANES = 4
 """Tables of sums: rows next to each other often share a bin, and would wait for each other."""
@@ -56,6 +59,12 @@ def _moved(score, change):  # type: ignore[no-untyped-def]
     return np.int32(min(max(np.int32(score + change), -LARGEST), LARGEST))
 
 
+@kernel(inline="always")
+def _within(score):  # type: ignore[no-untyped-def]
+    """Return the prediction of a regression: the score, clipped to the targets' range."""
+    return np.int32(min(max(score, -_HALF), _HALF))
+
+
 @kernel("(int32[::1], uint8[::1], int32[::1])")
 def move_scores(scores, last, change):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place, as `residual_sums` does."""
@@ -82,7 +91,7 @@ def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[n
             out[i] = np.int32(min(max(residual, -bound), bound))
     else:
         for i in range(scores.size):
-            residual = np.int32(targets[i] - scores[i])
+            residual = np.int32(targets[i] - _within(scores[i]))
             out[i] = np.int32(min(max(residual, -bound), bound))
 
 
@@ -131,7 +140,7 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
     bound : int32
         From 0 to 1.
     logistic : bool
-        Residual y - sigmoid(score), else y - score.
+        Residual y - sigmoid(score), else y - score, the score clipped to the targets' range.
 
     Returns
     -------
@@ -203,7 +212,7 @@ def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no
     counts = np.zeros(n_cells, np.int64)
     for i in range(scores.size):
         scores[i] = _moved(scores[i], change[last[i]])
-        mantissa, exponent = math.frexp(float(abs(targets[i] - scores[i])))
+        mantissa, exponent = math.frexp(float(abs(targets[i] - _within(scores[i]))))
         cell = 2 * (BITS - exponent) + (mantissa <= _ROOT_HALF) + (mantissa == 0.5)
         # 0 is 0 2^0.
         cell = n_cells - 1 if mantissa == 0.0 else cell

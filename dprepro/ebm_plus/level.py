@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.ebm_plus.smoothing import CURVE, JUMPS, LINEAR, WALK, Priors, smooth
+from dprepro.ebm_plus.rates import LINEAR
+from dprepro.ebm_plus.smoothing import CURVE, JUMPS, WALK, Priors, smooth
 
 _DRIFTS = np.array([1 / 81, 1 / 27, 1 / 9, 1 / 3])
 """How far the level may move over all epochs a priori, in standard deviations of the residuals."""

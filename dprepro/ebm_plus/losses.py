@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from dprepro.ebm_plus.clipping import typical_deviation
 from dprepro.ebm_plus.kernel import BITS, to_units
-from dprepro.ebm_plus.smoothing import LINEAR, expected_rates
+from dprepro.ebm_plus.rates import LINEAR, expected_rates
 
 if TYPE_CHECKING:
     from dprepro.data.domain import Domain
@@ -29,9 +29,9 @@ FEW = 150.0
 SIZES_WEIGHT = 0.2
 """mu^2 of an epoch's histogram of |residual|, where that of the mean feature's query is 1."""
 
-_EXPECTED, _STANDING_OUT = 4.0, 0.5
-"""Rows of the rarer label that a numeric bin is to hold: at least four, and at least half the
-standard deviation of the noise in its sum of labels."""
+_EXPECTED, _STANDING_OUT = 1.0, 0.25
+"""Rows of the rarer label that a numeric bin is to hold: at least one, and at least a quarter of
+the standard deviation of the noise in its sum of labels."""
 
 _LARGEST_SHIFT = 3.0
 """Largest change of a function's level in one step, in log odds."""
@@ -55,8 +55,8 @@ class Loss(ABC):
     ----------
     is_logistic
         What the kernels are told.
-    released, released_of_few
-        What an epoch releases, for the ledger; the second where rows are few.
+    released
+        What an epoch releases, for the ledger.
     powers
         Highest power of the targets whose sum is released at the start.
     totals_share, binning_share
@@ -88,7 +88,6 @@ class Loss(ABC):
 
     is_logistic: ClassVar[bool]
     released: ClassVar[str]
-    released_of_few: ClassVar[str]
     powers: ClassVar[int]
     totals_share: ClassVar[float]
     binning_share: ClassVar[float]
@@ -187,11 +186,6 @@ class LogisticLoss(Loss):
 
     is_logistic = True
     released = (
-        "for all rows, and for each category or interval of each feature, the sum of the label (0 "
-        "or 1) less its predicted probability; what is expected of a category or interval by its "
-        "share of the rows is subtracted, and rare ones are asked about more precisely"
-    )
-    released_of_few = (
         "for all rows, the sum of the label (0 or 1) less its predicted probability; for each "
         "feature, sums of this difference times numbers that depend on a row's category or interval"
     )
@@ -204,7 +198,7 @@ class LogisticLoss(Loss):
     longest_step = math.inf
     epochs = coarse_epochs = 32
     at_once = True
-    bin_deviations = 3.0
+    bin_deviations = 0.75
     intercept_prior = 3.0
     hurries = False
     sizes_weight = 0.0
@@ -239,7 +233,7 @@ class LogisticLoss(Loss):
         return math.log(share / (1 - share)), math.sqrt(share * (1 - share))
 
     def fewest_rows(self, deviation: float, start: float) -> float:
-        """Return max(4, deviation / 2) over the share of the rarer label.
+        """Return max(1, deviation / 4) over the share of the rarer label.
 
         So a bin can expect that many rows of the rarer label: see `_EXPECTED`.
         """
@@ -278,10 +272,6 @@ class SquaredLoss(Loss):
 
     is_logistic = False
     released = (
-        "for each category or interval of each feature, and for all rows, the sum of the target "
-        "less what is predicted so far; also the number of rows by the size of that difference"
-    )
-    released_of_few = (
         "for all rows, the sum of the target less what is predicted so far; for each feature, sums "
         "of this difference times numbers that depend on a row's category or interval; also the "
         "number of rows by the size of that difference"
@@ -295,7 +285,7 @@ class SquaredLoss(Loss):
     longest_step = 2.0
     epochs, coarse_epochs = 32, 64
     at_once = False
-    bin_deviations = 2.0
+    bin_deviations = 0.5
     intercept_prior = 0.25
     strides = (1.0, 1.8)
     hurries = True

@@ -40,13 +40,14 @@ from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.losses import Loss
 from dprepro.ebm_plus.queries import (
     COUNT_WEIGHT,
+    CodedResiduals,
     Magnitudes,
     PairResiduals,
     Residuals,
     pair_norm,
 )
+from dprepro.ebm_plus.rates import lookup
 from dprepro.ebm_plus.residuals import residual_sizes
-from dprepro.ebm_plus.smoothing import lookup
 from dprepro.ebm_plus.surfaces import Surface, smooth_surface
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import Release
@@ -173,7 +174,9 @@ class PairBooster(Booster):
         made.pace = booster.pace
         return made
 
-    def residuals_of(self, function: Function, share: float) -> Residuals | PairResiduals:  # type: ignore[override]
+    def residuals_of(  # type: ignore[override]
+        self, function: Function, share: float
+    ) -> Residuals | CodedResiduals | PairResiduals:
         """See `Booster.residuals_of`."""
         if not isinstance(function, PairFunction):
             return super().residuals_of(function, share)

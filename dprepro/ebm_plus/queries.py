@@ -17,7 +17,7 @@ INTERCEPT = -1
 CENTRE_UNIT = 2.0**-8
 """What `Code.centre` and `Code.mix` count in: sums are exact up to 2^28 rows then."""
 
-_LARGEST_MIX = 2.0
+_LARGEST_MIX = 4.0
 """What numbers of a `Code.mix` and its centre may be at most, to either side of 0."""
 
 
@@ -80,7 +80,7 @@ class Magnitudes(Query):
 class Residuals(Query):
     """Sums of residuals, clipped to +-`bound`, per bin of a feature (or `INTERCEPT`: of all rows).
 
-    For squared error; where rows are few, of the intercept alone. (B,).
+    For squared error; fits ask about the intercept alone. (B,).
     """
 
     feature: int
@@ -108,7 +108,7 @@ class Code:
     centre : int64 (C,)
         p, in `CENTRE_UNIT`: about the share of rows in each bin, so that a row in a bin that nearly
         all rows share has a short vector. From 0 to 1; with a mix, about the mean of each of its
-        rows over the table, from -2 to 2.
+        rows over the table, from -4 to 4.
     mix : int64 (C, B) or None
         M, in `CENTRE_UNIT`: numbers that neighbouring bins may have alike, so that one number tells
         of all of them. From -2 to 2.
@@ -148,7 +148,7 @@ class Code:
             raise SensitivityError(
                 "a code needs a positive, finite weight for each bin, and a centre from 0 to 1 in "
                 f"whole numbers of {CENTRE_UNIT:g}; with a mix, a weight for each of its rows, and "
-                f"numbers from -2 to 2; got {self.weights}, {self.centre} and {self.mix}"
+                f"numbers from -4 to 4; got {self.weights}, {self.centre} and {self.mix}"
             )
 
     @property
@@ -186,10 +186,10 @@ def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:
 
 @dataclass(frozen=True)
 class CodedResiduals(Query):
-    """Sums over all rows of residual times code, for several features at once.
+    """Sums over all rows of residual times code, for one feature, or for several at once.
 
-    For log loss with the intercept; for squared error where rows are few. The codes of all
-    features, one after the other, are a row's vector u. Its residual r is clipped to
+    For log loss with the intercept. The codes of all features, one after the other, are a row's
+    vector u. Its residual r is clipped to
     +-`bound` / |u|, and it adds r u. (The weights of all codes,).
     """
 

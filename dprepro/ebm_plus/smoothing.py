@@ -1,9 +1,9 @@
 """Infer a function from noisy sums by empirical Bayes: the noise is known, the roughness is not.
 
-Bin b has n_b rows, whose targets add up to about n_b g(f_b) + N(0, v_b). Some dozens of priors are
-tried: independent values, walks from bin to bin, and smooth curves, of several sizes each. Each
-gives a posterior of f; `smooth` averages these, weighted by how well the prior explains the sums.
-All of it is post-processing of releases.
+Bin b has n_b rows, whose targets add up to about n_b g(f_b) + N(0, v_b), and noise that neighbours
+may share. Some dozens of priors are tried: independent values, walks from bin to bin, and smooth
+curves, of several sizes each. Each gives a posterior of f; `smooth` averages these, weighted by how
+well the prior explains the sums. All of it is post-processing of releases.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.compiled import kernel
-from dprepro.ebm_plus.banded import backward, diagonal_of_inverse, factor, forward
+from dprepro.ebm_plus.banded import diagonal_of_inverse, factor, solve
+from dprepro.ebm_plus.rates import evaluate
 
 INDEPENDENT, WALK, JUMPS, CURVE = 0, 1, 2, 3
 """Kinds of priors: independent values; a walk of normal steps from bin to bin; a walk of Cauchy
@@ -30,19 +31,11 @@ _BEND = 0.05
 """A curve has `_BEND` (B - 1)^3 sum_b (f_b - 2 f_(b-1) + f_(b-2))^2 in place of the first sum. With
 30 bins a line is then about twice as large a priori as the largest bend."""
 
-_REACH, _STEP = 24.0, 0.2
-_GRID = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
-"""Log odds f at which `expected_rates` tabulates g and g'."""
-
-LINEAR = np.empty((2, 0))
-"""The table of g(f) = f, g'(f) = 1: regression needs none."""
-
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-"""Gauss-Hermite quadrature: E h(Z) is about sum_j `_WEIGHTS`_j h(`_NODES`_j) for Z ~ N(0, 1)."""
-
 _ITERATIONS, _HALVINGS = 12, 6
 """At most so many Newton steps for a mode, and so many halvings of each."""
+
+NO_NOISE = np.empty((2, 0))
+"""No `noise`, see `smooth`: all of it is in the variances."""
 
 _SETTLED = 1e-3
 """The search for a mode ends where a step raises the log posterior by less: noise changes it by far
@@ -85,8 +78,12 @@ def smooth(
     table: np.ndarray,
     models: Priors,
     start: np.ndarray,
+    noise: np.ndarray = NO_NOISE,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the posterior mean and variance of f, float64 (B,), given t_b ~ N(n_b g(f_b), v_b).
+    """Return the posterior mean and variance of f, float64 (B,), given the sums t.
+
+    t_b = n_b g(f_b) + N(0, v_b) + a_b e_b - c_b e_(b+1), where e_b are independent standard normal
+    numbers. a and c are the `noise`; without it t_b ~ N(n_b g(f_b), v_b).
 
     For each prior, the Gauss-Newton method finds the mode of the posterior, which is then taken as
     normal around its mode: exact for g(f) = f and no jumps. The answer is the average of the
@@ -100,7 +97,8 @@ def smooth(
     0.4 nats a step, and states standard deviations that are too small. The true evidence would
     hardly ever find a jump.
 
-    All matrices have two bands beside the diagonal: O(B) time for each prior and iteration.
+    All matrices have two bands on either side of the diagonal, or four, as e is inferred with f
+    where there is noise: O(B) time for each prior and iteration.
 
     Parameters
     ----------
@@ -114,82 +112,46 @@ def smooth(
         See `priors`.
     start : float64 (B,)
         Where the search begins.
+    noise : float64 (2, B) or (2, 0)
+        a, and c; the last of c is 0.
     """
     return _average(
-        sums, variances, counts, table, models.squared_scales, models.kinds, models.centres, start
+        sums, variances, noise, counts, table,
+        models.squared_scales, models.kinds, models.centres, start,
     )  # fmt: skip
 
 
-@kernel("(float64, float64)", error_model="numpy")
-def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
-    table = np.zeros((2, _GRID.size))
-    for i in range(_GRID.size):
-        for j in range(_NODES.size):
-            p = 1 / (1 + math.exp(-(intercept + _GRID[i] + deviation * _NODES[j])))
-            table[0, i] += _WEIGHTS[j] * p
-            table[1, i] += _WEIGHTS[j] * p * (1 - p)
-    return table
+@kernel(
+    "(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], "
+    "int64[::1], float64[:, ::1], float64[::1])",
+    error_model="numpy",
+)
+def _average(t, v, noise, counts, table, squared_scales, kinds, centres, start):  # type: ignore[no-untyped-def]
+    """Do what `smooth` says.
 
-
-def expected_rates(intercept: float, deviation: float) -> np.ndarray:
-    """Tabulate g(f) = E sigmoid(intercept + f + Z), Z ~ N(0, deviation^2), and g', float64 (2, G).
-
-    g(f) is the share of positive labels in a bin of value f, if the sum of the other functions is
-    normal over the bin's rows, with the variance that it has over all rows: so it is about where
-    features are independent.
+    What is inferred is one vector x: f_b, measured from the centre, followed by e_b if there is
+    `noise`.
     """
-    return np.asarray(_tabulate(intercept, deviation))
-
-
-def lookup(table: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return g and g' at `values`, float64 (2, B), by interpolation in a table of `_GRID`."""
-    found = np.empty((2, values.size))
-    _evaluate(values, np.zeros(values.size), np.ones(values.size), table, found[0], found[1])
-    return found
-
-
-@kernel(
-    "(float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1])",
-    error_model="numpy",
-)
-def _evaluate(offsets, centre, counts, table, expected, slope):  # type: ignore[no-untyped-def]
-    """Fill in n g(f), `expected`, and n g'(f), `slope`: f = `centre` + `offsets`, n = `counts`."""
-    last = table.shape[1] - 1
-    for b in range(offsets.size):
-        value = offsets[b] + centre[b]
-        if last < 0:
-            expected[b], slope[b] = counts[b] * value, counts[b]
-            continue
-        place = min(max((value + _REACH) / _STEP, 0.0), last - 1e-9)
-        i = int(place)
-        rest = place - i
-        expected[b] = counts[b] * (table[0, i] + rest * (table[0, i + 1] - table[0, i]))
-        slope[b] = counts[b] * max(table[1, i] + rest * (table[1, i + 1] - table[1, i]), 1e-12)
-
-
-@kernel(
-    "(float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], int64[::1], "
-    "float64[:, ::1], float64[::1])",
-    error_model="numpy",
-)
-def _average(t, v, counts, table, squared_scales, kinds, centres, start):  # type: ignore[no-untyped-def]
-    """Do what `smooth` says."""
     n_bins = start.size
+    stride = 2 if noise.size > 0 else 1
     models = centres.shape[0] * kinds.size * squared_scales.size
     means, spreads = np.empty((models, n_bins)), np.empty((models, n_bins))
     evidence, expected, slope = np.empty(models), np.empty(n_bins), np.empty(n_bins)
     k = 0
     for centre in centres:
         for kind in kinds:
-            f = start - centre
-            _evaluate(f, centre, counts, table, expected, slope)
+            x = np.zeros(n_bins * stride)
+            for b in range(n_bins):
+                x[b * stride] = start[b] - centre[b]
+            evaluate(x, centre, counts, table, expected, slope)
             # A scale's mode is near that of the scale before it.
             for squared_scale in squared_scales:
                 evidence[k] = _mode(
-                    t, v, counts, table, squared_scale, kind, centre, f, expected, slope, spreads[k]
+                    t, v, noise, counts, table, squared_scale, kind, centre, x, expected, slope,
+                    spreads[k],
                 )  # fmt: skip
-                for b in range(f.size):
-                    means[k, b] = f[b] + centre[b]
+                for b in range(n_bins):
+                    means[k, b] = x[b * stride] + centre[b]
                 k += 1
     shares = _shares(evidence)
     mean, variance = np.zeros(n_bins), np.zeros(n_bins)
@@ -218,55 +180,57 @@ def _shares(evidence):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def _mode(t, v, counts, table, squared_scale, kind, centre, f, expected, slope, spread):  # type: ignore[no-untyped-def]
-    """Move f, measured from the centre, to the mode; fill in variances; return log p(t).
+def _mode(t, v, noise, counts, table, squared_scale, kind, centre, x, expected, slope, spread):  # type: ignore[no-untyped-def]
+    """Move x to the mode; fill in the variances of f; return log p(t), up to a constant.
 
-    `expected` and `slope` are those at f, before and after; see `_evaluate`.
+    `expected` and `slope` are those at x, before and after; see `evaluate`.
 
-    Every iteration goes to the posterior mean under g's tangent, which sees f as
-    z = f + (t - n g) / n g' with variance v / (n g')^2.
+    Every iteration goes to the posterior mean under g's tangent.
     """
-    new, z, variance = np.empty(f.size), np.empty(f.size), np.empty(f.size)
-    before = _misfit(t, v, expected, f, squared_scale, kind)
+    stride = x.size // t.size
+    new, right, spreads = np.empty(x.size), np.empty(x.size), np.empty(x.size)
+    band = np.empty((x.size, 2 * stride + 1))
+    before = _misfit(t, v, noise, expected, x, squared_scale, kind)
     for _ in range(_ITERATIONS):
-        matrix = _precision(f, squared_scale, kind)
-        for b in range(f.size):
-            z[b] = f[b] + (t[b] - expected[b]) / slope[b]
-            variance[b] = v[b] / (slope[b] * slope[b])
-        _begin(z, variance, matrix, new)
-        backward(matrix, new)
+        _fill_prior(band, x, stride, squared_scale, kind)
+        _add_fit(band, right, t, v, noise, expected, slope, x)
+        factor(band)
+        solve(band, right, new)
         after = _shorten(
-            t, v, counts, table, squared_scale, kind, centre, f, before, new, expected, slope
+            t, v, noise, counts, table, squared_scale, kind, centre, x, before, new, expected, slope
         )  # fmt: skip
         gained, before = before - after, after
         if gained < _SETTLED:
             break
-    # log p(t) needs the determinants at the mode only: the fit of z = f is subtracted again.
-    prior, fit = _precision(f, squared_scale, kind), 0.0
-    for b in range(f.size):
-        variance[b] = 1 / (slope[b] * slope[b] / v[b])
-    determinants = _posterior(f, variance, prior, new, spread)
-    for b in range(f.size):
-        fit += slope[b] * slope[b] / v[b] * new[b] * f[b]
-    return determinants - 0.5 * fit - before
+    _fill_prior(band, x, stride, squared_scale, kind)
+    of_prior = factor(band)
+    _fill_prior(band, x, stride, squared_scale, kind)
+    _add_fit(band, right, t, v, noise, expected, slope, x)
+    of_posterior = factor(band)
+    diagonal_of_inverse(band, spreads)
+    for b in range(t.size):
+        spread[b] = spreads[b * stride]
+    return 0.5 * (of_prior - of_posterior) - before
 
 
 @kernel(error_model="numpy")
-def _shorten(t, v, counts, table, squared_scale, kind, centre, f, before, new, expected, slope):  # type: ignore[no-untyped-def]
-    """Move f to `new`, or half the way, a quarter, ..., to where the posterior is no smaller.
+def _shorten(  # type: ignore[no-untyped-def]
+    t, v, noise, counts, table, squared_scale, kind, centre, x, before, new, expected, slope
+):  # fmt: skip
+    """Move x to `new`, or half the way, a quarter, ..., to where the posterior is no smaller.
 
-    Return the misfit there, at most `before`; `expected` and `slope` are those at f.
+    Return the misfit there, at most `before`; `expected` and `slope` are those at x.
     """
     for _ in range(_HALVINGS):
-        _evaluate(new, centre, counts, table, expected, slope)
-        after = _misfit(t, v, expected, new, squared_scale, kind)
+        evaluate(new, centre, counts, table, expected, slope)
+        after = _misfit(t, v, noise, expected, new, squared_scale, kind)
         if after <= before:
-            for b in range(f.size):
-                f[b] = new[b]
+            for i in range(x.size):
+                x[i] = new[i]
             return after
-        for b in range(f.size):
-            new[b] = (f[b] + new[b]) / 2
-    _evaluate(f, centre, counts, table, expected, slope)
+        for i in range(x.size):
+            new[i] = (x[i] + new[i]) / 2
+    evaluate(x, centre, counts, table, expected, slope)
     return before
 
 
@@ -285,76 +249,83 @@ def _tie(squared_scale, kind, n_bins):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def _precision(f, squared_scale, kind):  # type: ignore[no-untyped-def]
-    """Return the prior's precision Q, float64 (3, B); see `banded`.
+def _fill_prior(band, x, stride, squared_scale, kind):  # type: ignore[no-untyped-def]
+    """Fill in the prior's precision, as `banded` has it: of f as the kind says, of e 1.
 
-    -log of a Cauchy density, log(1 + x^2), has the same slope at x as a square of weight
-    1 / (1 + x^2), which nowhere lies below it: going to that square's minimum leads to a mode.
+    -log of a Cauchy density, log(1 + d^2), has the same slope at d as a square of weight
+    1 / (1 + d^2), which nowhere lies below it: going to that square's minimum leads to a mode.
     """
-    found = np.zeros((3, f.size))
-    found[0] = _pull(squared_scale, kind)
-    tie = _tie(squared_scale, kind, f.size)
+    n_bins, last = x.size // stride, 2 * stride
+    band[:] = 0.0
+    for i in range(x.size):
+        band[i, last] = _pull(squared_scale, kind) if i % stride == 0 else 1.0
+    tie = _tie(squared_scale, kind, n_bins)
     if kind in (WALK, JUMPS):
-        for b in range(1, f.size):
-            weight = tie
+        for b in range(1, n_bins):
+            i, weight = b * stride, tie
             if kind == JUMPS:
-                weight *= 2 / (1 + tie * (f[b] - f[b - 1]) ** 2)
-            found[0, b] += weight
-            found[0, b - 1] += weight
-            found[1, b] -= weight
+                weight *= 2 / (1 + tie * (x[i] - x[i - stride]) ** 2)
+            band[i, last] += weight
+            band[i - stride, last] += weight
+            band[i, last - stride] -= weight
     elif kind == CURVE:
-        for b in range(2, f.size):
-            found[0, b] += tie
-            found[0, b - 1] += 4 * tie
-            found[0, b - 2] += tie
-            found[1, b] -= 2 * tie
-            found[1, b - 1] -= 2 * tie
-            found[2, b] += tie
-    return found
+        for b in range(2, n_bins):
+            i = b * stride
+            band[i, last] += tie
+            band[i - stride, last] += 4 * tie
+            band[i - 2 * stride, last] += tie
+            band[i, last - stride] -= 2 * tie
+            band[i - stride, last - stride] -= 2 * tie
+            band[i, last - 2 * stride] += tie
 
 
 @kernel(error_model="numpy")
-def _misfit(t, v, expected, f, squared_scale, kind):  # type: ignore[no-untyped-def]
-    """Return minus the log of likelihood times prior, up to a constant."""
-    pull, tie = _pull(squared_scale, kind), _tie(squared_scale, kind, f.size)
-    total = 0.0
-    for b in range(f.size):
-        total += (t[b] - expected[b]) ** 2 / v[b] + pull * f[b] ** 2
-        if b > 0 and kind == WALK:
-            total += tie * (f[b] - f[b - 1]) ** 2
-        elif b > 0 and kind == JUMPS:
-            total += 2 * math.log(1 + tie * (f[b] - f[b - 1]) ** 2)
-        elif b > 1 and kind == CURVE:
-            total += tie * (f[b] - 2 * f[b - 1] + f[b - 2]) ** 2
-    return 0.5 * total
+def _add_fit(band, right, t, v, noise, expected, slope, x):  # type: ignore[no-untyped-def]
+    """Add to the precision of x what t says under g's tangent, and fill in what it is to equal.
 
-
-@kernel(error_model="numpy")
-def _begin(z, v, matrix, mean):  # type: ignore[no-untyped-def]
-    """Begin to solve A f = z/v, A = Q + diag(1/v): `matrix` holds Q before, A's factors after."""
-    for b in range(z.size):
-        matrix[0, b] += 1 / v[b]
-        mean[b] = z[b] / v[b]
-    factor(matrix)
-    forward(matrix, mean)
-
-
-@kernel(error_model="numpy")
-def _posterior(z, v, prior, mean, spread):  # type: ignore[no-untyped-def]
-    """Fill in mean and variances given z ~ N(f, v); return log p(z) up to a constant.
-
-    `prior` holds the prior's precision Q before, and A's factors after.
-
-    With A = Q + diag(1/v): mean = A^-1 z/v, and
-    log p(z) = (log|Q| - log|A| + (z/v)' A^-1 (z/v)) / 2 + constant. Both determinants are products
-    of the factors' diagonals.
+    Row b says slope_b f_b + a_b e_b - c_b e_(b+1) = t_b - expected_b + slope_b x_b, up to the
+    variance v_b.
     """
-    own = prior.copy()
-    factor(own)
-    _begin(z, v, prior, mean)
-    evidence = 0.0
-    for b in range(z.size):
-        evidence += math.log(own[0, b] / prior[0, b]) + mean[b] * mean[b] / prior[0, b]
-    backward(prior, mean)
-    diagonal_of_inverse(prior, spread)
-    return 0.5 * evidence
+    stride, last = x.size // t.size, band.shape[1] - 1
+    right[:] = 0.0
+    for b in range(t.size):
+        i, weight = b * stride, 1 / v[b]
+        target = weight * (t[b] - expected[b] + slope[b] * x[i])
+        band[i, last] += weight * slope[b] * slope[b]
+        right[i] += target * slope[b]
+        if stride == 1:
+            continue
+        own, following = noise[0, b], noise[1, b]
+        band[i + 1, last] += weight * own * own
+        band[i + 1, last - 1] += weight * own * slope[b]
+        right[i + 1] += target * own
+        if b + 1 < t.size:
+            band[i + 3, last] += weight * following * following
+            band[i + 3, last - 2] -= weight * following * own
+            band[i + 3, last - 3] -= weight * following * slope[b]
+            right[i + 3] -= target * following
+
+
+@kernel(error_model="numpy")
+def _misfit(t, v, noise, expected, x, squared_scale, kind):  # type: ignore[no-untyped-def]
+    """Return minus the log of likelihood times prior, up to a constant."""
+    n_bins = t.size
+    stride = x.size // n_bins
+    pull, tie = _pull(squared_scale, kind), _tie(squared_scale, kind, n_bins)
+    total = 0.0
+    for b in range(n_bins):
+        i = b * stride
+        gap = t[b] - expected[b]
+        if stride == 2:
+            gap -= noise[0, b] * x[i + 1]
+            if b + 1 < n_bins:
+                gap += noise[1, b] * x[i + 3]
+            total += x[i + 1] ** 2
+        total += gap**2 / v[b] + pull * x[i] ** 2
+        if b > 0 and kind == WALK:
+            total += tie * (x[i] - x[i - stride]) ** 2
+        elif b > 0 and kind == JUMPS:
+            total += 2 * math.log(1 + tie * (x[i] - x[i - stride]) ** 2)
+        elif b > 1 and kind == CURVE:
+            total += tie * (x[i] - 2 * x[i - stride] + x[i - 2 * stride]) ** 2
+    return 0.5 * total

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dprepro.compiled import kernel
+from dprepro.ebm_plus.banded import diagonal_of_inverse, factor, solve
 
 _KINDS = np.array([[1.0, 0.0], [0.3, 1.0], [0.03, 1.0]])
 """Pulls to zero and ties between neighbours of the priors: f of size s has the log density, up to a
@@ -94,7 +95,6 @@ def _fit(z, weights, scales, ordered, kinds):  # type: ignore[no-untyped-def]
     size, models = z.size, kinds.shape[0] * scales.size
     means, spreads = np.empty((models, size)), np.empty((models, size))
     evidence = np.empty(models)
-    # Row i holds entries (i, i - columns) to (i, i) of a lower triangle.
     prior = np.zeros((size, columns + 1))
     posterior = np.zeros((size, columns + 1))
     right = np.empty(size)
@@ -102,8 +102,8 @@ def _fit(z, weights, scales, ordered, kinds):  # type: ignore[no-untyped-def]
     for kind in range(kinds.shape[0]):
         pull, tie = kinds[kind, 0], kinds[kind, 1]
         _fill_prior(prior, rows, columns, pull, tie * ordered[0], tie * ordered[1])
-        factor = prior.copy()
-        of_prior = _factorise(factor)
+        factors = prior.copy()
+        of_prior = factor(factors)
         for scale in scales:
             precision = 1 / (scale * scale)
             for i in range(size):
@@ -112,9 +112,9 @@ def _fit(z, weights, scales, ordered, kinds):  # type: ignore[no-untyped-def]
                     posterior[i, j] = prior[i, j] * precision
                 posterior[i, columns] += weight
                 right[i] = weight * z[i // columns, i % columns]
-            of_posterior = _factorise(posterior)
-            _solve(posterior, right, means[k])
-            _diagonal_of_inverse(posterior, spreads[k])
+            of_posterior = factor(posterior)
+            solve(posterior, right, means[k])
+            diagonal_of_inverse(posterior, spreads[k])
             fit = 0.0
             for i in range(size):
                 fit += right[i] * means[k, i]
@@ -162,59 +162,3 @@ def _fill_prior(prior, rows, columns, pull, down, across):  # type: ignore[no-un
                 prior[i, columns - 1] -= across
                 prior[i, columns] += across
                 prior[i - 1, columns] += across
-
-
-@kernel(error_model="numpy")
-def _factorise(band):  # type: ignore[no-untyped-def]
-    """Let a band of A become that of its Cholesky factor L, A = L L'; return log |A|."""
-    size, width = band.shape[0], band.shape[1] - 1
-    logarithm = 0.0
-    for i in range(size):
-        for j in range(max(0, i - width), i + 1):
-            total = band[i, j - i + width]
-            for k in range(max(0, i - width), j):
-                if k >= j - width:
-                    total -= band[i, k - i + width] * band[j, k - j + width]
-            if j < i:
-                band[i, j - i + width] = total / band[j, width]
-            else:
-                band[i, width] = math.sqrt(total)
-                logarithm += math.log(total)
-    return logarithm
-
-
-@kernel(error_model="numpy")
-def _solve(factor, right, found):  # type: ignore[no-untyped-def]
-    """Fill in `found` = A^-1 `right`, by the band of the Cholesky factor of A."""
-    size, width = factor.shape[0], factor.shape[1] - 1
-    for i in range(size):
-        total = right[i]
-        for k in range(max(0, i - width), i):
-            total -= factor[i, k - i + width] * found[k]
-        found[i] = total / factor[i, width]
-    for i in range(size - 1, -1, -1):
-        total = found[i]
-        for k in range(i + 1, min(size, i + width + 1)):
-            total -= factor[k, i - k + width] * found[k]
-        found[i] = total / factor[i, width]
-
-
-@kernel(error_model="numpy")
-def _diagonal_of_inverse(factor, diagonal):  # type: ignore[no-untyped-def]
-    """Fill in the diagonal of A^-1: the band of A^-1 follows from that of L, from the last row up.
-
-    With the columns l of L below its diagonal d, (A^-1)_ij = [i = j] / d_i^2 - (1 / d_i) sum over
-    k > i of l_ki (A^-1)_kj, for j >= i (Takahashi et al. 1973).
-    """
-    size, width = factor.shape[0], factor.shape[1] - 1
-    # Row i holds (i, i) to (i, i + width).
-    inverse = np.zeros((size, width + 1))
-    for i in range(size - 1, -1, -1):
-        last = min(size - 1, i + width)
-        for j in range(last, i - 1, -1):
-            total = 1 / factor[i, width] if j == i else 0.0
-            for k in range(i + 1, last + 1):
-                low, high = min(k, j), max(k, j)
-                total -= factor[k, i - k + width] * inverse[low, high - low]
-            inverse[i, j - i] = total / factor[i, width]
-        diagonal[i] = inverse[i, 0]

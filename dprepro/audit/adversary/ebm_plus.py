@@ -117,7 +117,8 @@ class Adversary:
             return parts, math.sqrt(sum([1, 1 / 4, 1][: value.size]))
         if kind == "Histogram":
             return self._histogram(facts["feature"], value.size), 1.0
-        residuals = targets - (sigmoid(self._scores) if self.is_logistic else self._scores)
+        guesses = sigmoid(self._scores) if self.is_logistic else np.clip(self._scores, -0.5, 0.5)
+        residuals = targets - guesses
         if kind == "Magnitudes":
             octaves = np.floor(-2 * np.log2(np.maximum(np.abs(residuals), 1e-300)))
             return _one_hot(np.clip(octaves, 0, value.size - 1).astype(int), value.size), 1.0

@@ -1,0 +1,70 @@
+"""What share of positive labels to expect in a bin, given the function's value there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dprepro.compiled import kernel
+
+_REACH, _STEP = 24.0, 0.2
+_GRID = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+"""Log odds f at which `expected_rates` tabulates g and g'."""
+
+LINEAR = np.empty((2, 0))
+"""The table of g(f) = f, g'(f) = 1: regression needs none."""
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+"""Gauss-Hermite quadrature: E h(Z) is about sum_j `_WEIGHTS`_j h(`_NODES`_j) for Z ~ N(0, 1)."""
+
+
+@kernel("(float64, float64)", error_model="numpy")
+def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
+    table = np.zeros((2, _GRID.size))
+    for i in range(_GRID.size):
+        for j in range(_NODES.size):
+            p = 1 / (1 + math.exp(-(intercept + _GRID[i] + deviation * _NODES[j])))
+            table[0, i] += _WEIGHTS[j] * p
+            table[1, i] += _WEIGHTS[j] * p * (1 - p)
+    return table
+
+
+def expected_rates(intercept: float, deviation: float) -> np.ndarray:
+    """Tabulate g(f) = E sigmoid(intercept + f + Z), Z ~ N(0, deviation^2), and g', float64 (2, G).
+
+    g(f) is the share of positive labels in a bin of value f, if the sum of the other functions is
+    normal over the bin's rows, with the variance that it has over all rows: so it is about where
+    features are independent.
+    """
+    return np.asarray(_tabulate(intercept, deviation))
+
+
+def lookup(table: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return g and g' at `values`, float64 (2, B), by interpolation in a table of `_GRID`."""
+    found = np.empty((2, values.size))
+    evaluate(values, np.zeros(values.size), np.ones(values.size), table, found[0], found[1])
+    return found
+
+
+@kernel(
+    "(float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1])",
+    error_model="numpy",
+)
+def evaluate(x, centre, counts, table, expected, slope):  # type: ignore[no-untyped-def]
+    """Fill in n g(f), `expected`, and n g'(f), `slope`; n is `counts`, and f = `centre` + offset.
+
+    `x` holds the offsets, one in each stride of places.
+    """
+    last, stride = table.shape[1] - 1, x.size // centre.size
+    for b in range(centre.size):
+        value = x[b * stride] + centre[b]
+        if last < 0:
+            expected[b], slope[b] = counts[b] * value, counts[b]
+            continue
+        place = min(max((value + _REACH) / _STEP, 0.0), last - 1e-9)
+        i = int(place)
+        rest = place - i
+        expected[b] = counts[b] * (table[0, i] + rest * (table[0, i + 1] - table[0, i]))
+        slope[b] = counts[b] * max(table[1, i] + rest * (table[1, i + 1] - table[1, i]), 1e-12)
