@@ -56,8 +56,7 @@ def deviations(function: Function, mean_square: float) -> np.ndarray:
     whose mean square is that of e / (1 - e) times (f - a)^2 + s^2, for a posterior mean f and
     variance s^2 of t / n'. For e `_DOUBT` standard deviations of the noise in n', over n', are
     taken, at most `_MOST`. A value follows from the bin's neighbours, too, whose errors are
-    independent: the mean square is less by as much as s^2 is less than the variance of the bin's
-    own t / n'.
+    independent, so the mean square counts in part: s over the deviation of the bin's own t / n'.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ def deviations(function: Function, mean_square: float) -> np.ndarray:
     """
     (_, asked_at), noise = function.averages()
     own = (function.counts * mean_square + noise) / function.counts**2
-    part = np.minimum(function.deviations**2 / own, 1.0)
+    part = np.minimum(function.deviations / np.sqrt(own), 1.0)
     error = np.minimum(_DOUBT * function.uncertainty / function.counts, _MOST)
     square = (function.values - asked_at) ** 2 + function.deviations**2
     return np.sqrt(function.deviations**2 + part * (error / (1 - error)) ** 2 * square)

@@ -111,7 +111,7 @@ class Code:
         rows over the table, from -4 to 4.
     mix : int64 (C, B) or None
         M, in `CENTRE_UNIT`: numbers that neighbouring bins may have alike, so that one number tells
-        of all of them. From -2 to 2.
+        of all of them. From -4 to 4.
     """
 
     feature: int

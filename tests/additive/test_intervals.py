@@ -38,10 +38,13 @@ def fitted(**params):
 @pytest.mark.parametrize(
     ("coverage", "size"), [(0.5, 1 / 8), (0.8, 1 / 4), (0.95, 1 / 2), (0.65, 3 / 16)]
 )
-def test_an_interval_is_the_sum_plus_and_minus_a_size_within_the_range(coverage, size):
+def test_an_interval_is_the_prediction_plus_and_minus_a_size_within_the_range(coverage, size):
+    """Not the sum: where it lies beyond the range, the prediction is the range's end."""
     model, X = with_intervals(), small.rows()
-    sums = model.scores_of(model.contributions(X))
-    expected = np.clip(np.stack([sums - size, sums + size]), *model.range_)
+    found, sums = model.predict(X), model.scores_of(model.contributions(X))
+    assert (sums > model.range_[1] + 0.5).any()
+    np.testing.assert_allclose(found, np.clip(sums, *model.range_))
+    expected = np.clip(np.stack([found - size, found + size]), *model.range_)
     lower, upper = model.predict_interval(X, coverage).T
     np.testing.assert_allclose([lower, upper], expected, rtol=0, atol=1e-12)
     assert ((lower <= model.predict(X)) & (model.predict(X) <= upper)).all()

@@ -46,10 +46,13 @@ def test_each_canary_is_of_its_kind(task):
 @pytest.mark.audits
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_answers_about_every_kind_pass_and_noise_that_is_missing_shows(kind, monkeypatch):
+    """One bound of 95 % may be above the truth by chance, but hardly two of three."""
     case = find_case(f"{PLUS}/{kind}", "binary", epsilon=8.0)
-    sound = audit(case, 80, seed=1)
-    assert sound.verdict is AuditVerdict.WITHIN
-    assert 0.7 < sound.ceiling.epsilon / 8.0 <= 1.0 + 1e-6
+    sound = [audit(case, 80, seed=seed) for seed in (1, 2, 3)]
+    assert not any(result.verdict.is_refuted for result in sound)
+    assert [result.verdict for result in sound].count(AuditVerdict.WITHIN) >= 2
+    for result in sound:
+        assert 0.7 < result.ceiling.epsilon / 8.0 <= 1.0 + 1e-6
     add = GaussianUses._scale_of
     monkeypatch.setattr(GaussianUses, "_scale_of", lambda *of: add(*of) / 50)
     assert audit(case, 80, seed=1).verdict is AuditVerdict.EXCEEDED

@@ -75,8 +75,10 @@ def test_the_parts_of_the_canary_come_to_all_of_mu_and_no_more(task, epsilon):
     # The canary's target is a bound of the range. Where its residual is below the clipping bound,
     # as the released mean of the targets is nearer to it than the middle, its part is smaller.
     # Of few rows the sizes of residuals are lost in noise, and the intercept may have no bound.
+    # Where noise has them taken for many, the canary's code may be shorter than a typical one: in
+    # one of these runs at 1 its part of that query is a third, and that of the run 0.64 for 0.9.
     # A label's residual is near 1, as few rows have that label: it always reaches its limit.
-    least = 0.995 if task == "binary" else 0.97 if epsilon > 1 else 0.92
+    least = 0.995 if task == "binary" else 0.97 if epsilon > 1 else 0.92 - 0.3 / 20
     assert found.mean() > least * mu_of(epsilon, 1e-6)
 
 
@@ -242,16 +244,28 @@ def test_a_row_limited_by_its_code_of_one_feature_alone(monkeypatch):
     assert verdict("binary", 400, case) is AuditVerdict.EXCEEDED
 
 
-@pytest.mark.parametrize("few", [False, True])
-def test_residuals_that_are_not_clipped(monkeypatch, few):
-    """Where rows are few, all features are in one query."""
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: few)
-    name = "_coded_residuals" if few else "_residuals"
+def unclipped(monkeypatch, name):
+    """Let residuals in one kind of query be clipped nowhere."""
     exact = getattr(curator.ExactAnswers, name)
     monkeypatch.setattr(
         curator.ExactAnswers, name, lambda self, q: exact(self, replace(q, bound=9.0, charged=9.0))
     )
-    assert verdict("regression", 800 if few else 400) is AuditVerdict.EXCEEDED
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_residuals_of_features_that_are_not_clipped(monkeypatch, few):
+    """Where rows are few, all features are in one query."""
+    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: few)
+    unclipped(monkeypatch, "_coded_residuals")
+    assert verdict("regression", 800) is AuditVerdict.EXCEEDED
+
+
+def test_residuals_of_the_intercept_that_are_not_clipped(monkeypatch):
+    """Its bound is one that few rows exceed: the canary does if it is no larger than elsewhere."""
+    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: False)
+    monkeypatch.setattr(Booster, "unclipped", 0.0)
+    unclipped(monkeypatch, "_residuals")
+    assert verdict("regression", 800) is AuditVerdict.EXCEEDED
 
 
 # --- pairs of features ----------------------------------------------------------------------------

@@ -11,17 +11,20 @@ from dprepro.audit.adversary.known import Known
 from dprepro.audit.adversary.transcript import Recorder
 from dprepro.audit.case import categories
 from dprepro.data.domain import CategoricalFeature, Domain
+from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.curator import ExactAnswers
-from dprepro.ebm_plus.losses import LOGISTIC
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import (
     CENTRE_UNIT,
     INTERCEPT,
     Code,
     CodedResiduals,
     Histogram,
+    Magnitudes,
     Merge,
     Move,
     Moves,
+    Residuals,
     Start,
 )
 from dprepro.estimators.inputs import Rows
@@ -75,38 +78,45 @@ def instructions(score, changes):
     return [*bins, Start(round(score * 2**24)), *changes]
 
 
-def of_curator(rows, told, asked):
+def of_curator(rows, told, asked, loss=LOGISTIC):
     frame = pd.DataFrame(
         {
             f"x{k}": categories(np.array([row[k] for row in rows]), names)
             for k, names in enumerate(NAMES)
         }
     )
-    exact = ExactAnswers.of(
-        Rows(frame, np.array([row[2] for row in rows], float)), DOMAIN, LOGISTIC
-    )
+    domain = DOMAIN if loss is LOGISTIC else Domain(DOMAIN.features, (0.0, 1.0))
+    exact = ExactAnswers.of(Rows(frame, np.array([row[2] for row in rows], float)), domain, loss)
     for each in told:
         exact.follow(each)
     return exact.answer(asked).value
 
 
-def of_adversary(group, rows, canary, told, asked):
+def of_adversary(group, rows, canary, told, asked, loss=LOGISTIC):
     """Return what a group of so many equal rows adds, and what the canary adds."""
     heard = Recorder()
     for k, size in enumerate(SIZES):
         heard.asked(Histogram(1.0, 1.0, k), Release(np.zeros(size + 1), 1.0))
     for each in told:
         heard.told(each)
-    size = sum(code.weights.size for code in asked.codes)
+    size = sizes_of(asked)
     heard.asked(asked, Release(np.zeros(size), 1.0))
+    middle = 0.0 if loss is LOGISTIC else 0.5
     known = Known(
-        cells=np.array([group[:2]]), targets=np.array([float(group[2])]), counts=np.array([rows]),
-        canary=np.array(canary[:2]), target=float(canary[2]),
+        cells=np.array([group[:2]]), targets=np.array([group[2] - middle]),
+        counts=np.array([rows]), canary=np.array(canary[:2]), target=canary[2] - middle,
     )  # fmt: skip
-    adversary = Adversary(known, True, frozenset(), (1.0, 1.0, 1.0))
+    adversary = Adversary(known, loss is LOGISTIC, frozenset(), (1.0, 1.0, 1.0))
     answer = adversary.answers(heard.events, [])[-1]
-    deviation = asked.bound / np.sqrt(asked.share)
+    deviation = asked.charged / np.sqrt(asked.share)
     return -answer.noise * deviation, answer.part * deviation
+
+
+def sizes_of(asked):
+    """Return how many numbers an answer has."""
+    if isinstance(asked, CodedResiduals):
+        return sum(code.weights.size for code in asked.codes)
+    return MAGNITUDES if isinstance(asked, Magnitudes) else 1
 
 
 @CODES
@@ -117,6 +127,38 @@ def test_a_row_adds_what_the_adversary_expects_of_it(codes, bound):
         told = instructions(score, [])
         _, expected = of_adversary(ROWS[0], 0, row, told, asked)
         np.testing.assert_allclose(of_curator([row], told, asked), expected, atol=3e-6)
+
+
+SCORES = (-60.0, -2.0, -0.5, 0.2, 0.5, 0.7, 40.0)
+"""Of a regression, whose targets lie from -1/2 to 1/2: beyond that scores count as its ends."""
+
+
+@CODES
+@BOUNDS
+def test_a_row_of_a_regression_adds_what_the_adversary_expects_of_it(codes, bound):
+    for each, row, score in product(codes, ROWS, SCORES):
+        asked, told = query((each,), bound, 0.25), instructions(score, [])
+        _, expected = of_adversary(ROWS[0], 0, row, told, asked, SQUARED)
+        found = of_curator([row], told, asked, SQUARED)
+        # A code's squared norm is rounded up by 2^-19 at most: limits are less by half of its part.
+        norm = each.squared_norms()[0 if each.feature == INTERCEPT else row[each.feature]]
+        np.testing.assert_allclose(found, expected, atol=3e-6 + bound * 2.0**-20 / norm)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Residuals(0.3, 0.25, INTERCEPT, 0.3),
+        Residuals(1.0, 1.0, INTERCEPT, 1.0),
+        Magnitudes(1.0, 1.0),
+    ],
+    ids=repr,
+)
+def test_so_do_rows_whose_residuals_are_summed_or_counted_by_size(asked):
+    for row, score in product(ROWS, SCORES):
+        told = instructions(score, [])
+        _, expected = of_adversary(ROWS[0], 0, row, told, asked, SQUARED)
+        np.testing.assert_allclose(of_curator([row], told, asked, SQUARED), expected, atol=3e-6)
 
 
 @CODES

@@ -37,7 +37,7 @@ def random_codes(rng, features):
             centre = rng.integers(0, 257, n_bins)
         mix = None
         if rng.random() < 0.4:
-            mix = rng.integers(-512, 513, (int(rng.choice([1, 2, 9])), n_bins))
+            mix = rng.integers(-1024, 1025, (int(rng.choice([1, 2, 9])), n_bins))
             weights = np.exp(rng.normal(0, 1, len(mix))) / np.sqrt(len(mix))
             centre = np.rint(mix.mean(axis=1)).astype(int)
         codes.append(Code(k, weights, centre, mix))

@@ -57,9 +57,9 @@ class PlainCurator:
         self.noise = 1 / mu
 
     def open_histograms(self, mu, n_features, budget, is_coarse=False):
-        self.noise = math.sqrt(n_features) / mu
+        self.noise, self.is_coarse = math.sqrt(n_features) / mu, is_coarse
 
-    def open_epochs(self, mu, n_epochs, budget, *, has_pairs=False, is_coarse=False):
+    def open_epochs(self, mu, n_epochs, budget, *, has_pairs=False):
         self.noise = math.sqrt(n_epochs) / mu
         return self.noise
 
@@ -102,7 +102,7 @@ class PlainCurator:
         return np.concatenate([cells / math.sqrt(2), missing, np.array(groups) / math.sqrt(2)])
 
     def magnitudes(self, query):
-        cells = np.floor(-2 * np.log2(np.abs(self.residuals())))
+        cells = np.floor(-2 * np.log2(np.maximum(np.abs(self.residuals()), UNIT)))
         return np.bincount(np.clip(cells, 0, 19).astype(int), minlength=20) * 1.0
 
     def residual_sums(self, query):
@@ -121,14 +121,16 @@ class PlainCurator:
         return np.clip(self.residuals(), -limits, limits) @ u
 
     def residuals(self):
-        return self.targets - (expit(self.scores) if self.loss is LOGISTIC else self.scores)
+        if self.loss is LOGISTIC:
+            return self.targets - expit(self.scores)
+        return self.targets - np.clip(self.scores, -0.5, 0.5)
 
 
 class PlainPairs(PlainCurator):
     """Also answers about pairs."""
 
-    def open_epochs(self, mu, n_epochs, budget, *, has_pairs=False, is_coarse=False):
-        assert has_pairs != is_coarse
+    def open_epochs(self, mu, n_epochs, budget, *, has_pairs=False):
+        assert has_pairs != self.is_coarse
         return super().open_epochs(mu, n_epochs, budget)
 
     def exact(self, query):

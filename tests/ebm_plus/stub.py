@@ -116,7 +116,9 @@ def gaussian(deviation, seed=0):
     return lambda shape: generator.normal(0, deviation, shape)
 
 
-def booster(codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noise=None):
+def booster(
+    codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noise=None, ordered=False
+):
     """Return a booster of features with three bins each, with its `Stub` as ``curator``."""
     codes = np.asarray(codes)
     functions = [
@@ -125,7 +127,7 @@ def booster(codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noi
             np.bincount(code, minlength=BINS) + 0.5 if counts is None else counts,
             np.zeros(BINS),
             np.full(BINS, 1 / BINS),
-            ordered=False,
+            ordered=ordered,
         )
         for k, code in enumerate(codes)
     ]

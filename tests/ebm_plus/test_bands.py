@@ -1,5 +1,7 @@
 """Bands hold the noise in counts, and what few rows leave unknown; no function depends on them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,8 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, bands
 from dprepro.ebm_plus.bands import deviations
 from dprepro.ebm_plus.coarse import CoarseBooster
+from dprepro.ebm_plus.decay import decaying
+from dprepro.ebm_plus.function import Answer
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from tests.ebm_plus.stub import BINS, booster, learn
 
@@ -22,32 +26,66 @@ def learned(counts, uncertainty, epochs=3):
     (function,) = learner.functions
     function.uncertainty = np.array(uncertainty)
     learn(learner, epochs)
-    return function
+    return function, learner.mean_square
 
 
 def test_a_count_that_may_be_too_large_widens_the_band_of_its_bin():
     """The first bin has 40 rows, its count says 85, three quarters of its noise more."""
-    function = learned([85.0, 400.0, 400.0], [60.0, 1.0, 1.0])
+    function, square = learned([85.0, 400.0, 400.0], [60.0, 1.0, 1.0])
     truth = TARGETS[[0, 40, 440]]
     gap = function.values - function.values[1] - (truth - truth[1])
     assert gap[0] < -4 * function.deviations[0]
-    wide = deviations(function)
+    wide = deviations(function, square)
     assert abs(gap[0]) < 2 * wide[0]
     assert wide[0] > 3 * function.deviations[0]
     np.testing.assert_allclose(wide[1:], function.deviations[1:], rtol=0.02)
 
 
 def test_the_widening_is_what_the_docstring_says():
-    function = learned([140.0, 300.0, 410.0], [80.0, 20.0, 1e9])
+    function, square = learned([140.0, 300.0, 410.0], [80.0, 20.0, 1e9])
     error = np.array([60 / 140, 15 / 300, 0.8])
     asked_at = function.averages()[0][1]
     more = (error / (1 - error)) ** 2 * ((function.values - asked_at) ** 2 + function.deviations**2)
-    np.testing.assert_allclose(deviations(function) ** 2, function.deviations**2 + more)
+    found = deviations(function, square) ** 2 - function.deviations**2
+    # What a bin's own sum leaves unsure is more than what all sums do.
+    noise = function.averages()[1]
+    own = square / function.counts + noise / function.counts**2
+    assert (function.deviations**2 < own).all()
+    np.testing.assert_allclose(found, more * function.deviations / np.sqrt(own), rtol=1e-9)
+
+
+def test_a_value_that_follows_from_its_own_sum_alone_is_widened_in_full():
+    """And by no more, though its deviation be larger than its sum leaves it."""
+    function, square = learned([140.0, 300.0, 410.0], [80.0, 20.0, 1e9])
+    error = np.array([60 / 140, 15 / 300, 0.8])
+    noise = function.averages()[1]
+    own = np.sqrt(square / function.counts + noise / function.counts**2)
+    gap = function.values - function.averages()[0][1]
+    for times in (1.0, 3.0):
+        function.deviations = times * own
+        more = (error / (1 - error)) ** 2 * (gap**2 + function.deviations**2)
+        expected = function.deviations**2 + more
+        np.testing.assert_allclose(deviations(function, square) ** 2, expected)
+
+
+def test_of_sums_that_share_noise_it_is_that_of_each_that_counts():
+    function, square = learned([140.0, 300.0, 410.0], [80.0, 20.0, 0.0])
+    decay = decaying(function.counts, np.ones(BINS), 0.0)
+    shared = replace(function, decay=decay)
+    shared.values, shared.deviations = function.values, function.deviations
+    shared.remember(Answer(np.ones(BINS), np.full(BINS, 3.0)), np.zeros(BINS), 1.0)
+    variance = np.array([9 * (1 + k**2) for k in decay.following])
+    own = square / shared.counts + variance / shared.counts**2
+    error = np.array([60 / 140, 15 / 300, 0.0])
+    more = (error / (1 - error)) ** 2 * (shared.values**2 + shared.deviations**2)
+    expected = shared.deviations**2 + more * shared.deviations / np.sqrt(own)
+    assert (shared.deviations**2 < own).all()
+    np.testing.assert_allclose(deviations(shared, square) ** 2, expected)
 
 
 def test_exact_counts_keep_their_deviations():
-    exact = learned([40.0, 400.0, 400.0], [0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(deviations(exact), exact.deviations)
+    exact, square = learned([40.0, 400.0, 400.0], [0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(deviations(exact, square), exact.deviations)
 
 
 def fits(epsilon, rows=3000, seeds=range(20, 26)):
@@ -77,7 +115,7 @@ def held(model, X, truth):
 def test_bands_hold_the_truth_where_counts_are_noisy(monkeypatch):
     new = np.concatenate([held(*fit) for fit in fits(0.3)]).mean()
     shapes = [model.shape_functions_ for model, *_ in fits(0.3)]
-    monkeypatch.setattr(bands, "deviations", lambda f: f.deviations)
+    monkeypatch.setattr(bands, "deviations", lambda f, _: f.deviations)
     old = np.concatenate([held(*fit) for fit in fits(0.3)]).mean()
     assert 0.92 < new < 0.995
     assert old < new - 0.02
@@ -88,11 +126,13 @@ def test_bands_hold_the_truth_where_counts_are_noisy(monkeypatch):
 
 @pytest.mark.parametrize("largest", [0.5, 0.9])
 def test_no_relative_error_beyond_the_largest_is_believed(monkeypatch, largest):
-    function = learned([140.0, 400.0, 400.0], [1e6, 0.0, 0.0])
+    function, square = learned([140.0, 400.0, 400.0], [1e6, 0.0, 0.0])
     monkeypatch.setattr(bands, "_MOST", largest)
-    square = (function.values - function.averages()[0][1]) ** 2 + function.deviations**2
-    more = deviations(function)[0] ** 2 - function.deviations[0] ** 2
-    assert more == pytest.approx((largest / (1 - largest)) ** 2 * square[0])
+    gaps = (function.values - function.averages()[0][1]) ** 2 + function.deviations**2
+    more = deviations(function, square)[0] ** 2 - function.deviations[0] ** 2
+    own = square / 140 + function.averages()[1] / 140**2
+    part = function.deviations[0] / np.sqrt(own)
+    assert more == pytest.approx(part * (largest / (1 - largest)) ** 2 * gaps[0])
 
 
 # --- few rows -----------------------------------------------------------------------------------

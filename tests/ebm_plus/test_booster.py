@@ -199,14 +199,18 @@ def test_codes_divide_an_epoch_as_features_would():
     assert shares[2] > 2 * shares[1]
 
 
-def test_learning_from_one_query_is_learning_from_an_answer_of_each_feature():
+@pytest.mark.parametrize("ordered", [False, True])
+def test_learning_from_one_query_is_learning_from_an_answer_of_each_feature(ordered):
     """Its sums are divided by their weights, and so is their noise."""
     codes = np.random.default_rng(1).integers(0, 3, (2, 300))
     targets = codes[0] == 2
-    one, other = (booster(codes, targets, LOGISTIC, noise=gaussian(2.0)) for _ in range(2))
+    one, other = (
+        booster(codes, targets, LOGISTIC, noise=gaussian(2.0), ordered=ordered) for _ in range(2)
+    )
+    assert all((function.decay is not None) == ordered for function in one.functions)
     query = one.coded_residuals()
     release = one.curator.answer(query)
-    moved = one.learn_all(query, release, 0)
+    moved = one.learn_all(one.together, query, release, 0)
     first = 0
     for place, (function, code) in enumerate(
         zip([other.intercept, *other.functions], query.codes, strict=True)
@@ -215,7 +219,8 @@ def test_learning_from_one_query_is_learning_from_an_answer_of_each_feature():
             release.value[first : first + code.weights.size] / code.weights,
             release.scale / code.weights,
         )
-        share = np.average(code.weights**2, weights=function.counts)
+        squares = code.weights**2 if code.mix is None else code.squared_norms()
+        share = np.average(squares, weights=function.counts)
         np.testing.assert_array_equal(other.learn(function, answer, share, 0), moved[place])
         first += code.weights.size
     assert first == release.value.size

@@ -73,7 +73,7 @@ def listen(estimator, epsilon, target, seed=0):
         if isinstance(query, Residuals | CodedResiduals):
             for row, part in zip(rows, parts, strict=True):
                 score = float(from_units(row._columns.scores[0]))
-                guess = expit(score) if loss is LOGISTIC else score
+                guess = expit(score) if loss is LOGISTIC else min(max(score, -0.5), 0.5)
                 residual = abs(float(from_units(row._columns.targets[0])) - guess)
                 unclipped = residual * length_of_code(query, row)
                 found.append((np.linalg.norm(part), query.charged, unclipped, query.bound))
@@ -125,13 +125,13 @@ def test_residuals_beyond_the_bound_are_summed_as_the_bound(bound, logistic):
     """As within an epoch: the change of a function takes rows past the bound."""
     scores = np.zeros(64, np.int32)
     last = (np.arange(64) % 2).astype(np.uint8)
-    targets = to_units(np.arange(64) < 32)
+    targets = to_units((np.arange(64) < 32) - (0.0 if logistic else 0.5))
     change = to_units([3.0, -3.0])
     codes = np.arange(64, dtype=np.uint8)
     cut = math.floor(bound * 2**24)
     sums = residual_sums(scores, targets, last, change, codes, 64, cut, logistic)
     scores = from_units(scores)
-    residual = from_units(targets) - (expit(scores) if logistic else scores)
+    residual = from_units(targets) - (expit(scores) if logistic else scores.clip(-0.5, 0.5))
     beyond = np.abs(residual) > bound
     assert beyond.sum() >= 32
     np.testing.assert_array_equal(sums[0, beyond], (np.sign(residual) * cut)[beyond])

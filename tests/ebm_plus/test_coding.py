@@ -27,7 +27,8 @@ def by_numpy(rows, query, changes, logistic=True):
     u = vectors(query, rows.bins)
     limits = np.minimum(query.bound / np.linalg.norm(u, axis=1), 1.0)
     scored = from_units(scores)
-    residuals = from_units(rows.targets) - (expit(scored) if logistic else scored)
+    guesses = expit(scored) if logistic else scored.clip(-0.5, 0.5)
+    residuals = from_units(rows.targets) - guesses
     return np.clip(residuals, -limits, limits) @ u, scores
 
 

@@ -132,15 +132,33 @@ def test_what_no_mechanism_covers_is_not_answered():
         asked.answer(Histogram(1.0, 1.0, 0))
 
 
-@pytest.mark.parametrize(("loss", "other"), [(LOGISTIC, SQUARED), (SQUARED, LOGISTIC)])
-def test_a_query_for_another_loss_is_refused(loss, other):
-    asked, _ = curator(loss)
+@pytest.mark.parametrize("query", [of_all_rows(SQUARED, 0.5), Magnitudes(1.0, 1.0)], ids=repr)
+def test_a_query_for_another_loss_is_refused(query):
+    """Of labels residuals are asked about by codes alone, and not by size."""
+    asked, _ = curator(LOGISTIC)
     asked.open_epochs(MU, 4, BUDGET)
     asked.tell(Start(0))
-    name = "Residuals" if other is SQUARED else "CodedResiduals"
-    with pytest.raises(BudgetError, match=f"no mechanism for {name} is"):
-        asked.answer(of_all_rows(other, 0.5))
-    assert asked.answer(of_all_rows(loss, 0.5)).value.shape == (1,)
+    with pytest.raises(BudgetError, match=f"no mechanism for {type(query).__name__} is"):
+        asked.answer(query)
+    assert asked.answer(of_all_rows(LOGISTIC, 0.5)).value.shape == (1,)
+
+
+def test_of_numbers_an_epoch_is_one_mechanism_for_whatever_is_asked():
+    """Shares of it that add up to 1 are answered, and nothing beyond."""
+    asked, ledger = curator(SQUARED)
+    noise = asked.open_epochs(MU, 1, BUDGET)
+    asked.tell(Start(0))
+    shared = [(Magnitudes, 0.25), (Residuals, 0.25), (CodedResiduals, 0.5)]
+    queries = [
+        Magnitudes(1.0, 0.25), of_all_rows(SQUARED, 0.5, 0.25), of_all_rows(LOGISTIC, 0.5, 0.5),
+    ]  # fmt: skip
+    for query, (kind, share) in zip(queries, shared, strict=True):
+        assert type(query) is kind
+        assert asked.answer(query).scale == pytest.approx(noise * query.charged / np.sqrt(share))
+    assert [(entry.uses, entry.noise_multiplier) for entry in ledger.entries] == [(1, noise)]
+    for query in queries:
+        with pytest.raises(BudgetError):
+            asked.answer(query)
 
 
 def test_noise_that_forgets_the_number_of_features_or_epochs_is_refused():

@@ -9,6 +9,7 @@ import pytest
 from dprepro.additive.bins import OTHER
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.ebm_plus.grid import (
+    _COARSEST,
     _cells,
     _merge_neighbours,
     cell_extents,
@@ -157,14 +158,14 @@ def test_counts_of_bins_add_up_to_the_rows_though_bins_end_where_noise_is_high(f
         np.testing.assert_array_equal(changed_counts, bin_counts)
 
 
-def test_a_bin_holds_the_fewest_rows_asked_for_but_never_more_than_a_twelfth():
+def test_a_bin_holds_the_fewest_rows_asked_for_but_never_more_than_is_coarse():
     feature = NumericFeature("x", 0, 1000)
     values = pd.Series(np.random.default_rng(0).exponential(50, 20_000), name="x")
     noisy = fine_cells(values, feature)[1].astype(float)
-    for fewest, least in ((0.0, 80), (500.0, 500), (1e9, 20_000 / 12)):
+    for fewest, least in ((0.0, 80), (500.0, 500), (1e9, 20_000 / _COARSEST)):
         bins, counts, _ = merge_fine(feature, noisy, 0.1, 20_000.0, seen=4.0, fewest=fewest)
         assert counts.min() >= least
-        assert bins.n_bins > 6
+        assert bins.n_bins > _COARSEST / 2
     plain, some = (
         merge_fine(feature, noisy, 0.1, 20_000.0, seen=4.0, fewest=fewest)[0].n_bins
         for fewest in (0.0, 500.0)

@@ -32,13 +32,17 @@ def problem(rows, seed=0, spread=3.0):
     return scores, targets, last, to_units(rng.normal(size=4)), codes
 
 
+def predictions(scores, logistic):
+    """Return probabilities, or scores clipped to the range of a regression's targets."""
+    return expit(from_units(scores)) if logistic else from_units(scores).clip(-0.5, 0.5)
+
+
 @KINDS
 @pytest.mark.parametrize("rows", [1, 7, 2049, 5000])
 def test_it_does_what_numpy_does(rows, logistic):
     scores, targets, last, change, codes = problem(rows)
     updated = scores + change[last]
-    prediction = expit(from_units(updated)) if logistic else from_units(updated)
-    residuals = np.clip(from_units(targets) - prediction, -0.8, 0.8)
+    residuals = np.clip(from_units(targets) - predictions(updated, logistic), -0.8, 0.8)
     curvatures = np.abs(residuals) * (1 - np.abs(residuals)) if logistic else np.zeros(rows)
     sums = residual_sums(scores, targets, last, change, codes, 4, to_units(0.8), logistic)
     assert sums.shape == (2, 4)
@@ -102,6 +106,42 @@ def test_magnitudes_are_counted_by_half_octaves_and_one_row_counts_once():
         scores = np.zeros(5, np.int32)
         less = magnitude_counts(scores, np.delete(targets, row), zeros[:5], none, 6)
         assert np.abs(counts - less).sum() == 1
+
+
+BEYOND = to_units([0.5, 0.5 + UNIT, 0.7, 1.0, 3.0, 63.9])
+BEYOND = np.concatenate([BEYOND, -BEYOND])
+"""Scores at the ends of the range of a regression's targets, and beyond."""
+
+
+@pytest.mark.parametrize("target", [-0.5, -0.3, 0.0, 0.2, 0.5])
+def test_scores_beyond_the_range_of_targets_count_as_its_end(target):
+    """As predictions do: in sums of residuals, in those of codes, and in counts of their sizes."""
+    targets, n = np.full(12, to_units(target)), BEYOND.size
+    ends = np.sign(BEYOND) * np.int32(2**23)
+    rows, none = np.zeros(n, np.uint8), np.zeros(1, np.int32)
+    codes, ones, found = np.arange(n, dtype=np.uint8), np.ones(n, np.int32), []
+    for scores in (BEYOND, ends):
+        limited = np.empty(n, np.int32)
+        limited_residuals(scores.copy(), targets, ones, 2.0**24, False, limited)
+        sums = residual_sums(scores.copy(), targets, rows, none, codes, n, 2**24, False)
+        sizes = [
+            magnitude_counts(scores[[i]], targets[[i]], rows[[i]], none, 20).argmax()
+            for i in range(n)
+        ]
+        found.append(np.stack([limited, sums[0], sizes]))
+    np.testing.assert_array_equal(*found)
+    residuals = to_units(target) - ends
+    np.testing.assert_array_equal(found[0][:2], np.stack([residuals, residuals]))
+
+
+def test_scores_stay_where_they_are_though_they_count_as_the_end_of_the_range():
+    """Else a change that takes them back would not be the one that took them there."""
+    scores, n = BEYOND.copy(), BEYOND.size
+    targets, rows, none = np.zeros(n, np.int32), np.zeros(n, np.uint8), np.zeros(1, np.int32)
+    limited_residuals(scores, targets, np.ones(n, np.int32), 9.0, False, np.empty(n, np.int32))
+    residual_sums(scores, targets, rows, none, rows, 1, 2**24, False)
+    magnitude_counts(scores, targets, rows, none, 20)
+    np.testing.assert_array_equal(scores, BEYOND)
 
 
 def test_every_magnitude_has_the_cell_that_whole_numbers_say():
@@ -203,9 +243,7 @@ def test_residuals_are_limited_by_the_root_of_the_norm(rows, bound, logistic):
     limited_residuals(scores, targets, norms, bound, logistic, out)
     free = np.empty(rows, np.int32)
     limited_residuals(scores, targets, np.ones(rows, np.int32), 2.0**24, logistic, free)
-    scored = from_units(scores)
-    residuals = from_units(targets) - (expit(scored) if logistic else scored)
-    residuals = residuals.clip(-1, 1)
+    residuals = (from_units(targets) - predictions(scores, logistic)).clip(-1, 1)
     np.testing.assert_allclose(from_units(free), residuals, atol=3e-7)
     limits = np.floor(np.minimum(bound / np.sqrt(norms.astype(float)), 2.0**24))
     np.testing.assert_array_equal(out, np.clip(free, -limits, limits))
@@ -219,11 +257,11 @@ def test_no_limited_residual_times_the_root_of_its_norm_exceeds_the_bound(norm, 
     """In whole numbers: r^2 times the norm is at most the square of the bound."""
     scores = np.array([-(2**30) + 1, -(2**24), 0, 2**24, 2**30 - 1], np.int32)
     norms, out, found = np.full(5, norm, np.int32), np.empty(5, np.int32), []
-    for label in (0, 1):
-        limited_residuals(scores, np.full(5, label << 24, np.int32), norms, bound, logistic, out)
+    for target in (0, 2**24) if logistic else (-(2**23), 2**23):
+        limited_residuals(scores, np.full(5, target, np.int32), norms, bound, logistic, out)
         found += out.tolist()
     assert all(Fraction(r) ** 2 * norm <= Fraction(bound) ** 2 for r in found)
-    # No probability is 0 or 1; residuals of numbers are clipped at 1.
+    # No probability is 0 or 1; from one end of the targets' range to the other it is 1.
     limit = 2**24 - 2 if logistic else 2**24
     limit = min(math.isqrt(math.floor(Fraction(bound) ** 2 / norm)), limit)
     assert limit - 1 <= max(found) <= limit

@@ -13,7 +13,7 @@ from dprepro.ebm_plus.clipping import typical_deviation
 from dprepro.ebm_plus.curator import ExactAnswers
 from dprepro.ebm_plus.grid import merge_fine
 from dprepro.ebm_plus.groups import sum_deviations
-from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.losses import _EXPECTED, _STANDING_OUT, LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import (
     CodedResiduals,
     Histogram,
@@ -149,7 +149,10 @@ def test_every_answer_has_the_noise_that_the_ledger_states(n_epochs, loss):
 
 @pytest.mark.parametrize(
     ("estimator", "domain", "seen"),
-    [(DPEBMPlusClassifier, DOMAIN, 3.0), (DPEBMPlusRegressor, RANGE, 2.0)],
+    [
+        (DPEBMPlusClassifier, DOMAIN, LOGISTIC.bin_deviations),
+        (DPEBMPlusRegressor, RANGE, SQUARED.bin_deviations),
+    ],
 )
 def test_bins_and_booster_are_told_of_the_noise_that_is_there(estimator, domain, seen, monkeypatch):
     told, functions = [], []
@@ -182,11 +185,11 @@ def test_bins_and_booster_are_told_of_the_noise_that_is_there(estimator, domain,
 @pytest.mark.parametrize(
     ("epsilon", "features", "rows"),
     [
-        # 4 of the rarer label, of which there is one in five; sqrt(3) / mu is 2 at most.
-        (8.0, 3, 20),
-        # Half a deviation of sqrt(K) / (sqrt(0.87) mu), and mu(0.1, 1e-6) is 0.0276.
-        (0.1, 3, 5 * 0.5 * math.sqrt(3 / 0.87) / 0.0276),
-        (0.1, 2, 5 * 0.5 * math.sqrt(2 / 0.87) / 0.0276),
+        # Some of the rarer label, of which there is one in five; sqrt(3 / 0.87) / mu is 1.4.
+        (8.0, 3, 5 * _EXPECTED),
+        # A part of a deviation, sqrt(K) / (sqrt(0.87) mu), and mu(0.1, 1e-6) is 0.0276.
+        (0.1, 3, 5 * _STANDING_OUT * math.sqrt(3 / 0.87) / 0.0276),
+        (0.1, 2, 5 * _STANDING_OUT * math.sqrt(2 / 0.87) / 0.0276),
     ],
 )
 def test_a_bin_of_labels_holds_enough_to_stand_out_from_their_noise(

@@ -5,21 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.special import expit
 
-from dprepro.ebm_plus.smoothing import (
-    CURVE,
-    INDEPENDENT,
-    JUMPS,
-    LINEAR,
-    WALK,
-    Priors,
-    expected_rates,
-    lookup,
-    priors,
-    smooth,
-)
+from dprepro.ebm_plus.rates import LINEAR, expected_rates, lookup
+from dprepro.ebm_plus.smoothing import CURVE, INDEPENDENT, JUMPS, WALK, Priors, priors, smooth
 
 SCALES = 2.0 ** np.arange(-3, 3)
 
@@ -116,46 +104,6 @@ def test_curves_come_nearer_to_a_smooth_function_and_harm_no_rough_one():
                 errors[k, m] += np.mean((smooth(*told)[0] - truth) ** 2) / len(seeds)
     assert errors[0, 0] < 0.9 * errors[0, 1]
     assert errors[1, 0] < 1.02 * errors[1, 1]
-
-
-# --- rates of labels ----------------------------------------------------------------------------
-
-
-def weighted(z, middle, deviation, power):
-    """Return sigmoid (1 - sigmoid)^power times the normal density."""
-    odds = middle + deviation * z
-    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return expit(odds) * expit(-odds) ** power * density
-
-
-@pytest.mark.parametrize(
-    ("deviation", "within"), [(0.0, 1e-9), (0.5, 1e-5), (1.0, 1e-5), (2.0, 5e-3), (3.0, 5e-2)]
-)
-@pytest.mark.parametrize("intercept", [-7.0, -2.0, 0.0, 3.0])
-def test_expected_rates_are_the_integrals(intercept, deviation, within):
-    table = expected_rates(intercept, deviation)
-    for value in (-10.0, -3.0, -1.0, 0.4, 2.0, 8.0):
-        found = lookup(table, np.array([value]))[:, 0]
-        about = (intercept + value, deviation)
-        expected = [quad(weighted, -12, 12, (*about, n), limit=200)[0] for n in (0, 1)]
-        np.testing.assert_allclose(found, expected, rtol=within, atol=1e-12)
-
-
-def test_between_the_nodes_of_the_table_the_rates_are_as_good():
-    values = np.random.default_rng(0).uniform(-6, 6, 300)
-    rates, slopes = lookup(expected_rates(-1.0, 0.0), values)
-    np.testing.assert_allclose(rates, expit(values - 1), atol=6e-4)
-    np.testing.assert_allclose(slopes, expit(values - 1) * expit(1 - values), atol=1e-3)
-
-
-def test_beyond_the_table_rates_are_finite_and_slopes_positive():
-    values = np.array([-1e300, -100.0, -24.0, 24.0, 100.0, 1e300])
-    for intercept in (-9.0, 0.0, 9.0):
-        rates, slopes = lookup(expected_rates(intercept, 1.0), values)
-        np.testing.assert_allclose(rates, [0, 0, 0, 1, 1, 1], atol=1e-4)
-        assert ((slopes > 0) & (slopes < 1e-4)).all()
-    # 1 - sigmoid is 0 here, which nothing may be divided by.
-    assert (lookup(expected_rates(40.0, 0.0), values)[1] > 0).all()
 
 
 # --- posteriors of log odds ---------------------------------------------------------------------
