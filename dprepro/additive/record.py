@@ -37,8 +37,8 @@ PREDICTION = (
 INTERVALS = (
     "About percents[j] percent of rows like those fitted to have a target that is at most sizes[j] "
     "whole numbers of 2 to the power of power from the prediction. Between two percents, "
-    "interpolate. An interval is the prediction plus and minus a size, clipped to the range. Where "
-    "functions were edited, the prediction is that before."
+    "interpolate. An interval is the prediction plus and minus a size, clipped to the range. If "
+    "functions were edited, sizes count from the prediction before that."
 )
 """How to use `intervals` without this package; it is part of the file."""
 

@@ -1,7 +1,8 @@
 """Positive definite matrices with some bands on either side of the diagonal.
 
 A matrix A of n rows is float64 (n, w + 1), for w bands on either side: row i holds the entries
-(i, i - w) to (i, i). Those left of the first column are not read.
+(i, i - w) to (i, i). Those left of the first column are not read. A matrix that is not positive
+definite gives NaN.
 """
 
 from __future__ import annotations

@@ -249,7 +249,8 @@ class Booster:
             bound = self.loss.intercept_bound(self.bound, self.usual, self.unclipped)
             return Residuals(bound, share, function.feature, bound)
         asked = self._code(function, 1.0)
-        # Bins alike: rows in rare bins have long codes, and would be clipped at far less.
+        # All bins count alike. By rows, those in rare bins, whose codes are long, would be clipped
+        # at far less.
         bound = self.bound * typical_norm([asked], [np.ones(function.counts.size)])
         return CodedResiduals(bound, share, (asked,), bound)
 

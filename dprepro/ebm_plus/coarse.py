@@ -138,7 +138,7 @@ class CoarseBooster(Booster):
     unclipped: ClassVar[float] = 2.0
 
     def _set_decays(self) -> None:
-        """Not here: see `Path`."""
+        """Do nothing: a `Path` has a mix of its own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

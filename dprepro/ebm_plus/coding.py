@@ -94,7 +94,7 @@ def coded_sums(
     """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
 
     A row in bin b adds its residual r, in `UNIT`, to S_b. The numbers of a feature follow from
-    these sums (`Code.numbers`), times w_c: exact for up to 2^28 rows.
+    these sums (`Code.numbers`), times w_c: exact for up to 2^27 rows.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Sums over neighbouring bins with decaying weights, for functions that change slowly.
 
-Asked bin by bin, all that a function may be is answered alike precisely. But most effects change
-slowly from bin to bin. A sum over neighbouring bins tells more of these, for the same sensitivity,
-and less of what jumps up and down.
+If each bin is asked about by itself, all functions are learned equally precisely. But most effects
+change slowly from bin to bin. Sums over neighbouring bins tell more of these, for the same
+sensitivity, and less of what jumps up and down. Where rows are few, `coarse.decaying_sums` does the
+same with bins that are alike: there which bins are rare is lost in noise.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ REACH = 0.3
 """Over which part of all bins, or of all rows, effects are alike: see `decaying`."""
 
 _EVEN = 0.5
-"""What distances in bins count for, against those in rows."""
+"""Weight of a distance in bins. That of a distance in rows is the rest, to 1."""
 
 LEAST_SHARE = 2.0**-8
-"""Bins with a smaller share of the rows are weighed as if they had this one: no number in a mix
-exceeds the root of the root of 256, 4."""
+"""Bins with a smaller share of the rows are weighed as if they had this one. So for `coding.RARE`
+no number in a mix exceeds 4, the root of the root of 256."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Decay:
     mix : int64 (B, B)
         M, in `CENTRE_UNIT`.
     fresh : float64 (B,)
-        What the weight of a number is to be multiplied by: it is small where the next interval
+        What the weight of a number is to be multiplied by: it is small where the number before it
         tells nearly the same.
     following : float64 (B,)
         k; the last one is 0.
@@ -48,27 +49,33 @@ class Decay:
     following: np.ndarray
 
     def sums(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the sums in the bins, float64 (B,), of what was released, float64 (B,)."""
+        """Return the sums in the bins, float64 (B,), given the released numbers, float64 (B,).
+
+        M is rounded, so a sum is off by at most (1 + k) / 512 times the sum of all |S_b|.
+        """
         return np.asarray(numbers - self.following * np.append(numbers[1:], 0.0))
 
     def along(self, change: np.ndarray) -> np.ndarray:
-        """Return what the numbers count for in sum_b change_b S_b, float64 (B,)."""
+        """Return the weights of the numbers that add up to sum_b change_b S_b, float64 (B,)."""
         return np.asarray(change - np.append(0.0, (self.following * change)[:-1]))
 
     def noise(self, variances: np.ndarray) -> np.ndarray:
-        """Return the `noise` of `sums` for `smooth`, float64 (2, B), for these of the numbers."""
+        """Return the noise of `sums`, as `smooth` takes it, float64 (2, B).
+
+        `variances`, float64 (B,), are those of the noise in the numbers.
+        """
         deviations = np.sqrt(variances)
         return np.stack([deviations, self.following * np.append(deviations[1:], 0.0)])
 
 
 def decaying(counts: np.ndarray, extents: np.ndarray, rare: float) -> Decay | None:
-    r"""Return the decay of an ordered function, None if it has less than three intervals.
+    r"""Return the decay of an ordered function, None if it has fewer than three intervals.
 
-    With L for the numbers, each times its weight, L' L is the covariance that effects have a priori
-    in bins with as many rows: exp(-d / `REACH`) at the distance d, from which L has this simple
-    form (an autoregression). Half of a distance are the bins between both, as a share of all bins,
-    and half the rows. Where bins with few rows are asked about more precisely, it is that times
-    the roots of both weights.
+    Let L be M with each row c times `fresh`_c. Then L' L is the covariance that effects are assumed
+    to have where bins are weighed alike: exp(-d / `REACH`) for bins at the distance d. That is an
+    autoregression, so L has this simple form. The distance is the mean of two: the bins between
+    both, as a share of all bins, and the rows between both, as a share of all rows. If rare bins
+    are asked about more precisely, the covariance is multiplied by the roots of both bins' weights.
 
     Parameters
     ----------

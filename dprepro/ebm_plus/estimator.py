@@ -140,17 +140,17 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
        Classification: one query an epoch asks about the intercept and all features. A row's bins
        become a vector u, the code (`coding`): w_c (1[b = c] - p_c) in place c of a feature in whose
-       bin b the row lies, with weights w and centres p that follow from what is released. Where
-       rows are few, it is w_c (M_cb - p_c) with public numbers M for a numeric feature. The row
-       adds r u, with r clipped to [-c / |u|, c / |u|]. So the query has sensitivity c, and all of
-       an epoch's mu_e^2. By c a row whose code is of typical length may have a residual of 0.8
-       (where rows are few, of 0.4 to 0.8).
+       bin b the row lies, with weights w and centres p. For a numeric feature it is
+       w_c (M_cb - p_c), so that neighbouring bins share numbers. w, p and M follow from what is
+       released. The row adds r u, with r clipped to [-c / |u|, c / |u|]. So the query has
+       sensitivity c, and all of an epoch's mu_e^2. By c a row whose code is of typical length may
+       have a residual of 0.8 (where rows are few, of 0.4 to 0.8).
 
-       Regression: one query for each feature, or, where rows are few, one for all features as in
-       classification, with a residual of c; and one for the intercept. In a query for one feature
-       r is clipped to [-c, c] and goes into one bin, so it has sensitivity c. The bound c comes
-       from a noisy histogram of |y - F|, to which a row adds 1 in one cell; this histogram is a
-       query of the epoch, too.
+       Regression: such a query for each feature, or, where rows are few, one for all features; and
+       one for the intercept, where r is clipped and added. By c a row whose code is of typical
+       length may have a residual that comes from a noisy histogram of |y - F|, to which a row adds
+       1 in one cell; this histogram is a query of the epoch, too. F is clipped to the range of the
+       targets wherever it is compared with them.
        Query q has a share s_q of mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
        shares are fixed when the epoch begins, from what is released, and add up to 1. A feature
        whose cells all merged into one bin has no query.

@@ -15,7 +15,7 @@ INTERCEPT = -1
 """Stands for the intercept where the number of a feature is asked for."""
 
 CENTRE_UNIT = 2.0**-8
-"""What `Code.centre` and `Code.mix` count in: sums are exact up to 2^28 rows then."""
+"""What `Code.centre` and `Code.mix` count in: sums are exact up to 2^27 rows then."""
 
 _LARGEST_MIX = 4.0
 """What numbers of a `Code.mix` and its centre may be at most, to either side of 0."""
@@ -188,9 +188,8 @@ def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:
 class CodedResiduals(Query):
     """Sums over all rows of residual times code, for one feature, or for several at once.
 
-    For log loss with the intercept. The codes of all features, one after the other, are a row's
-    vector u. Its residual r is clipped to
-    +-`bound` / |u|, and it adds r u. (The weights of all codes,).
+    For log loss the intercept is one of them. Let u be a row's codes, one after the other. Its
+    residual r is clipped to +-`bound` / |u|, and it adds r u. (The weights of all codes,).
     """
 
     codes: tuple[Code, ...]

@@ -281,7 +281,7 @@ def _fill_prior(band, x, stride, squared_scale, kind):  # type: ignore[no-untype
 
 @kernel(error_model="numpy")
 def _add_fit(band, right, t, v, noise, expected, slope, x):  # type: ignore[no-untyped-def]
-    """Add to the precision of x what t says under g's tangent, and fill in what it is to equal.
+    """Add to the precision of x what t says under g's tangent, and fill in the right-hand side.
 
     Row b says slope_b f_b + a_b e_b - c_b e_(b+1) = t_b - expected_b + slope_b x_b, up to the
     variance v_b.
