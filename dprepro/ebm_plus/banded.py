@@ -49,14 +49,15 @@ def solve(factors, right, found):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def diagonal_of_inverse(factors, diagonal):  # type: ignore[no-untyped-def]
-    """Fill in the diagonal of A^-1: the band of A^-1 follows from that of L, from the last row up.
+def band_of_inverse(factors):  # type: ignore[no-untyped-def]
+    """Return the band of A^-1, float64 (n, w + 1): row i holds (i, i) to (i, i + w).
+
+    It follows from the band of L, from the last row up.
 
     With the columns l of L below its diagonal d, (A^-1)_ij = [i = j] / d_i^2 - (1 / d_i) sum over
     k > i of l_ki (A^-1)_kj, for j >= i (Takahashi et al. 1973).
     """
     size, width = factors.shape[0], factors.shape[1] - 1
-    # Row i holds (i, i) to (i, i + width).
     inverse = np.zeros((size, width + 1))
     for i in range(size - 1, -1, -1):
         last = min(size - 1, i + width)
@@ -66,4 +67,4 @@ def diagonal_of_inverse(factors, diagonal):  # type: ignore[no-untyped-def]
                 low, high = min(k, j), max(k, j)
                 total -= factors[k, i - k + width] * inverse[low, high - low]
             inverse[i, j - i] = total / factors[i, width]
-        diagonal[i] = inverse[i, 0]
+    return inverse

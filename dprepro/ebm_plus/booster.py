@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -26,7 +26,7 @@ from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.pace import Pace
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Residuals
 from dprepro.ebm_plus.rates import lookup
-from dprepro.ebm_plus.smoothing import Priors, priors, smooth
+from dprepro.ebm_plus.smoothing import Priors, freedom, priors, smooth
 from dprepro.privacy.query import Release
 
 INTERCEPT_WEIGHT = 0.5
@@ -52,7 +52,6 @@ noise that a larger bound would cost."""
 _CAUTION = 0.5
 """Counts are raised by this many standard deviations of their noise before a step divides by them.
 Later steps make up for one that is too small; one that is too large may do lasting harm."""
-
 
 _LEAST_SAMPLING = 1e-6
 """Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
@@ -319,16 +318,24 @@ class Booster:
         number
             Of the epoch, from 0.
         """
-        totals, variances, counts = self._evidence(function, expected)
-        values, spreads = smooth(
-            totals, variances, counts, table, self._priors(function), function.values,
-            function.noise(),
-        )  # fmt: skip
+        values, spreads = smooth(*self._inference(function, table, expected))
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
         if function is self.intercept:
             return values
         centred = values - weighted_mean(values, function.counts)
         return function.values + self._stride(number) * (centred - function.values)
+
+    def _inference(self, function: Function, table: np.ndarray, expected: np.ndarray) -> Any:
+        """Return the arguments of `smooth`."""
+        totals, variances, counts = self._evidence(function, expected)
+        models = self._priors(function)
+        return totals, variances, counts, table, models, function.values, function.noise()
+
+    def freedom(self, function: Function) -> float:
+        """Return the degrees of freedom of a function over the number of rows; see `smoothing`."""
+        table = self.table(function)
+        rises = freedom(*self._inference(function, table, lookup(table, function.values)))
+        return weighted_mean(rises, function.counts)
 
     def _stride(self, number: int) -> float:
         """Return how much of the way to its inferred values a function goes."""

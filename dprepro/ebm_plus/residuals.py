@@ -15,9 +15,8 @@ from scipy.special import ndtri
 
 from dprepro.additive.intervals import LEVELS
 from dprepro.ebm_plus.booster import Booster
-from dprepro.ebm_plus.clipping import EDGES, HALF_CELL
-from dprepro.ebm_plus.function import Function
-from dprepro.ebm_plus.losses import weighted_mean
+from dprepro.ebm_plus.clipping import EDGES
+from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.sizes import likely_shares
 from dprepro.privacy.query import Release
 
@@ -41,9 +40,10 @@ def residual_sizes(booster: Booster) -> np.ndarray | None:
     if len(booster.magnitudes) < 2:
         return None
     counts, noise = _together(booster.magnitudes)
-    shares = likely_shares(counts, noise, booster.rows, booster.rows_noise)
-    mean_square = float((shares * (EDGES * HALF_CELL) ** 2).sum())
-    wider = math.sqrt(1 + 2 * _optimism(booster.functions, mean_square))
+    # Where rows are few, predictions hardly ever reach an end of the range.
+    exact = not isinstance(booster, CoarseBooster)
+    shares = likely_shares(counts, noise, booster.rows, booster.rows_noise, exact=exact)
+    wider = math.sqrt(1 + 2 * _optimism(booster))
     return wider * quantiles(shares, LEVELS)
 
 
@@ -79,19 +79,11 @@ def quantiles(shares: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return np.asarray(np.interp(ndtri((1 + levels) / 2), scores, sizes))
 
 
-def _optimism(functions: Sequence[Function], mean_square: float) -> float:
+def _optimism(booster: Booster) -> float:
     """Return the degrees of freedom of the functions over the number of rows.
 
     A new row's squared residual is larger than a fitted one's by the factor 1 + 2 d / n on average
-    (Efron 2004, "The Estimation of Prediction Error", eq. 2.8). d adds up, over the bins, the share
-    of a bin's value that its own sum of targets decides: n_b s_b m / v_b a row, for a posterior
-    variance s_b, a mean square m of residuals, and a variance v_b = n_b m + noise of the sum.
+    (Efron 2004, "The Estimation of Prediction Error", eq. 2.8). d adds up, over the rows, by how
+    much a row's prediction rises with its own target.
     """
-    freedom = 0.0
-    for function in functions:
-        if function.has_answers:
-            _, noise = function.averages()
-            sampling = function.counts * mean_square
-            part = function.deviations**2 * function.counts / (sampling + noise)
-            freedom += weighted_mean(part, function.counts)
-    return freedom
+    return sum(booster.freedom(f) for f in booster.functions if f.has_answers)

@@ -17,6 +17,10 @@ _MIXTURES = tuple(product((0.0, 0.1, 0.3, 0.5), (2.0, 4.0, 10.0)))
 _FLAT = 6.0
 """Exponent b of one more density, exp(-|r / s|^b): nearly alike within s, and hardly any beyond."""
 
+_EXACT = (0.25, 0.5, 0.75)
+"""Shares of rows without a residual, if there may be such rows: targets that lie at an end of their
+range, and are predicted to lie there or beyond."""
+
 _DEVIATIONS = np.geomspace(0.001, 0.5, 40)
 """Standard deviations that residuals may have, in units of the target's range."""
 
@@ -36,6 +40,7 @@ def likely_shares(
     rows: float,
     rows_noise: float,
     typical: float | None = None,
+    exact: bool = False,
 ) -> np.ndarray:
     r"""Return the shares of rows by |residual|, float64 (20,), a posteriori: they add up to 1.
 
@@ -56,21 +61,24 @@ def likely_shares(
         The released number of rows, and the standard deviation of its noise.
     typical
         About what deviation is expected, give or take `_OCTAVES`; None: all are equally likely.
+    exact
+        Whether some rows (`_EXACT`) may have no residual a priori.
     """
+    densities = _densities(exact)
     before = np.zeros(_DEVIATIONS.size)
     if typical is not None:
         before = -0.5 * (np.log2(_DEVIATIONS / typical) / _OCTAVES) ** 2
-    before = np.tile(before, len(_densities()) // _DEVIATIONS.size)
+    before = np.tile(before, len(densities) // _DEVIATIONS.size)
     evidence, shares = [], []
     for misfit in _MISFITS:
-        expected = rows * _densities()
+        expected = rows * densities
         # Of what the counts were without noise: rows are drawn, and the density is not quite right.
         own = expected + (misfit * expected) ** 2
         variances = own + noise**2
         gaps = noisy - expected
         # The number of rows is known up to its noise: it adds a variance that all cells share.
-        towards = (_densities() * gaps / variances).sum(axis=1)
-        known = (_densities() ** 2 / variances).sum(axis=1)
+        towards = (densities * gaps / variances).sum(axis=1)
+        known = (densities**2 / variances).sum(axis=1)
         shared = rows_noise**2 / (1 + rows_noise**2 * known)
         misses = (gaps**2 / variances).sum(axis=1) - shared * towards**2
         evidence.append(
@@ -78,7 +86,7 @@ def likely_shares(
             - 0.5 * (misses + np.log(variances).sum(axis=1) + np.log1p(rows_noise**2 * known))
         )
         n = np.maximum(rows + shared * towards, rows / 4)[:, None]
-        likely = n * _densities() + own / variances * (noisy - n * _densities())
+        likely = n * densities + own / variances * (noisy - n * densities)
         likely = np.maximum(likely, 0.0)
         shares.append(likely / likely.sum(axis=1, keepdims=True))
     weights = np.concatenate(evidence)
@@ -88,8 +96,14 @@ def likely_shares(
 
 
 @cache
-def _densities() -> np.ndarray:
-    """Return the share of each cell under each density, float64 (shapes * deviations, 20)."""
+def _densities(exact: bool = False) -> np.ndarray:
+    """Return the share of each cell under each density, float64 (shapes * deviations, 20).
+
+    Those with rows without a residual are the last ones.
+    """
+    if exact:
+        others, none = _densities(), np.arange(EDGES.size) == EDGES.size - 1
+        return np.concatenate([others, *(s * none + (1 - s) * others for s in _EXACT)])
     deviations = _DEVIATIONS[:, None]
     scales = deviations * math.sqrt(gamma(1 / _FLAT) / gamma(3 / _FLAT))
     found = [gammainc(1 / _FLAT, (EDGES / scales) ** _FLAT)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.compiled import kernel
-from dprepro.ebm_plus.banded import diagonal_of_inverse, factor, solve
+from dprepro.ebm_plus.banded import band_of_inverse, factor, solve
 from dprepro.ebm_plus.rates import evaluate
 
 INDEPENDENT, WALK, JUMPS, CURVE = 0, 1, 2, 3
@@ -115,10 +115,30 @@ def smooth(
     noise : float64 (2, B) or (2, 0)
         a, and c; the last of c is 0.
     """
-    return _average(
+    mean, variance, _ = _average(
         sums, variances, noise, counts, table,
         models.squared_scales, models.kinds, models.centres, start,
     )  # fmt: skip
+    return mean, variance
+
+
+def freedom(
+    sums: np.ndarray,
+    variances: np.ndarray,
+    counts: np.ndarray,
+    table: np.ndarray,
+    models: Priors,
+    start: np.ndarray,
+    noise: np.ndarray = NO_NOISE,
+) -> np.ndarray:
+    """Return by how much each posterior mean rises with the sum of its own bin, float64 (B,).
+
+    That is d mean_b / d t_b, each prior's share being as it is. Parameters are those of `smooth`.
+    """
+    return _average(
+        sums, variances, noise, counts, table,
+        models.squared_scales, models.kinds, models.centres, start,
+    )[2]  # fmt: skip
 
 
 @kernel(
@@ -127,7 +147,7 @@ def smooth(
     error_model="numpy",
 )
 def _average(t, v, noise, counts, table, squared_scales, kinds, centres, start):  # type: ignore[no-untyped-def]
-    """Do what `smooth` says.
+    """Do what `smooth` says, and then `freedom`.
 
     What is inferred is one vector x: f_b, measured from the centre, followed by e_b if there is
     `noise`.
@@ -136,6 +156,7 @@ def _average(t, v, noise, counts, table, squared_scales, kinds, centres, start):
     stride = 2 if noise.size > 0 else 1
     models = centres.shape[0] * kinds.size * squared_scales.size
     means, spreads = np.empty((models, n_bins)), np.empty((models, n_bins))
+    rises = np.empty((models, n_bins))
     evidence, expected, slope = np.empty(models), np.empty(n_bins), np.empty(n_bins)
     k = 0
     for centre in centres:
@@ -148,20 +169,21 @@ def _average(t, v, noise, counts, table, squared_scales, kinds, centres, start):
             for squared_scale in squared_scales:
                 evidence[k] = _mode(
                     t, v, noise, counts, table, squared_scale, kind, centre, x, expected, slope,
-                    spreads[k],
+                    spreads[k], rises[k],
                 )  # fmt: skip
                 for b in range(n_bins):
                     means[k, b] = x[b * stride] + centre[b]
                 k += 1
     shares = _shares(evidence)
-    mean, variance = np.zeros(n_bins), np.zeros(n_bins)
+    mean, variance, rise = np.zeros(n_bins), np.zeros(n_bins), np.zeros(n_bins)
     for k in range(models):
         for b in range(n_bins):
+            rise[b] += shares[k] * rises[k, b]
             mean[b] += shares[k] * means[k, b]
             variance[b] += shares[k] * (spreads[k, b] + means[k, b] * means[k, b])
     for b in range(n_bins):
         variance[b] -= mean[b] * mean[b]
-    return mean, variance
+    return mean, variance, rise
 
 
 @kernel(error_model="numpy")
@@ -180,15 +202,19 @@ def _shares(evidence):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def _mode(t, v, noise, counts, table, squared_scale, kind, centre, x, expected, slope, spread):  # type: ignore[no-untyped-def]
-    """Move x to the mode; fill in the variances of f; return log p(t), up to a constant.
+def _mode(  # type: ignore[no-untyped-def]
+    t, v, noise, counts, table, squared_scale, kind, centre, x, expected, slope, spread, rise
+):  # fmt: skip
+    """Move x to the mode; return log p(t), up to a constant.
+
+    Fill in the variances of f, `spread`, and by how much f rises with t in its own bin, `rise`.
 
     `expected` and `slope` are those at x, before and after; see `evaluate`.
 
     Every iteration goes to the posterior mean under g's tangent.
     """
     stride = x.size // t.size
-    new, right, spreads = np.empty(x.size), np.empty(x.size), np.empty(x.size)
+    new, right = np.empty(x.size), np.empty(x.size)
     band = np.empty((x.size, 2 * stride + 1))
     before = _misfit(t, v, noise, expected, x, squared_scale, kind)
     for _ in range(_ITERATIONS):
@@ -207,9 +233,16 @@ def _mode(t, v, noise, counts, table, squared_scale, kind, centre, x, expected, 
     _fill_prior(band, x, stride, squared_scale, kind)
     _add_fit(band, right, t, v, noise, expected, slope, x)
     of_posterior = factor(band)
-    diagonal_of_inverse(band, spreads)
+    inverse = band_of_inverse(band)
     for b in range(t.size):
-        spread[b] = spreads[b * stride]
+        i = b * stride
+        spread[b] = inverse[i, 0]
+        rise[b] = inverse[i, 0] * slope[b]
+        if stride == 2:
+            rise[b] += inverse[i, 1] * noise[0, b]
+            if b + 1 < t.size:
+                rise[b] -= inverse[i, 3] * noise[1, b]
+        rise[b] /= v[b]
     return 0.5 * (of_prior - of_posterior) - before
 
 

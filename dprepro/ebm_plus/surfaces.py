@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dprepro.compiled import kernel
-from dprepro.ebm_plus.banded import diagonal_of_inverse, factor, solve
+from dprepro.ebm_plus.banded import band_of_inverse, factor, solve
 
 _KINDS = np.array([[1.0, 0.0], [0.3, 1.0], [0.03, 1.0]])
 """Pulls to zero and ties between neighbours of the priors: f of size s has the log density, up to a
@@ -114,7 +114,9 @@ def _fit(z, weights, scales, ordered, kinds):  # type: ignore[no-untyped-def]
                 right[i] = weight * z[i // columns, i % columns]
             of_posterior = factor(posterior)
             solve(posterior, right, means[k])
-            diagonal_of_inverse(posterior, spreads[k])
+            inverse = band_of_inverse(posterior)
+            for i in range(size):
+                spreads[k, i] = inverse[i, 0]
             fit = 0.0
             for i in range(size):
                 fit += right[i] * means[k, i]

@@ -8,7 +8,7 @@ from scipy.stats import laplace, multivariate_normal, norm
 from dprepro.additive.intervals import LEVELS
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus import DPEBMPlusRegressor, residuals, sizes
-from dprepro.ebm_plus.clipping import EDGES, MAGNITUDES
+from dprepro.ebm_plus.clipping import EDGES, HALF_CELL, MAGNITUDES
 from dprepro.ebm_plus.function import Answer
 from dprepro.ebm_plus.losses import SQUARED
 from dprepro.ebm_plus.residuals import quantiles, residual_sizes
@@ -159,7 +159,7 @@ def test_every_density_has_the_deviation_that_is_stated():
     assert shares.shape == (stated.size, MAGNITUDES)
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-6)
     inside = (stated > 0.01) & (stated < 0.1)  # neither cut off at 1, nor in the last cell
-    squares = shares @ (EDGES * residuals.HALF_CELL) ** 2
+    squares = shares @ (EDGES * HALF_CELL) ** 2
     np.testing.assert_allclose(np.sqrt(squares[inside]), stated[inside], rtol=0.06)
     flat = shares[: sizes._DEVIATIONS.size][sizes._DEVIATIONS > 0.05][0]
     assert flat[EDGES > 3 * 0.06].sum() < 1e-4
@@ -169,16 +169,17 @@ def test_the_optimism_is_that_of_free_means():
     """A bin whose own rows decide its value alone has one degree of freedom."""
     learner = booster(np.zeros((1, 12), int), np.zeros(12), SQUARED)
     (function,) = learner.functions
-    assert residuals._optimism([function], 0.04) == 0
-    function.counts = np.array([100.0, 50.0, 50.0])
-    function.remember(Answer(np.zeros(3), 1e-9), np.zeros(3), 1.0)
-    function.deviations = np.sqrt(0.04 / function.counts)
-    assert residuals._optimism([function], 0.04) == pytest.approx(3 / 200)
-    assert residuals._optimism([function, function], 0.04) == pytest.approx(6 / 200)
-    function.remember(Answer(np.zeros(3), 4 * np.sqrt(0.04 * 50)), np.zeros(3), 1.0)
-    noise = function.averages()[1]
-    expected = sum(0.04 * n / (0.04 * n + noise) for n in function.counts) / 200
-    assert residuals._optimism([function], 0.04) == pytest.approx(expected)
+    assert residuals._optimism(learner) == 0
+    n = function.counts.size
+    function.counts, function.uncertainty = np.full(n, 200.0 / n), np.zeros(n)
+    function.decay = None
+    learner.mean_square, learner.bound = 1e-6, 1.0
+    # Effects far larger than what their sums leave unsure are not shrunk, so each bin is free.
+    effects = 0.3 * np.cos(2.5 * np.arange(n))
+    function.remember(Answer(function.counts * effects, 1e-9), np.zeros(n), 1.0)
+    assert residuals._optimism(learner) == pytest.approx(n / 200, rel=0.01)
+    learner.functions = [function, function]
+    assert residuals._optimism(learner) == pytest.approx(2 * n / 200, rel=0.01)
 
 
 def test_sizes_grow_by_the_optimism(monkeypatch):
@@ -189,3 +190,23 @@ def test_sizes_grow_by_the_optimism(monkeypatch):
     plain = residual_sizes(learner)
     monkeypatch.setattr(residuals, "_optimism", lambda *_: 0.1)
     np.testing.assert_allclose(residual_sizes(learner), np.sqrt(1.2) * plain)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_rows_without_a_residual_do_not_hide_how_far_the_others_lie(share):
+    """Of half as many rows in the last cell, a family without them makes residuals too small."""
+    rng = np.random.default_rng(3)
+    rows, noise = 10_000, 120.0
+    normal = sizes.within_normal(np.append(np.inf, EDGES[:-1]) / 0.1)
+    others = normal - np.append(sizes.within_normal(EDGES[:-1] / 0.1), 0.0)
+    truth = (1 - share) * others + share * (np.arange(MAGNITUDES) == MAGNITUDES - 1)
+    needed = quantiles(truth, np.array([0.9]))[0]
+    found = {True: [], False: []}
+    for _ in range(40):
+        noisy = rows * truth + rng.normal(0, noise, MAGNITUDES)
+        for exact, widths in found.items():
+            shares = sizes.likely_shares(noisy, noise, rows, 0.0, exact=exact)
+            widths.append(quantiles(shares, np.array([0.9]))[0] / needed)
+    assert abs(np.mean(found[True]) - 1) < 0.05
+    if share:
+        assert abs(np.mean(found[False]) - 1) > abs(np.mean(found[True]) - 1)

@@ -5,7 +5,17 @@ import pytest
 from scipy.optimize import minimize
 
 from dprepro.ebm_plus.rates import LINEAR, expected_rates, lookup
-from dprepro.ebm_plus.smoothing import CURVE, INDEPENDENT, JUMPS, WALK, Priors, priors, smooth
+from dprepro.ebm_plus.smoothing import (
+    CURVE,
+    INDEPENDENT,
+    JUMPS,
+    NO_NOISE,
+    WALK,
+    Priors,
+    freedom,
+    priors,
+    smooth,
+)
 from tests.ebm_plus.test_smoothing import log_posterior, one_model, prior_precision
 
 KINDS = pytest.mark.parametrize(
@@ -64,6 +74,22 @@ def test_of_a_line_and_one_prior_it_is_the_exact_posterior(size, scale, kind):
     found = smooth(t, variances, counts, LINEAR, model, start, noise)
     expected = exact(t, covariance_of(variances, noise), counts, model)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+
+
+@KINDS
+@pytest.mark.parametrize("shares", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 17])
+def test_a_mean_rises_with_the_sum_of_its_bin_as_the_gain_says(size, shares, kind):
+    t, variances, counts, noise, start = asked(size)
+    model = one_model(1.0, np.zeros(size), kind)
+    noise = noise if shares else NO_NOISE
+    found = freedom(t, variances, counts, LINEAR, model, start, noise)
+    for b in range(size):
+        ends = []
+        for step in (-0.5, 0.5):
+            sums = t + step * (np.arange(size) == b)
+            ends.append(smooth(sums, variances, counts, LINEAR, model, start, noise)[0][b])
+        assert found[b] == pytest.approx(ends[1] - ends[0], rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
