@@ -22,7 +22,7 @@ asks about the intercept, and about all features in one query. Either way all of
 
 With pairs of features, some epochs ask about these, too: `dprepro.ebm_plus.pairs` has the order.
 
-All else is post-processing of the answers: cells are merged until a bin stands out from its noise,
+All else is post-processing of the answers: cells are merged until a bin's count is about its noise,
 codes, bounds and the division of an epoch's mu^2 follow from the functions so far, each function is
 inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`), and how far
 new targets lie from their predictions from all counts of |r_i| (`residuals`).
