@@ -78,7 +78,8 @@ def test_the_parts_of_the_canary_come_to_all_of_mu_and_no_more(task, epsilon):
     # Where noise has them taken for many, the canary's code may be shorter than a typical one: in
     # one of these runs at 1 its part of that query is a third, and that of the run 0.64 for 0.9.
     # A label's residual is near 1, as few rows have that label: it always reaches its limit.
-    least = 0.995 if task == "binary" else 0.97 if epsilon > 1 else 0.92 - 0.3 / 20
+    of_numbers = {0.3: 0.92, 1.0: 0.92 - 0.3 / 20}.get(epsilon, 0.97)
+    least = 0.995 if task == "binary" else of_numbers
     assert found.mean() > least * mu_of(epsilon, 1e-6)
 
 
