@@ -197,7 +197,7 @@ VARIANTS: dict[str, Variant] = {
     "few rows: the bound as elsewhere": lambda: setting(
         replaced(coarse, "LEAST", booster_module.LARGEST_RESIDUAL)
     ),
-    "few rows: bins apart": lambda: setting(replaced(coarse, "decaying_sums", lambda _: None)),
+    "few rows: bins apart": lambda: setting(replaced(coarse, "smooth_sums", lambda *_: None)),
     "4 epochs": lambda: setting(),
     "16 epochs": lambda: setting(),
     "64 epochs": lambda: setting(),

@@ -31,7 +31,10 @@ Where rows are few:
     flat bound      labels: the bound does not fall with the signal (version 14)
     short steps     labels: steps become shorter with the bound (version 15)
     bins apart      codes have no mix: each bin is asked about on its own (version 16)
-    reach R         effects are alike over R bins (6 since version 16)
+    reach R         effects are alike over R bins (6 from version 16 to 18; by the signal since 19)
+    walks           effects are alike as in a walk, over 6 bins (version 16 to 18), and no curves
+    steps as before numbers: the noise of all steps is 1 and the intercept gets 30 % of an epoch
+                    (1.5 and 20 % since version 19)
     ten bins        numeric features have 10 bins (30 since version 16)
     few below S     rows are few below the signal S (150; for numbers 40 before version 16), for
                     labels of p and 1 - p below S / (2 sqrt(p (1 - p)))
@@ -151,6 +154,15 @@ def averaged(
 learn = coarse.CoarseBooster.learn
 
 
+def walking_sums(function: Any, _: float) -> np.ndarray | None:
+    """Return the mix that few rows had from version 16 to 18: the covariance exp(-d / 6)."""
+    with replaced(coarse, "alike", lambda lag, _: math.exp(-lag / 6)):
+        return smooth_sums(function, 6.0)
+
+
+smooth_sums = coarse.smooth_sums
+
+
 NAMED: dict[str, Callable[[], list[Any]]] = {
     "as it is": list,
     "rival": list,
@@ -164,7 +176,7 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     ],
     "flat bound": lambda: [replaced(coarse, "LEAST", booster.LARGEST_RESIDUAL)],
     "short steps": lambda: [replaced(coarse.CoarseBooster, "gain", shortened)],
-    "bins apart": lambda: [replaced(coarse, "decaying_sums", lambda _: None)],
+    "bins apart": lambda: [replaced(coarse, "smooth_sums", lambda *_: None)],
     "ten bins": lambda: [replaced(coarse, "_INTERVALS", 10)],
     "no curves": lambda: [replaced(booster, "priors", without(smoothing.CURVE))],
     "totals as before": lambda: [
@@ -180,11 +192,16 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
         replaced(losses, "_STANDING_OUT", 0.5),
         replaced(grid, "_COARSEST", 12),
     ],
+    "walks": lambda: [replaced(coarse, "smooth_sums", walking_sums)],
+    "steps as before": lambda: [
+        replaced(losses.SquaredLoss, "coarse_noise", 1.0),
+        replaced(losses.SquaredLoss, "coarse_intercept", 0.3),
+    ],
     "level averaged": lambda: [replaced(coarse.CoarseBooster, "learn", averaged)],
 }
 NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "bound B": bounded,
-    "reach R": lambda reach: [replaced(coarse, "_REACH", reach)],
+    "reach R": lambda reach: [replaced(coarse, "reach_of", lambda _: reach)],
     "alike over P": lambda part: [replaced(decay, "REACH", part)],
     "few below S": lambda signal: [replaced(losses, "FEW", signal)],
     "unclipped U": lambda bound: [replaced(coarse.CoarseBooster, "unclipped", bound)],

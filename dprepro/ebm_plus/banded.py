@@ -14,7 +14,7 @@ import numpy as np
 from dprepro.compiled import kernel
 
 
-@kernel(error_model="numpy")
+@kernel("(float64[:, ::1])", error_model="numpy")
 def factor(band):  # type: ignore[no-untyped-def]
     """Let a band of A become that of its Cholesky factor L, A = L L'; return log |A|."""
     size, width = band.shape[0], band.shape[1] - 1

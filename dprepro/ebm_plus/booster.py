@@ -22,6 +22,7 @@ from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coding import RARE, code, typical_norm
 from dprepro.ebm_plus.decay import decaying
 from dprepro.ebm_plus.function import Answer, Function
+from dprepro.ebm_plus.kernel import rounded
 from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.pace import Pace
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Residuals
@@ -159,7 +160,9 @@ class Booster:
         The size is the root mean square a posteriori of what has been released. The shares are
         fixed before the epoch asks anything, so that they add up to the same in every epoch.
         """
-        squares = [f.spread() + weighted_mean(f.deviations**2, f.counts) for f in self.functions]
+        squares = [
+            f.spread() + weighted_mean(rounded(f.deviations) ** 2, f.counts) for f in self.functions
+        ]
         sizes = np.sqrt(squares)
         if not sizes.any():
             sizes[:] = 1.0
@@ -179,7 +182,7 @@ class Booster:
         self.bound = best_bound(sizes, together)
         # At least a tenth of what residuals that are uniform within the bound have.
         self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
-        return math.sqrt(square)
+        return float(rounded(math.sqrt(square)))
 
     def sizes(self) -> tuple[np.ndarray, float]:
         """Return rows a cell of |residual| a posteriori, float64 (20,), and the mean square.

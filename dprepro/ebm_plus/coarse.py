@@ -5,8 +5,9 @@ how rough a single function is. Then every function has public bins and the same
 follows its noisy gradients: what noise adds in one step the other steps average, and what features
 have in common adds up in the sum of the functions, though no one of them stands out.
 
-Of an ordered feature sums over neighbouring bins are asked (`decaying_sums`): functions that change
-slowly, as most effects do, stand out from their noise then.
+Of an ordered feature sums over neighbouring bins are asked (`smooth_sums`): functions that change
+slowly, as most effects do, stand out from their noise then. The less rows say, the smoother are the
+functions that are asked about.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
 from dprepro.data.domain import Feature, NumericFeature
+from dprepro.ebm_plus.banded import factor
 from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster, Shares
 from dprepro.ebm_plus.clipping import EDGES, HALF_CELL
 from dprepro.ebm_plus.function import Answer, Function
@@ -40,8 +42,8 @@ LEAST = 0.4
 _INTERVALS = 30
 """Bins of a numeric feature: alike in cells of the public grid, not in width."""
 
-_REACH = 6.0
-"""Bins over which effects are alike: the correlation of bins d apart is exp(-d / `_REACH`)."""
+_REACH, _LONGEST = 1.8, 12.0
+"""Bins over which effects are alike where rows are hardly few, and at most: see `reach_of`."""
 
 
 def is_coarse(rows: float, n_features: int, mu: float, few: float) -> bool:
@@ -75,28 +77,45 @@ def public_bins(feature: Feature) -> tuple[FeatureBins, np.ndarray]:
     return bins, np.append(bin_of_cell, max(missing_bin, 0))
 
 
-def decaying_sums(function: Function) -> np.ndarray | None:
-    """Return the mix of an ordered function's codes, int64 (B, B), in `CENTRE_UNIT`, else None.
+def reach_of(part: float) -> float:
+    """Return the bins over which functions are asked about as if they were alike.
 
-    See `Code.mix`. Number c adds up interval c and all that follow, each with exp(-1 / `_REACH`)
-    times the weight of the one before. The bin of missing values has a number of its own.
+    `part` is the signal over the one at which rows are no longer few. The smaller it is, the more
+    do queries keep to what smooth functions have in common: as its power -2/3.
+    """
+    return min(_REACH * part ** (-2 / 3), _LONGEST)
 
-    With L for the mix of the intervals, L' L is the covariance exp(-d / `_REACH`) of intervals d
-    apart, which effects have a priori (an autoregression, so that L has this simple form). Noise is
-    alike in all numbers. So functions that change slowly, as most effects do, are asked about more
-    precisely than others. Then each number is counted from its mean over the bins, and all are
-    scaled alike: with as many rows in each bin, the mean squared norm of a code is
-    1 - 1 / B, as without a mix.
+
+def alike(lag: int, reach: float) -> float:
+    """Return the correlation that effects of intervals so far apart are asked about with.
+
+    (1 + a) exp(-a), a = sqrt(3) lag / `reach` (Matern 3/2): curves whose slopes drift.
+    """
+    a = math.sqrt(3) * lag / reach
+    return (1 + a) * math.exp(-a)
+
+
+def smooth_sums(function: Function, reach: float) -> np.ndarray | None:
+    r"""Return the mix of an ordered function's codes, int64 (B, B), in `CENTRE_UNIT`, else None.
+
+    See `Code.mix`. Number c adds up interval c and those that follow, with weights that sink below
+    0 and vanish. The bin of missing values has a number of its own.
+
+    With L for the mix of the intervals, L' L is the covariance `alike` of the effects. Noise is
+    alike in all numbers. So functions that change slowly are asked about more precisely than
+    others. Then each number is counted from its mean over the bins, and all are scaled alike: with
+    as many rows in each bin, the mean squared norm of a code is 1 - 1 / B, as without a mix.
     """
     if not function.ordered:
         return None
-    n_bins = function.counts.size
-    mix = np.eye(n_bins)
     intervals = np.flatnonzero(function.extents > 0)
-    after = np.subtract.outer(intervals, intervals).T
-    fresh = np.where(np.arange(intervals.size) > 0, math.sqrt(1 - math.exp(-2 / _REACH)), 1.0)
-    decay = np.exp(-np.maximum(after, 0) / _REACH) * (after >= 0)
-    mix[np.ix_(intervals, intervals)] = fresh[:, None] * decay
+    n, n_bins = intervals.size, function.counts.size
+    # All rows of the covariance's band are the same; LAPACK's digits depend on the machine.
+    band = np.tile([alike(n - 1 - place, reach) for place in range(n)], (n, 1))
+    factor(band)
+    mix = np.eye(n_bins)
+    for b, row in enumerate(band):
+        mix[intervals[: b + 1], intervals[b]] = row[n - 1 - b :]
     mix -= mix.mean(axis=1, keepdims=True)  # codes are counted from their mean anyway
     mix *= math.sqrt((n_bins - 1) / (mix**2).sum())
     return np.rint(mix / CENTRE_UNIT).astype(np.int64)
@@ -148,7 +167,8 @@ class CoarseBooster(Booster):
         self.shares = self._shares()
         self._usual = self.typical
         self._level = Level(self.loss.intercept_prior)
-        self._paths = [Path(f.counts, decaying_sums(f)) for f in self.functions]
+        reach = reach_of(self.signal / self.loss.few(self.typical))
+        self._paths = [Path(f.counts, smooth_sums(f, reach)) for f in self.functions]
 
     @property
     def paced(self) -> bool:

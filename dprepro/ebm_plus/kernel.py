@@ -53,6 +53,14 @@ def from_units(whole: Any) -> np.ndarray:
     return np.asarray(np.ldexp(np.asarray(whole, float), -BITS))
 
 
+def rounded(values: Any) -> np.ndarray:
+    """Return values, float64, rounded to whole numbers of `UNIT`.
+
+    Queries may follow from them then: an exponential's last digit depends on the machine.
+    """
+    return from_units(to_units(values))
+
+
 @kernel(inline="always")
 def _moved(score, change):  # type: ignore[no-untyped-def]
     # numba adds int32 as int64: without the casts half as many fit into a register.

@@ -280,8 +280,8 @@ class SquaredLoss(Loss):
     totals_share = 0.02
     binning_share = 0.2
     largest_curvature = 1.0
-    coarse_intercept = 0.3
-    coarse_noise = 1.0
+    coarse_intercept = 0.2
+    coarse_noise = 1.5
     longest_step = 2.0
     epochs, coarse_epochs = 32, 64
     at_once = False
