@@ -41,7 +41,8 @@ Where rows are few:
     unclipped U     numbers: the intercept is clipped at U deviations of the residuals (2 since
                     version 16, and 3 before)
     few by rows alone
-                    labels: a rare label makes no difference to which rows are few (version 17)
+                    labels: a rare label makes no difference to which rows are few (version 17),
+                    nor to the reach where they are
     sizes of an epoch
                     numbers: sizes of residuals follow from one epoch's counts (version 17)
     level averaged  numbers: the intercept is an average over all epochs (version 17)

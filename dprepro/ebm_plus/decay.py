@@ -2,7 +2,7 @@
 
 If each bin is asked about by itself, all functions are learned equally precisely. But most effects
 change slowly from bin to bin. Sums over neighbouring bins tell more of these, for the same
-sensitivity, and less of what jumps up and down. Where rows are few, `coarse.decaying_sums` does the
+sensitivity, and less of what jumps up and down. Where rows are few, `coarse.smooth_sums` does the
 same with bins that are alike: there which bins are rare is lost in noise.
 """
 

@@ -149,15 +149,21 @@ def of_labels(epsilon, rows=3000, seeds=range(40, 48)):
         yield DPEBMPlusClassifier(epsilon, domain=domain, random_state=seed).fit(X, y), X, truth
 
 
-@pytest.mark.parametrize(("found", "epsilon"), [(of_labels, 0.1), (fits, 0.03)])
+@pytest.mark.parametrize(
+    ("found", "epsilon"), [(of_labels, 0.1), (of_labels, 0.03), (fits, 0.05), (fits, 0.03)]
+)
 def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon):
-    """Functions end far short of the effects there; bands of the noise alone held half of them."""
+    """Functions end short of the effects there, the farther the fewer rows are.
+
+    At the smaller epsilon bands of the noise alone held three quarters of them.
+    """
     cases = list(found(epsilon))
     assert all(had_few_rows(model) for model, *_ in cases)
-    assert np.concatenate([held(*case) for case in cases]).mean() > 0.93
+    whole = np.concatenate([held(*case) for case in cases]).mean()
+    assert whole > 0.93
     monkeypatch.setattr(bands, "of_few_rows", lambda _, function: function.deviations)
     narrow = np.concatenate([held(*case) for case in found(epsilon)]).mean()
-    assert narrow < 0.9
+    assert narrow < (0.8 if epsilon == 0.03 else whole)
 
 
 def few(uncertainty):

@@ -8,8 +8,15 @@ import pytest
 
 from dprepro.additive.bands import had_few_rows
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm, coarse
-from dprepro.ebm_plus.coarse import CoarseBooster, is_coarse, likely_counts, public_bins
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm
+from dprepro.ebm_plus.coarse import (
+    CoarseBooster,
+    is_coarse,
+    likely_counts,
+    public_bins,
+    reach_of,
+    smooth_sums,
+)
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import grid_edges
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
@@ -46,7 +53,7 @@ def test_all_mu_is_spent_and_the_ledger_says_so(loss, monkeypatch):
     # All numbers of a feature are asked alike, though few rows lie in some bins.
     if loss is SQUARED:
         assert kinds == [Magnitudes, Residuals, CodedResiduals]
-        assert charged[1] == pytest.approx(0.3)
+        assert charged[1] == pytest.approx(0.2)
         assert [code.feature for code in first.codes] == [0, 1, 2]
         squares = np.full(3, 1 / 3)
     else:
@@ -244,58 +251,214 @@ def test_steps_are_stable_without_noise(loss):
 
 # --- what is asked about neighbouring bins ------------------------------------------------------
 
+REACHES = pytest.mark.parametrize("reach", [0.5, 1.8, 5.0, 12.0])
+BINS = pytest.mark.parametrize(
+    ("intervals", "missing"),
+    [(1, True), *((n, missing) for n in (2, 3, 30) for missing in (False, True))],
+)
+"""One interval alone would be a single bin, of which nothing is learned."""
 
-def mix_of(bins, ordered=True, missing=False):
-    """Return `decaying_sums` of a function of so many bins, the last one of missing values."""
-    extents = np.full(bins, 1 / bins)
-    extents[bins - missing :] = 0
-    function = Function(0, np.ones(bins), np.zeros(bins), extents, ordered)
-    return coarse.decaying_sums(function)
+NARROWER = (12.0, 8.0, 5.0, 3.0, 1.8, 0.5, 0.01)
 
 
-@pytest.mark.parametrize("bins", [2, 3, 30, 250])
-def test_effects_are_alike_in_neighbouring_bins_and_a_code_is_as_long_as_without(bins):
-    """Covariances are exp(-d / 6), less what all bins share, times a constant."""
-    mix = mix_of(bins)
+def mix_of(intervals, reach, ordered=True, missing=False):
+    """Return `smooth_sums` of a function of so many intervals, and of missing values at the end."""
+    extents = np.append(np.full(intervals, 1 / intervals), np.zeros(int(missing)))
+    function = Function(0, np.ones(extents.size), np.zeros(extents.size), extents, ordered)
+    return smooth_sums(function, reach)
+
+
+def matern(intervals, reach):
+    """Return the correlation of each interval with each: Matern 3/2."""
+    apart = np.sqrt(3) / reach * np.abs(np.subtract.outer(range(intervals), range(intervals)))
+    return (1 + apart) * np.exp(-apart)
+
+
+def plainly(intervals, reach, missing):
+    """Return the mix before it is rounded, by LAPACK."""
+    mix = np.eye(intervals + missing)
+    mix[:intervals, :intervals] = np.linalg.cholesky(matern(intervals, reach)).T
+    mix -= mix.mean(axis=1)[:, None]
+    return mix * np.sqrt((len(mix) - 1) / np.sum(mix**2))
+
+
+def restored(intervals, reach):
+    """Return the numbers of intervals before centring: missing values have none of them.
+
+    Each is the difference of two that are rounded to 1/256, so it is off by 1/256 at most.
+    """
+    mix = mix_of(intervals, reach, missing=True) / 256
+    return mix[:-1, :-1] - mix[:-1, -1:]
+
+
+@REACHES
+@BINS
+def test_the_mix_is_the_rounded_root_of_a_covariance(intervals, missing, reach):
+    mix = mix_of(intervals, reach, missing=missing)
     assert mix.dtype == np.int64
-    apart = np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
-    centring = np.eye(bins) - 1 / bins
-    covariance = centring @ np.exp(-apart / 6) @ centring
-    covariance *= (bins - 1) / np.trace(covariance)
-    np.testing.assert_allclose(mix.T @ mix / 2**16, covariance, atol=0.02)
+    expected = 256 * plainly(intervals, reach, missing)
+    np.testing.assert_allclose(mix, expected, rtol=0, atol=0.5 + 1e-6)
+
+
+@REACHES
+@pytest.mark.parametrize("intervals", [1, 2, 3, 30])
+def test_squares_of_the_mix_are_the_covariance_of_curves_whose_slopes_drift(intervals, reach):
+    """Without a root: L' L, over its mean diagonal, as all effects have the same variance."""
+    root = restored(intervals, reach)
+    square = root.T @ root
+    # With R for what is rounded, (L - R)' (L - R) is off by |R' L| + |L' R| + |R' R| at most.
+    sums = np.abs(root).sum(axis=0)
+    off = np.add.outer(sums, sums) / 256 + intervals / 256**2
+    size = np.diag(square).mean()
+    expected = size * matern(intervals, reach)
+    assert np.all(np.abs(square - expected) <= off + np.diag(off).mean())
+
+
+@REACHES
+@BINS
+def test_a_code_is_on_average_as_long_as_without_a_mix(intervals, missing, reach):
+    """The root of the sum of all squares is off by the root of B^2 / 512^2 at most."""
+    mix = mix_of(intervals, reach, missing=missing)
+    bins = len(mix)
     lengths = Code(0, np.ones(bins), np.zeros(bins, int), mix).squared_norms()
-    assert lengths.mean() == pytest.approx(1 - 1 / bins, abs=0.01)
+    assert math.sqrt(lengths.sum()) == pytest.approx(math.sqrt(bins - 1), abs=bins / 512)
+    apart = Code(0, np.ones(bins), np.rint(np.full(bins, 256 / bins)).astype(int))
+    assert apart.squared_norms().mean() == pytest.approx(1 - 1 / bins, abs=1e-4)
 
 
-def test_number_c_adds_up_interval_c_and_those_after_it():
-    """Counted from their mean: before c all are alike, and from c on they decay."""
-    mix = mix_of(30)
+@pytest.mark.parametrize("reach", [1e-6, 1.8, 12.0])
+@BINS
+def test_no_code_holds_a_number_beyond_4(intervals, missing, reach):
+    """Nor does its centre, whichever bin all rows lie in."""
+    mix = mix_of(intervals, reach, missing=missing)
+    assert np.abs(mix).max() <= 4 * 256
+    for full in range(len(mix)):
+        counts = np.full(len(mix), 1e-3)
+        counts[full] = 1e6
+        way = Path(counts, mix)
+        Code(0, np.ones(len(mix)), way.centre, way.mix).check()
+        np.testing.assert_allclose(way.centre, mix[:, full], atol=1)
+
+
+@REACHES
+def test_number_c_adds_up_interval_c_and_those_after_it(reach):
+    """Counted from their mean: before c all are alike. The first weighs all by their covariance."""
+    mix, root = mix_of(30, reach), restored(30, reach)
     for c in range(1, 30):
         assert np.ptp(mix[c, :c]) == 0
-        after = mix[c, c:] - mix[c, 0]
-        np.testing.assert_allclose(after, after[0] * np.exp(-np.arange(30 - c) / 6), atol=1)
-        assert after[0] > 100
+        assert mix[c, c] > mix[c, 0]
+    within = (1 + matern(30, reach)[0]) / 256
+    assert np.all(np.abs(root[0] - root[0, 0] * matern(30, reach)[0]) <= within)
 
 
-def test_missing_values_and_categories_have_a_number_of_their_own():
-    mix = mix_of(31, missing=True)
-    assert np.ptp(mix[30, :30]) == 0
-    assert np.abs(np.diff(mix[:30, 30] - mix[:30].min(axis=1))).max() <= 1  # as before c
-    assert mix_of(4, ordered=False) is None
+@REACHES
+@pytest.mark.parametrize("intervals", [1, 2, 3, 30])
+def test_missing_values_have_a_number_of_their_own(intervals, reach):
+    """Of an effect as large as those of intervals, and of none of these."""
+    mix = mix_of(intervals, reach, missing=True)
+    assert mix.shape == (intervals + 1, intervals + 1)
+    assert np.ptp(mix[-1, :-1]) == 0
+    own, first = mix[-1, -1] - mix[-1, 0], mix[0, 0] - mix[0, -1]
+    assert abs(own - first) <= 2  # either is the difference of two rounded numbers
+    assert own > 100
+    # In the numbers of intervals they weigh what intervals before c do: nothing.
+    np.testing.assert_array_equal(mix[1:-1, -1], mix[1:-1, 0])
 
 
-def noise_of_a_slope(mix):
-    """Return the noise in the slope over 30 bins, from an answer for codes of the same bound."""
-    function = np.linspace(-1, 1, 30)
+def test_missing_values_may_have_any_bin():
+    extents = np.array([0.0, 0.25, 0.25, 0.25, 0.25])
+    first = smooth_sums(Function(0, np.ones(5), np.zeros(5), extents, ordered=True), 5.0)
+    expected = 256 * np.roll(plainly(4, 5.0, missing=True), 1, axis=(0, 1))
+    np.testing.assert_allclose(first, expected, rtol=0, atol=0.5 + 1e-6)
+
+
+def test_categories_are_asked_about_one_by_one():
+    assert mix_of(4, 5.0, ordered=False) is None
+    assert mix_of(4, 5.0, ordered=False, missing=True) is None
+
+
+def test_with_next_to_no_reach_each_bin_is_asked_about():
+    apart = np.rint(256 * (np.eye(30) - 1 / 30))
+    np.testing.assert_array_equal(mix_of(30, 1e-6), apart)
+
+
+def test_a_longer_reach_asks_more_about_what_changes_slowly():
+    """Most about a function that rises or falls, and changes its sign once."""
+    parts = []
+    for reach in NARROWER:
+        mix = mix_of(30, reach) / 256
+        values, vectors = np.linalg.eigh(mix.T @ mix)
+        parts.append(values[-1] / values.sum())
+        if reach > 1:
+            assert np.count_nonzero(np.diff(np.sign(vectors[:, -1]))) == 1
+    assert np.all(np.diff(parts) < 0)
+    assert parts[0] > 0.5
+    assert parts[-1] == pytest.approx(1 / 29, rel=0.01)  # all functions of mean 0 alike
+
+
+def noise_of(function, mix):
+    """Return the noise in the size of a function, from an answer for codes of the same bound."""
     code = Code(0, np.ones(len(mix)), np.zeros(len(mix), int), mix)
     length = math.sqrt(code.squared_norms().mean())
-    # The best linear estimate of the slope from M sums + noise, where sums are slope times this.
+    # The best linear estimate of the size from M sums + noise, where sums are size times this.
     return length / np.linalg.norm(mix / 256 @ function)
 
 
-def test_a_slope_has_less_noise_than_if_each_bin_is_asked_about():
+def test_a_slope_has_less_noise_than_if_each_bin_is_asked_about_and_what_jumps_has_more():
     apart = 256 * np.eye(30, dtype=int) - round(256 / 30)
-    assert noise_of_a_slope(mix_of(30)) < 0.6 * noise_of_a_slope(apart)
+    slope, jumps = np.linspace(-1, 1, 30), np.tile([-1.0, 1.0], 15)
+    slopes, others = (
+        [
+            noise_of(function, mix)
+            for mix in (*(mix_of(30, reach) for reach in NARROWER[:-1]), apart)
+        ]
+        for function in (slope, jumps)
+    )
+    assert np.all(np.diff(slopes) > 0)
+    # What hardly changes within a reach R has the variance of noise over the sum of correlations,
+    # about 4 R / sqrt(3): 4.2 at 1.8. With a longer one some of it lies beyond both ends.
+    sums = 4 / math.sqrt(3) * np.array([1.8, 3.0])
+    found = [(slopes[-1] / slopes[NARROWER.index(reach)]) ** 2 for reach in (1.8, 3.0)]
+    np.testing.assert_allclose(found, sums, rtol=0.1)
+    # For what jumps they count with signs in turn: 1 - 2 (0.75 - 0.43 + 0.22 - ...) < 1 / 9 at 1.8.
+    signs = np.cos(np.pi * np.arange(30))
+    assert 2 * signs @ matern(30, 1.8)[0] - 1 < 1 / 9
+    assert min(others[: NARROWER.index(1.8) + 1]) > 3 * others[-1]
+
+
+def test_the_reach_falls_with_the_signal_as_its_power_of_two_thirds():
+    assert reach_of(1.0) == pytest.approx(1.8)
+    for part in (0.06, 0.1, 0.4, 1.0, 3.0):
+        for factor in (2.0, 8.0, 27.0):
+            assert reach_of(part) / reach_of(part * factor) == pytest.approx(factor ** (2 / 3))
+
+
+def test_the_reach_is_12_at_most():
+    last = (1.8 / 12) ** 1.5
+    assert [reach_of(part) for part in (1e-12, 0.01, last * (1 - 1e-6))] == [12.0] * 3
+    assert 11.99 < reach_of(last * (1 + 1e-6)) < 12
+
+
+@pytest.mark.parametrize(
+    ("loss", "typical", "few"), [(LOGISTIC, 0.5, 150), (SQUARED, 0.2, 150), (SQUARED, 0.45, 40)]
+)
+@pytest.mark.parametrize(("part", "reach"), [(1.0, 1.8), (1 / 8, 7.2), (1e-3, 12.0)])
+def test_the_less_rows_say_the_smoother_are_the_functions_asked_about(
+    loss, typical, few, part, reach
+):
+    extents = np.append(np.full(30, 1 / 30), 0.0)
+    functions = [
+        Function(k, np.full(31, 9.0), np.zeros(31), extents, ordered)
+        for k, ordered in enumerate((True, False))
+    ]
+    # Two features share an epoch: its noise in the sums of one is sqrt(2) as large.
+    rows = part * few * math.sqrt(2 / 8)
+    learner = CoarseBooster(functions, loss, rows, 0.0, typical, 1.0, n_epochs=8)
+    ordered, other = (learner.path(function).mix for function in functions)
+    assert other is None
+    expected = 256 * plainly(30, reach, missing=True)
+    np.testing.assert_allclose(ordered, expected, rtol=0, atol=0.5 + 1e-6)
+    assert learner.coded_residuals().codes[-2].mix is ordered
 
 
 @pytest.mark.parametrize("loss", [LOGISTIC, SQUARED])

@@ -16,6 +16,7 @@ from dprepro.ebm_plus.kernel import (
     move_and_weigh,
     move_scores,
     residual_sums,
+    rounded,
     to_units,
 )
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
@@ -199,6 +200,14 @@ def test_scores_stop_at_the_largest():
     move_scores(scores, np.array([0, 1, 0], np.uint8), to_units([50.0, -50.0]))
     np.testing.assert_array_equal(scores, [2**30 - 1, 1 - 2**30, 50 * 2**24])
     assert from_units(to_units(1e300)) == (2**30 - 1) * UNIT
+
+
+def test_values_are_rounded_to_the_nearest_whole_number_of_units():
+    values = np.random.default_rng(0).normal(size=1000)
+    found = rounded(values)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found / UNIT, np.rint(values / UNIT))
+    np.testing.assert_array_equal(rounded(found), found)
 
 
 def test_counting_magnitudes_applies_the_change_too():

@@ -12,6 +12,7 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus import DPEBMPlusClassifier, algorithm, coarse, sizes
 from dprepro.ebm_plus.clipping import EDGES, HALF_CELL, MAGNITUDES, typical_deviation
 from dprepro.ebm_plus.coarse import CoarseBooster
+from dprepro.ebm_plus.kernel import UNIT
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import Totals, totals_sensitivity
 from dprepro.ebm_plus.sizes import likely_shares
@@ -110,6 +111,7 @@ def test_the_mean_of_all_epochs_is_told_with_its_noise_and_what_was_expected_at_
     known.choose_bound(Release(COUNTS, 1.0))
     assert known.usual == pytest.approx(math.sqrt(known.sizes()[1]))
     assert known.usual != known.typical
+    assert (known.usual / UNIT).is_integer()  # queries follow from it
     assert told[-1][4] == told[0][4]  # what is found is not what is expected next
 
 
