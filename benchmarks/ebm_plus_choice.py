@@ -32,6 +32,7 @@ Where rows are few:
     short steps     labels: steps become shorter with the bound (version 15)
     bins apart      codes have no mix: each bin is asked about on its own (version 16)
     reach R         effects are alike over R bins (6 from version 16 to 18; by the signal since 19)
+    shortest R      R bins where rows are hardly few (labels 4, numbers 1.8 since version 19)
     walks           effects are alike as in a walk, over 6 bins (version 16 to 18), and no curves
     steps as before numbers: the noise of all steps is 1 and the intercept gets 30 % of an epoch
                     (1.5 and 20 % since version 19)
@@ -202,9 +203,10 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
 }
 NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "bound B": bounded,
-    "reach R": lambda reach: [replaced(coarse, "reach_of", lambda _: reach)],
+    "reach R": lambda reach: [replaced(coarse, "reach_of", lambda *_: reach)],
     "alike over P": lambda part: [replaced(decay, "REACH", part)],
     "few below S": lambda signal: [replaced(losses, "FEW", signal)],
+    "shortest R": lambda reach: of_both("coarse_reach", reach),
     "unclipped U": lambda bound: [replaced(coarse.CoarseBooster, "unclipped", bound)],
     "strides of S": lambda most: [replaced(losses.SquaredLoss, "strides", (1.0, most))],
 }

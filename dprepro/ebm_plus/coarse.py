@@ -42,8 +42,8 @@ LEAST = 0.4
 _INTERVALS = 30
 """Bins of a numeric feature: alike in cells of the public grid, not in width."""
 
-_REACH, _LONGEST = 1.8, 12.0
-"""Bins over which effects are alike where rows are hardly few, and at most: see `reach_of`."""
+_LONGEST = 12.0
+"""Bins over which effects are alike at most: see `reach_of`."""
 
 
 def is_coarse(rows: float, n_features: int, mu: float, few: float) -> bool:
@@ -77,13 +77,14 @@ def public_bins(feature: Feature) -> tuple[FeatureBins, np.ndarray]:
     return bins, np.append(bin_of_cell, max(missing_bin, 0))
 
 
-def reach_of(part: float) -> float:
+def reach_of(shortest: float, part: float) -> float:
     """Return the bins over which functions are asked about as if they were alike.
 
-    `part` is the signal over the one at which rows are no longer few. The smaller it is, the more
-    do queries keep to what smooth functions have in common: as its power -2/3.
+    `part` is the signal over the one at which rows are no longer few, where the reach is the
+    `shortest`. The smaller it is, the more do queries keep to what smooth functions have in common:
+    the reach follows its power -2/3.
     """
-    return min(_REACH * part ** (-2 / 3), _LONGEST)
+    return min(shortest * part ** (-2 / 3), _LONGEST)
 
 
 def alike(lag: int, reach: float) -> float:
@@ -167,7 +168,8 @@ class CoarseBooster(Booster):
         self.shares = self._shares()
         self._usual = self.typical
         self._level = Level(self.loss.intercept_prior)
-        reach = reach_of(self.signal / self.loss.few(self.typical))
+        few = self.loss.few(self.typical)
+        reach = reach_of(self.loss.coarse_reach, self.signal / few)
         self._paths = [Path(f.counts, smooth_sums(f, reach)) for f in self.functions]
 
     @property

@@ -61,7 +61,7 @@ class Loss(ABC):
         Highest power of the targets whose sum is released at the start.
     totals_share, binning_share
         Shares of mu^2 that go to the totals and to the histograms.
-    coarse_intercept, coarse_noise, longest_step
+    coarse_intercept, coarse_noise, coarse_reach, longest_step
         How functions of few rows are learned: see `dprepro.ebm_plus.coarse`.
     largest_curvature
         Of a row.
@@ -92,6 +92,7 @@ class Loss(ABC):
     totals_share: ClassVar[float]
     binning_share: ClassVar[float]
     coarse_noise: ClassVar[float]
+    coarse_reach: ClassVar[float]
     longest_step: ClassVar[float]
     largest_curvature: ClassVar[float]
     coarse_intercept: ClassVar[float]
@@ -195,6 +196,7 @@ class LogisticLoss(Loss):
     largest_curvature = 0.25
     coarse_intercept = 0.0
     coarse_noise = 1.2
+    coarse_reach = 4.0
     longest_step = math.inf
     epochs = coarse_epochs = 32
     at_once = True
@@ -282,6 +284,7 @@ class SquaredLoss(Loss):
     largest_curvature = 1.0
     coarse_intercept = 0.2
     coarse_noise = 1.5
+    coarse_reach = 1.8
     longest_step = 2.0
     epochs, coarse_epochs = 32, 64
     at_once = False

@@ -50,6 +50,7 @@ CHANGED = {
     "steps as before": {"few numbers"},
     "level averaged": {"few numbers"},
     "reach 3": FEW,
+    "shortest 3": FEW,
     "few below 40": FEW,
     "unclipped 3": {"few numbers"},
     "8 epochs": {*CASES},

@@ -427,25 +427,28 @@ def test_a_slope_has_less_noise_than_if_each_bin_is_asked_about_and_what_jumps_h
 
 
 def test_the_reach_falls_with_the_signal_as_its_power_of_two_thirds():
-    assert reach_of(1.0) == pytest.approx(1.8)
+    assert reach_of(1.8, 1.0) == pytest.approx(1.8)
     for part in (0.06, 0.1, 0.4, 1.0, 3.0):
         for factor in (2.0, 8.0, 27.0):
-            assert reach_of(part) / reach_of(part * factor) == pytest.approx(factor ** (2 / 3))
+            ratio = reach_of(0.1, part) / reach_of(0.1, part * factor)
+            assert ratio == pytest.approx(factor ** (2 / 3))
 
 
 def test_the_reach_is_12_at_most():
     last = (1.8 / 12) ** 1.5
-    assert [reach_of(part) for part in (1e-12, 0.01, last * (1 - 1e-6))] == [12.0] * 3
-    assert 11.99 < reach_of(last * (1 + 1e-6)) < 12
+    assert [reach_of(1.8, part) for part in (1e-12, 0.01, last * (1 - 1e-6))] == [12.0] * 3
+    assert 11.99 < reach_of(1.8, last * (1 + 1e-6)) < 12
 
 
 @pytest.mark.parametrize(
-    ("loss", "typical", "few"), [(LOGISTIC, 0.5, 150), (SQUARED, 0.2, 150), (SQUARED, 0.45, 40)]
+    ("loss", "typical", "few", "shortest"),
+    [(LOGISTIC, 0.5, 150, 4.0), (SQUARED, 0.2, 150, 1.8), (SQUARED, 0.45, 40, 1.8)],
 )
-@pytest.mark.parametrize(("part", "reach"), [(1.0, 1.8), (1 / 8, 7.2), (1e-3, 12.0)])
+@pytest.mark.parametrize(("part", "times"), [(1.0, 1), (27 / 64, 16 / 9), (1e-3, np.inf)])
 def test_the_less_rows_say_the_smoother_are_the_functions_asked_about(
-    loss, typical, few, part, reach
+    loss, typical, few, shortest, part, times
 ):
+    reach = min(shortest * times, 12.0)
     extents = np.append(np.full(30, 1 / 30), 0.0)
     functions = [
         Function(k, np.full(31, 9.0), np.zeros(31), extents, ordered)
