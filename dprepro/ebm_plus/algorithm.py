@@ -14,7 +14,7 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    says in which bins the row lies (`coding`), and r_i is clipped to +- bound / |u_i|. For
    regression each feature has such a query, one after another, and the intercept one without a
    code; an epoch begins with counts of |r_i| by size, from which the bound follows. Neighbouring
-   bins share what is asked for (`decay`).
+   bins share what is asked for (`decay`; where rows are few, `coarse.smooth_sums`).
 
 Where rows are few for the noise by what the totals say (`coarse`), histograms get 2 %, bins depend
 on the domain alone, and the functions follow their noisy gradients. Then an epoch of a regression

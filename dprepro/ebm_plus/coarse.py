@@ -80,7 +80,7 @@ def public_bins(feature: Feature) -> tuple[FeatureBins, np.ndarray]:
 def reach_of(shortest: float, part: float) -> float:
     """Return the bins over which functions are asked about as if they were alike.
 
-    `part` is the signal over the one at which rows are no longer few, where the reach is the
+    `part` is the signal over the one at which rows are no longer few, about where the reach is the
     `shortest`. The smaller it is, the more do queries keep to what smooth functions have in common:
     the reach follows its power -2/3.
     """
@@ -99,8 +99,8 @@ def alike(lag: int, reach: float) -> float:
 def smooth_sums(function: Function, reach: float) -> np.ndarray | None:
     r"""Return the mix of an ordered function's codes, int64 (B, B), in `CENTRE_UNIT`, else None.
 
-    See `Code.mix`. Number c adds up interval c and those that follow, with weights that fade beyond
-    the reach. The bin of missing values has a number of its own.
+    See `Code.mix`. Number c adds up interval c and those that follow, with weights that rise at first
+    and then fade. The bin of missing values has a number of its own.
 
     With L for the mix of the intervals, L' L is the covariance `alike` of the effects. Noise is
     alike in all numbers. So functions that change slowly are asked about more precisely than

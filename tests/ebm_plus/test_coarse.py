@@ -24,6 +24,7 @@ from dprepro.ebm_plus.paths import Path
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Magnitudes, Residuals
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
+from dprepro.privacy.query import Release
 from tests.ebm_plus import test_algorithm
 from tests.ebm_plus.stub import booster, gaussian, learn
 from tests.ebm_plus.test_booster import BOTH
@@ -462,6 +463,41 @@ def test_the_less_rows_say_the_smoother_are_the_functions_asked_about(
     expected = 256 * plainly(30, reach, missing=True)
     np.testing.assert_allclose(ordered, expected, rtol=0, atol=0.5 + 1e-6)
     assert learner.coded_residuals().codes[-2].mix is ordered
+
+
+@pytest.mark.parametrize("places", [(0, 29), (0, 30), (14, 30), (14, 15)])
+def test_many_equal_features_do_not_overshoot_at_the_longest_reach(places):
+    """Rows lie in two bins, the last one of missing values, though all bins are taken for equal.
+
+    So codes are longer than assumed. Without noise no epoch makes predictions worse.
+    """
+    extents = np.append(np.full(30, 1 / 30), 0.0)
+    functions = [
+        Function(k, np.full(31, 2000 / 31), np.zeros(31), extents, ordered=True) for k in range(50)
+    ]
+    deviation = 2000 / (3 * math.sqrt(50 / 64))  # a signal of 3
+    learner = CoarseBooster(functions, SQUARED, 2000.0, 0.0, 0.3, deviation, n_epochs=64)
+    expected = 256 * plainly(30, 12.0, missing=True)
+    np.testing.assert_allclose(learner.path(functions[0]).mix, expected, rtol=0, atol=0.5 + 1e-6)
+    bins, targets = np.repeat(places, 1000), np.repeat([-0.3, 0.3], 1000)
+    scores, squares = np.zeros(2000), [0.09]
+    for number in range(64):
+        query = learner.coded_residuals()
+        lengths = np.sqrt(sum(code.squared_norms() for code in query.codes))[bins]
+        residuals = targets - np.clip(scores, -0.5, 0.5)
+        residuals = np.clip(residuals, -query.bound / lengths, query.bound / lengths)
+        sums = np.bincount(bins, residuals, 31)
+        numbers = [code.weights * ((code.mix - code.centre[:, None]) @ sums) / 256
+                   for code in query.codes]  # fmt: skip
+        release = Release(np.concatenate(numbers), 0.0)
+        for function, values in zip(
+            functions, learner.learn_all(functions, query, release, number), strict=True
+        ):
+            function.move(values)
+        scores = sum(function.values for function in functions)[bins]
+        squares.append(float(np.mean((targets - np.clip(scores, -0.5, 0.5)) ** 2)))
+    assert np.all(np.diff(squares) < 1e-6)
+    assert squares[-1] < 0.08
 
 
 @pytest.mark.parametrize("loss", [LOGISTIC, SQUARED])
