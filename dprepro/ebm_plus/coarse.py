@@ -99,8 +99,8 @@ def alike(lag: int, reach: float) -> float:
 def smooth_sums(function: Function, reach: float) -> np.ndarray | None:
     r"""Return the mix of an ordered function's codes, int64 (B, B), in `CENTRE_UNIT`, else None.
 
-    See `Code.mix`. Number c adds up interval c and those that follow, with weights that rise at first
-    and then fade. The bin of missing values has a number of its own.
+    See `Code.mix`. Number c adds up interval c and those that follow, with weights that rise at
+    first and then fade. The bin of missing values has a number of its own.
 
     With L for the mix of the intervals, L' L is the covariance `alike` of the effects. Noise is
     alike in all numbers. So functions that change slowly are asked about more precisely than
