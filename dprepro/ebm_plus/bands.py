@@ -29,9 +29,10 @@ def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
 
     Effects are normal a priori, with the size `Loss.likely_effect` on average over the bins, and as
     alike in neighbouring bins as queries ask about them (`smooth_sums`). What the steps came to
-    then says how large they are, and the function ends short of that (`Path.effects`). It counts on the rows of a bin, of which only a
-    noisy number is known. The more noise there is in it, the more weight has the case that a bin
-    has hardly any rows: then nothing is known but the size a priori.
+    then says how large they are, and the function ends short of that (`Path.effects`). It counts on
+    the rows of a bin, of which only a noisy number is known. The more noise there is in it, the
+    more weight has the case that a bin has hardly any rows: then nothing is known but the size a
+    priori.
     """
     loss = booster.loss
     size = loss.likely_effect(booster.usual)
