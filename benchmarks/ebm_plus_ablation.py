@@ -189,7 +189,7 @@ VARIANTS: dict[str, Variant] = {
         replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
     ),
     "codes not counted from their mean": lambda: setting(*uncentred()),
-    "rare bins asked like others": lambda: setting(replaced(Booster, "rare", 0.0)),
+    "rare bins asked like others": lambda: setting(replaced(losses.LogisticLoss, "rare", 0.0)),
     "labels: one feature after another": lambda: setting(
         replaced(algorithm, "step_all", one_by_one)
     ),

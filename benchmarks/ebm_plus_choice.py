@@ -171,7 +171,7 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     "coarse": lambda: [replaced(algorithm, "is_coarse", lambda *_: True)],
     "fine": lambda: [replaced(algorithm, "is_coarse", lambda *_: False)],
     "uncentred": uncentred,
-    "alike": lambda: [replaced(booster.Booster, "rare", 0.0)],
+    "alike": lambda: [replaced(losses.LogisticLoss, "rare", 0.0)],
     "whole paths": lambda: [
         replaced(paths.Path, "trust", lambda _: 1.0),
         *of_both("coarse_noise", 0.8),

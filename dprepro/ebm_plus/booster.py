@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
-from dprepro.ebm_plus.coding import RARE, code, typical_norm
+from dprepro.ebm_plus.coding import code, typical_norm
 from dprepro.ebm_plus.decay import decaying
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.kernel import rounded
@@ -107,8 +107,6 @@ class Booster:
         The number of rows over the noise in a feature's sums, over all epochs.
     clearness
         From 0 to 1: how small noise is beside what rows say. It follows from `signal`.
-    rare
-        See `coding.code`.
     unclipped
         See `Loss.intercept_bound`.
     pace
@@ -120,7 +118,6 @@ class Booster:
         The noisy histograms of |residual| of all epochs so far, for squared error.
     """
 
-    rare: ClassVar[float] = RARE
     unclipped: ClassVar[float] = 3.0
 
     functions: list[Function]
@@ -150,7 +147,7 @@ class Booster:
         """Let neighbouring bins of ordered functions share the numbers that are asked for."""
         for function in self.functions:
             if function.ordered:
-                function.decay = decaying(function.counts, function.extents, self._rare)
+                function.decay = decaying(function.counts, function.extents, self.loss.rare)
 
     # --- before an epoch ------------------------------------------------------------------------
 
@@ -234,16 +231,12 @@ class Booster:
         return CodedResiduals(bound, min(float(shares.sum()), 1.0), codes, bound)
 
     def _code(self, function: Function, part: float) -> Code:
-        return code(function.feature, function.counts, part, self._rare, function.decay)
+        return code(function.feature, function.counts, part, self.loss.rare, function.decay)
 
     @property
     def paced(self) -> bool:
         """Whether functions that move at once keep a `pace`."""
         return self.loss.at_once
-
-    @property
-    def _rare(self) -> float:
-        return self.rare if self.loss.at_once else 0.0
 
     def residuals_of(self, function: Function, share: float) -> Residuals | CodedResiduals:
         """Return the query for a function's residuals, charged for what its bound lets through."""

@@ -19,9 +19,6 @@ from dprepro.ebm_plus.kernel import UNIT, add_by_code, limited_residuals, move_a
 from dprepro.ebm_plus.queries import CENTRE_UNIT, Code, CodedResiduals
 from dprepro.privacy.query import SensitivityError, Whole
 
-RARE = 0.5
-"""The squared weight of a bin is proportional to the power -`RARE` of its share of the rows."""
-
 _NORM_BITS = 20
 """Squared norms count in 2^-20, rounded up."""
 
@@ -51,7 +48,8 @@ def code(
     share
         The part of a row's squared norm that is for this feature, if its code were one-hot.
     rare
-        `RARE`, or 0 to ask about all bins alike.
+        The squared weight of a bin is proportional to the power -`rare` of its share of the rows:
+        `Loss.rare`, or 0 to ask about all bins alike.
     decay
         If neighbouring bins share numbers. A row's squared norm is the same on average.
     """

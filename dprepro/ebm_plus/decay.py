@@ -22,7 +22,7 @@ _EVEN = 0.5
 """Weight of a distance in bins. That of a distance in rows is the rest, to 1."""
 
 LEAST_SHARE = 2.0**-8
-"""Bins with a smaller share of the rows are weighed as if they had this one. So for `coding.RARE`
+"""Bins with a smaller share of the rows are weighed as if they had this one. So for `Loss.rare`
 no number in a mix exceeds 4, the root of the root of 256."""
 
 

@@ -70,6 +70,8 @@ class Loss(ABC):
     at_once
         Whether an epoch asks about the intercept and all features in one query, however many rows
         there are; else about one after another, unless rows are few.
+    rare
+        How much more precisely rare bins are asked about than others; see `coding.code`.
     bin_deviations
         Standard deviations of noise that a bin of a numeric feature has to hold.
     intercept_prior
@@ -99,6 +101,7 @@ class Loss(ABC):
     epochs: ClassVar[int]
     coarse_epochs: ClassVar[int]
     at_once: ClassVar[bool]
+    rare: ClassVar[float]
     bin_deviations: ClassVar[float]
     intercept_prior: ClassVar[float]
     strides: ClassVar[tuple[float, float]]
@@ -200,6 +203,7 @@ class LogisticLoss(Loss):
     longest_step = math.inf
     epochs = coarse_epochs = 32
     at_once = True
+    rare = 0.5
     bin_deviations = 0.75
     intercept_prior = 3.0
     hurries = False
@@ -288,6 +292,7 @@ class SquaredLoss(Loss):
     longest_step = 2.0
     epochs, coarse_epochs = 32, 64
     at_once = False
+    rare = 0.0
     bin_deviations = 0.5
     intercept_prior = 0.25
     strides = (1.0, 1.8)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dprepro.ebm_plus.coding import _BLOCK, RARE, code, coded_sums, typical_norm
+from dprepro.ebm_plus.coding import _BLOCK, code, coded_sums, typical_norm
 from dprepro.ebm_plus.kernel import from_units, to_units
 from dprepro.ebm_plus.losses import LOGISTIC
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals
@@ -171,7 +171,7 @@ def is_power(weights):
 
 
 @pytest.mark.parametrize("share", [1.0, 0.3, 1e-4])
-@pytest.mark.parametrize("rare", [0.0, RARE, 1.0])
+@pytest.mark.parametrize("rare", [0.0, LOGISTIC.rare, 1.0])
 def test_weights_spend_the_share_on_rows_and_more_on_rare_ones(share, rare):
     """Weights are rounded down, so that noise is drawn for a few scales: by 2^(1/4) at most."""
     made = code(3, 1234.5 * SHARES, share, rare)
@@ -193,17 +193,17 @@ def test_without_care_for_rare_bins_all_weights_are_the_same(counts):
 
 
 def test_rare_bins_are_asked_about_more_precisely():
-    weights = code(0, SHARES, 1.0, RARE).weights
+    weights = code(0, SHARES, 1.0, LOGISTIC.rare).weights
     assert (np.diff(weights) > 0).all()
     # The square goes like the root of the share: 1,800 times as rare, 42 times the square.
     assert 42 / 2 < (weights[-1] / weights[0]) ** 2 < 42 * 2
 
 
 def test_centres_are_the_shares_of_rows():
-    centre = code(0, 5000 * SHARES, 1.0, RARE).centre
+    centre = code(0, 5000 * SHARES, 1.0, LOGISTIC.rare).centre
     np.testing.assert_array_equal(centre, [230, 18, 5, 2, 0])
     assert centre.dtype == np.int64
-    nearly_all = code(0, np.array([1e6, 1.0]), 1.0, RARE)
+    nearly_all = code(0, np.array([1e6, 1.0]), 1.0, LOGISTIC.rare)
     np.testing.assert_array_equal(nearly_all.centre, [256, 0])
     short, long = nearly_all.squared_norms()
     assert short < 1e-3 < long
@@ -211,7 +211,7 @@ def test_centres_are_the_shares_of_rows():
 
 def test_a_single_bin_is_not_centred():
     """Its vector would be 0, and the intercept would not be asked about."""
-    made = code(INTERCEPT, np.array([1e5]), 0.25, RARE)
+    made = code(INTERCEPT, np.array([1e5]), 0.25, LOGISTIC.rare)
     assert made.centre.tolist() == [0]
     assert made.weights.tolist() == [0.5]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dprepro.data.domain import NumericFeature
-from dprepro.ebm_plus.coding import RARE
 from dprepro.ebm_plus.decay import LEAST_SHARE, REACH, Decay, decaying
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import cell_extents
+from dprepro.ebm_plus.losses import LOGISTIC
 from dprepro.ebm_plus.queries import Code
 from tests.ebm_plus.test_shared_noise import covariance_of
 
@@ -23,7 +23,7 @@ COUNTS = {
     "many": np.full(249, 1.0),
 }
 CASES = pytest.mark.parametrize("counts", COUNTS.values(), ids=COUNTS)
-CARE = pytest.mark.parametrize("rare", [0.0, RARE])
+CARE = pytest.mark.parametrize("rare", [0.0, LOGISTIC.rare])
 
 
 def of_intervals(counts, rare=0.0, extents=None):
@@ -130,7 +130,7 @@ def test_sums_follow_though_an_interval_is_too_narrow_for_its_extent():
     """Where bounds are of hundreds of orders of magnitude, the extent of the smallest is 0."""
     extents = np.array([0.5, 0.0, 0.0, 0.2, 0.2, 0.1])
     assert not cell_extents(NumericFeature("x", -1e300, 1e300)).all()
-    decay, sums = of_intervals(np.arange(1.0, 7.0), RARE, extents), np.arange(6.0) - 2
+    decay, sums = of_intervals(np.arange(1.0, 7.0), LOGISTIC.rare, extents), np.arange(6.0) - 2
     np.testing.assert_allclose(decay.sums(exactly(decay) @ sums), sums, atol=1e-12)
     np.testing.assert_allclose(decay.mix / 256, exactly(decay), atol=0.5 / 256 + 1e-9)
 
@@ -149,21 +149,21 @@ def test_no_number_is_too_large_for_a_code(counts, rare):
 def test_numbers_nearly_reach_what_a_code_may_hold():
     """After a bin with nearly all rows come such with hardly any: by 256^(1/4), less the decay."""
     counts = np.append(1e9, np.full(248, 1e-3))
-    assert of_intervals(counts, RARE).mix.max() > 0.7 * 4 * 256 * math.exp(-0.25 / REACH)
+    assert of_intervals(counts, LOGISTIC.rare).mix.max() > 0.7 * 4 * 256 * math.exp(-0.25 / REACH)
 
 
 @pytest.mark.parametrize("intervals", [1, 2])
 @pytest.mark.parametrize("missing", [True, False])
 def test_less_than_three_intervals_are_asked_about_one_by_one(intervals, missing):
     extents = np.append(np.full(intervals, 1 / intervals), [0.0] if missing else [])
-    assert decaying(np.full(extents.size, 9.0), extents, RARE) is None
+    assert decaying(np.full(extents.size, 9.0), extents, LOGISTIC.rare) is None
     three = np.append([0.2, 0.3, 0.5], [0.0] if missing else [])
-    assert decaying(np.full(three.size, 9.0), three, RARE) is not None
+    assert decaying(np.full(three.size, 9.0), three, LOGISTIC.rare) is not None
 
 
 def test_a_function_remembers_sums_and_the_noise_that_they_share():
     counts = np.array([30.0, 60.0, 10.0, 5.0])
-    decay = of_intervals(counts, RARE)
+    decay = of_intervals(counts, LOGISTIC.rare)
     function = Function(0, counts, np.zeros(4), np.ones(4), ordered=True, decay=decay)
     rng = np.random.default_rng(0)
     numbers, deviations = rng.normal(size=(2, 4)), rng.uniform(1, 3, (2, 4))

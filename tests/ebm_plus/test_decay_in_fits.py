@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.ebm_plus.coding import RARE, code
+from dprepro.ebm_plus.coding import code
 from dprepro.ebm_plus.curator import ExactAnswers
 from dprepro.ebm_plus.decay import LEAST_SHARE, decaying
 from dprepro.ebm_plus.kernel import to_units
@@ -105,7 +105,7 @@ def test_no_row_adds_more_than_the_bound(counts, rare, logistic, bound):
 
 def test_a_row_less_moves_numbers_that_bins_share_by_its_own_part():
     counts = np.arange(1.0, 10.0)
-    query, rng = asked((coded(counts, RARE),), 0.3), np.random.default_rng(0)
+    query, rng = asked((coded(counts, LOGISTIC.rare),), 0.3), np.random.default_rng(0)
     rows = CodedRows(
         to_units(rng.normal(size=9)), to_units(rng.uniform(-0.5, 0.5, 9)),
         {7: np.arange(9, dtype=np.uint8)},
