@@ -27,7 +27,7 @@ from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.pace import Pace
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Residuals
 from dprepro.ebm_plus.rates import lookup
-from dprepro.ebm_plus.smoothing import Priors, freedom, priors, smooth
+from dprepro.ebm_plus.smoothing import Priors, priors, smooth
 from dprepro.privacy.query import Release
 
 INTERCEPT_WEIGHT = 0.5
@@ -314,7 +314,7 @@ class Booster:
         number
             Of the epoch, from 0.
         """
-        values, spreads = smooth(*self._inference(function, table, expected))
+        values, spreads, _ = smooth(*self._inference(function, table, expected))
         function.deviations = np.sqrt(np.maximum(spreads, 0.0))
         if function is self.intercept:
             return values
@@ -330,8 +330,8 @@ class Booster:
     def freedom(self, function: Function) -> float:
         """Return the degrees of freedom of a function over the number of rows; see `smoothing`."""
         table = self.table(function)
-        rises = freedom(*self._inference(function, table, lookup(table, function.values)))
-        return weighted_mean(rises, function.counts)
+        found = smooth(*self._inference(function, table, lookup(table, function.values)))
+        return weighted_mean(found.rise, function.counts)
 
     def _stride(self, number: int) -> float:
         """Return how much of the way to its inferred values a function goes."""

@@ -58,5 +58,5 @@ class Level:
             return mean
         centre = np.full(levels.size, mean)
         models = Priors((_DRIFTS * usual) ** 2, _KINDS, centre[None])
-        values, _ = smooth(levels, variances, np.ones(levels.size), LINEAR, models, centre)
-        return float(values[-1])
+        likely = smooth(levels, variances, np.ones(levels.size), LINEAR, models, centre)
+        return float(likely.mean[-1])

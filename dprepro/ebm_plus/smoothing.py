@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,23 @@ class Priors:
     centres: np.ndarray
 
 
+class Posterior(NamedTuple):
+    """What is known of a function, each float64 (B,).
+
+    Attributes
+    ----------
+    mean, variance
+        Of each bin's value.
+    rise
+        By how much the mean rises with the sum of its own bin, d mean_b / d t_b, each prior's share
+        being as it is.
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    rise: np.ndarray
+
+
 def priors(scales: np.ndarray, centres: np.ndarray, *, ordered: bool) -> Priors:
     """Return priors of every scale s around every centre: independent and, if `ordered`, all kinds.
 
@@ -79,8 +97,8 @@ def smooth(
     models: Priors,
     start: np.ndarray,
     noise: np.ndarray = NO_NOISE,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the posterior mean and variance of f, float64 (B,), given the sums t.
+) -> Posterior:
+    """Return the posterior of f given the sums t.
 
     t_b = n_b g(f_b) + N(0, v_b) + a_b e_b - c_b e_(b+1), where e_b are independent standard normal
     numbers. a and c are the `noise`; without it t_b ~ N(n_b g(f_b), v_b).
@@ -115,30 +133,12 @@ def smooth(
     noise : float64 (2, B) or (2, 0)
         a, and c; the last of c is 0.
     """
-    mean, variance, _ = _average(
-        sums, variances, noise, counts, table,
-        models.squared_scales, models.kinds, models.centres, start,
+    return Posterior(
+        *_average(
+            sums, variances, noise, counts, table,
+            models.squared_scales, models.kinds, models.centres, start,
+        )
     )  # fmt: skip
-    return mean, variance
-
-
-def freedom(
-    sums: np.ndarray,
-    variances: np.ndarray,
-    counts: np.ndarray,
-    table: np.ndarray,
-    models: Priors,
-    start: np.ndarray,
-    noise: np.ndarray = NO_NOISE,
-) -> np.ndarray:
-    """Return by how much each posterior mean rises with the sum of its own bin, float64 (B,).
-
-    That is d mean_b / d t_b, each prior's share being as it is. Parameters are those of `smooth`.
-    """
-    return _average(
-        sums, variances, noise, counts, table,
-        models.squared_scales, models.kinds, models.centres, start,
-    )[2]  # fmt: skip
 
 
 @kernel(
@@ -147,7 +147,7 @@ def freedom(
     error_model="numpy",
 )
 def _average(t, v, noise, counts, table, squared_scales, kinds, centres, start):  # type: ignore[no-untyped-def]
-    """Do what `smooth` says, and then `freedom`.
+    """Do what `smooth` says, and return what a `Posterior` holds.
 
     What is inferred is one vector x: f_b, measured from the centre, followed by e_b if there is
     `noise`.

@@ -150,20 +150,27 @@ def of_labels(epsilon, rows=3000, seeds=range(40, 48)):
 
 
 @pytest.mark.parametrize(
-    ("found", "epsilon"), [(of_labels, 0.1), (of_labels, 0.03), (fits, 0.05), (fits, 0.03)]
+    ("found", "epsilon", "most"),
+    [
+        (of_labels, 0.1, 0.92),
+        (of_labels, 0.05, 0.9),
+        (of_labels, 0.03, 0.8),
+        (fits, 0.05, 0.93),
+        (fits, 0.03, 0.8),
+    ],
 )
-def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon):
+def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon, most):
     """Functions end short of the effects there, the farther the fewer rows are.
 
-    At the smaller epsilon bands of the noise alone held three quarters of them.
+    Bands of the noise alone held 0.90 to 0.92 of them at the larger epsilons, and 0.69 to 0.77 at the
+    smallest.
     """
     cases = list(found(epsilon))
     assert all(had_few_rows(model) for model, *_ in cases)
-    whole = np.concatenate([held(*case) for case in cases]).mean()
-    assert whole > 0.93
+    assert np.concatenate([held(*case) for case in cases]).mean() > 0.93
     monkeypatch.setattr(bands, "of_few_rows", lambda _, function: function.deviations)
     narrow = np.concatenate([held(*case) for case in found(epsilon)]).mean()
-    assert narrow < (0.8 if epsilon == 0.03 else whole)
+    assert narrow < most
 
 
 def few(uncertainty):

@@ -53,7 +53,7 @@ def test_of_a_line_it_is_the_average_of_exact_posteriors(size, ordered, n_centre
     models = without_jumps(priors(SCALES, centres, ordered=ordered))
     found = smooth(sums, variances, counts, LINEAR, models, rng.normal(size=size))
     expected = dense(sums / counts, variances / counts**2, centres, ordered)
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(found[:2], expected, atol=1e-9)
 
 
 def test_a_centre_that_the_sums_bear_out_draws_what_is_unsure():
@@ -63,7 +63,7 @@ def test_a_centre_that_the_sums_bear_out_draws_what_is_unsure():
     variances, counts = np.array([0.01, 0.01, 0.01, 1e6]), np.ones(4)
     for near in (centre, np.zeros(4)):
         sums = near + np.array([0.05, -0.05, 0.05, 0.0])
-        values, _ = smooth(sums, variances, counts, LINEAR, models, np.zeros(4))
+        values, *_ = smooth(sums, variances, counts, LINEAR, models, np.zeros(4))
         np.testing.assert_allclose(values, near, atol=0.1)
 
 
@@ -148,7 +148,7 @@ def test_one_bin_has_the_posterior_of_the_integral(
     density /= density.sum()
     mean = density @ grid
     deviation = math.sqrt(density @ grid**2 - mean**2)
-    values, spreads = smooth(t, v, counts, table, model, np.zeros(1))
+    values, spreads, _ = smooth(t, v, counts, table, model, np.zeros(1))
     assert values[0] == pytest.approx(mean, abs=0.2 * deviation)
     assert values[0] == pytest.approx(mean, rel=0.05)
     assert math.sqrt(spreads[0]) == pytest.approx(deviation, rel=0.05)
@@ -167,7 +167,7 @@ def test_no_point_of_a_grid_is_likelier_than_the_mode(size):
         rates, slopes = lookup(table, truth)
         v = rng.uniform(4, 30) ** 2 + counts * slopes
         t = counts * rates + rng.normal(0, np.sqrt(v))
-        mode, _ = smooth(t, v, counts, table, model, np.zeros(size))
+        mode, *_ = smooth(t, v, counts, table, model, np.zeros(size))
         mine = log_posterior(mode[None], t, v, counts, table, model)[0]
         best = log_posterior(grid, t, v, counts, table, model).max()
         assert mine > best - 0.02
@@ -179,7 +179,7 @@ def step_errors(height, noise, models):
     ones, found = np.ones(40), []
     for seed in range(20):
         z = truth + np.random.default_rng(seed).normal(0, noise, 40)
-        values, _ = smooth(z, noise**2 * ones, ones, LINEAR, models, np.zeros(40))
+        values, *_ = smooth(z, noise**2 * ones, ones, LINEAR, models, np.zeros(40))
         found.append(np.mean((values - truth) ** 2))
     return math.sqrt(np.mean(found))
 
