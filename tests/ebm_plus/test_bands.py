@@ -162,7 +162,7 @@ def of_labels(epsilon, rows=3000, seeds=range(40, 48)):
 def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon, most):
     """Functions end short of the effects there, the farther the fewer rows are.
 
-    Bands of the noise alone held 0.90 to 0.92 of them at the larger epsilons, and 0.69 to 0.77 at the
+    Bands of the noise alone held at most 0.92 of them at the larger epsilons, and 0.77 at the
     smallest.
     """
     cases = list(found(epsilon))
