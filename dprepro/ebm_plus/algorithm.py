@@ -53,6 +53,7 @@ from dprepro.ebm_plus.kernel import to_units
 from dprepro.ebm_plus.losses import Loss
 from dprepro.ebm_plus.queries import (
     FACTORS,
+    INTERCEPT,
     CodedResiduals,
     Histogram,
     Magnitudes,
@@ -184,8 +185,17 @@ def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
 
 
 def step_all(curator: PlusCurator, booster: Booster, number: int) -> None:
-    """Ask for the residuals of all functions `together`, and move all of them."""
-    move_all(curator, booster, booster.together, booster.coded_residuals(), number)
+    """Ask for the residuals of all functions `together`, and move all of them.
+
+    If the booster has a `middle`, rows have it in place of the intercept meanwhile.
+    """
+    query, middle = booster.coded_residuals(), booster.middle
+    if middle is not None:
+        curator.tell(Move(INTERCEPT, booster.intercept.change_to(middle)))
+    move_all(curator, booster, booster.together, query, number)
+    if middle is not None:
+        booster.follow_middle()
+        curator.tell(Move(INTERCEPT, middle.change_to(booster.intercept)))
 
 
 def step(

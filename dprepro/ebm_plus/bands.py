@@ -35,7 +35,7 @@ def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
     priori.
     """
     loss = booster.loss
-    size = loss.likely_effect(booster.usual)
+    size = loss.likely_effect(booster.root_mean_square)
     sampling = loss.sampling_variance(booster.mean_square)
     mean, variance = booster.path(function).effects(size, sampling)
     informed = variance + (mean - function.values) ** 2

@@ -109,6 +109,8 @@ class Booster:
         From 0 to 1: how small noise is beside what rows say. It follows from `signal`.
     unclipped
         See `Loss.intercept_bound`.
+    middle
+        If features are asked about from a level other than the intercept: that level.
     pace
         Log loss: how far functions go that move at once.
     bound, mean_square
@@ -134,6 +136,7 @@ class Booster:
             INTERCEPT, np.array([self.rows]), np.zeros(1), np.ones(1), ordered=False
         )  # fmt: skip
         self.intercept.move(np.array([self.start]))
+        self.middle: Function | None = None
         self.shares = query_shares(len(self.functions), self.loss)
         self.bound, self.mean_square = LARGEST_RESIDUAL if self.loss.at_once else 1.0, 0.25
         noise = self.deviation * math.sqrt(max(len(self.functions), 1) / self.n_epochs)
@@ -176,10 +179,14 @@ class Booster:
         one = self.deviation * math.sqrt(queries / self.shares.features) if queries else 0.0
         weights = np.array([self.weight(number) for number in range(self.n_epochs)])
         together = one * math.sqrt(queries * (weights**2).sum()) / weights.sum()
-        self.bound = best_bound(sizes, together)
+        self.bound = self.bound_for(sizes, together)
         # At least a tenth of what residuals that are uniform within the bound have.
         self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
         return float(rounded(math.sqrt(square)))
+
+    def bound_for(self, sizes: np.ndarray, noise: float) -> float:
+        """Return where to clip: see `best_bound`."""
+        return best_bound(sizes, noise)
 
     def sizes(self) -> tuple[np.ndarray, float]:
         """Return rows a cell of |residual| a posteriori, float64 (20,), and the mean square.
@@ -217,10 +224,7 @@ class Booster:
 
         A row whose code is of typical length may have a residual of `bound`.
         """
-        functions = self.together
-        shares = np.array(self.feature_shares()[: len(self.singles)])
-        if functions[0] is self.intercept:
-            shares = np.array([self.shares.intercept, *shares])
+        functions, shares = self.together, self.shares_together()
         parts = shares / shares.sum()
         counts = [function.counts for function in functions]
         codes = tuple(
@@ -229,6 +233,11 @@ class Booster:
         bound = self.bound * typical_norm(codes, counts)
         # For labels without pairs the shares add up to 1, up to rounding.
         return CodedResiduals(bound, min(float(shares.sum()), 1.0), codes, bound)
+
+    def shares_together(self) -> np.ndarray:
+        """Return the share of each function `together`, float64; they are that of the query."""
+        shares = self.feature_shares()[: len(self.singles)]
+        return np.array([self.shares.intercept, *shares] if self.loss.at_once else shares)
 
     def _code(self, function: Function, part: float) -> Code:
         return code(function.feature, function.counts, part, self.loss.rare, function.decay)
@@ -332,6 +341,9 @@ class Booster:
         table = self.table(function)
         found = smooth(*self._inference(function, table, lookup(table, function.values)))
         return weighted_mean(found.rise, function.counts)
+
+    def follow_middle(self) -> None:
+        """Let the intercept follow the `middle`: there is none where rows are many."""
 
     def _stride(self, number: int) -> float:
         """Return how much of the way to its inferred values a function goes."""

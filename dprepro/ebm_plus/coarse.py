@@ -21,13 +21,20 @@ from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_b
 from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.banded import factor
 from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster, Shares
-from dprepro.ebm_plus.clipping import EDGES, HALF_CELL
+from dprepro.ebm_plus.clipping import (
+    EDGES,
+    HALF_CELL,
+    LARGEST,
+    median_deviation,
+    share_within,
+)
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import FINEST, grid_edges
-from dprepro.ebm_plus.level import Level
+from dprepro.ebm_plus.kernel import rounded
+from dprepro.ebm_plus.level import Level, Levels
 from dprepro.ebm_plus.losses import FEW
 from dprepro.ebm_plus.paths import Path
-from dprepro.ebm_plus.queries import CENTRE_UNIT, Code
+from dprepro.ebm_plus.queries import CENTRE_UNIT, INTERCEPT, Code
 from dprepro.ebm_plus.rates import lookup
 from dprepro.ebm_plus.sizes import likely_shares
 from dprepro.privacy.query import Release
@@ -41,6 +48,16 @@ LEAST = 0.4
 
 _INTERVALS = 30
 """Bins of a numeric feature: alike in cells of the public grid, not in width."""
+
+_MIDDLE = 0.05
+"""Part of the query about all features that is about the `Levels.middle`."""
+
+_NARROWEST = 0.5
+"""Least bound of a regression, in standard deviations of the residuals. A smaller one hardly lowers
+the noise in what a query says, but steps become shorter, and lead to medians."""
+
+_LEAST_WITHIN = 0.1
+"""Least share of residuals within the bound that is believed."""
 
 _LONGEST = 12.0
 """Bins over which effects are alike at most: see `reach_of`."""
@@ -141,7 +158,8 @@ def likely_counts(noisy: np.ndarray, deviations: np.ndarray, rows: float) -> np.
 class CoarseBooster(Booster):
     """A `Booster` whose functions follow their noisy gradients.
 
-    The intercept of labels is learned as there, that of a regression by a `Level`.
+    The intercept of labels is learned as there, that of a regression by `Levels`: features are
+    asked about from their `middle`, on which the same query says a little, too.
 
     A step adds gain A z to a path. A = (M - p)', by `Code`, has what a row in each bin adds to the
     numbers that are asked for, and z = A' g is what is released: g are the sums of residuals in the
@@ -155,7 +173,7 @@ class CoarseBooster(Booster):
     noise is expected to contribute to it. E holds V, so a path of noise alone is halved.
     """
 
-    unclipped: ClassVar[float] = 2.0
+    unclipped: ClassVar[float] = 2.5
 
     def _set_decays(self) -> None:
         """Do nothing: a `Path` has a mix of its own."""
@@ -166,8 +184,14 @@ class CoarseBooster(Booster):
             way = min(self.signal / FEW, 1.0)
             self.bound = LEAST + way * (LARGEST_RESIDUAL - LEAST)
         self.shares = self._shares()
-        self._usual = self.typical
+        self._usual = self.root_mean_square = self.typical
+        self._within = 1.0
         self._level = Level(self.loss.intercept_prior)
+        self._levels = Levels(self.loss.intercept_prior)
+        if not self.loss.at_once and self.functions:
+            self.middle = Function(
+                INTERCEPT, np.array([self.rows]), np.zeros(1), np.ones(1), ordered=False
+            )
         few = self.loss.few(self.typical)
         reach = reach_of(self.loss.coarse_reach, self.signal / few)
         self._paths = [Path(f.counts, smooth_sums(f, reach)) for f in self.functions]
@@ -179,11 +203,18 @@ class CoarseBooster(Booster):
 
     @property
     def together(self) -> list[Function]:
-        """See `Booster.together`; for squared error `singles`: the intercept is clipped less."""
-        return super().together or self.singles
+        """See `Booster.together`; for squared error the middle and the `singles`."""
+        return super().together if self.middle is None else [self.middle, *self.singles]
+
+    def shares_together(self) -> np.ndarray:
+        """See `Booster.shares_together`."""
+        shares = super().shares_together()
+        if self.middle is None:
+            return shares
+        return np.array([_MIDDLE * shares.sum(), *((1 - _MIDDLE) * shares)])
 
     def _code(self, function: Function, part: float) -> Code:
-        if function is self.intercept:
+        if function is self.intercept or function is self.middle:
             return super()._code(function, part)
         path = self.path(function)
         # All numbers alike: which bins are rare is lost in noise.
@@ -200,21 +231,35 @@ class CoarseBooster(Booster):
         return Shares(features * rest, more, magnitudes * rest)
 
     def sizes(self) -> tuple[np.ndarray, float]:
-        """See `Booster.sizes`; from the counts of all epochs so far, as those of one are noise."""
-        noisy = np.mean([release.value for release in self.magnitudes], axis=0)
+        """See `Booster.sizes`; from the counts of all epochs so far, as those of one are noise.
+
+        An epoch has the weight of its number, as residuals become smaller.
+        """
+        weights = np.arange(1.0, len(self.magnitudes) + 1)
+        weights /= weights.sum()
+        counts = np.stack([release.value for release in self.magnitudes])
+        # No matrix product: its last digit is not the same on every machine.
+        noisy = (weights[:, None] * counts).sum(axis=0)
         scales = np.array([release.scale for release in self.magnitudes])
-        noise = math.sqrt((scales**2).sum()) / scales.size
+        noise = math.sqrt(((weights * scales) ** 2).sum())
         shares = likely_shares(noisy, noise, self.rows, self.rows_noise, self.typical)
         return self.rows * shares, float((shares * (EDGES * HALF_CELL) ** 2).sum())
 
     def choose_bound(self, magnitudes: Release) -> float:
         """See `Booster.choose_bound`; what residuals are `usual` is known better from then on."""
-        self._usual = super().choose_bound(magnitudes)
-        return self._usual
+        self.root_mean_square = super().choose_bound(magnitudes)
+        return self.root_mean_square
+
+    def bound_for(self, sizes: np.ndarray, noise: float) -> float:
+        """See `Booster.bound_for`; at least `_NARROWEST`."""
+        self._usual = float(rounded(median_deviation(sizes)))
+        bound = min(max(super().bound_for(sizes, noise), _NARROWEST * self._usual), LARGEST)
+        self._within = max(share_within(sizes, bound), _LEAST_WITHIN)
+        return bound
 
     @property
     def usual(self) -> float:
-        """See `Booster.usual`; from the sizes of residuals as soon as they have been counted."""
+        """See `Booster.usual`; as soon as residuals have been counted, by their median size."""
         return self._usual
 
     def learn(self, function: Function, answer: Answer, share: float, number: int) -> np.ndarray:
@@ -223,6 +268,8 @@ class CoarseBooster(Booster):
             if self.loss.at_once:
                 return super().learn(function, answer, share, number)
             return self._follow(answer)
+        if function is self.middle:
+            return np.array([self._levels.follow_middle(*self._found(function, answer))])
         path = self.path(function)
         gain = self.gain(share, path)
         slopes = lookup(self.table(function), function.values)[1]
@@ -234,9 +281,22 @@ class CoarseBooster(Booster):
 
     def _follow(self, answer: Answer) -> np.ndarray:
         """Return where the intercept goes."""
-        found = float(self.intercept.values[0] + answer.sums[0] / self.rows)
-        noise = float(np.max(answer.deviation)) / self.rows
-        return np.array([self._level.follow(found, noise, self.usual)])
+        found = self._found(self.intercept, answer)
+        if self.middle is None:
+            return np.array([self._level.follow(*found)])
+        mean = self._levels.follow(*found)
+        self.middle.move(np.array([self._levels.middle]))
+        return np.array([mean])
+
+    def _found(self, level: Function, answer: Answer) -> tuple[float, float, float]:
+        """Return the arguments of `Level.follow`: a sum of residuals follows those not clipped."""
+        likely = self.rows * (self._within if level is self.middle else 1.0)
+        found = float(level.values[0] + answer.sums[0] / likely)
+        return found, float(np.max(answer.deviation)) / likely, self.usual
+
+    def follow_middle(self) -> None:
+        """See `Booster.follow_middle`."""
+        self.intercept.move(np.array([self._levels.mean]))
 
     def gain(self, share: float, path: Path) -> float:
         """Return what a step adds to a path for each unit of a sum that got this share of mu^2."""

@@ -135,6 +135,10 @@ class Function:
         self.values, self._spread = from_units(after), None
         return np.clip(after - before, -LARGEST, LARGEST)
 
+    def change_to(self, other: Function) -> np.ndarray:
+        """Return what takes rows from this function's values to another's, in units, int32 (B,)."""
+        return np.clip(to_units(other.values) - to_units(self.values), -LARGEST, LARGEST)
+
     def spread(self) -> float:
         """Return the variance of the function's values over the rows, found anew after a move."""
         if self._spread is None:

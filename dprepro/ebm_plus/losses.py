@@ -278,8 +278,9 @@ class SquaredLoss(Loss):
 
     is_logistic = False
     released = (
-        "for all rows, the sum of the target less what is predicted so far; for each feature, sums "
-        "of this difference times numbers that depend on a row's category or interval; also the "
+        "for all rows, the sum of the target less what is predicted so far, where rows are few also a "
+        "second one of differences that are limited to less; for each feature, sums of this "
+        "difference times numbers that depend on a row's category or interval; also the "
         "number of rows by the size of that difference"
     )
     powers = 2
@@ -289,7 +290,7 @@ class SquaredLoss(Loss):
     coarse_intercept = 0.2
     coarse_noise = 1.5
     coarse_reach = 1.8
-    longest_step = 2.0
+    longest_step = 3.0
     epochs, coarse_epochs = 32, 64
     at_once = False
     rare = 0.0

@@ -487,14 +487,14 @@ def test_many_equal_features_do_not_overshoot_at_the_longest_reach(places):
         residuals = targets - np.clip(scores, -0.5, 0.5)
         residuals = np.clip(residuals, -query.bound / lengths, query.bound / lengths)
         sums = np.bincount(bins, residuals, 31)
+        middle, *codes = query.codes
         numbers = [code.weights * ((code.mix - code.centre[:, None]) @ sums) / 256
-                   for code in query.codes]  # fmt: skip
-        release = Release(np.concatenate(numbers), 0.0)
-        for function, values in zip(
-            functions, learner.learn_all(functions, query, release, number), strict=True
-        ):
+                   for code in codes]  # fmt: skip
+        release = Release(np.concatenate([middle.weights * sums.sum(), *numbers]), 1e-9)
+        learned = learner.learn_all(learner.together, query, release, number)
+        for function, values in zip(learner.together, learned, strict=True):
             function.move(values)
-        scores = sum(function.values for function in functions)[bins]
+        scores = sum(function.values for function in learner.together)[bins]
         squares.append(float(np.mean((targets - np.clip(scores, -0.5, 0.5)) ** 2)))
     assert np.all(np.diff(squares) < 1e-6)
     assert squares[-1] < 0.08
