@@ -39,14 +39,19 @@ Where rows are few:
     ten bins        numeric features have 10 bins (30 since version 16)
     few below S     rows are few below the signal S (150; for numbers 40 before version 16), for
                     labels of p and 1 - p below S / (2 sqrt(p (1 - p)))
-    unclipped U     numbers: the intercept is clipped at U deviations of the residuals (2 since
-                    version 16, and 3 before)
+    unclipped U     numbers: the intercept is clipped at U deviations of the residuals (2.5 since
+                    version 20, by their median size; 2 since version 16, and 3 before)
+    no middle       numbers: features are asked about from the intercept (before version 20)
+    narrow bounds   numbers: bounds are as small as the noise asks for (before version 20)
+    longest step S  numbers: all steps of an epoch are S times Newton's at most (3 since version 20,
+                    and 2 before)
     few by rows alone
                     labels: a rare label makes no difference to which rows are few (version 17),
                     nor to the reach where they are
     sizes of an epoch
                     numbers: sizes of residuals follow from one epoch's counts (version 17)
-    level averaged  numbers: the intercept is an average over all epochs (version 17)
+    level averaged  numbers: the intercept is an average over all epochs (version 17), and features
+                    are asked about from it
 "E epochs" sets a parameter of the method.
 """
 
@@ -156,6 +161,18 @@ def averaged(
 learn = coarse.CoarseBooster.learn
 
 
+def without_middle(learner: coarse.CoarseBooster) -> None:
+    begin(learner)
+    learner.middle = None
+
+
+begin = coarse.CoarseBooster.__post_init__
+
+
+def no_middle() -> list[Any]:
+    return [replaced(coarse.CoarseBooster, "__post_init__", without_middle)]
+
+
 def walking_sums(function: Any, _: float) -> np.ndarray | None:
     """Return the mix that few rows had from version 16 to 18: the covariance exp(-d / 6)."""
     with replaced(coarse, "alike", lambda lag, _: math.exp(-lag / 6)):
@@ -199,7 +216,9 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
         replaced(losses.SquaredLoss, "coarse_noise", 1.0),
         replaced(losses.SquaredLoss, "coarse_intercept", 0.3),
     ],
-    "level averaged": lambda: [replaced(coarse.CoarseBooster, "learn", averaged)],
+    "no middle": no_middle,
+    "narrow bounds": lambda: [replaced(coarse, "_NARROWEST", 0.0)],
+    "level averaged": lambda: [replaced(coarse.CoarseBooster, "learn", averaged), *no_middle()],
 }
 NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "bound B": bounded,
@@ -208,6 +227,7 @@ NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "few below S": lambda signal: [replaced(losses, "FEW", signal)],
     "shortest R": lambda reach: of_both("coarse_reach", reach),
     "unclipped U": lambda bound: [replaced(coarse.CoarseBooster, "unclipped", bound)],
+    "longest step S": lambda most: [replaced(losses.SquaredLoss, "longest_step", most)],
     "strides of S": lambda most: [replaced(losses.SquaredLoss, "strides", (1.0, most))],
 }
 """Ways that end with a number: the last letter stands for it."""

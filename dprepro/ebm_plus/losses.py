@@ -278,8 +278,8 @@ class SquaredLoss(Loss):
 
     is_logistic = False
     released = (
-        "for all rows, the sum of the target less what is predicted so far, where rows are few also a "
-        "second one of differences that are limited to less; for each feature, sums of this "
+        "for all rows, the sum of the target less what is predicted so far, where rows are few "
+        "also a second one of differences that are limited to less; for each feature, sums of this "
         "difference times numbers that depend on a row's category or interval; also the "
         "number of rows by the size of that difference"
     )
