@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
-from dprepro.ebm_plus import algorithm, coarse, coding, curator, losses
+from dprepro.ebm_plus import algorithm, coarse, coding, curator, losses, strays
 from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus import function as function_module
 from dprepro.ebm_plus import grid as fine_grid
@@ -173,7 +173,7 @@ VARIANTS: dict[str, Variant] = {
         replaced(Function, "remember", forgetful),
         replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
     ),
-    "no strays": lambda: setting(replaced(booster_module, "_ASTRAY", 0.0)),
+    "no strays": lambda: setting(replaced(strays, "_ASTRAY", 0.0)),
     "the same budget for all features": lambda: setting(
         replaced(booster_module, "EVEN_SHARE", 1.0)
     ),

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coding import code, typical_norm
@@ -27,11 +26,10 @@ from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.pace import Pace
 from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Residuals
 from dprepro.ebm_plus.rates import lookup
+from dprepro.ebm_plus.shares import query_shares
 from dprepro.ebm_plus.smoothing import Priors, priors, smooth
+from dprepro.ebm_plus.strays import odds_of_strays
 from dprepro.privacy.query import Release
-
-INTERCEPT_WEIGHT = 0.5
-"""mu^2 of the intercept's query, where that of the mean feature's query is 1."""
 
 EVEN_SHARE = 0.25
 """Part of the features' mu^2 that is divided evenly. The rest goes by the size of the functions."""
@@ -41,10 +39,6 @@ _CLEAR = 2600.0
 
 _SCALES = np.array([1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0, 3.0, 9.0])
 """Sizes that a function may have a priori, in the unit of `Loss.scales`."""
-
-_ASTRAY = 0.1
-"""Log loss: rows of the rarer label that may lie anywhere between the public bounds, as a share of
-all rows with that label."""
 
 LARGEST_RESIDUAL = 0.8
 """Log loss: where residuals are clipped. The few rows with a larger one say less of all than the
@@ -56,24 +50,6 @@ Later steps make up for one that is too small; one that is too large may do last
 
 _LEAST_SAMPLING = 1e-6
 """Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
-
-
-class Shares(NamedTuple):
-    """How an epoch's mu^2 is divided: all features together, the intercept, the magnitudes."""
-
-    features: float
-    intercept: float
-    magnitudes: float
-
-
-def query_shares(n_features: int, loss: Loss) -> Shares:
-    """Return the shares of an epoch's mu^2; they add up to 1.
-
-    Gaussian queries of mu_1, mu_2, ... together have mu^2 = mu_1^2 + mu_2^2 + ..., whether they are
-    asked at once or one after another: so an epoch is one mechanism in the ledger.
-    """
-    total = n_features + INTERCEPT_WEIGHT + loss.sizes_weight
-    return Shares(n_features / total, INTERCEPT_WEIGHT / total, loss.sizes_weight / total)
 
 
 @dataclass
@@ -378,19 +354,6 @@ class Booster:
             return priors(np.array([self.loss.intercept_prior]), centres, ordered=False)
         scales = _SCALES * self.loss.scales(self.bound)
         if self.loss.expects_strays:
-            centres = np.stack([centres[0], self._odds_of_strays(function)])
+            strays = odds_of_strays(function, self.rows, float(self.intercept.values[0]))
+            centres = np.stack([centres[0], strays])
         return priors(scales, centres, ordered=function.ordered)
-
-    def _odds_of_strays(self, function: Function) -> np.ndarray:
-        """Return a second guess of the function, float64 (B,): some of its rows are strays.
-
-        Strays lie anywhere in the public range, and half of them have either label. In a bin with
-        hardly any other row, both labels are then equally likely, which is far from the mean where
-        one label is rare. There are 2 `_ASTRAY` n min(p, 1 - p) strays among n rows with the share
-        p of positive labels. The evidence decides between this guess and no effect.
-        """
-        p = min(max(float(expit(self.intercept.values[0])), 1e-6), 1 - 1e-6)
-        astray = 2 * _ASTRAY * min(p, 1 - p) * self.rows * function.extents
-        rates = (function.counts * p + astray / 2) / (function.counts + astray)
-        odds = np.log(rates / (1 - rates))
-        return odds - weighted_mean(odds, function.counts)

@@ -20,7 +20,7 @@ import numpy as np
 from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
 from dprepro.data.domain import Feature, NumericFeature
 from dprepro.ebm_plus.banded import factor
-from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster, Shares
+from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster
 from dprepro.ebm_plus.clipping import (
     EDGES,
     HALF_CELL,
@@ -36,6 +36,7 @@ from dprepro.ebm_plus.losses import FEW
 from dprepro.ebm_plus.paths import Path
 from dprepro.ebm_plus.queries import CENTRE_UNIT, INTERCEPT, Code
 from dprepro.ebm_plus.rates import lookup
+from dprepro.ebm_plus.shares import Shares
 from dprepro.ebm_plus.sizes import likely_shares
 from dprepro.privacy.query import Release
 

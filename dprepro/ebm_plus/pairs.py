@@ -32,7 +32,7 @@ from dprepro.additive.pairs import (
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import epoch, prepare
 from dprepro.ebm_plus.bands import set_bands
-from dprepro.ebm_plus.booster import _SCALES, Booster, query_shares
+from dprepro.ebm_plus.booster import _SCALES, Booster
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.curator import PlusCurator
@@ -48,6 +48,7 @@ from dprepro.ebm_plus.queries import (
 )
 from dprepro.ebm_plus.rates import lookup
 from dprepro.ebm_plus.residuals import residual_sizes
+from dprepro.ebm_plus.shares import query_shares
 from dprepro.ebm_plus.surfaces import Surface, smooth_surface
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import Release

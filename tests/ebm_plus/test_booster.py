@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprepro.ebm_plus.booster import query_shares
 from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.function import Answer
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import INTERCEPT, CodedResiduals, Magnitudes, Move, Residuals
+from dprepro.ebm_plus.shares import query_shares
 from tests.ebm_plus.stub import (
     LOSSES,
     ask_for_bound,

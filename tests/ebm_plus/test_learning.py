@@ -9,6 +9,7 @@ from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus.booster import Function
 from dprepro.ebm_plus.clipping import MAGNITUDES, likely_sizes
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.strays import odds_of_strays
 from tests.ebm_plus.stub import ask_for_bound, booster, gaussian, learn
 from tests.ebm_plus.test_booster import BOTH, COUNTS
 
@@ -146,7 +147,7 @@ def strays(start, counts, extents=(0.1, 0.1, 0.8)):
     learner.rows = counts.sum()
     function = learner.functions[0]
     function.counts, function.extents = counts, np.array(extents)
-    return learner._odds_of_strays(function)
+    return odds_of_strays(function, learner.rows, float(learner.intercept.values[0]))
 
 
 def test_labels_that_are_as_likely_as_not_are_so_everywhere():
