@@ -156,14 +156,14 @@ def of_labels(epsilon, rows=3000, seeds=range(40, 48)):
         (of_labels, 0.05, 0.9),
         (of_labels, 0.03, 0.8),
         (fits, 0.05, 0.93),
-        (fits, 0.03, 0.8),
+        (fits, 0.03, 0.9),
     ],
 )
 def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon, most):
     """Functions end short of the effects there, the farther the fewer rows are.
 
-    Bands of the noise alone held at most 0.92 of them at the larger epsilons, and 0.77 at the
-    smallest.
+    Bands of the noise alone held at most 0.92 of them at the larger epsilons. At the smallest they
+    held 0.77 for labels, and 0.86 for numbers: there steps are as long as the noise is large.
     """
     cases = list(found(epsilon))
     assert all(had_few_rows(model) for model, *_ in cases)
@@ -210,8 +210,10 @@ def test_effects_of_numbers_are_in_units_of_the_deviation_of_targets():
     (function,) = coarse.functions
     function.uncertainty = np.full(BINS, 1e9)
     bands.set_bands(coarse)
-    expected = np.hypot(0.45 * coarse.usual, function.values)
-    np.testing.assert_allclose(function.band[1:], expected[1:])
+    size = np.sqrt(coarse.sizes()[1])  # of what no function explains, large residuals included
+    assert size > 1.1 * coarse.usual
+    expected = np.hypot(0.45 * size, function.values)
+    np.testing.assert_allclose(function.band[1:], expected[1:], rtol=1e-5)
 
 
 def test_without_few_rows_labels_have_the_posterior_deviation():

@@ -9,7 +9,7 @@ from dprepro.ebm_plus import level
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.function import Answer
-from dprepro.ebm_plus.level import Level
+from dprepro.ebm_plus.level import Level, Levels
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.smoothing import CURVE, JUMPS, WALK
 from tests.ebm_plus.stub import booster
@@ -131,14 +131,16 @@ def test_where_zero_is_does_not_matter_beyond_the_prior():
 ROWS = 500.0
 
 
-def coarse(loss):
-    """Return a coarse booster of two features, which starts at 0.1."""
-    functions = booster(np.zeros((2, 9), int), np.zeros(9), loss).functions
+def coarse(loss, features=2):
+    """Return a coarse booster of so many features, which starts at 0.1."""
+    functions = booster(np.zeros((features, 9), int), np.zeros(9), loss).functions
     return CoarseBooster(functions, loss, ROWS, 0.1, USUAL, 20.0, n_epochs=EPOCHS)
 
 
-def test_the_intercept_is_the_level_of_all_epochs():
-    learner, expected = coarse(SQUARED), Level(SQUARED.intercept_prior)
+@pytest.mark.parametrize(("features", "kind"), [(0, Level), (2, Levels)])
+def test_the_intercept_is_the_level_of_all_epochs(features, kind):
+    """Without features it is the only one; else there is also that of the middle."""
+    learner, expected = coarse(SQUARED, features), kind(SQUARED.intercept_prior)
     for number, found in enumerate([5.0, -30.0, 12.0, 60.0, 55.0]):
         learner._usual = USUAL / (number + 1)  # residuals become smaller
         level_now = learner.intercept.values[0] + found / ROWS
