@@ -18,7 +18,9 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
 
 Where rows are few for the noise by what the totals say (`coarse`), histograms get 2 %, bins depend
 on the domain alone, and the functions follow their noisy gradients. Then an epoch of a regression
-asks about the intercept, and about all features in one query. Either way all of mu^2 is spent.
+asks about the intercept, and about all features in one query, for which F_i has the middle in place
+of the intercept: the level at which clipped residuals add up to 0 (`level`). A part of the query is
+about the middle. Either way all of mu^2 is spent.
 
 With pairs of features, some epochs ask about these, too: `dprepro.ebm_plus.pairs` has the order.
 
@@ -194,7 +196,7 @@ def step_all(curator: PlusCurator, booster: Booster, number: int) -> None:
         curator.tell(Move(INTERCEPT, booster.intercept.change_to(middle)))
     move_all(curator, booster, booster.together, query, number)
     if middle is not None:
-        booster.follow_middle()
+        booster.settle_intercept()
         curator.tell(Move(INTERCEPT, middle.change_to(booster.intercept)))
 
 

@@ -24,7 +24,7 @@ from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.kernel import rounded
 from dprepro.ebm_plus.losses import Loss, weighted_mean
 from dprepro.ebm_plus.pace import Pace
-from dprepro.ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Residuals
+from dprepro.ebm_plus.queries import Code, CodedResiduals, Residuals
 from dprepro.ebm_plus.rates import lookup
 from dprepro.ebm_plus.shares import query_shares
 from dprepro.ebm_plus.smoothing import Priors, priors, smooth
@@ -108,9 +108,7 @@ class Booster:
     rows_noise: float = 0.0
 
     def __post_init__(self) -> None:
-        self.intercept = Function(
-            INTERCEPT, np.array([self.rows]), np.zeros(1), np.ones(1), ordered=False
-        )  # fmt: skip
+        self.intercept = Function.constant(self.rows)
         self.intercept.move(np.array([self.start]))
         self.middle: Function | None = None
         self.shares = query_shares(len(self.functions), self.loss)
@@ -318,7 +316,7 @@ class Booster:
         found = smooth(*self._inference(function, table, lookup(table, function.values)))
         return weighted_mean(found.rise, function.counts)
 
-    def follow_middle(self) -> None:
+    def settle_intercept(self) -> None:
         """Let the intercept follow the `middle`: there is none where rows are many."""
 
     def _stride(self, number: int) -> float:

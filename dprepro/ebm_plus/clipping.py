@@ -14,7 +14,7 @@ _WHOLE, _HALF = np.divmod(np.arange(1, MAGNITUDES + 1), 2)
 EDGES = np.ldexp(np.where(_HALF, math.sqrt(0.5), 1.0), -_WHOLE)
 """Lower edges of the cells; the first also counts what is larger, the last what is smaller."""
 
-_BOUNDS = np.concatenate([[0.0], EDGES[-2::-1], [1.0]])
+ENDS = np.concatenate([[0.0], EDGES[-2::-1], [1.0]])
 """Where cells end: the smallest begins at 0, the largest ends at 1."""
 
 _QUARTILE = 0.6745
@@ -23,7 +23,7 @@ _QUARTILE = 0.6745
 HALF_CELL = math.sqrt(math.sqrt(2))
 """The middle of a cell over its lower edge."""
 
-LARGEST = 0.5
+LARGEST_BOUND = 0.5
 """Clipping never lets more than half the target's range through."""
 
 _BINS = 16.0
@@ -91,7 +91,7 @@ def share_within(sizes: np.ndarray, size: float) -> float:
 
     `sizes`, float64 (20,), are rows by |residual|: see `EDGES`.
     """
-    return float(np.interp(size, _BOUNDS, _below(sizes)))
+    return float(np.interp(size, ENDS, _below(sizes)))
 
 
 def median_deviation(sizes: np.ndarray) -> float:
@@ -100,11 +100,11 @@ def median_deviation(sizes: np.ndarray) -> float:
     Large residuals, of which noisy counts say little, hardly matter to it. `sizes` as in
     `share_within`.
     """
-    return float(np.interp(0.5, _below(sizes), _BOUNDS)) / _QUARTILE
+    return float(np.interp(0.5, _below(sizes), ENDS)) / _QUARTILE
 
 
 def _below(sizes: np.ndarray) -> np.ndarray:
-    """Return the share of rows up to each of `_BOUNDS`, float64 (21,), rising."""
+    """Return the share of rows up to each of `ENDS`, float64 (21,), rising."""
     return np.append(0.0, np.cumsum(sizes[::-1]) / sizes.sum())
 
 
@@ -126,4 +126,4 @@ def best_bound(sizes: np.ndarray, noise: float, bins: float = _BINS) -> float:
     above = np.clip(EDGES[:, None] * HALF_CELL - EDGES, 0.0, None)
     bias = (sizes[:, None] * above).sum(axis=0)
     error = _UNEVEN * bias**2 + bins * (noise * EDGES) ** 2
-    return min(LARGEST, float(EDGES[np.argmin(error)]))
+    return min(LARGEST_BOUND, float(EDGES[np.argmin(error)]))

@@ -24,7 +24,7 @@ from dprepro.ebm_plus.booster import LARGEST_RESIDUAL, Booster
 from dprepro.ebm_plus.clipping import (
     EDGES,
     HALF_CELL,
-    LARGEST,
+    LARGEST_BOUND,
     median_deviation,
     share_within,
 )
@@ -34,10 +34,10 @@ from dprepro.ebm_plus.kernel import rounded
 from dprepro.ebm_plus.level import Level, Levels
 from dprepro.ebm_plus.losses import FEW
 from dprepro.ebm_plus.paths import Path
-from dprepro.ebm_plus.queries import CENTRE_UNIT, INTERCEPT, Code
+from dprepro.ebm_plus.queries import CENTRE_UNIT, Code
 from dprepro.ebm_plus.rates import lookup
 from dprepro.ebm_plus.shares import Shares
-from dprepro.ebm_plus.sizes import likely_shares
+from dprepro.ebm_plus.sizes import likely_shares, mean_counts
 from dprepro.privacy.query import Release
 
 COARSE_SHARE = 0.02
@@ -190,9 +190,7 @@ class CoarseBooster(Booster):
         self._level = Level(self.loss.intercept_prior)
         self._levels = Levels(self.loss.intercept_prior)
         if not self.loss.at_once and self.functions:
-            self.middle = Function(
-                INTERCEPT, np.array([self.rows]), np.zeros(1), np.ones(1), ordered=False
-            )
+            self.middle = Function.constant(self.rows)
         few = self.loss.few(self.typical)
         reach = reach_of(self.loss.coarse_reach, self.signal / few)
         self._paths = [Path(f.counts, smooth_sums(f, reach)) for f in self.functions]
@@ -205,7 +203,9 @@ class CoarseBooster(Booster):
     @property
     def together(self) -> list[Function]:
         """See `Booster.together`; for squared error the middle and the `singles`."""
-        return super().together if self.middle is None else [self.middle, *self.singles]
+        if self.middle is not None:
+            return [self.middle, *self.singles]
+        return super().together or self.singles
 
     def shares_together(self) -> np.ndarray:
         """See `Booster.shares_together`."""
@@ -236,25 +236,22 @@ class CoarseBooster(Booster):
 
         An epoch has the weight of its number, as residuals become smaller.
         """
-        weights = np.arange(1.0, len(self.magnitudes) + 1)
-        weights /= weights.sum()
-        counts = np.stack([release.value for release in self.magnitudes])
-        # No matrix product: its last digit is not the same on every machine.
-        noisy = (weights[:, None] * counts).sum(axis=0)
-        scales = np.array([release.scale for release in self.magnitudes])
-        noise = math.sqrt(((weights * scales) ** 2).sum())
+        noisy, noise = mean_counts(self.magnitudes, np.arange(1.0, len(self.magnitudes) + 1))
         shares = likely_shares(noisy, noise, self.rows, self.rows_noise, self.typical)
         return self.rows * shares, float((shares * (EDGES * HALF_CELL) ** 2).sum())
 
     def choose_bound(self, magnitudes: Release) -> float:
-        """See `Booster.choose_bound`; what residuals are `usual` is known better from then on."""
+        """See `Booster.choose_bound`; bands keep to the root mean square that is returned."""
         self.root_mean_square = super().choose_bound(magnitudes)
         return self.root_mean_square
 
     def bound_for(self, sizes: np.ndarray, noise: float) -> float:
-        """See `Booster.bound_for`; at least `_NARROWEST`."""
+        """See `Booster.bound_for`; at least `_NARROWEST`.
+
+        From the same sizes follow what residuals are `usual`, and how many lie within the bound.
+        """
         self._usual = float(rounded(median_deviation(sizes)))
-        bound = min(max(super().bound_for(sizes, noise), _NARROWEST * self._usual), LARGEST)
+        bound = min(max(super().bound_for(sizes, noise), _NARROWEST * self._usual), LARGEST_BOUND)
         self._within = max(share_within(sizes, bound), _LEAST_WITHIN)
         return bound
 
@@ -290,13 +287,18 @@ class CoarseBooster(Booster):
         return np.array([mean])
 
     def _found(self, level: Function, answer: Answer) -> tuple[float, float, float]:
-        """Return the arguments of `Level.follow`: a sum of residuals follows those not clipped."""
+        """Return the arguments of `Level.follow`.
+
+        If the level moves, a sum of residuals changes by those that are not clipped alone. The
+        intercept's are taken for unclipped. The middle's are counted from the intercept, which is
+        right if both are close; else steps are shorter or longer, and lead to the same end.
+        """
         likely = self.rows * (self._within if level is self.middle else 1.0)
         found = float(level.values[0] + answer.sums[0] / likely)
         return found, float(np.max(answer.deviation)) / likely, self.usual
 
-    def follow_middle(self) -> None:
-        """See `Booster.follow_middle`."""
+    def settle_intercept(self) -> None:
+        """See `Booster.settle_intercept`."""
         self.intercept.move(np.array([self._levels.mean]))
 
     def gain(self, share: float, path: Path) -> float:

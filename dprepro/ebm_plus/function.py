@@ -13,6 +13,7 @@ from dprepro.ebm_plus.grid import cell_extents
 from dprepro.ebm_plus.groups import sum_deviations
 from dprepro.ebm_plus.kernel import LARGEST, from_units, to_units
 from dprepro.ebm_plus.losses import weighted_mean
+from dprepro.ebm_plus.queries import INTERCEPT
 from dprepro.ebm_plus.smoothing import NO_NOISE
 
 
@@ -69,6 +70,11 @@ class Function:
         self._answers = np.zeros((2, self.counts.size))
         self._weight = 0.0
         self._variance: float | np.ndarray = 0.0
+
+    @classmethod
+    def constant(cls, rows: float) -> Function:
+        """Return an intercept: a function of 0 with a single bin, which holds all rows."""
+        return cls(INTERCEPT, np.array([rows]), np.zeros(1), np.ones(1), ordered=False)
 
     @classmethod
     def over_bins(

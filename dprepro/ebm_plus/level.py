@@ -1,4 +1,4 @@
-"""Where a regression of few rows has to be level now: post-processing of answers.
+"""The levels of a regression of few rows: post-processing of answers.
 
 Where rows are few, residuals are clipped far below their size. From predictions that are right on
 average, clipped residuals do not add up to 0 then, if targets are skewed. The mean of a code over
@@ -34,7 +34,7 @@ class Level:
     Parameters
     ----------
     prior
-        Standard deviation of the level before any answer.
+        Standard deviation of the level before any answer. It may be set anew.
     """
 
     def __init__(self, prior: float) -> None:
@@ -77,7 +77,8 @@ class Levels:
     Parameters
     ----------
     prior
-        Standard deviation of the middle before any answer.
+        Standard deviation of the middle before any answer. That of the offset is `_OFFSET` times
+        the usual size of residuals, as far as this is known.
 
     Attributes
     ----------

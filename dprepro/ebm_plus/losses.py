@@ -157,10 +157,10 @@ class Loss(ABC):
         """Return the unit of the sizes that a function may have."""
 
     @abstractmethod
-    def likely_effect(self, usual: float) -> float:
+    def likely_effect(self, deviation: float) -> float:
         """Return the standard deviation of an effect that bands take for granted if rows are few.
 
-        `usual` is about that of the residuals.
+        `deviation` is about that of the residuals.
         """
 
     @abstractmethod
@@ -249,7 +249,7 @@ class LogisticLoss(Loss):
         """Return 1: log odds."""
         return 1.0
 
-    def likely_effect(self, usual: float) -> float:
+    def likely_effect(self, deviation: float) -> float:
         """Return 1: log odds."""
         return 1.0
 
@@ -278,9 +278,10 @@ class SquaredLoss(Loss):
 
     is_logistic = False
     released = (
-        "for all rows, the sum of the target less what is predicted so far, where rows are few "
-        "also a second one of differences that are limited to less; for each feature, sums of this "
-        "difference times numbers that depend on a row's category or interval; also the "
+        "for all rows, the sum of the target less what is predicted so far; for each feature, sums "
+        "of this difference times numbers that depend on a row's category or interval, where rows "
+        "are few from another level than that of the predictions, and with a sum over all rows; "
+        "also the "
         "number of rows by the size of that difference"
     )
     powers = 2
@@ -333,9 +334,9 @@ class SquaredLoss(Loss):
         """Return twice the bound of the residuals."""
         return 2 * bound
 
-    def likely_effect(self, usual: float) -> float:
+    def likely_effect(self, deviation: float) -> float:
         """Return `_EFFECT` of that of the residuals."""
-        return _EFFECT * usual
+        return _EFFECT * deviation
 
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return `LINEAR`: the target moves as the function does."""

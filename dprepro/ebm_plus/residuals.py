@@ -8,17 +8,15 @@ post-processing of releases: it costs no budget, and sees no row.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
 
 from dprepro.additive.intervals import LEVELS
 from dprepro.ebm_plus.booster import Booster
-from dprepro.ebm_plus.clipping import EDGES
+from dprepro.ebm_plus.clipping import ENDS
 from dprepro.ebm_plus.coarse import CoarseBooster
-from dprepro.ebm_plus.sizes import likely_shares
-from dprepro.privacy.query import Release
+from dprepro.ebm_plus.sizes import likely_shares, mean_counts
 
 _LEAST = 1e-9
 """Least share of new rows that no interval is to hold."""
@@ -39,24 +37,14 @@ def residual_sizes(booster: Booster) -> np.ndarray | None:
     """
     if len(booster.magnitudes) < 2:
         return None
-    counts, noise = _together(booster.magnitudes)
+    # Residuals become smaller from epoch to epoch, and ever less so; before the first, no function
+    # has moved.
+    counts, noise = mean_counts(booster.magnitudes, np.arange(float(len(booster.magnitudes))))
     # Where rows are few, predictions hardly ever reach an end of the range.
     exact = not isinstance(booster, CoarseBooster)
     shares = likely_shares(counts, noise, booster.rows, booster.rows_noise, exact=exact)
     wider = math.sqrt(1 + 2 * _optimism(booster))
     return wider * quantiles(shares, LEVELS)
-
-
-def _together(magnitudes: Sequence[Release]) -> tuple[np.ndarray, float]:
-    """Return the epochs' mean counts, float64 (20,), and the standard deviation of their noise.
-
-    An epoch has the weight of its number, from 0, as in the averages of residuals: residuals become
-    smaller from epoch to epoch, and ever less so.
-    """
-    weights = np.arange(len(magnitudes)) / math.comb(len(magnitudes), 2)
-    counts = weights @ np.stack([release.value for release in magnitudes])
-    scales = np.array([release.scale for release in magnitudes])
-    return counts, float(np.sqrt(((weights * scales) ** 2).sum()))
 
 
 def quantiles(shares: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -73,10 +61,9 @@ def quantiles(shares: np.ndarray, levels: np.ndarray) -> np.ndarray:
         Between 0 and 1.
     """
     within = np.clip(1 - np.cumsum(shares)[:-1], 0.0, 1.0)
-    sizes = np.concatenate([[0.0], EDGES[-2::-1], [1.0]])
     known = np.concatenate([[0.0], within[::-1], [1.0]])
     scores = ndtri((1 + np.minimum(known, 1 - _LEAST)) / 2)  # infinite at 1
-    return np.asarray(np.interp(ndtri((1 + levels) / 2), scores, sizes))
+    return np.asarray(np.interp(ndtri((1 + levels) / 2), scores, ENDS))
 
 
 def _optimism(booster: Booster) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.special import gamma, gammainc
 
 from dprepro.ebm_plus.clipping import EDGES, within_normal
+from dprepro.privacy.query import Release
 
 _MIXTURES = tuple(product((0.0, 0.1, 0.3, 0.5), (2.0, 4.0, 10.0)))
 """Shares of residuals whose deviation is so many times that of the others; all are normal."""
@@ -32,6 +34,18 @@ _LEAST = 1e-9
 
 _OCTAVES = 1.5
 """Standard deviation of the deviation's binary logarithm a priori, if anything is known of it."""
+
+
+def mean_counts(counts: Sequence[Release], weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the weighted mean of noisy counts, float64 (20,), and the deviation of its noise.
+
+    `weights` has a number for each of the `counts`; their sum does not matter.
+    """
+    parts = weights / weights.sum()
+    # No matrix product: its last digit is not the same on every machine.
+    mean = (parts[:, None] * np.stack([release.value for release in counts])).sum(axis=0)
+    scales = np.array([release.scale for release in counts])
+    return mean, math.sqrt(((parts * scales) ** 2).sum())
 
 
 def likely_shares(

@@ -73,9 +73,14 @@ def test_quantiles_of_normal_residuals_are_exact_between_edges_and_never_fall():
     assert EDGES[4] <= sizes[-1] <= EDGES[3]
 
 
-def test_later_epochs_count_more_and_the_first_not_at_all():
-    releases = [Release(np.full(MAGNITUDES, value), 2.0) for value in (1e9, 3.0, 6.0)]
-    counts, noise = residuals._together(releases)
+def test_later_epochs_count_more_and_the_first_not_at_all(monkeypatch):
+    learner, told = booster(np.zeros((1, 9), int), np.zeros(9), SQUARED), []
+    monkeypatch.setattr(
+        residuals, "likely_shares", lambda *a, **b: told.append(a) or likely_shares(*a, **b)
+    )
+    learner.magnitudes = [Release(np.full(MAGNITUDES, value), 2.0) for value in (1e9, 3.0, 6.0)]
+    assert residual_sizes(learner) is not None
+    ((counts, noise, *_),) = told
     assert counts == pytest.approx(np.full(MAGNITUDES, (3 + 2 * 6) / 3))
     assert noise == pytest.approx(2 * np.sqrt(1 + 4) / 3)
 
