@@ -163,7 +163,7 @@ def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon, mo
     """Functions end short of the effects there, the farther the fewer rows are.
 
     Bands of the noise alone held at most 0.92 of them at the larger epsilons. At the smallest they
-    held 0.77 for labels, and 0.86 for numbers: there steps are as long as the noise is large.
+    held 0.77 for labels, and 0.86 for numbers, whose functions lie less far off.
     """
     cases = list(found(epsilon))
     assert all(had_few_rows(model) for model, *_ in cases)
