@@ -146,8 +146,9 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
        sensitivity c, and all of an epoch's mu_e^2. By c a row whose code is of typical length may
        have a residual of 0.8 (where rows are few, of 0.4 to 0.8).
 
-       Regression: such a query for each feature, or, where rows are few, one for all features; and
-       one for the intercept, where r is clipped and added. By c a row whose code is of typical
+       Regression: such a query for each feature, or, where rows are few, one for all features and
+       a level of their own, the middle, which F has in place of the intercept meanwhile; and one
+       for the intercept, where r is clipped and added. By c a row whose code is of typical
        length may have a residual that comes from a noisy histogram of |y - F|, to which a row adds
        1 in one cell; this histogram is a query of the epoch, too. F is clipped to the range of the
        targets wherever it is compared with them.

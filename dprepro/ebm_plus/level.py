@@ -69,7 +69,7 @@ class Level:
 
 
 class Levels:
-    """The two levels of a regression of few rows: the middle, and the mean offset from it.
+    """The two levels of a regression of few rows: the middle, and the mean, which is apart from it.
 
     The mean follows from the sums of residuals that are hardly clipped, the middle from sums that
     are clipped as those of the features, which have far less noise. A priori both are close.

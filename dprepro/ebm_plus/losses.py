@@ -75,7 +75,8 @@ class Loss(ABC):
     bin_deviations
         Standard deviations of noise that a bin of a numeric feature has to hold.
     intercept_prior
-        Standard deviation of the intercept before any answer.
+        Standard deviation of the intercept before any answer; for regression of few rows, of the
+        middle.
     strides
         Unless `at_once`: how much of the way to its inferred values a function goes, after the
         first epoch, where noise is large, and where it is small. More than 1 gains on features that
@@ -279,9 +280,9 @@ class SquaredLoss(Loss):
     is_logistic = False
     released = (
         "for all rows, the sum of the target less what is predicted so far; for each feature, sums "
-        "of this difference times numbers that depend on a row's category or interval, where rows "
-        "are few from another level than that of the predictions, and with a sum over all rows; "
-        "also the "
+        "of this difference times numbers that depend on a row's category or interval; where rows "
+        "are few, the prediction has another constant in these sums, and one sum over all rows is "
+        "added; also the "
         "number of rows by the size of that difference"
     )
     powers = 2

@@ -188,7 +188,8 @@ def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:
 class CodedResiduals(Query):
     """Sums over all rows of residual times code, for one feature, or for several at once.
 
-    For log loss the intercept is one of them. Let u be a row's codes, one after the other. Its
+    For log loss the intercept is one of them, for squared error with few rows the middle is (as
+    `INTERCEPT`). Let u be a row's codes, one after the other. Its
     residual r is clipped to +-`bound` / |u|, and it adds r u. (The weights of all codes,).
     """
 
