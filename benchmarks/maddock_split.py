@@ -68,13 +68,14 @@ def scores(rows: Rows, epsilon: float, params: Mapping[str, Any], repeats: int) 
     )
 
 
-def beside(name: str, epsilon: float, delta: float, repeats: int) -> np.ndarray:
+def beside(
+    name: str, rows: Rows, domain: Domain | None, budget: tuple[float, float], repeats: int
+) -> np.ndarray:
     """Return AUROC of so many fits of a method with its defaults, float64 (repeats,)."""
-    dataset = load(DATASET)
-    X, X_test, y, y_test = their_split(dataset)
+    X, X_test, y, y_test = rows
     found = []
     for seed in range(repeats):
-        model: Any = get(name).build(Setting("binary", epsilon, delta, dataset.domain, seed))
+        model: Any = get(name).build(Setting("binary", *budget, domain, seed))
         model.fit(X, y)
         found.append(roc_auc_score(y_test, model.decision_function(X_test)))
     return np.array(found)
@@ -91,11 +92,12 @@ def their_split(dataset: Dataset) -> Rows:
 def print_beside(names: list[str], repeats: int) -> None:
     """Print each method's mean at each epsilon, and the best printed row there."""
     delta = float(yaml.safe_load((CONFIGS / "maddock-credit1.yaml").read_text())["delta"])
-    cells = load_published("maddock-2022")
+    cells, dataset = load_published("maddock-2022"), load(DATASET)
+    rows = their_split(dataset)
     for name in names:
         for epsilon in sorted({cell.epsilon for cell in cells}):
             best = max((c for c in cells if c.epsilon == epsilon), key=lambda c: c.mean)
-            found = beside(name, epsilon, delta, repeats)
+            found = beside(name, rows, dataset.domain, (epsilon, delta), repeats)
             print(
                 f"{name:24} {epsilon:4g}  {found.mean():.4f} sd {found.std(ddof=1):.4f}  "
                 f"best printed {best.mean:.4f} sd {best.std or 0:.4f} ({best.method})",

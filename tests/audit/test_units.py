@@ -1,5 +1,6 @@
 """All noisy answers of DP-EBM+ about a patient with several rows keep to the patient's epsilon."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -45,12 +46,11 @@ def test_the_rows_of_a_patient_come_to_all_of_mu_and_no_more(task):
     found = np.sqrt([outcome.mu_squared for outcome in outcomes])
     assert (found <= mu_of(*STATED) * (1 + 1e-5)).all()
     # Where one label is rare rows are few: then a patient's code may be shorter than the bound.
-    # A target at the end of its range is half of it from the middle. Where the sizes of residuals
-    # are lost in noise, the intercept's bound may be all of it: with 0.2 of the epochs' 0.96 of
-    # mu^2 that leaves sqrt(1 - 0.2 0.96 3/4) = 0.925 of mu, and features with a bound of half the
-    # range let a residual of that size through unclipped, if its code is shorter: 3 % are allowed
-    # for.
-    assert found.mean() > (0.95 if task == "binary" else 0.97 * 0.925) * mu_of(*STATED)
+    # A target at the end of its range is half of it from the middle, and where the sizes of
+    # residuals are lost in noise the intercept is hardly clipped: of its 5/17 of the epochs' 0.96
+    # of mu^2 a patient has 0.4 or more on average.
+    of_numbers = math.sqrt(1 - 5 / 17 * 0.96 * 0.6)
+    assert found.mean() > (0.95 if task == "binary" else of_numbers) * mu_of(*STATED)
     assert all(outcome.ledger_.within_budget for outcome in outcomes)
 
 
