@@ -163,7 +163,9 @@ def divide(
         deviations = sum_deviations(feature, bin_of_cell, bins.n_bins, noise)
         counts = likely_counts(noisy, deviations, rows)
         all_bins.append(bins)
-        functions.append(Function.over_bins(k, feature, counts, bin_of_cell, noise))
+        function = Function.over_bins(k, feature, counts, bin_of_cell, noise)
+        function.noisy = noisy
+        functions.append(function)
     return all_bins, functions
 
 

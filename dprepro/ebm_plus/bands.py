@@ -6,6 +6,7 @@ import numpy as np
 
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.coarse import CoarseBooster
+from dprepro.ebm_plus.effects import likely_error
 from dprepro.ebm_plus.function import Function
 
 _DOUBT, _MOST = 0.75, 0.8
@@ -25,23 +26,11 @@ def set_bands(booster: Booster) -> None:
 
 
 def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
-    """Return the root mean square error to expect of a function from few rows, float64 (B,).
-
-    Effects are normal a priori, with the size `Loss.likely_effect` on average over the bins, and as
-    alike in neighbouring bins as queries ask about them (`smooth_sums`). What the steps came to
-    then says how large they are, and the function ends short of that (`Path.effects`). It counts on
-    the rows of a bin, of which only a noisy number is known. The more noise there is in it, the
-    more weight has the case that a bin has hardly any rows: then nothing is known but the size a
-    priori.
-    """
+    """Return the root mean square error to expect of a function from few rows, float64 (B,)."""
     loss = booster.loss
     size = loss.likely_effect(booster.root_mean_square)
     sampling = loss.sampling_variance(booster.mean_square)
-    mean, variance = booster.path(function).effects(size, sampling)
-    informed = variance + (mean - function.values) ** 2
-    blind = np.maximum(size**2 + function.values**2, informed)
-    known = 1 / (1 + (function.uncertainty / function.counts) ** 2)
-    return np.asarray(np.sqrt(known * informed + (1 - known) * blind))
+    return likely_error(function, booster.path(function), booster.rows, size, sampling)
 
 
 def deviations(function: Function, mean_square: float) -> np.ndarray:

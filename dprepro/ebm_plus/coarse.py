@@ -270,7 +270,7 @@ class CoarseBooster(Booster):
             return np.array([self._levels.follow_middle(*self._found(function, answer))])
         path = self.path(function)
         gain = self.gain(share, path)
-        slopes = lookup(self.table(function), function.values)[1]
+        slopes = self._within * lookup(self.table(function), function.values)[1]
         # All numbers of a feature have the same noise, as all have the same weight.
         path.go(gain, answer.sums, float(np.max(answer.deviation)), slopes)
         trust = path.trust()

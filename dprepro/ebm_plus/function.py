@@ -43,6 +43,8 @@ class Function:
         The number of the feature, or `INTERCEPT`.
     counts, uncertainty : float64 (B,)
         Noisy number of rows in each bin, positive, and the standard deviation of its noise.
+    noisy : float64 (B,)
+        The number as it was released; `counts` may be made likelier.
     extents : float64 (B,)
         Each bin's share of the public range: its width over that of the bounds, or its categories
         over all categories.
@@ -66,6 +68,7 @@ class Function:
 
     def __post_init__(self) -> None:
         self.values, self.deviations, self.band = np.zeros((3, self.counts.size))
+        self.noisy = self.counts
         self._spread: float | None = None
         self._answers = np.zeros((2, self.counts.size))
         self._weight = 0.0

@@ -36,7 +36,7 @@ the standard deviation of the noise in its sum of labels."""
 _LARGEST_SHIFT = 3.0
 """Largest change of a function's level in one step, in log odds."""
 
-_EFFECT = 0.45
+_EFFECT = 0.36
 """Standard deviation of an effect a priori where rows are few, in that of the residuals."""
 
 _FEW_IF_APART, _APART = 40.0, 0.3
@@ -251,8 +251,8 @@ class LogisticLoss(Loss):
         return 1.0
 
     def likely_effect(self, deviation: float) -> float:
-        """Return 1: log odds."""
-        return 1.0
+        """Return 0.75: log odds."""
+        return 0.75
 
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return E sigmoid(intercept + f + Z), Z ~ N(0, variance), for a grid of f."""

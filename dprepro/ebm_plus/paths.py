@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dprepro.ebm_plus.losses import weighted_mean
 from dprepro.ebm_plus.queries import CENTRE_UNIT
 
 
+class Step(NamedTuple):
+    """A step of a path: how far for each unit of a sum, and what the sums were about.
+
+    Attributes
+    ----------
+    gain, deviation
+        Of the step, and of the noise in each number that was asked for.
+    slopes : float64 (B,)
+        How much the residual of a row falls with the function's value.
+    trust
+        The function was so many times the path.
+    """
+
+    gain: float
+    deviation: float
+    slopes: np.ndarray
+    trust: float
+
+
 class Path:
     """What the steps of one function over B bins add up to.
-
-    With f the effects that the rows have, each step adds gain A (A' D (f - values) + noise), where
-    D has each bin's rows times the slope of its expected target on the diagonal. All of it is
-    linear, so values = (I - missing) f + noise of a known covariance, as far as the counts are
-    right.
 
     Attributes
     ----------
@@ -31,12 +47,6 @@ class Path:
         The mean over the rows is zero.
     variances : float64 (B,)
         Of the noise of all steps, as if no step made up for the noise of those before it.
-    missing, noise : float64 (B, B)
-        See above; the covariance of the noise.
-    slopes : float64 (B,)
-        Of a bin's expected target, per row, at the last step.
-    centring : float64 (B, B)
-        What takes out the mean over the rows.
     """
 
     def __init__(self, counts: np.ndarray, mix: np.ndarray | None) -> None:
@@ -47,25 +57,16 @@ class Path:
         self.ways = (numbers - self.centre[:, None]).T * CENTRE_UNIT
         squares = (self.ways**2).sum(axis=1)
         self.steepest = max(weighted_mean(squares, counts), CENTRE_UNIT)
-        self.values, self.variances, self.slopes = np.zeros((3, counts.size))
-        self.missing, self.noise = np.eye(counts.size), np.zeros((counts.size, counts.size))
-        self.centring = np.eye(counts.size) - shares
-        spread = self.centring @ self.ways
-        self._spread, self._spread_noise = spread @ self.ways.T, spread @ spread.T
+        self.values, self.variances = np.zeros((2, counts.size))
+        self._steps: list[Step] = []
 
     def go(self, gain: float, sums: np.ndarray, deviation: float, slopes: np.ndarray) -> None:
-        """Add a step along released numbers, (C,), with noise of this standard deviation."""
+        """Add a step along released numbers, (C,); see `Step`."""
+        self._steps.append(Step(gain, deviation, slopes, self.trust()))
         # No matrix product: its last digit is not the same on every machine.
         values = self.values + gain * (self.ways * sums).sum(axis=1)
         self.values = values - weighted_mean(values, self.counts)
-        variance = (gain * deviation) ** 2
-        self.variances = self.variances + variance * (self.ways**2).sum(axis=1)
-
-        # What follows is for bands alone: no later query depends on it.
-        kept = self.centring - gain * self._spread * (self.counts * slopes)
-        self.missing = kept @ self.missing
-        self.noise = kept @ self.noise @ kept.T + variance * self._spread_noise
-        self.slopes = slopes
+        self.variances = self.variances + (gain * deviation) ** 2 * (self.ways**2).sum(axis=1)
 
     def trust(self) -> float:
         """Return E / (E + V), see `CoarseBooster`."""
@@ -73,23 +74,35 @@ class Path:
         noise = weighted_mean(self.variances, self.counts)
         return square / (square + noise) if noise > 0 else 1.0
 
-    def effects(self, size: float, sampling: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean and the variance a posteriori of the effects, float64 (B,) each.
+    @property
+    def slopes(self) -> np.ndarray:
+        """Those of the last step, float64 (B,)."""
+        return self._steps[-1].slopes
+
+    def reach(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far the path gets if bins have these counts, and the noise it brings along.
+
+        With f the effects, a step adds gain A (A' D (f - trust values) + noise), where D has each
+        bin's rows times their slope on the diagonal. All of it is linear in f, so values = R f +
+        noise of a known covariance. For bands alone: no query depends on it.
 
         Parameters
         ----------
-        size
-            Standard deviation of an effect a priori, about; its mean is 0, and its covariance is
-            `size`^2 A A'.
-        sampling
-            The variance of a row's residual over its curvature: the rows are a sample, too.
+        counts : float64 (W, B)
+            Ways that rows may lie in the bins.
+
+        Returns
+        -------
+        float64 (W, B, B) each: R, and the covariance of the noise.
         """
-        centring = self.centring
-        prior = size**2 * self._spread_noise
-        sample = sampling / np.maximum(self.counts * self.slopes, 1e-9)
-        reached = np.eye(self.counts.size) - self.missing
-        sample = centring * sample @ centring.T
-        expected = reached @ (prior + sample) @ reached.T + self.noise
-        weights = prior @ reached.T @ np.linalg.pinv(expected, rcond=1e-9, hermitian=True)
-        variance = np.diag(prior) - (weights * (prior @ reached.T)).sum(axis=1)
-        return weights @ self.values, np.maximum(variance, 0.0)
+        n_bins = self.counts.size
+        centring = np.eye(n_bins) - self.counts / self.counts.sum()
+        spread = centring @ self.ways
+        turn, shaken = spread @ self.ways.T, spread @ spread.T
+        reached, noise = np.zeros((2, len(counts), n_bins, n_bins))
+        for gain, deviation, slopes, trust in self._steps:
+            added = gain * turn * (counts * slopes)[:, None, :]
+            kept = centring - trust * added
+            reached = kept @ reached + added
+            noise = kept @ noise @ kept.transpose(0, 2, 1) + (gain * deviation) ** 2 * shaken
+        return reached, noise

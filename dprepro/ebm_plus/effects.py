@@ -1,0 +1,155 @@
+"""What the effects of a feature may be where rows are few, given the steps towards them.
+
+How far steps get depends on how many rows each bin has, which is lost in noise. So some ways are
+tried that rows may lie in the bins, and some sizes that effects may have. The better one of them
+explains the histogram and the steps that were released, the more it counts. All of it is
+post-processing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dprepro.ebm_plus.function import Function
+from dprepro.ebm_plus.paths import Path
+
+_CENTRES, _WIDTH = (0.1, 0.3, 0.5, 0.7, 0.9), 0.15
+"""Rows may lie around these places of the public grid, with this standard deviation, as parts of
+all its bins. Or each bin has as many."""
+
+_ANYWHERE = 0.05
+"""Part of the rows that each bin has as many of, wherever the others lie."""
+
+_MISSING = 0.25
+"""Part of the rows that may have no value. Or they are as rare as a value without others nearby."""
+
+_ODDS = np.array([0.05, 0.3, 1.0, 3.0])
+"""A category may have so many times the rows of each other one."""
+
+_TIMES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
+_DEVIATION = 0.7
+"""Effects may be so many times as large as is likely. The logarithm is normal a priori."""
+
+_LEAST_ROWS, _LEAST_NOISE = 1e-6, 1e-9
+"""Rows of a bin; and variance of a value, as a part of that of the noise in all steps."""
+
+
+def likely_error(
+    function: Function, path: Path, rows: float, size: float, sampling: float
+) -> np.ndarray:
+    """Return the root mean square error to expect of a function, float64 (B,).
+
+    Function and effects are counted from their means over the rows.
+
+    Parameters
+    ----------
+    rows
+        In all.
+    size
+        How large effects are likely to be: root mean square over the bins.
+    sampling
+        The variance of a row's residual over its curvature: the rows are a sample, too.
+    """
+    prior, explain = covariance(function), _in_all if function.ordered else _in_each
+    logs, squares = [], []
+    counts, evidence = ways(function, rows)
+    least = _LEAST_NOISE * float(np.mean(path.variances)) * np.eye(function.counts.size)
+    for each, fit, reach, noise in zip(counts, evidence, *path.reach(counts), strict=True):
+        # Of a category nothing but its own rows is varied.
+        shares = each if function.ordered else function.counts
+        centring = np.eye(each.size) - shares / shares.sum()
+        effects, found = centring @ prior @ centring.T, reach @ centring
+        sample = found * (sampling / np.maximum(each * path.slopes, _LEAST_ROWS)) @ found.T
+        for times in _TIMES:
+            log, mean, variance = explain(
+                path.values, (times * size) ** 2 * effects, reach, noise + sample + least
+            )
+            logs.append(fit + log - 0.5 * (np.log(times) / _DEVIATION) ** 2)
+            squares.append(variance + (mean - centring @ function.values) ** 2)
+    weights = np.exp(logs - np.max(logs, axis=0))
+    return np.asarray(np.sqrt((weights * squares).sum(axis=0) / weights.sum(axis=0)))
+
+
+def ways(function: Function, rows: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return ways that rows may lie in the bins, and how well they explain the noisy counts.
+
+    Each is float64 (W, B). A bin has about as many rows as the way says, give or take as many
+    again; the first are the counts that follow a posteriori. The second are log likelihoods: of an
+    ordered feature that of all counts, of another that of the category's.
+    """
+    likely = rows * (_places(function) if function.ordered else _odds(function.counts.size))
+    variances = likely**2 + function.uncertainty**2
+    gaps = function.noisy - likely
+    logs = -0.5 * (gaps**2 / variances + np.log(variances))
+    counts = np.maximum(likely + likely**2 / variances * gaps, _LEAST_ROWS)
+    if function.ordered:
+        counts *= rows / counts.sum(axis=1, keepdims=True)
+        logs = np.broadcast_to(logs.sum(axis=1, keepdims=True), logs.shape)
+    return counts, logs
+
+
+def _places(function: Function) -> np.ndarray:
+    """Return likely shares of an ordered feature's rows, float64 (W, B)."""
+    values = function.extents > 0
+    n_bins = values.size
+    shares = [np.full(n_bins, 1 / n_bins)]
+    places = (np.arange(values.sum()) + 0.5) / values.sum()
+    for centre in _CENTRES:
+        around = np.exp(-0.5 * ((places - centre) / _WIDTH) ** 2)
+        share = np.full(n_bins, _ANYWHERE / n_bins)
+        share[values] += (1 - share.sum()) * around / around.sum()
+        shares.append(share)
+    if values.all():
+        return np.array(shares)
+    missing = [(1 - _MISSING) * share[values] / share[values].sum() for share in shares]
+    more = np.full((len(shares), n_bins), _MISSING)
+    more[:, values] = missing
+    return np.concatenate([shares, more])
+
+
+def _odds(n_bins: int) -> np.ndarray:
+    """Return likely shares of each category's rows, float64 (W, B)."""
+    return np.tile(_ODDS[:, None] / (_ODDS[:, None] + n_bins - 1), n_bins)
+
+
+def covariance(function: Function) -> np.ndarray:
+    """Return the covariance of effects a priori, float64 (B, B), whose mean variance is 1.
+
+    Effects of values in order are a walk of normal steps, counted from its mean over the bins.
+    Those of categories, and of missing values, are independent.
+    """
+    values = np.flatnonzero(function.extents > 0)
+    found = np.eye(function.counts.size)
+    if not function.ordered or values.size < 2:
+        return found
+    place = np.arange(values.size)
+    centring = np.eye(values.size) - 1 / values.size
+    walk = centring @ np.minimum.outer(place, place) @ centring
+    found[np.ix_(values, values)] = walk * (values.size / np.trace(walk))
+    return found
+
+
+def _in_all(
+    seen: np.ndarray, effects: np.ndarray, reach: np.ndarray, noise: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the log likelihood of a path's values, and the effects' means and variances given it.
+
+    `effects` is the covariance a priori; the path's values are `reach` times the effects plus
+    `noise`, of this covariance.
+    """
+    factor = np.linalg.cholesky(reach @ effects @ reach.T + noise)
+    both = np.linalg.solve(factor, np.column_stack([seen, reach @ effects]))
+    parts, pull = both[:, 0], both[:, 1:]
+    log = -np.log(np.diag(factor)).sum() - 0.5 * (parts**2).sum()
+    variance = np.diag(effects) - (pull**2).sum(axis=0)
+    return float(log), parts @ pull, np.maximum(variance, 0.0)
+
+
+def _in_each(
+    seen: np.ndarray, effects: np.ndarray, reach: np.ndarray, noise: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `_in_all` does of each bin, by its own value alone; float64 (B,) each."""
+    expected = np.diag(reach @ effects @ reach.T + noise)
+    pull = np.diag(reach @ effects)
+    log = -0.5 * (np.log(expected) + seen**2 / expected)
+    return log, pull / expected * seen, np.maximum(np.diag(effects) - pull**2 / expected, 0.0)
