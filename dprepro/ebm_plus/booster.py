@@ -174,9 +174,13 @@ class Booster:
 
     def table(self, function: Function) -> np.ndarray:
         """Tabulate what is expected of a row's target, given the function's value; see `lookup`."""
-        intercept = 0.0 if function is self.intercept else float(self.intercept.values[0])
+        level = float(self.intercept.values[0])
         others = sum(other.spread() for other in self.functions if other is not function)
-        return self.loss.table(intercept, others)
+        own, intercept = function.spread(), level
+        if function is self.intercept:
+            own, intercept = 0.0, 0.0
+        believed = self.loss.believed(level, own + others, self.start)
+        return self.loss.table(intercept, believed * others)
 
     @property
     def usual(self) -> float:

@@ -31,7 +31,7 @@ _DEVIATION = 0.7
 """Effects may be so many times as large as is likely. The logarithm is normal a priori."""
 
 _LEAST_ROWS, _LEAST_NOISE = 1e-6, 1e-9
-"""Rows of a bin; and variance of a value, as a part of that of the noise in all steps."""
+"""Rows of a bin; and variance of a value, as a part of its square and of the noise in all steps."""
 
 
 def likely_error(
@@ -53,12 +53,13 @@ def likely_error(
     prior, explain = covariance(function), _in_all if function.ordered else _in_each
     logs, squares = [], []
     counts, evidence = ways(function, rows)
-    least = _LEAST_NOISE * float(np.mean(path.variances)) * np.eye(function.counts.size)
+    least = _LEAST_NOISE * np.mean(path.variances + path.values**2) * np.eye(path.values.size)
     for each, fit, reach, noise in zip(counts, evidence, *path.reach(counts), strict=True):
         # Of a category nothing but its own rows is varied.
         shares = each if function.ordered else function.counts
         centring = np.eye(each.size) - shares / shares.sum()
-        effects, found = centring @ prior @ centring.T, reach @ centring
+        effects = centring @ prior @ centring.T
+        found = reach @ (np.eye(each.size) - each / each.sum())
         sample = found * (sampling / np.maximum(each * path.slopes, _LEAST_ROWS)) @ found.T
         for times in _TIMES:
             log, mean, variance = explain(

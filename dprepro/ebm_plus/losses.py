@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from dprepro.ebm_plus.clipping import typical_deviation
 from dprepro.ebm_plus.kernel import BITS, to_units
-from dprepro.ebm_plus.rates import LINEAR, expected_rates
+from dprepro.ebm_plus.rates import LINEAR, believable, expected_rates
 
 if TYPE_CHECKING:
     from dprepro.data.domain import Domain
@@ -164,6 +164,18 @@ class Loss(ABC):
         `deviation` is about that of the residuals.
         """
 
+    def believed(self, level: float, variance: float, start: float) -> float:
+        """Return the part of the functions' variance that tables are to have: all of it.
+
+        Parameters
+        ----------
+        level, variance
+            Of the predictions; the variance is as if features were independent.
+        start
+            The level before any function is learned.
+        """
+        return 1.0
+
     @abstractmethod
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return what is expected of a row's target given a function's value; see `lookup`.
@@ -253,6 +265,13 @@ class LogisticLoss(Loss):
     def likely_effect(self, deviation: float) -> float:
         """Return 0.75: log odds."""
         return 0.75
+
+    def believed(self, level: float, variance: float, start: float) -> float:
+        """Return what leads to about as many of the rarer label as there are: see `believable`."""
+        if variance <= 0:
+            return 1.0
+        deviation = math.sqrt(variance)
+        return float((believable(level, deviation, start) / deviation) ** 2)
 
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return E sigmoid(intercept + f + Z), Z ~ N(0, variance), for a grid of f."""

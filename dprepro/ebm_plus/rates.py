@@ -19,6 +19,8 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 """Gauss-Hermite quadrature: E h(Z) is about sum_j `_WEIGHTS`_j h(`_NODES`_j) for Z ~ N(0, 1)."""
 
+_TOLERANCE, _BISECTIONS = 1.5, 30
+
 
 @kernel("(float64, float64)", error_model="numpy")
 def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
@@ -29,6 +31,39 @@ def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
             table[0, i] += _WEIGHTS[j] * p
             table[1, i] += _WEIGHTS[j] * p * (1 - p)
     return table
+
+
+@kernel("(float64, float64)", error_model="numpy")
+def expected_rate(intercept, deviation):  # type: ignore[no-untyped-def]
+    """Return E sigmoid(intercept + Z), Z ~ N(0, deviation^2)."""
+    rate = 0.0
+    for j in range(_NODES.size):
+        rate += _WEIGHTS[j] / (1 + math.exp(-(intercept + deviation * _NODES[j])))
+    return rate
+
+
+@kernel("(float64, float64, float64)", error_model="numpy")
+def believable(intercept, deviation, start):  # type: ignore[no-untyped-def]
+    """Return the standard deviation that scores may have around the intercept.
+
+    The wider normal scores lie, the closer to one half is the share of positive labels that they
+    lead to, E sigmoid(intercept + Z), Z ~ N(0, deviation^2). If its odds exceed those that there
+    are, exp(`start`), more than `_TOLERANCE` times, scores are not as wide as functions of
+    independent features would make them, or not normal: the deviation is as small then as it must
+    be. For the share of negative labels the same holds.
+    """
+    side = 1.0 if intercept > 0 else -1.0
+    rate = 1 / (1 + math.exp(side * math.log(_TOLERANCE) - start))
+    least, most = 0.0, deviation
+    if side * (expected_rate(intercept, most) - rate) >= 0:
+        return most
+    for _ in range(_BISECTIONS):
+        middle = (least + most) / 2
+        if side * (expected_rate(intercept, middle) - rate) >= 0:
+            least = middle
+        else:
+            most = middle
+    return least
 
 
 def expected_rates(intercept: float, deviation: float) -> np.ndarray:

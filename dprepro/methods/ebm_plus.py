@@ -32,7 +32,7 @@ def _build(setting: Setting, **params: Any) -> Estimator:
 METHODS = [
     Method(
         name="dp-ebm-plus",
-        version=20,
+        version=21,
         title="DPEBM+",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,

@@ -10,8 +10,9 @@ from dprepro.additive.bands import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, bands
 from dprepro.ebm_plus.bands import deviations
-from dprepro.ebm_plus.coarse import CoarseBooster
+from dprepro.ebm_plus.coarse import CoarseBooster, likely_counts
 from dprepro.ebm_plus.decay import decaying
+from dprepro.ebm_plus.effects import likely_error
 from dprepro.ebm_plus.function import Answer
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from tests.ebm_plus.stub import BINS, booster, learn
@@ -169,8 +170,13 @@ def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon, mo
     assert all(had_few_rows(model) for model, *_ in cases)
     assert np.concatenate([held(*case) for case in cases]).mean() > 0.93
     monkeypatch.setattr(bands, "of_few_rows", lambda _, function: function.deviations)
-    narrow = np.concatenate([held(*case) for case in found(epsilon)]).mean()
-    assert narrow < most
+    others = list(found(epsilon))
+    assert np.concatenate([held(*case) for case in others]).mean() < most
+    # Functions and the intercept do not depend on them.
+    for (model, *_), (other, *_) in zip(cases, others, strict=True):
+        assert model.intercept_ == other.intercept_
+        for a, b in zip(model.shape_functions_, other.shape_functions_, strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 def few(uncertainty):
@@ -186,20 +192,20 @@ def few(uncertainty):
     return learner, function
 
 
-def test_a_bin_whose_rows_are_unknown_has_the_size_of_an_effect_a_priori_as_its_band():
-    known = few([0.0, 0.0, 0.0])[1].band
-    assert known[1] < 1
-    _, function = few([0.0, 1e9, 0.0])
-    assert function.band[1] == pytest.approx(np.hypot(1, function.values[1]))
-    np.testing.assert_allclose(function.band[[0, 2]], known[[0, 2]])
-    half = few([0.0, 400.0, 0.0])[1].band[1]
-    assert half**2 == pytest.approx((known[1] ** 2 + function.band[1] ** 2) / 2)
+def test_a_bin_whose_rows_are_unknown_has_a_wider_band():
+    known, some, nothing = (few([0.0, noise, 0.0])[1].band for noise in (0.0, 400.0, 1e9))
+    assert known[1] < 0.98 * nothing[1]
+    assert known[1] < 0.98 * some[1]
+    assert np.all(known[[0, 2]] < nothing[[0, 2]])
+    assert np.all(nothing[[0, 2]] < 1.2 * known[[0, 2]])
 
 
 def test_a_band_is_the_error_to_expect_of_what_was_learned():
-    learner, function = few([0.0, 0.0, 0.0])
-    mean, variance = learner.path(function).effects(1.0, 1.0)
-    np.testing.assert_allclose(function.band, np.sqrt(variance + (mean - function.values) ** 2))
+    learner, function = few([0.0, 30.0, 0.0])
+    path = learner.path(function)
+    found = likely_error(function, path, 840.0, size=0.75, sampling=1.0)
+    np.testing.assert_array_equal(function.band, found)
+    assert np.all(np.abs(found - likely_error(function, path, 840.0, 1.0, 1.0)) > 1e-4)
 
 
 def test_effects_of_numbers_are_in_units_of_the_deviation_of_targets():
@@ -208,12 +214,29 @@ def test_effects_of_numbers_are_in_units_of_the_deviation_of_targets():
     coarse.curator = learner.curator
     learn(coarse, 2)
     (function,) = coarse.functions
-    function.uncertainty = np.full(BINS, 1e9)
     bands.set_bands(coarse)
     size = np.sqrt(coarse.sizes()[1])  # of what no function explains, large residuals included
     assert size > 1.1 * coarse.usual
-    expected = np.hypot(0.45 * size, function.values)
-    np.testing.assert_allclose(function.band[1:], expected[1:], rtol=1e-5)
+    found = likely_error(function, coarse.path(function), 840.0, 0.36 * size, coarse.mean_square)
+    np.testing.assert_allclose(function.band, found, rtol=1e-6)
+
+
+@pytest.mark.parametrize("found", [of_labels, fits])
+def test_bands_take_counts_as_they_were_released(monkeypatch, found):
+    """And the number of all rows, which is released, too."""
+    seen = []
+
+    def spy(function, path, rows, size, sampling):
+        seen.append((function, rows))
+        return likely_error(function, path, rows, size, sampling)
+
+    monkeypatch.setattr(bands, "likely_error", spy)
+    list(found(0.03, seeds=[1]))
+    assert len(seen) == 2
+    for function, rows in seen:
+        assert function.noisy.min() < 0 < function.counts.min()
+        likely = likely_counts(function.noisy, function.uncertainty, rows)
+        np.testing.assert_allclose(function.counts, likely)
 
 
 def test_without_few_rows_labels_have_the_posterior_deviation():

@@ -213,9 +213,13 @@ def test_a_function_is_its_path_less_what_noise_explains(loss):
         np.testing.assert_allclose(function.values, way.trust() * way.values, atol=1e-6)
         np.testing.assert_allclose(function.deviations, way.trust() * np.sqrt(way.variances))
     assert learner._paths[0].trust() > learner._paths[1].trust()
-    # The slope of an expected label is at most 1/4, that of a number is 1.
     slopes = learner._paths[0].slopes
-    assert np.all(slopes <= 0.25) if loss is LOGISTIC else np.all(slopes == 1)
+    if loss is LOGISTIC:
+        assert np.all(slopes <= 0.25)
+    else:
+        # That of a number is 1, but for those beyond the bound, which do not follow the function.
+        assert learner._within < 0.9
+        np.testing.assert_array_equal(slopes, learner._within)
 
 
 def test_trust_goes_from_a_half_to_one():

@@ -11,31 +11,83 @@ MIX = np.array([[256, 80, 20], [0, 250, 75], [-10, 0, 240], [30, 0, 0]])
 STEPS = ((0.05, 2.0), (0.02, 6.0), (0.08, 1.0))
 
 
-def walk(effects, noise):
+OTHERS = np.array([[30.0, 10.0, 5.0], [5.0, 35.0, 5.0], [1e-6, 20.0, 60.0]])
+"""Rows that may lie in the bins: as many as were released, and two other ways."""
+
+
+def walk(effects, noise, counts=COUNTS):
     """Return a path along the sums that rows with these effects give, of linear functions."""
     path = Path(COUNTS, MIX)
     for (gain, scale), error in zip(STEPS, noise, strict=True):
-        sums = COUNTS * SLOPES * (effects - path.values)
+        sums = counts * SLOPES * (effects - path.trust() * path.values)
         sums = path.ways.T @ sums + scale * error
         path.go(gain, sums, scale, SLOPES)
     return path
 
 
-def test_without_noise_a_path_is_the_effects_less_what_is_missing():
-    effects = np.array([1.0, -2.0, 3.0])
-    effects -= np.average(effects, weights=COUNTS)
-    path = walk(effects, np.zeros((3, 4)))
-    np.testing.assert_allclose(path.values, (np.eye(3) - path.missing) @ effects)
-    assert abs(np.average(path.values, weights=COUNTS)) < 1e-12
-    assert 0 < path.values[0] / effects[0] < 0.9
+def centred(values):
+    """Return values, float64 (..., B), counted from their mean over the released counts."""
+    return values - (values * COUNTS).sum(axis=-1, keepdims=True) / COUNTS.sum()
 
 
-def test_the_covariance_of_the_noise_is_that_of_paths_without_effects():
-    rng = np.random.default_rng(3)
-    ends = np.array([walk(np.zeros(3), rng.standard_normal((3, 4))).values for _ in range(6000)])
-    stated = walk(np.zeros(3), np.zeros((3, 4))).noise
-    largest = np.diag(stated).max()
-    np.testing.assert_allclose(np.cov(ends.T), stated, atol=0.06 * largest)
+@pytest.mark.parametrize("counts", OTHERS)
+def test_without_noise_a_path_gets_as_far_as_the_rows_take_it(counts):
+    effects = centred(np.array([0.3, -0.6, 0.9]))
+    path = walk(effects, np.zeros((3, 4)), counts)
+    assert 0.4 < path.trust() < 0.9  # before each step, too, the function is not the whole path
+    (reached,), _ = path.reach(counts[None])
+    np.testing.assert_allclose(reached @ effects, path.values, rtol=1e-12)
+    assert abs(centred(path.values) - path.values).max() < 1e-12
+    assert np.abs(path.values - effects).max() > 0.3
+
+
+@pytest.mark.parametrize("counts", OTHERS)
+@pytest.mark.parametrize("trust", [1.0, 0.4])
+def test_the_covariance_of_the_noise_is_that_of_paths_without_effects(counts, trust, monkeypatch):
+    """Given how far the function was trusted, which noise decides, too."""
+    monkeypatch.setattr(Path, "trust", lambda _: trust)
+    noise = np.random.default_rng(3).standard_normal((6000, 3, 4))
+    # A path is linear in its noise.
+    units = np.eye(12).reshape(12, 3, 4)
+    ends = np.array([walk(np.zeros(3), unit, counts).values for unit in units])
+    path = walk(np.zeros(3), noise[0], counts)
+    np.testing.assert_allclose(noise[0].ravel() @ ends, path.values, atol=1e-12)
+    _, (stated,) = path.reach(counts[None])
+    np.testing.assert_allclose(stated, ends.T @ ends, atol=1e-12)
+    drawn = np.cov((noise.reshape(6000, 12) @ ends).T)
+    np.testing.assert_allclose(drawn, stated, atol=0.06 * np.diag(stated).max())
+
+
+def test_each_step_counts_on_the_trust_there_was_before_it():
+    noise = np.random.default_rng(8).standard_normal((3, 4))
+    path, trusts, scaled = walk(np.zeros(3), noise), [], Path(COUNTS, MIX)
+    for (gain, scale), error in zip(STEPS, noise, strict=True):
+        trusts.append(scaled.trust())
+        sums = scaled.ways.T @ (-COUNTS * SLOPES * trusts[-1] * scaled.values) + scale * error
+        scaled.go(gain, sums, scale, SLOPES)
+    assert trusts[0] == 1
+    assert len({round(trust, 3) for trust in trusts}) == 3
+    expected, spread = np.zeros((3, 3)), centred(np.eye(3)).T @ path.ways
+    for (gain, scale), trust in zip(STEPS, trusts, strict=True):
+        step = gain * spread @ path.ways.T @ np.diag(COUNTS * SLOPES)
+        kept = np.eye(3) - trust * step
+        expected = kept @ expected @ kept.T + (gain * scale) ** 2 * spread @ spread.T
+    np.testing.assert_allclose(path.reach(COUNTS[None])[1][0], expected, atol=1e-12)
+
+
+def test_several_ways_at_once_give_what_each_gives_alone():
+    path = walk(np.array([1.0, -2.0, 3.0]), np.random.default_rng(2).standard_normal((3, 4)))
+    together = path.reach(OTHERS)
+    alone = [path.reach(counts[None]) for counts in OTHERS]
+    for number, found in enumerate(together):
+        assert found.shape == (3, 3, 3)
+        np.testing.assert_allclose(found, [each[number][0] for each in alone], rtol=1e-12)
+    assert np.abs(together[0][0] - together[0][1]).max() > 0.1
+
+
+def test_without_steps_nothing_is_reached():
+    for found in Path(COUNTS, MIX).reach(OTHERS):
+        np.testing.assert_array_equal(found, np.zeros((3, 3, 3)))
 
 
 def test_variances_are_those_of_steps_that_do_not_follow_each_other():
@@ -63,26 +115,3 @@ def test_without_a_mix_each_bin_has_a_number_of_its_own():
 
 def test_all_rows_in_one_bin_leave_a_step_its_length():
     assert Path(np.array([1e9, 1e-9]), None).steepest == 1 / 256
-
-
-def test_effects_are_known_as_well_as_stated():
-    """Drawn from the prior, effects lie about as far from their means as the variances say."""
-    rng, size, sampling = np.random.default_rng(5), 0.8, 1.0
-    errors, stated = [], []
-    for _ in range(3000):
-        path = Path(COUNTS, MIX)
-        effects = path.centring @ path.ways @ rng.normal(0, size, 4)
-        sample = path.centring @ rng.normal(0, np.sqrt(sampling / (COUNTS * SLOPES)))
-        path = walk(effects + sample, rng.standard_normal((3, 4)))
-        mean, variance = path.effects(size, sampling)
-        errors.append(mean - effects)
-        stated.append(variance)
-    np.testing.assert_allclose(np.mean(np.square(errors), 0), np.mean(stated, 0), rtol=0.08)
-    assert np.all(np.mean(stated, 0) < size**2 * (path.ways**2).sum(axis=1))
-
-
-def test_no_step_leaves_the_prior():
-    path = Path(COUNTS, MIX)
-    mean, variance = path.effects(2.0, 1.0)
-    np.testing.assert_allclose(mean, 0)
-    np.testing.assert_allclose(variance, 4 * ((path.centring @ path.ways) ** 2).sum(axis=1))
