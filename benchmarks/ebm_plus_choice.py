@@ -6,6 +6,7 @@
 The mean AUROC (binary), or the mean RMSE over that of a constant (regression), is printed: of
 DP-EBM+ as it is, of its coarse and of its fine way alone, and of a linear rival. Large tables are
 thinned. `--few-rows` takes the tables of few_row_tables.py instead, all of them regression.
+`--positives 300` leaves out all other rows with the positive label, so that it is rare.
 `signal` is what `dprepro.ebm_plus.coarse.is_coarse` compares. Other ways leave out or change a
 part. docs/dp-ebm-plus-versions.md says which version brought it.
 
@@ -21,6 +22,8 @@ Few rows or many:
                     get 2 % and a quarter of it since version 17)
     strides of S    numbers: functions go S times their way at most where rows are many (1.8 since
                     version 17, and 1.5 before)
+    wide scores     labels: scores are as wide as functions of independent features make them,
+                    however rare a label is (before version 21)
 Where rows are many:
     each bin        no decaying sums: each bin is asked about on its own (version 18)
     alike over P    effects are alike over the part P of bins or rows (0.3 since version 18)
@@ -120,10 +123,16 @@ def score(
     return float(np.sqrt(np.mean(errors**2)) / y[test].std())
 
 
-def thinned(name: str, rows: int = ROWS) -> tuple[Any, np.ndarray, Any]:
-    """Return at most so many rows of a table, and its domain."""
+def thinned(
+    name: str, rows: int = ROWS, positives: int | None = None
+) -> tuple[Any, np.ndarray, Any]:
+    """Return at most so many rows of a table and so many of them positive, and its domain."""
     data = load(name)
-    picked = np.random.default_rng(0).permutation(len(data.y))[:rows]
+    picked = np.random.default_rng(0).permutation(len(data.y))
+    if positives is not None:
+        is_positive = np.asarray(data.y)[picked] == max(data.y)
+        picked = picked[~is_positive | (is_positive.cumsum() <= positives)]
+    picked = picked[:rows]
     return data.X.iloc[picked].reset_index(drop=True), np.asarray(data.y)[picked], data.domain
 
 
@@ -217,6 +226,7 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
         replaced(losses.SquaredLoss, "coarse_intercept", 0.3),
     ],
     "no middle": no_middle,
+    "wide scores": lambda: [replaced(losses.LogisticLoss, "believed", lambda *_: 1.0)],
     "narrow bounds": lambda: [replaced(coarse, "_NARROWEST", 0.0)],
     "level averaged": lambda: [replaced(coarse.CoarseBooster, "learn", averaged), *no_middle()],
 }
@@ -292,7 +302,9 @@ def task_of(name: str) -> str:
 
 
 def table_of(name: str, given: argparse.Namespace) -> tuple[Any, np.ndarray, Any]:
-    return few_row_tables.table(name) if given.few_rows else thinned(name, given.rows)
+    if given.few_rows:
+        return few_row_tables.table(name)
+    return thinned(name, given.rows, given.positives)
 
 
 def signals(name: str, given: argparse.Namespace) -> list[str]:
@@ -312,6 +324,7 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="*", type=float, default=EPSILONS)
     parser.add_argument("--delta", type=float, default=1e-6)
     parser.add_argument("--rows", type=int, default=ROWS, help="of each table, at most")
+    parser.add_argument("--positives", type=int, help="rows of a table with the positive label")
     parser.add_argument("--log-loss", action="store_true", help="of labels, instead of AUROC")
     parser.add_argument("--mean", action="store_true", help="print means over the tables only")
     given = parser.parse_args()

@@ -52,7 +52,7 @@ from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import merge_fine
 from dprepro.ebm_plus.groups import agreeing_counts, sum_deviations
 from dprepro.ebm_plus.kernel import to_units
-from dprepro.ebm_plus.losses import Loss
+from dprepro.ebm_plus.loss import Loss
 from dprepro.ebm_plus.queries import (
     FACTORS,
     INTERCEPT,

@@ -22,7 +22,8 @@ from dprepro.ebm_plus.coding import code, typical_norm
 from dprepro.ebm_plus.decay import decaying
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.kernel import rounded
-from dprepro.ebm_plus.losses import Loss, weighted_mean
+from dprepro.ebm_plus.loss import Loss
+from dprepro.ebm_plus.losses import weighted_mean
 from dprepro.ebm_plus.pace import Pace
 from dprepro.ebm_plus.queries import Code, CodedResiduals, Residuals
 from dprepro.ebm_plus.rates import lookup

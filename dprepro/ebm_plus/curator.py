@@ -18,7 +18,8 @@ from dprepro.ebm_plus.coding import coded_sums
 from dprepro.ebm_plus.grid import fine_cells
 from dprepro.ebm_plus.groups import GROUP, exact_answers
 from dprepro.ebm_plus.kernel import BITS, UNIT, magnitude_counts, move_scores, residual_sums
-from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
+from dprepro.ebm_plus.loss import Loss
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.queries import (
     COUNT_WEIGHT,
     FACTORS,

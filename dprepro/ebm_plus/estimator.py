@@ -16,7 +16,8 @@ from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import learn
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.function import Function
-from dprepro.ebm_plus.losses import LOGISTIC, SQUARED, Loss
+from dprepro.ebm_plus.loss import Loss
+from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.pairs import LEAST_EPOCHS, PairFunction, check_names, learn_with_pairs
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import check_integer

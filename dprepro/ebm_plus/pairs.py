@@ -37,7 +37,7 @@ from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.function import Answer, Function
-from dprepro.ebm_plus.losses import Loss
+from dprepro.ebm_plus.loss import Loss
 from dprepro.ebm_plus.queries import (
     COUNT_WEIGHT,
     CodedResiduals,

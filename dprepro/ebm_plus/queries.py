@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.additive.pairs import Pair
-from dprepro.ebm_plus.losses import Loss
+from dprepro.ebm_plus.loss import Loss
 from dprepro.privacy.query import Instruction, Query, SensitivityError
 
 INTERCEPT = -1

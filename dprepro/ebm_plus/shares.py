@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dprepro.ebm_plus.losses import Loss
+from dprepro.ebm_plus.loss import Loss
 
 INTERCEPT_WEIGHT = 0.5
 """mu^2 of the intercept's query, where that of the mean feature's query is 1."""
