@@ -30,8 +30,11 @@ _TIMES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 _DEVIATION = 0.7
 """Effects may be so many times as large as is likely. The logarithm is normal a priori."""
 
-_LEAST_ROWS, _LEAST_NOISE = 1e-6, 1e-9
+_LEAST_ROWS, _LEAST_NOISE = 1e-6, 1e-6
 """Rows of a bin; and variance of a value, as a part of its square and of the noise in all steps."""
+
+_BITS = 12
+"""Binary digits of an error to expect."""
 
 
 def likely_error(
@@ -68,7 +71,13 @@ def likely_error(
             logs.append(fit + log - 0.5 * (np.log(times) / _DEVIATION) ** 2)
             squares.append(variance + (mean - centring @ function.values) ** 2)
     weights = np.exp(logs - np.max(logs, axis=0))
-    return np.asarray(np.sqrt((weights * squares).sum(axis=0) / weights.sum(axis=0)))
+    return _to_bits(np.sqrt((weights * squares).sum(axis=0) / weights.sum(axis=0)))
+
+
+def _to_bits(values: np.ndarray) -> np.ndarray:
+    """Return values rounded to `_BITS` binary digits: the last ones differ between machines."""
+    digits, powers = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(digits, _BITS)), powers - _BITS))
 
 
 def ways(function: Function, rows: float) -> tuple[np.ndarray, np.ndarray]:

@@ -222,7 +222,10 @@ def expected_error(made, path, size, sampling):
 
 @pytest.mark.parametrize("uncertainty", [KNOWN, 60.0, UNKNOWN])
 @KINDS
-def test_ways_and_sizes_count_by_how_well_they_explain_what_was_released(kind, uncertainty):
+def test_ways_and_sizes_count_by_how_well_they_explain_what_was_released(
+    monkeypatch, kind, uncertainty
+):
+    monkeypatch.setattr(effects, "_to_bits", lambda values: values)
     rng = np.random.default_rng(1)
     counts = np.array([220.0, 150.0, 100.0, 50.0, 20.0, 60.0])
     noisy = counts + min(uncertainty, 100.0) * np.array([0.3, 0.7, -0.5, -0.2, 0.9, -0.8])
@@ -309,3 +312,14 @@ def test_a_path_with_little_noise_has_errors_all_the_same():
     assert np.mean(path.variances) < 1e-4 * np.mean(path.values**2)
     found = likely_error(made, path, ROWS, 0.75, 0.0)
     assert np.all((found > 0) & (found < 1.5))
+
+
+def test_errors_have_twelve_binary_digits():
+    """The last digits of a matrix product are not the same on every machine."""
+    values = np.exp(np.random.default_rng(2).normal(0, 9, 500))
+    found = effects._to_bits(values)
+    np.testing.assert_allclose(found, values, rtol=2**-12)
+    digits = np.frexp(found)[0] * 2**12
+    np.testing.assert_array_equal(digits, np.rint(digits))
+    np.testing.assert_array_equal(found, effects._to_bits(values * (1 + 1e-12)))
+    assert np.unique(found).size > 490
