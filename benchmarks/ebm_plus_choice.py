@@ -100,6 +100,8 @@ TABLES = {
     "bike-sharing": "regression",
     "parkinson": "regression",
 }
+NUMBERS = {name for name, task in TABLES.items() if task == "regression"}
+LABELS = [name for name in TABLES if name not in NUMBERS]
 RIVALS = {"binary": ("dp-gd-logistic", {}), "regression": ("ada-ssp", {"knots": 5})}
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 ROWS = 20_000
@@ -328,6 +330,8 @@ def main() -> None:
     parser.add_argument("--log-loss", action="store_true", help="of labels, instead of AUROC")
     parser.add_argument("--mean", action="store_true", help="print means over the tables only")
     given = parser.parse_args()
+    if given.positives and (given.few_rows or {*(given.tables or TABLES)} & NUMBERS):
+        parser.error("--positives is for tables of labels; allowed: " + ", ".join(LABELS))
     line(["table", "", *(f"{epsilon:g}" for epsilon in given.epsilons)])
     line(["---"] * (len(given.epsilons) + 2))
     totals: dict[str, list[list[float]]] = {way: [] for way in given.ways}

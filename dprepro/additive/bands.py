@@ -20,7 +20,7 @@ _GUESSED = (
     "When this model was fitted, rows were few for the noise. Its functions are drawn towards 0, "
     "and end far short of the effects in the data: a function near 0 does not show that its "
     "feature has no effect. A band is two standard deviations of the error to expect. How wide it "
-    "is follows mostly from a guess of how large effects are, and little from the rows."
+    "is rests on guesses of how large effects may be and where rows lie, weighed by the releases."
 )
 _FAR = "Read no single function of this model as the size of an effect."
 

@@ -28,10 +28,12 @@ _ODDS = np.array([0.05, 0.3, 1.0, 3.0])
 
 _TIMES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 _DEVIATION = 0.7
-"""Effects may be so many times as large as is likely. The logarithm is normal a priori."""
+"""Effects may be so many times as large as is likely. A priori the logarithm of that is normal, with
+this standard deviation."""
 
-_LEAST_ROWS, _LEAST_NOISE = 1e-6, 1e-6
-"""Rows of a bin; and variance of a value, as a part of its square and of the noise in all steps."""
+_LEAST_ROWS, _LEAST_NOISE, _LEAST_SQUARE = 1e-6, 1e-6, 1e-3
+"""Rows of a bin, also times their slope; variance of a value, as a part of its square and of the
+noise in all steps; and these, as a part of the square of a likely effect."""
 
 _BITS = 12
 """Binary digits of an error to expect."""
@@ -56,9 +58,10 @@ def likely_error(
     prior, explain = covariance(function), _in_all if function.ordered else _in_each
     logs, squares = [], []
     counts, evidence = ways(function, rows)
-    least = _LEAST_NOISE * np.mean(path.variances + path.values**2) * np.eye(path.values.size)
+    square = max(float(np.mean(path.variances + path.values**2)), _LEAST_SQUARE * size**2)
+    least = _LEAST_NOISE * square * np.eye(path.values.size)
     for each, fit, reach, noise in zip(counts, evidence, *path.reach(counts), strict=True):
-        # Of a category nothing but its own rows is varied.
+        # A category is judged by its own value and count; the mean stays that of likely counts.
         shares = each if function.ordered else function.counts
         centring = np.eye(each.size) - shares / shares.sum()
         effects = centring @ prior @ centring.T

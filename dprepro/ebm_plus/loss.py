@@ -126,7 +126,7 @@ class Loss(ABC):
 
     @abstractmethod
     def likely_effect(self, deviation: float) -> float:
-        """Return the standard deviation of an effect that bands take for granted if rows are few.
+        """Return how large effects are likely to be if rows are few: root mean square over bins.
 
         `deviation` is about that of the residuals.
         """

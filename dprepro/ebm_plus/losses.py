@@ -1,9 +1,8 @@
 """What DP-EBM+ minimises: log loss for two labels, squared error for regression.
 
-Targets are 0 and 1
-(classification), or lie in [-1/2, 1/2]: offsets from the middle of the public range, in units of
-its width (regression). A function is in log odds, or in the unit of the targets. Rows hold both in
-whole numbers of `kernel.UNIT`.
+Targets are 0 and 1 (classification), or lie in [-1/2, 1/2]: offsets from the middle of the public
+range, in units of its width (regression). A function is in log odds, or in the unit of the targets.
+Rows hold both in whole numbers of `kernel.UNIT`.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ class LogisticLoss(Loss):
         return 0.75
 
     def believed(self, level: float, variance: float, start: float) -> float:
-        """Return what leads to about as many of the rarer label as there are: see `believable`."""
+        """Return what leads to no incredible share of the rarer label: see `believable`."""
         if variance <= 0:
             return 1.0
         deviation = math.sqrt(variance)

@@ -20,6 +20,7 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 """Gauss-Hermite quadrature: E h(Z) is about sum_j `_WEIGHTS`_j h(`_NODES`_j) for Z ~ N(0, 1)."""
 
 _TOLERANCE, _BISECTIONS = 1.5, 30
+"""How many times the released odds those of the rarer label may be; halvings of a deviation."""
 
 
 @kernel("(float64, float64)", error_model="numpy")
@@ -50,7 +51,8 @@ def believable(intercept, deviation, start):  # type: ignore[no-untyped-def]
     lead to, E sigmoid(intercept + Z), Z ~ N(0, deviation^2). If its odds exceed those that there
     are, exp(`start`), more than `_TOLERANCE` times, scores are not as wide as functions of
     independent features would make them, or not normal: the deviation is as small then as it must
-    be. For the share of negative labels the same holds.
+    be, and 0 if the intercept alone has larger odds than that. Above an intercept of 0 the same
+    holds for negative labels.
     """
     side = 1.0 if intercept > 0 else -1.0
     rate = 1 / (1 + math.exp(side * math.log(_TOLERANCE) - start))

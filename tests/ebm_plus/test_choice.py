@@ -145,3 +145,13 @@ def test_all_positives_are_kept_unless_their_number_is_given(monkeypatch) -> Non
 def test_rows_are_few_after_positives_are(monkeypatch) -> None:
     left = thinned(monkeypatch, 500, 30)
     assert (left.size, LABELS_OF_A_TABLE[left].sum()) == (500, 30)
+
+
+@pytest.mark.parametrize(
+    "words", [["--few-rows"], ["--tables", "cod-rna", "parkinson"], ["--tables", "bike-sharing"]]
+)
+def test_numbers_have_no_positives(monkeypatch, capsys, words):
+    monkeypatch.setattr("sys.argv", ["ebm_plus_choice.py", "--positives", "300", *words])
+    with pytest.raises(SystemExit):
+        choice.main()
+    assert "--positives is for tables of labels; allowed: mammography" in capsys.readouterr().err

@@ -323,3 +323,15 @@ def test_errors_have_twelve_binary_digits():
     np.testing.assert_array_equal(digits, np.rint(digits))
     np.testing.assert_array_equal(found, effects._to_bits(values * (1 + 1e-12)))
     assert np.unique(found).size > 490
+
+
+@KINDS
+@pytest.mark.parametrize("gain", [1e-3, 1e-6, 1e-9])
+def test_steps_that_lead_nowhere_leave_effects_as_they_are_likely(kind, gain):
+    """However small they are beside the size of an effect, no matrix is singular."""
+    made = function(kind, np.full(BINS, 100.0), 50.0)
+    path = Path(made.counts, smooth_sums(made, 4.0))
+    for _ in range(3):
+        path.go(gain, np.zeros(path.centre.size), 1e-3, np.full(BINS, 0.2))
+    found = likely_error(made, path, 100.0 * BINS, 0.6, 1.0)
+    assert np.all((found > 0.1) & (found < 2.0))
