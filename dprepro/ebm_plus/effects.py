@@ -28,8 +28,8 @@ _ODDS = np.array([0.05, 0.3, 1.0, 3.0])
 
 _TIMES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 _DEVIATION = 0.7
-"""Effects may be so many times as large as is likely. A priori the logarithm of that is normal, with
-this standard deviation."""
+"""Effects may be so many times as large as is likely. A priori the logarithm is normal, with this
+standard deviation."""
 
 _LEAST_ROWS, _LEAST_NOISE, _LEAST_SQUARE = 1e-6, 1e-6, 1e-3
 """Rows of a bin, also times their slope; variance of a value, as a part of its square and of the
