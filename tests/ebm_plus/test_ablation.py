@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.ebm_plus.queries import CodedResiduals, Histogram, Totals
+from dprepro.privacy.query import Query
 from tests.benchmark import program
 from tests.ebm_plus.test_algorithm import problem
 
@@ -31,6 +35,8 @@ ONLY = {
     "labels: one feature after another": {"labels", "rare labels", "few labels"},
     "many rows: bins apart": {"labels", "rare labels", "numbers"},
     "codes not counted from their mean": {*CASES},
+    "noise in histograms": {*CASES},
+    "noise in sums of residuals": {*CASES},
 }
 """Where these variants change something; elsewhere they must not."""
 
@@ -60,6 +66,20 @@ def test_a_variant_changes_what_is_learned(name: str) -> None:
 def is_same(ours: list[np.ndarray], others: list[np.ndarray]) -> bool:
     pairs = zip(ours, others, strict=True)
     return all(a.shape == b.shape and np.array_equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("kinds", [*combinations((Totals, Histogram, CodedResiduals), 2)])
+def test_only_the_queries_that_are_named_lose_their_noise(kinds: tuple[type[Query], ...]) -> None:
+    X, y, domain = problem(LOGISTIC)
+
+    def fit(seed: int, *exact: type[Query]) -> list[np.ndarray]:
+        with ablation.exactly(*exact):
+            model = DPEBMPlusClassifier(0.9, n_epochs=2, domain=domain, random_state=seed)
+            return model.fit(X, y).shape_functions_
+
+    assert not is_same(fit(1, *kinds), fit(2, *kinds))
+    with_all = (Totals, Histogram, CodedResiduals)
+    assert is_same(fit(1, *with_all), fit(2, *with_all))
 
 
 def test_what_is_not_there_is_not_replaced() -> None:
