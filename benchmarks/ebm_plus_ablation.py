@@ -26,7 +26,7 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
-from dprepro.ebm_plus import algorithm, coarse, coding, curator, losses, strays
+from dprepro.ebm_plus import algorithm, coarse, coding, curator, losses, shares, strays
 from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus import function as function_module
 from dprepro.ebm_plus import grid as fine_grid
@@ -193,9 +193,7 @@ VARIANTS: dict[str, Variant] = {
         replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
     ),
     "no strays": lambda: setting(replaced(strays, "_ASTRAY", 0.0)),
-    "the same budget for all features": lambda: setting(
-        replaced(booster_module, "EVEN_SHARE", 1.0)
-    ),
+    "the same budget for all features": lambda: setting(replaced(shares, "EVEN_SHARE", 1.0)),
     "noisy counts not corrected": lambda: setting(replaced(Function, "__post_init__", face_value)),
     "labels: bound 1; regression: half the range": lambda: setting(
         *(replaced(module, "LARGEST_RESIDUAL", 1.0) for module in (booster_module, coarse)),

@@ -38,7 +38,6 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
-from dprepro.ebm_plus.bands import set_bands
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.coarse import (
     COARSE_SHARE,
@@ -82,9 +81,15 @@ def learn(
     bins, functions, booster = prepare(curator, domain, loss, budget, n_epochs)
     for number in range(booster.n_epochs):
         epoch(curator, booster, number)
-    set_bands(booster)
-    sizes = residual_sizes(booster)
-    return bins, functions, float(booster.intercept.values[0]), sizes
+    return results(bins, functions, booster)
+
+
+def results(
+    bins: list[FeatureBins], functions: list[Function], booster: Booster
+) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None]:
+    """Return what `learn` does, after the last epoch."""
+    booster.set_bands()
+    return bins, functions, float(booster.intercept.values[0]), residual_sizes(booster)
 
 
 def prepare(

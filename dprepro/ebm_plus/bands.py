@@ -4,33 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.ebm_plus.booster import Booster
-from dprepro.ebm_plus.coarse import CoarseBooster
-from dprepro.ebm_plus.effects import likely_error
 from dprepro.ebm_plus.function import Function
 
 _DOUBT, _MOST = 0.75, 0.8
 """So many standard deviations of its noise may a bin's count be too large: with a whole one, bands
 were up to a half too wide in root mean square. And the largest relative error that is believed."""
-
-
-def set_bands(booster: Booster) -> None:
-    """Set `Function.band` of each function, after the last epoch."""
-    for function in booster.functions:
-        if isinstance(booster, CoarseBooster):
-            function.band = of_few_rows(booster, function)
-        elif booster.loss.is_logistic:
-            function.band = function.deviations
-        else:
-            function.band = deviations(function, booster.mean_square)
-
-
-def of_few_rows(booster: CoarseBooster, function: Function) -> np.ndarray:
-    """Return the root mean square error to expect of a function from few rows, float64 (B,)."""
-    loss = booster.loss
-    size = loss.likely_effect(booster.root_mean_square)
-    sampling = loss.sampling_variance(booster.mean_square)
-    return likely_error(function, booster.path(function), booster.rows, size, sampling)
 
 
 def deviations(function: Function, mean_square: float) -> np.ndarray:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dprepro.ebm_plus.bands import deviations
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.ebm_plus.coding import code, typical_norm
 from dprepro.ebm_plus.decay import decaying
@@ -27,13 +28,10 @@ from dprepro.ebm_plus.losses import weighted_mean
 from dprepro.ebm_plus.pace import Pace
 from dprepro.ebm_plus.queries import Code, CodedResiduals, Residuals
 from dprepro.ebm_plus.rates import lookup
-from dprepro.ebm_plus.shares import query_shares
+from dprepro.ebm_plus.shares import divided, query_shares
 from dprepro.ebm_plus.smoothing import Priors, priors, smooth
 from dprepro.ebm_plus.strays import odds_of_strays
 from dprepro.privacy.query import Release
-
-EVEN_SHARE = 0.25
-"""Part of the features' mu^2 that is divided evenly. The rest goes by the size of the functions."""
 
 _CLEAR = 2600.0
 """Deviations of the noise in a feature's sums, over all epochs, from which on noise is small."""
@@ -84,6 +82,8 @@ class Booster:
         The number of rows over the noise in a feature's sums, over all epochs.
     clearness
         From 0 to 1: how small noise is beside what rows say. It follows from `signal`.
+    has_few_rows
+        Whether it is for rows that are few for the noise.
     unclipped
         See `Loss.intercept_bound`.
     middle
@@ -97,6 +97,7 @@ class Booster:
         The noisy histograms of |residual| of all epochs so far, for squared error.
     """
 
+    has_few_rows: ClassVar[bool] = False
     unclipped: ClassVar[float] = 3.0
 
     functions: list[Function]
@@ -130,20 +131,12 @@ class Booster:
     # --- before an epoch ------------------------------------------------------------------------
 
     def feature_shares(self) -> list[float]:
-        """Return each feature's share of the epoch's mu^2: a part alike, the rest by size.
+        """Return each feature's share of the epoch's mu^2: see `divided`.
 
-        The size is the root mean square a posteriori of what has been released. The shares are
-        fixed before the epoch asks anything, so that they add up to the same in every epoch.
+        The shares are fixed before the epoch asks anything, so that they add up to the same in
+        every epoch.
         """
-        squares = [
-            f.spread() + weighted_mean(rounded(f.deviations) ** 2, f.counts) for f in self.functions
-        ]
-        sizes = np.sqrt(squares)
-        if not sizes.any():
-            sizes[:] = 1.0
-        even = EVEN_SHARE / max(sizes.size, 1)
-        shares = even + (1 - EVEN_SHARE) * sizes / sizes.sum()
-        return list(self.shares.features * shares)
+        return divided(self.shares.features, self.functions)
 
     def choose_bound(self, magnitudes: Release) -> float:
         """Choose where to clip by a noisy histogram of |residual|; return its root mean square."""
@@ -320,6 +313,17 @@ class Booster:
         table = self.table(function)
         found = smooth(*self._inference(function, table, lookup(table, function.values)))
         return weighted_mean(found.rise, function.counts)
+
+    def set_bands(self) -> None:
+        """Set `Function.band` of each function, after the last epoch."""
+        for function in self.functions:
+            function.band = self.band_of(function)
+
+    def band_of(self, function: Function) -> np.ndarray:
+        """Return how far a function may lie from the one in the rows, float64 (B,)."""
+        if self.loss.is_logistic:
+            return function.deviations
+        return deviations(function, self.mean_square)
 
     def settle_intercept(self) -> None:
         """Let the intercept follow the `middle`: there is none where rows are many."""

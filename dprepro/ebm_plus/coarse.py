@@ -28,6 +28,7 @@ from dprepro.ebm_plus.clipping import (
     median_deviation,
     share_within,
 )
+from dprepro.ebm_plus.effects import likely_error
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.grid import FINEST, grid_edges
 from dprepro.ebm_plus.kernel import rounded
@@ -174,6 +175,7 @@ class CoarseBooster(Booster):
     noise is expected to contribute to it. E holds V, so a path of noise alone is halved.
     """
 
+    has_few_rows: ClassVar[bool] = True
     unclipped: ClassVar[float] = 2.5
 
     def _set_decays(self) -> None:
@@ -296,6 +298,12 @@ class CoarseBooster(Booster):
         likely = self.rows * (self._within if level is self.middle else 1.0)
         found = float(level.values[0] + answer.sums[0] / likely)
         return found, float(np.max(answer.deviation)) / likely, self.usual
+
+    def band_of(self, function: Function) -> np.ndarray:
+        """See `Booster.band_of`; the root mean square error to expect."""
+        size = self.loss.likely_effect(self.root_mean_square)
+        sampling = self.loss.sampling_variance(self.mean_square)
+        return likely_error(function, self.path(function), self.rows, size, sampling)
 
     def settle_intercept(self) -> None:
         """See `Booster.settle_intercept`."""

@@ -30,11 +30,9 @@ from dprepro.additive.pairs import (
     without_sides,
 )
 from dprepro.data.domain import Domain
-from dprepro.ebm_plus.algorithm import epoch, prepare
-from dprepro.ebm_plus.bands import set_bands
+from dprepro.ebm_plus.algorithm import epoch, prepare, results
 from dprepro.ebm_plus.booster import _SCALES, Booster
 from dprepro.ebm_plus.clipping import best_bound, likely_sizes
-from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.function import Answer, Function
 from dprepro.ebm_plus.loss import Loss
@@ -47,7 +45,6 @@ from dprepro.ebm_plus.queries import (
     pair_norm,
 )
 from dprepro.ebm_plus.rates import lookup
-from dprepro.ebm_plus.residuals import residual_sizes
 from dprepro.ebm_plus.shares import query_shares
 from dprepro.ebm_plus.surfaces import Surface, smooth_surface
 from dprepro.privacy.budget import PrivacyBudget
@@ -275,9 +272,7 @@ def learn_with_pairs(
         pairs = booster.take_in(kept, n_epochs - alone - asking)
     for number in range(alone + asking, n_epochs):
         epoch(curator, booster, number)
-    set_bands(booster)
-    sizes = residual_sizes(booster)
-    return bins, functions, float(booster.intercept.values[0]), sizes, pairs
+    return (*results(bins, functions, booster), pairs)
 
 
 def schedule(n_epochs: int) -> tuple[int, int]:
@@ -289,7 +284,7 @@ def schedule(n_epochs: int) -> tuple[int, int]:
 def asks_pairs(booster: Booster) -> bool:
     """Return whether there are rows enough for the noise, and features, to ask about pairs."""
     features = min(len(booster.functions), CANDIDATE_FEATURES)
-    if isinstance(booster, CoarseBooster) or features < 2:
+    if booster.has_few_rows or features < 2:
         return False
     _, asking = schedule(booster.n_epochs)
     deviation = booster.deviation * math.sqrt(math.comb(features, 2) / asking)

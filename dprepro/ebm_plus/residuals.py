@@ -15,7 +15,6 @@ from scipy.special import ndtri
 from dprepro.additive.intervals import LEVELS
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.clipping import ENDS
-from dprepro.ebm_plus.coarse import CoarseBooster
 from dprepro.ebm_plus.sizes import likely_shares, mean_counts
 
 _LEAST = 1e-9
@@ -41,7 +40,7 @@ def residual_sizes(booster: Booster) -> np.ndarray | None:
     # has moved.
     counts, noise = mean_counts(booster.magnitudes, np.arange(float(len(booster.magnitudes))))
     # Where rows are few, predictions hardly ever reach an end of the range.
-    exact = not isinstance(booster, CoarseBooster)
+    exact = not booster.has_few_rows
     shares = likely_shares(counts, noise, booster.rows, booster.rows_noise, exact=exact)
     wider = math.sqrt(1 + 2 * _optimism(booster))
     return wider * quantiles(shares, LEVELS)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from dprepro.ebm_plus.function import Function
+from dprepro.ebm_plus.kernel import rounded
 from dprepro.ebm_plus.loss import Loss
+from dprepro.ebm_plus.losses import weighted_mean
 
 INTERCEPT_WEIGHT = 0.5
 """mu^2 of the intercept's query, where that of the mean feature's query is 1."""
+
+EVEN_SHARE = 0.25
+"""Part of the features' mu^2 that is divided evenly. The rest goes by the size of the functions."""
 
 
 class Shares(NamedTuple):
@@ -26,3 +35,16 @@ def query_shares(n_features: int, loss: Loss) -> Shares:
     """
     total = n_features + INTERCEPT_WEIGHT + loss.sizes_weight
     return Shares(n_features / total, INTERCEPT_WEIGHT / total, loss.sizes_weight / total)
+
+
+def divided(share: float, functions: Sequence[Function]) -> list[float]:
+    """Return each function's part of a share of mu^2: a part of it alike, the rest by size.
+
+    The size is the root mean square a posteriori of what has been released.
+    """
+    squares = [f.spread() + weighted_mean(rounded(f.deviations) ** 2, f.counts) for f in functions]
+    sizes = np.sqrt(squares)
+    if not sizes.any():
+        sizes[:] = 1.0
+    even = EVEN_SHARE / max(sizes.size, 1)
+    return list(share * (even + (1 - EVEN_SHARE) * sizes / sizes.sum()))

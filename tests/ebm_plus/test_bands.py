@@ -8,7 +8,8 @@ import pytest
 
 from dprepro.additive.bands import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, bands
+from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, bands, coarse
+from dprepro.ebm_plus import booster as booster_module
 from dprepro.ebm_plus.bands import deviations
 from dprepro.ebm_plus.coarse import CoarseBooster, likely_counts
 from dprepro.ebm_plus.decay import decaying
@@ -116,7 +117,7 @@ def held(model, X, truth):
 def test_bands_hold_the_truth_where_counts_are_noisy(monkeypatch):
     new = np.concatenate([held(*fit) for fit in fits(0.3)]).mean()
     shapes = [model.shape_functions_ for model, *_ in fits(0.3)]
-    monkeypatch.setattr(bands, "deviations", lambda f, _: f.deviations)
+    monkeypatch.setattr(booster_module, "deviations", lambda f, _: f.deviations)
     old = np.concatenate([held(*fit) for fit in fits(0.3)]).mean()
     assert 0.92 < new < 0.995
     assert old < new - 0.02
@@ -169,7 +170,7 @@ def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon, mo
     cases = list(found(epsilon))
     assert all(had_few_rows(model) for model, *_ in cases)
     assert np.concatenate([held(*case) for case in cases]).mean() > 0.93
-    monkeypatch.setattr(bands, "of_few_rows", lambda _, function: function.deviations)
+    monkeypatch.setattr(CoarseBooster, "band_of", lambda _, function: function.deviations)
     others = list(found(epsilon))
     assert np.concatenate([held(*case) for case in others]).mean() < most
     # Functions and the intercept do not depend on them.
@@ -188,7 +189,7 @@ def few(uncertainty):
     (function,) = learner.functions
     function.uncertainty = np.array(uncertainty)
     learn(learner, 4)
-    bands.set_bands(learner)
+    learner.set_bands()
     return learner, function
 
 
@@ -210,14 +211,16 @@ def test_a_band_is_the_error_to_expect_of_what_was_learned():
 
 def test_effects_of_numbers_are_in_units_of_the_deviation_of_targets():
     learner = booster(CODES[None], TARGETS, SQUARED)
-    coarse = CoarseBooster(learner.functions, SQUARED, 840.0, 0.0, 0.2, 20.0, n_epochs=2)
-    coarse.curator = learner.curator
-    learn(coarse, 2)
-    (function,) = coarse.functions
-    bands.set_bands(coarse)
-    size = np.sqrt(coarse.sizes()[1])  # of what no function explains, large residuals included
-    assert size > 1.1 * coarse.usual
-    found = likely_error(function, coarse.path(function), 840.0, 0.36 * size, coarse.mean_square)
+    few_rows = CoarseBooster(learner.functions, SQUARED, 840.0, 0.0, 0.2, 20.0, n_epochs=2)
+    few_rows.curator = learner.curator
+    learn(few_rows, 2)
+    (function,) = few_rows.functions
+    few_rows.set_bands()
+    size = np.sqrt(few_rows.sizes()[1])  # of what no function explains, large residuals included
+    assert size > 1.1 * few_rows.usual
+    found = likely_error(
+        function, few_rows.path(function), 840.0, 0.36 * size, few_rows.mean_square
+    )
     np.testing.assert_allclose(function.band, found, rtol=1e-6)
 
 
@@ -230,7 +233,7 @@ def test_bands_take_counts_as_they_were_released(monkeypatch, found):
         seen.append((function, rows))
         return likely_error(function, path, rows, size, sampling)
 
-    monkeypatch.setattr(bands, "likely_error", spy)
+    monkeypatch.setattr(coarse, "likely_error", spy)
     list(found(0.03, seeds=[1]))
     assert len(seen) == 2
     for function, rows in seen:
@@ -242,5 +245,5 @@ def test_bands_take_counts_as_they_were_released(monkeypatch, found):
 def test_without_few_rows_labels_have_the_posterior_deviation():
     learner = booster(CODES[None], (TARGETS > 0).astype(float), LOGISTIC)
     learn(learner, 2)
-    bands.set_bands(learner)
+    learner.set_bands()
     np.testing.assert_array_equal(learner.functions[0].band, learner.functions[0].deviations)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dprepro.ebm_plus import booster as booster_module
-from dprepro.ebm_plus import coding, curator, decay, residuals
+from dprepro.ebm_plus import coding, curator, decay, residuals, shares
 from dprepro.ebm_plus.booster import Booster
 from dprepro.ebm_plus.clipping import EDGES
 from dprepro.ebm_plus.decay import Decay
@@ -84,7 +84,7 @@ likely_code = booster_module.code
 BOTHS = {
     "groups that are counted in full": (curator, "exact_answers", groups_in_full),
     "all epochs alike": (Function, "remember", lambda f, r, e, w: remember(f, r, e, 1.0)),
-    "even shares": (booster_module, "EVEN_SHARE", 1.0),
+    "even shares": (shares, "EVEN_SHARE", 1.0),
     "clips more": (curator, "coded_sums", limiting_more),
     "ignores moves": (curator, "coded_sums", following_no_moves),
     "sums of codes that have no weights": (curator, "coded_sums", without_weights),
