@@ -3,12 +3,14 @@
     .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 20
     .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 10 --first 200  # the choice
     .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 20 --by-feature
+    .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 20 --errors --way "no jumps"
 
 Four features: a curve, a step, a skewed one with a curve in its logarithm, and one without effect.
 In every bin the true function's mean is compared with the learned one, both centred by rows, and
 the share of bins printed that it is within two standard deviations of; and the root mean square of
 the errors over that of the deviations, which would be 1. A star marks fits whose rows were few for
-the noise. `--by-feature` prints the share for each feature instead.
+the noise. `--by-feature` prints the share for each feature instead, `--errors` the root mean square
+of the errors. `--way` takes a way of ebm_plus_choice.py.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ebm_plus_choice import taking
 
 from dprepro.additive.bands import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
@@ -93,12 +96,28 @@ def by_feature(found: np.ndarray) -> str:
     return ", ".join(f"{held[features == k].mean():.0%}" for k in range(len(FEATURES)))
 
 
+def size_of_errors(found: np.ndarray) -> str:
+    """Return the root mean square of the errors."""
+    return f"{np.sqrt(np.mean(found[0] ** 2)):.4f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--by-feature", action="store_true")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--by-feature", dest="cell", action="store_const", const=by_feature)
+    shown.add_argument("--errors", dest="cell", action="store_const", const=size_of_errors)
+    parser.add_argument("--way", default="as it is")
+    parser.set_defaults(cell=in_all)
     given = parser.parse_args()
+    if given.way == "rival" or given.way.endswith("epochs"):
+        parser.error(f"--way {given.way!r} changes no band: rules can be changed, not the rest")
+    with taking(given.way):
+        show(given)
+
+
+def show(given: argparse.Namespace) -> None:
     seeds = range(given.first, given.first + given.seeds)
     print("| target | rows | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |")
     print("| --- | --- |" + " --- |" * len(EPSILONS))
@@ -107,9 +126,8 @@ def main() -> None:
             cells = []
             for epsilon in EPSILONS:
                 found = [fit(task, rows, epsilon, seed) for seed in seeds]
-                cell = by_feature if given.by_feature else in_all
                 star = "*" * any(few for _, few in found)
-                cells.append(cell(np.concatenate([each for each, _ in found], axis=1)) + star)
+                cells.append(given.cell(np.concatenate([each for each, _ in found], axis=1)) + star)
             print(f"| {task} | {rows:,} | " + " | ".join(cells) + " |", flush=True)
 
 

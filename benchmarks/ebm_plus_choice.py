@@ -17,6 +17,8 @@ Few rows or many:
     alike           labels: rare bins are asked about like others, as where rows are few anyway
                     (version 14)
     no curves       functions are no smooth curves a priori (version 17)
+    no jumps        functions do not jump a priori (version 8)
+    no strays       labels: no rows are expected anywhere within the bounds (version 2)
     totals as before
                     numbers: totals get 1 % of mu^2, and squares as much noise as the rest (they
                     get 2 % and a quarter of it since version 17)
@@ -209,6 +211,8 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     "bins apart": lambda: [replaced(coarse, "smooth_sums", lambda *_: None)],
     "ten bins": lambda: [replaced(coarse, "_INTERVALS", 10)],
     "no curves": lambda: [replaced(booster, "priors", without(smoothing.CURVE))],
+    "no jumps": lambda: [replaced(booster, "priors", without(smoothing.JUMPS))],
+    "no strays": lambda: [replaced(losses.LogisticLoss, "expects_strays", False)],
     "totals as before": lambda: [
         *(replaced(module, "FACTORS", (1, 1, 1)) for module in (algorithm, curator, queries)),
         replaced(losses.SquaredLoss, "totals_share", 0.01),

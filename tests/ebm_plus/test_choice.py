@@ -48,6 +48,8 @@ CHANGED = {
     "bins apart": FEW,
     "ten bins": FEW,
     "no curves": {*CASES} - FEW,
+    "no jumps": {*CASES} - FEW,
+    "no strays": {"labels", "opposed labels"},
     "totals as before": {"numbers", *FEW_NUMBERS},
     "strides of 1.5": {"numbers"},
     "few by rows alone": {"few labels", "rare labels"},  # the reach follows from what is few
