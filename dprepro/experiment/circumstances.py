@@ -24,6 +24,14 @@ SPLIT = (
     "which rows of the file train: add/remove-one holds for the table of training rows alone, "
     "since with one row more in the file another split of all the others is drawn"
 )
+STRATA = (
+    "which rows of the file train: stratified splits follow from all labels of the file, so the "
+    "promise holds for the table of training rows alone"
+)
+NAMES = (
+    "which units of the file train: that follows from the names and the number of all of them, so "
+    "the promise holds for the table of training rows alone"
+)
 OWNERS = (
     "which unit owns a row: the guarantee is about all rows under one name, so a person under two "
     "names gets less"
@@ -48,6 +56,8 @@ def note_circumstances(ledger: Ledger | None, task: Task, all_rows: bool = False
     Parameters that were tuned are a read that epsilon does not cover. That a split trains is no
     read of its training rows, for which every promise is made; but which rows these are follows
     from the number of rows in the file, and only add/remove-one protects that: hence an assumption.
+    Stratified splits follow from the labels of other rows, and splits of units from the names of
+    other units, which every relation protects.
     """
     if ledger is None:
         return
@@ -58,9 +68,19 @@ def note_circumstances(ledger: Ledger | None, task: Task, all_rows: bool = False
             _note_used_rows(ledger)
     if task.tuned:
         ledger.unpaid.append(TUNED)
-    drawn = not all_rows and task.evaluation != "test-set"
-    if drawn and ledger.adjacency == ADD_REMOVE:
-        ledger.assumed_public.append(SPLIT)
+    if not all_rows:
+        ledger.assumed_public += _behind_split(task, ledger.adjacency)
+
+
+def _behind_split(task: Task, adjacency: str) -> list[str]:
+    """Say what a neighbour of the file would change in which rows train."""
+    if task.evaluation == "test-set":
+        return []
+    by_number = adjacency == ADD_REMOVE
+    by_names = task.unit != ROW and not by_number
+    by_labels = task.evaluation == "stratified"
+    named = ((SPLIT, by_number), (NAMES, by_names), (STRATA, by_labels))
+    return [text for text, counts in named if counts]
 
 
 def _note_used_rows(ledger: Ledger) -> None:

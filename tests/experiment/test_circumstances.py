@@ -2,17 +2,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dprepro.config import ExperimentConfig, load_config
+from dprepro.data import load
 from dprepro.errors import DpreproError
 from dprepro.experiment.circumstances import (
+    NAMES,
     OWNERS,
     SPLIT,
+    STRATA,
     TUNED,
     check_tuned_splits,
     note_circumstances,
 )
+from dprepro.experiment.parts import SplitKey, parts_of
 from dprepro.experiment.plan import plan
 from dprepro.experiment.run import Options, look_ahead
 from dprepro.experiment.worker import DataRef, run_task
@@ -54,6 +59,44 @@ def test_only_a_private_number_of_rows_is_given_away_by_the_split(
     ledger = Ledger(1.0, 0.0, adjacency)
     note_circumstances(ledger, task)
     assert (SPLIT in ledger.assumed_public) == named
+
+
+@pytest.mark.parametrize("adjacency", ["add/remove-one", "zero-out", "replace-one"])
+def test_a_stratified_split_follows_from_labels_of_other_rows(lab: Lab, adjacency: str) -> None:
+    data, sides = load("breast-cancer"), []
+    for labels in (data.y, np.append(1 - data.y[0], data.y[1:])):
+        key = SplitKey(data.name, 0, 0, 0.2, "public", "stratified", "row", 1)
+        sides.append(set(parts_of(replace(data, y=labels), key)[0].index))
+    assert (sides[0] ^ sides[1]) - {0}
+
+    for evaluation, named in (("stratified", True), ("random", False), ("folds", False)):
+        task = plan(config(lab, evaluation=evaluation))[0].task
+        ledger = Ledger(1.0, 0.0, adjacency)
+        note_circumstances(ledger, task)
+        assert (STRATA in ledger.assumed_public) == named
+        whole = Ledger(1.0, 0.0, adjacency)
+        note_circumstances(whole, task, all_rows=True)
+        assert STRATA not in whole.assumed_public
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "named"), [("add/remove-one", SPLIT), ("zero-out", NAMES), ("replace-one", NAMES)]
+)
+def test_a_split_of_units_follows_from_the_names_of_others(
+    lab: Lab, adjacency: str, named: str
+) -> None:
+    data, sides = load("breast-cancer"), []
+    names = np.array([f"u{i:04d}" for i in range(len(data.y))], dtype=object)
+    for first in ("u0000", "z9999"):
+        units = np.append(first, names[1:])
+        key = SplitKey(data.name, 0, 0, 0.2, "public", "random", "person", 1)
+        sides.append(set(parts_of(replace(data, units=units), key)[0].index))
+    assert (sides[0] ^ sides[1]) - {0}
+
+    task = replace(plan(config(lab))[0].task, unit="person", rows_per_unit=1)
+    ledger = Ledger(1.0, 0.0, adjacency)
+    note_circumstances(ledger, task)
+    assert {SPLIT, NAMES} & set(ledger.assumed_public) == {named}
 
 
 @pytest.mark.parametrize(
