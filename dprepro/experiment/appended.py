@@ -29,7 +29,8 @@ class AppendedFile:
     path
         The file; it and its folder are made if need be.
     fresh
-        Move what is there aside (``.bak``, ``.bak1``, ...) and begin anew.
+        Move what is there aside (``.bak``, ``.bak1``, ...) and begin anew. It is put back if
+        nothing is written.
 
     Attributes
     ----------
@@ -49,6 +50,7 @@ class AppendedFile:
         self.content = b""
         self._place = Path(os.path.realpath(path))
         self._file = -1
+        self._aside: Path | None = None
         make_folder(self._place.parent)
         try:
             self._open(fresh)
@@ -139,11 +141,20 @@ class AppendedFile:
         )
 
     def close(self) -> None:
-        """Let go of the file; an empty one leaves no trace."""
+        """Let go of the file; an empty one leaves no trace, and what was before it is back."""
         if self._file >= 0 and not self.content:
             with contextlib.suppress(OSError):
-                self._place.unlink()
+                self._leave_as_found()
         self._release()
+
+    def _leave_as_found(self) -> None:
+        # The name may be that of another run's file by now.
+        if not os.path.samestat(os.fstat(self._file), self._place.stat()):
+            return
+        if self._aside is not None and self._aside.exists():
+            self._aside.replace(self._place)
+        else:
+            self._place.unlink()
 
     @property
     def _unfinished(self) -> Path:
@@ -153,16 +164,20 @@ class AppendedFile:
         self._file = _opened(self._place)
         self._unfinished.unlink(missing_ok=True)  # of a process that was killed
         if fresh and os.fstat(self._file).st_size:
-            old = self._file
-            self._place.rename(free_name(self._place))
-            try:
-                self._file = _opened(self._place)
-            finally:
-                os.close(old)
+            self._move_aside()
         self.content = self._place.read_bytes()
         if not self.content:
             sync_folder(self._place.parent)
         self._note()
+
+    def _move_aside(self) -> None:
+        self._aside = free_name(self._place)
+        old, self._file = self._file, -1
+        try:
+            self._place.rename(self._aside)
+            self._file = _opened(self._place)
+        finally:
+            os.close(old)
 
     def _note(self) -> None:
         own = os.fstat(self._file)

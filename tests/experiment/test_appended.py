@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,37 @@ def test_a_file_is_locked_cut_and_replaced(tmp_path: Path) -> None:
     assert file.keep(b"kept").read_bytes() == b"kept"
     file.close()
     assert path.read_bytes() == b"other"
-    AppendedFile(path, fresh=True).close()
-    assert not path.exists()
+    fresh = AppendedFile(path, fresh=True)
+    fresh.append(b"new")
+    fresh.close()
+    assert path.read_bytes() == b"new"
     assert (tmp_path / "new" / "x.bak1").read_bytes() == b"other"
+
+
+def test_what_was_moved_aside_for_nothing_is_put_back(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"before\n")
+    fresh = AppendedFile(path, fresh=True)
+    assert (path.read_bytes(), (tmp_path / "x.bak").read_bytes()) == (b"", b"before\n")
+    fresh.close()
+    assert [place.name for place in tmp_path.iterdir()] == ["x"]
+    assert path.read_bytes() == b"before\n"
+    fresh = AppendedFile(path, fresh=True)
+    (tmp_path / "x.bak").unlink()  # somebody wants neither
+    fresh.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_stayed_empty_takes_no_other_away(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    for fresh in (False, True):
+        empty = AppendedFile(folder / "x", fresh)
+        shutil.rmtree(folder)
+        other = AppendedFile(folder / "x")
+        other.append(b"of another run\n")
+        other.close()
+        empty.close()
+        assert (folder / "x").read_bytes() == b"of another run\n"
 
 
 def test_what_is_there_stays_unless_it_is_to_be_fresh(tmp_path: Path) -> None:

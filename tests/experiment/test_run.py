@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 from collections.abc import Iterator
@@ -118,6 +119,20 @@ class TestWhatIsRun:
         assert _run(lab, config, fresh=True)[0].ran == 6
         assert (lab.results / "lab.jsonl.bak").read_bytes() == old
         assert lab.records() == records
+
+    def test_fresh_that_cannot_begin_leaves_the_old_in_place(self, lab: Lab) -> None:
+        rows, card = lab.folder / "tiny.csv", lab.folder / "tiny.yaml"
+        digest = hashlib.sha256(rows.read_bytes()).hexdigest()
+        source = f"sources: [{{file: tiny.csv, sha256: {digest}}}]"  # known without the file
+        card.write_text(card.read_text().replace("file: tiny.csv", source))
+        config = _load(lab)
+        _run(lab, config)
+        old = (lab.results / "lab.jsonl").read_bytes()
+        rows.rename(lab.folder / "elsewhere.csv")
+        with pytest.raises(DpreproError, match="none of its sources has it"):
+            _run(lab, config, fresh=True)
+        assert [place.name for place in lab.results.iterdir()] == ["lab.jsonl"]
+        assert (lab.results / "lab.jsonl").read_bytes() == old
 
     def test_a_part_first_and_the_rest_later_is_the_whole(self, lab: Lab) -> None:
         config = _load(lab, methods=["noisy", "plain"])
