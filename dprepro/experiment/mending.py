@@ -22,6 +22,9 @@ from dprepro.experiment.lines import is_sealed
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
 
+_ENVIRONMENT = b'{"kind":"environment"'
+_UNKNOWN = _ENVIRONMENT + b',"platform":"unknown: the line that said it was damaged"}'
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -64,8 +67,10 @@ def examine(path: Path) -> Findings:
 def repair(path: Path) -> tuple[Findings, Path | None]:
     """Take damaged lines out of a journal, and give all others a checksum.
 
-    Return what was found, and the file beside the journal that has the damaged lines
-    (``.damaged``), or None. Tasks whose records were damaged run again with `dprepro run`.
+    A damaged environment leaves an unknown one, so that the records after it are not taken for
+    those of the run before. Return what was found, and the file beside the journal that has the
+    damaged lines (``.damaged``), or None. Tasks whose records were damaged run again with
+    `dprepro run`.
 
     Raises
     ------
@@ -77,7 +82,7 @@ def repair(path: Path) -> tuple[Findings, Path | None]:
         warnings.simplefilter("ignore", JournalWarning)
         with Journal(path, cut_torn=False) as journal:
             found = _examine(journal.content)
-            whole = upgraded([found.lines[position] for position, _ in found.sound])
+            whole = upgraded(_left(found))
             damaged = [text for text in _damaged(journal.content, found) if text]
             kept = journal.keep(b"\n".join(damaged) + b"\n", "damaged") if damaged else None
             if whole != journal.content:
@@ -160,6 +165,15 @@ def _needed(found: Findings) -> list[int]:
             needed.add(place)
             needed.update(() if environment is None else (environment,))
     return sorted(needed | (set() if plan is None else {plan}))
+
+
+def _left(found: Findings) -> list[bytes]:
+    sound = {position for position, _ in found.sound}
+    return [
+        line if position in sound else _UNKNOWN
+        for position, line in enumerate(found.lines)
+        if position in sound or line.startswith(_ENVIRONMENT)
+    ]
 
 
 def _damaged(raw: bytes, found: Findings) -> list[bytes]:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import Journal
+from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.mending import examine, prune, repair
 from dprepro.experiment.record import Record
 from tests.experiment.test_record import TASK
@@ -42,6 +43,21 @@ def test_the_first_damaged_line_is_named_and_all_are_taken_out(tmp_path: Path) -
     assert kept is not None
     assert kept.read_bytes() == b"one\ntwo\n"
     assert path.read_bytes() == b"".join(whole)
+
+
+def test_records_after_a_damaged_environment_are_not_of_the_run_before(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    with Journal(path) as journal:
+        for host, split in (("A", 0), ("B", 1)):
+            journal.append({"kind": "environment", "platform": host})
+            journal.append(Record(replace(TASK, split=split), "skipped", message="x"))
+    path.write_bytes(path.read_bytes().replace(b'"platform":"B"', b'"platform":"X"'))
+    repair(path)
+    held = read_journal(path)
+    machines = [held.computed_in[record.task.key]["platform"] for record in held.records]
+    assert machines == ["A", "unknown: the line that said it was damaged"]
+    assert [each["platform"] for each in held.environments] == machines
+    assert repair(path)[1] is None
 
 
 def test_superseded_records_go_unless_it_is_only_asked(tmp_path: Path) -> None:
