@@ -289,6 +289,11 @@ def _collect(
         found.setdefault(path, _validate(values, source))
 
 
+def to_run(name: str) -> str:
+    """Return what `dprepro run` takes for the config of a journal: a name, or where a file lies."""
+    return name if name in config_names() else f"PATH/{name}.yaml"
+
+
 def _read(name: str | Path, folder: Path) -> YamlSource:
     given = Path(name)
     for candidate in (folder / given, given):
@@ -297,10 +302,17 @@ def _read(name: str | Path, folder: Path) -> YamlSource:
     names = config_names()
     if str(name) in names:
         return read_yaml(builtin("configs") / f"{name}.yaml")
+    near = next((c for c in _with_suffix(folder, given) if is_file(c)), None)
+    meant = f"; did you mean {str(near)!r}?" if near else nearest(given.stem, names, 3) or "."
     raise DpreproError(
-        f"no config {str(name)!r}: neither a file nor a built-in config"
-        f"{nearest(given.stem, names, 3) or '.'} `dprepro configs` lists all"
+        f"no config {str(name)!r}: neither a file nor a built-in config{meant} `dprepro configs` "
+        "lists all"
     )
+
+
+def _with_suffix(folder: Path, given: Path) -> list[Path]:
+    named = [given.with_name(given.name + suffix) for suffix in (".yaml", ".yml")]
+    return [*named, *(folder / place for place in named)]
 
 
 def _split_include(source: YamlSource) -> tuple[dict[str, Any], list[str]]:

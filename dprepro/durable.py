@@ -12,7 +12,19 @@ from pathlib import Path
 
 from dprepro.errors import DpreproError
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
+
+
+def refusal(error: OSError) -> tuple[str, str]:
+    """Return what the disk refuses, and what to do about it, as a clause."""
+    if error.errno in _NO_ROOM:
+        return "there is no room left on the disk", "make room there"
+    if error.errno == errno.EFBIG:  # a limit of the user's, or of the file system
+        return error.strerror, "make room there"
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return "a file has the name of a folder", "name another folder"
+    return error.strerror or str(error), "mend that"
 
 
 @contextmanager

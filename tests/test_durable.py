@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import multiprocessing
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dprepro import durable
-from dprepro.durable import appearing_complete, discard
+from dprepro.durable import appearing_complete, discard, refusal
 from dprepro.errors import DpreproError
 
 
@@ -23,6 +24,22 @@ def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
         assert not path.exists()
     assert path.read_text() == "a"
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("number", "what", "advice"),
+    [
+        (errno.ENOSPC, "there is no room left on the disk", "make room there"),
+        (errno.EDQUOT, "there is no room left on the disk", "make room there"),
+        (errno.EFBIG, "File too large", "make room there"),
+        (errno.EACCES, "Permission denied", "mend that"),
+        (errno.EROFS, "Read-only file system", "mend that"),
+        (errno.EEXIST, "a file has the name of a folder", "name another folder"),
+        (errno.ENOTDIR, "a file has the name of a folder", "name another folder"),
+    ],
+)
+def test_room_is_asked_for_only_if_it_is_lacking(number: int, what: str, advice: str) -> None:
+    assert refusal(OSError(number, os.strerror(number))) == (what, advice)
 
 
 def fail(path: Path, error: BaseException) -> None:

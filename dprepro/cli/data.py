@@ -263,7 +263,7 @@ def _alike(columns: list[Column]) -> Iterator[tuple[Column, Column]]:
 def _facts(description: Description) -> dict[str, str]:
     positives = ""
     if description.positives is not None:
-        share = description.positives / description.rows
+        share = description.positives / max(description.rows, 1)
         positives = f"{description.positives:,} ({share:.1%})"
     return {
         "dataset": f"{description.name}: {description.title}",

@@ -59,8 +59,9 @@ def verify(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None
         typer.echo(problem)
     if problems:
         typer.echo(
-            "\nTables cannot be shown from a damaged journal. `dprepro results repair` takes "
-            "damaged lines out and keeps them beside it; `dprepro run` then runs their tasks again"
+            "\nTables leave out a last line that a crash has torn, with a warning. They are not shown "
+            "if there is other damage. `dprepro results repair` takes damaged lines out and keeps "
+            "them beside the journal; `dprepro run` then runs their tasks again"
         )
         raise typer.Exit(1)
 
@@ -74,6 +75,7 @@ def repair(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None
 
     Example: dprepro results repair adult
     """
+    from dprepro.config import to_run
     from dprepro.experiment.mending import repair as repair_one
 
     for path in _paths(results, names):
@@ -86,7 +88,8 @@ def repair(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None
             done.append(f"gave {_lines(found.unsealed)} a checksum")
         typer.echo(f"{path}: {'; '.join(done) or 'sound'}")
         if kept is not None:
-            typer.echo(f"`dprepro run {path.stem} --results {results}` runs what is missing")
+            command = f"dprepro run {to_run(path.stem)} --results {results}"
+            typer.echo(f"`{command}` runs what is missing")
 
 
 def prune(

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from dprepro import files
+from dprepro.durable import refusal
 from dprepro.errors import DpreproError
 from dprepro.experiment.appended import AppendedFile, JournalWarning
 from dprepro.experiment.lines import DamagedLineError, is_sealed, parsed, sealed, written
@@ -319,7 +320,8 @@ def _split(raw: bytes, end: int) -> Iterator[bytes]:
 
 
 def _refused(path: Path, error: OSError) -> DpreproError:
+    what, advice = refusal(error)
     return DpreproError(
-        f"{path}: cannot be written: {error.strerror or error}. All earlier lines are safe: make "
-        "room, then give the same command again to resume"
+        f"{path}: cannot be written: {what}. All earlier lines are safe: {advice}, then give the "
+        "same command again to resume"
     )

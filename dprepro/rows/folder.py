@@ -6,7 +6,6 @@ number of rows.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import tempfile
@@ -19,7 +18,7 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
-from dprepro.durable import sync_folder
+from dprepro.durable import refusal, sync_folder
 from dprepro.errors import DpreproError, DpreproWarning
 from dprepro.rows.lines import line_of, value_of
 
@@ -262,9 +261,7 @@ def disk_errors(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = "there is no room left on the disk" if full else error.strerror or str(error)
-        advice = "make room there" if full else "mend that"
+        what, advice = refusal(error)
         raise StoreError(
             f"cannot keep the rows of the fit in {path}: {what}. Either {advice}, or name another "
             "folder for them"

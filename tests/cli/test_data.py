@@ -31,7 +31,7 @@ def card(tmp_path: Path) -> Path:
     """The card of a table of one's own."""
     (tmp_path / "toy.csv").write_text("[age],c,y\n20,red,yes\n31,blue,no\n")
     path = tmp_path / "toy.yaml"
-    path.write_text("name: toy\ntask: binary\nfile: toy.csv\ntarget: y\npositive: yes\n")
+    path.write_text("name: toy\ntask: binary\nfile: toy.csv\ntarget: y\npositive: 'yes'\n")
     return path
 
 
@@ -95,6 +95,15 @@ def test_describe_shows_size_and_what_is_public() -> None:
     output = run("describe", "breast-cancer").output
     for part in ("569", "212 (37.3%)", "scikit-learn", "mean radius", "[0, 50]", "0.00%", "CC BY"):
         assert part in output
+
+
+def test_describe_a_table_without_rows(card: Path) -> None:
+    (card.parent / "toy.csv").write_text("age,c,y\n")
+    features = "features: {age: {numeric: [0, 99]}, c: {categories: [red, blue]}}"
+    card.write_text(f"{card.read_text()}labels: ['yes', 'no']\n{features}\n")
+    result = run("describe", str(card))
+    assert result.exit_code == 0, result.exception
+    assert re.search(r"positives +0 \(0\.0%\)", result.output)
 
 
 def test_describe_a_table_of_ones_own(card: Path) -> None:

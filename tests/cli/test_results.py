@@ -61,11 +61,14 @@ def test_a_damaged_line_is_named_taken_out_and_kept(folder: Path) -> None:
     assert outcome.exit_code == 1
     assert _row(outcome.output)[1:3] == ["3", "1"]
     assert f"{path}, line 4: damaged: it does not agree with its checksum" in outcome.output
+    assert "Tables leave out a last line that a crash has torn" in outcome.output
 
     outcome = _results("repair", "--results", folder)
     assert outcome.exit_code == 0
     kept = folder / "x.jsonl.damaged"
     assert f"took out 1 line (4), kept in {kept}" in outcome.output
+    command = f"dprepro run PATH/x.yaml --results {folder}"  # no built-in config is called x
+    assert f"`{command}` runs what is missing" in outcome.output
     assert b'"split":7' in kept.read_bytes()
     lines = raw.splitlines(keepends=True)
     assert path.read_bytes() == b"".join(lines[:3] + lines[4:])

@@ -139,7 +139,7 @@ def test_a_full_disk_stops_the_run_and_room_resumes_it(
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
     assert code == 2
-    assert "make room, then give the same command again" in output
+    assert "make room there, then give the same command again" in output
     assert 0 < len(lab.records()) < 9  # every line parses
 
     again = _invoke(config, "--results", lab.results, "--profile")

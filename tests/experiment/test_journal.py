@@ -176,6 +176,14 @@ with Journal(path) as journal:
 """
 
 
+def test_a_file_in_place_of_the_folder_is_named_as_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("no folder")
+    path = tmp_path / "results" / "x.jsonl"
+    said = "a file has the name of a folder.*: name another folder, then give the same command"
+    with pytest.raises(DpreproError, match=said), Journal(path):
+        pass
+
+
 def test_a_full_disk_ends_the_run_and_keeps_whole_lines(path: Path) -> None:
     pytest.importorskip("resource")
     done = subprocess.run(
@@ -186,7 +194,7 @@ def test_a_full_disk_ends_the_run_and_keeps_whole_lines(path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert "DpreproError" in done.stderr
-    assert "make room, then give the same command again" in done.stderr
+    assert "make room there, then give the same command again" in done.stderr
     written = [int(line) for line in done.stdout.split()]
     assert written
     splits = [record.task.split for record in read_journal(path).records]

@@ -156,8 +156,10 @@ def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
         )
     for name in configs:
         if name not in paths:
+            from dprepro.config import to_run
+
             raise DpreproError(
                 f"no journal of config {name!r} in {folder}{nearest(name, list(paths), 3) or '.'} "
-                f"`dprepro run {name}` writes it; `dprepro configs` lists all configs"
+                f"`dprepro run {to_run(name)}` writes it; `dprepro configs` lists all built-in ones"
             )
     return [paths[name] for name in dict.fromkeys(configs)] if configs else list(paths.values())

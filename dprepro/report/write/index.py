@@ -125,9 +125,12 @@ def _lines(index: Index, folder: Path, width: int, most: int) -> Iterator[str]:
     configs = _count(len(index.journals), "config")
     yield f"{folder}: {_count(index.cells, 'cell')}{in_part}, from {configs}"
     if not index.cells:
+        from dprepro.config import to_run  # it takes time, and most folders have results
+
         yield ""
         yield from textwrap.wrap(
-            f"No task has finished yet; `dprepro run NAME` runs them: {_names(index.journals)}",
+            f"No task has finished yet; `dprepro run CONFIG` runs them: "
+            f"{_names([to_run(name) for name in index.journals])}",
             width,
             break_on_hyphens=False,
         )

@@ -109,7 +109,7 @@ def test_where_nothing_has_finished_that_is_said():
     found = replace(index(), journals=("mine",))
     text = render_index(found, Path("results"), 80)
     assert text.startswith("results: 0 cells, from 1 config\n")
-    assert "No task has finished yet; `dprepro run NAME` runs them: mine" in text
+    assert "No task has finished yet; `dprepro run CONFIG` runs them: PATH/mine.yaml" in text
     assert "Datasets" not in text
 
 
