@@ -24,7 +24,7 @@ from dprepro.audit.trials import Advance, TrialRunner, Trials, batches
 from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.audit import CONFIDENCE, REFUTING, Guesses
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.ranks import FEWEST_RUNS, mu_by_ranks
 from dprepro.privacy.unverified import UNVERIFIED
 
@@ -141,7 +141,7 @@ def _looked_at(
             max(best.shown, _shown(judged, rule, ledger, look.confidence(CONFIDENCE))),
             max(best.refuting, _bound(guesses, rule, ledger, look.confidence(REFUTING))),
         )
-        if best.refuting > ledger.epsilon + TOLERANCE:
+        if best.refuting > ledger.epsilon + slack(ledger.epsilon):
             break  # "within" is never decided early: further runs could still refute
     return judged, best
 

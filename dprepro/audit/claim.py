@@ -17,7 +17,7 @@ from dprepro.privacy.audit import (
     rho_lower_bound,
 )
 from dprepro.privacy.gdp import epsilon_of, mu_of
-from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.rounds import rho_of, zcdp_epsilon
 
 
@@ -73,7 +73,7 @@ def claim_of(ledger: Ledger) -> Claim:
     """Return the strongest claim that the ledger's entries make for the stated epsilon."""
     if all(entry.mechanism == "gaussian" and entry.sampling >= 1 for entry in ledger.entries):
         return Claim.GDP
-    if ledger.delta > 0 and concentrated_epsilon(ledger) <= ledger.epsilon + TOLERANCE:
+    if ledger.delta > 0 and concentrated_epsilon(ledger) <= ledger.epsilon + slack(ledger.epsilon):
         return Claim.ZCDP
     return Claim.PLAIN
 

@@ -12,7 +12,7 @@ from dprepro.audit.case import Case, Ceiling, OneRunCase
 from dprepro.audit.claim import Claim, claim_of, spent_under
 from dprepro.errors import DpreproError
 from dprepro.privacy.audit import Guesses
-from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.standing import AuditVerdict
 
@@ -66,11 +66,12 @@ class Audited(ABC):
         shown, refuting
             With the confidence `CONFIDENCE`, and with `REFUTING`.
         """
-        if refuting > self.epsilon + TOLERANCE:
+        stated, spent = (given + slack(given) for given in (self.epsilon, self.spent_epsilon))
+        if refuting > stated:
             return AuditVerdict.EXCEEDED
-        if refuting > self.spent_epsilon + TOLERANCE:
+        if refuting > spent:
             return AuditVerdict.ABOVE_LEDGER
-        if shown > min(self.epsilon, self.spent_epsilon) + TOLERANCE:
+        if shown > min(stated, spent):
             return AuditVerdict.UNDECIDED
         return AuditVerdict.WITHIN
 

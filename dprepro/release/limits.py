@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dprepro.errors import DpreproError
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import TOLERANCE
+from dprepro.privacy.ledger import slack
 from dprepro.release.composing import Total, total_of
 from dprepro.release.words import mixed_in_words
 
@@ -56,7 +56,7 @@ def _require(limited: Entry, entries: Sequence[Entry]) -> None:
     if limit is None:
         return
     total = total_for(limited, entries, limit.delta)
-    if total.budget.epsilon <= limit.epsilon + TOLERANCE:
+    if total.budget.epsilon <= limit.epsilon + slack(limit.epsilon):
         return
     allowed = (
         f"the card of {limited.dataset} allows {PrivacyBudget(limit.epsilon, limit.delta)} in all "

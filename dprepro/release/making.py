@@ -8,7 +8,7 @@ from dprepro.additive.model import AdditiveModel
 from dprepro.additive.record import ledger_to_json
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import ledger_of
-from dprepro.privacy.ledger import TOLERANCE, Ledger
+from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.watching import watching_noise
 from dprepro.release.book import Entry, reserve, settle
 from dprepro.release.composing import Total
@@ -42,10 +42,10 @@ def fit_reserved(
     if ledger is None:
         raise DpreproError(f"the fit left no ledger, so nothing is written; {COUNTS}")
     settle(entry.name, "reserved", ledger=ledger_to_json(ledger))
-    spent = ledger.spent_epsilon()
-    if not ledger.holds or spent > planned.spent_epsilon() + TOLERANCE:
+    spent, most = ledger.spent_epsilon(), planned.spent_epsilon()
+    if not ledger.holds or spent > most + slack(most):
         raise DpreproError(
-            f"the fit spends epsilon {spent:.6g}, and {planned.spent_epsilon():.6g} was planned, "
+            f"the fit spends epsilon {spent:.6g}, and {most:.6g} was planned, "
             f"or its ledger does not hold: nothing is written; {COUNTS}"
         )
     return model, total

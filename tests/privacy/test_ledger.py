@@ -16,8 +16,8 @@ from dp_accounting.pld import PLDAccountant
 from dprepro.exact.sampler import SAMPLING_DISTANCE
 from dprepro.privacy import ledger as ledger_module
 from dprepro.privacy.accountant import spent_epsilon
-from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.gdp import epsilon_of, mu_of
+from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT
 from tests.privacy.entries import (
     cited,
@@ -299,3 +299,24 @@ def test_the_guarantee_breaks_where_the_samplers_take_all_of_delta(delta, most):
         spent = epsilon if holds or delta == 0 else math.inf
         assert made.spent_epsilon() == pytest.approx(spent)
     assert ledger(cited(5000.0), epsilon=5000.0, delta=delta).holds
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3, 0.05, 0.1, 1.0, 8.0])
+def test_rounding_is_a_small_part_of_epsilon_and_never_more_than_a_millionth(epsilon):
+    assert slack(epsilon) == min(1e-6, 1e-5 * epsilon)
+    for part, holds in ((0.9, True), (1.1, False)):
+        made = ledger(cited(epsilon + part * slack(epsilon)), epsilon=epsilon, delta=0.0)
+        assert (made.holds, made.within_budget, made.is_calibrated) == (holds,) * 3
+
+
+def test_twice_a_tiny_epsilon_is_no_rounding():
+    assert not ledger(laplace(1 / 1.9e-6), epsilon=1e-6, delta=0.0).holds
+    assert ledger(laplace(1e6), epsilon=1e-6, delta=0.0).holds
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6, 1e-12])
+@pytest.mark.parametrize("epsilon", [0.001, 0.0011276894, 0.01, 1 / 15, 0.1, 0.25, 1.0])
+def test_calibrated_noise_holds_at_small_epsilons(epsilon, delta):
+    """Cells that losses are sorted into are wide beside these."""
+    made = ledger(gaussian(1 / mu_of(epsilon, delta)), epsilon=epsilon, delta=delta)
+    assert made.holds

@@ -10,6 +10,7 @@ from typing import Any
 from dprepro.experiment.record import Record, Task
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.datasets import builtin_names, dataset_of
+from dprepro.report.read.ledgers import kept_ledger
 from dprepro.report.read.plans import JournalPlan
 
 
@@ -140,8 +141,9 @@ def _papers(entries: Sequence[HeldRecord]) -> frozenset[str] | None:
 
 def _spent_epsilon(records: Iterable[Record]) -> float | None:
     """Return the largest spent epsilon; None unless every record of the cell states it."""
-    spent = [None if r.is_unverified else (r.ledger or {}).get("true_epsilon") for r in records]
-    known = [float(value) for value in spent if value is not None]
+    ledgers = [kept_ledger(record) for record in records]
+    spent = [None if ledger is None else ledger.spent_epsilon for ledger in ledgers]
+    known = [value for value in spent if value is not None]
     return max(known) if known and len(known) == len(spent) else None
 
 

@@ -9,33 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from dprepro.errors import DpreproError
 from dprepro.experiment.record import Record
+from dprepro.privacy.ledger import slack
 from dprepro.report.read.datasets import dataset_of
+from dprepro.report.read.ledgers import LedgerSummary, kept_ledger
 from dprepro.report.read.results import Results
 
 _FIXED_SEED = "fixed seed"
-
-
-class LedgerSummary(BaseModel):
-    """What a record keeps of a ledger; see `dprepro.privacy.ledger.Ledger.summary`.
-
-    An epsilon is None where it is infinite, `floating_point` where it was not recorded. Files call
-    `spent_epsilon` ``true_epsilon``.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    epsilon: float | None = None
-    delta: float = 0.0
-    adjacency: str = ""
-    spent_epsilon: float | None = Field(None, validation_alias="true_epsilon")
-    replace_one_epsilon: float | None = None
-    unpaid: tuple[str, ...] = ()
-    gaps: tuple[str, ...] = ()
-    floating_point: tuple[str, ...] | None = None
+# Of the stated epsilon: what the accountant can add. And the decimals of a recorded epsilon, see
+# `dprepro.privacy.ledger.Ledger.summary`.
+_ACCOUNTANT, _DECIMALS = 1e-6, 6
 
 
 @dataclass(frozen=True)
@@ -45,6 +28,13 @@ class Level:
     stated: float
     spent: float
     replace_one: float
+
+    @property
+    def is_overspent(self) -> bool:
+        """Whether more was spent than stated, beyond what a ledger and the accountant round."""
+        most = self.stated + max(slack(self.stated), _ACCOUNTANT * self.stated)
+        # A record rounds what was spent, and not what was stated. Rounding keeps the order.
+        return self.spent > max(most, round(most, _DECIMALS))
 
 
 @dataclass(frozen=True)
@@ -89,8 +79,8 @@ class Spending:
 
     @property
     def is_overspent(self) -> bool:
-        """Whether more was spent than stated, beyond the accountant's relative error of 1e-6."""
-        return self.largest_share > 1 + 1e-6
+        """Whether more was spent than stated at any level."""
+        return any(level.is_overspent for level in self.levels)
 
     @property
     def stands(self) -> bool:
@@ -183,7 +173,7 @@ def _timings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Tim
 
 def _spendings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Spending]:
     for (dataset, method), found in groups.items():
-        ledgers = [_ledger(r) for r in found if r.ledger is not None and not r.is_unverified]
+        ledgers = [ledger for ledger in map(kept_ledger, found) if ledger is not None]
         by_delta: dict[float, list[LedgerSummary]] = {}
         for ledger in ledgers:
             if ledger.epsilon is not None and ledger.epsilon > 0:
@@ -241,16 +231,3 @@ def _levels(ledgers: Iterable[LedgerSummary]) -> Iterable[Level]:
 
 def _finite_or_inf(epsilon: float | None) -> float:
     return math.inf if epsilon is None else epsilon
-
-
-def _ledger(record: Record) -> LedgerSummary:
-    try:
-        return LedgerSummary.model_validate(record.ledger)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        raise DpreproError(
-            f"the record {record.task.key} ({record.task.dataset}, {record.task.label}) has a "
-            f"malformed ledger: {place}: {problem['msg']}; take its line out of the journal, or "
-            "run it again with --fresh"
-        ) from error

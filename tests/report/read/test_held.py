@@ -86,3 +86,12 @@ def test_one_split_without_a_ledger_leaves_the_cell_unverified(tmp_path):
     assert (found.splits("auc"), found.is_unverified, found.spent_epsilon) == (4, True, None)
     write(tmp_path, "a", records(VALUES))
     assert not read_results(tmp_path).cells[0].is_unverified
+
+
+def test_the_largest_spent_epsilon_of_the_splits_counts_if_all_state_it(tmp_path):
+    lines = [records([0.8], split=split)[0] for split in range(3)]
+    known = [replace(lines[split], ledger={"true_epsilon": e}) for split, e in ((0, 0.4), (1, 0))]
+    write(tmp_path, "a", known)
+    assert read_results(tmp_path).cells[0].spent_epsilon == 0.4
+    write(tmp_path, "a", [*known, lines[2]])
+    assert read_results(tmp_path).cells[0].spent_epsilon is None
