@@ -21,6 +21,7 @@ from dprepro.published.claims import (
 )
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.finding import Finding
+from dprepro.report.judge.rounding import score_difference
 from dprepro.report.levels import level
 from dprepro.report.read.metrics import METRICS, Margin
 
@@ -245,5 +246,6 @@ def _leads(means: Means, own: tuple[str, float], other: tuple[str, float]) -> di
 
 
 def _lead(metric: str, own: float, other: float) -> float:
-    """Return how far `own` is ahead of `other`, in units of the metric."""
-    return own - other if METRICS[metric].higher_is_better else other - own
+    """Return how far `own` is ahead of `other`, in units of the metric; 0 if by rounding alone."""
+    is_higher_better = METRICS[metric].higher_is_better
+    return score_difference(own, other) if is_higher_better else score_difference(other, own)

@@ -11,12 +11,13 @@ from typing import Any
 from scipy import stats
 
 from dprepro.report.judge.pairing import Pair, pair_results
+from dprepro.report.judge.rounding import ROUNDING, score_difference
 from dprepro.report.judge.statistics import LEVEL
 from dprepro.report.read.results import Results
 
 _CONFIDENCE = 0.95
-# Of the largest difference: what the subtraction of two scores can be off by, and more.
-_ROUNDING = 1e-9
+# Of the largest difference: spread that is less than this is none.
+_NO_SPREAD = 1e-9
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def compare_methods(
     return MethodComparison(first, second, tuple(rows), several, paired.left_out)
 
 
-def paired_test(differences: Sequence[float], overlap: float) -> PairedTest:
+def paired_test(differences: Sequence[float], overlap: float, rounding: float = 0.0) -> PairedTest:
     """Test whether the mean of paired differences over J splits is 0.
 
         t = mean / sqrt((1/J + n_test/n_train) sd^2),  with J - 1 degrees of freedom
@@ -162,10 +163,13 @@ def paired_test(differences: Sequence[float], overlap: float) -> PairedTest:
         One a split, two or more, in units of the metric.
     overlap
         n_test/n_train; 0 where the splits share their rows and differ in noise alone.
+    rounding
+        How far differences may lie apart that are the same but for the last bits of scores.
     """
     mean, splits = statistics.fmean(differences), len(differences)
     # Differences that should be the same differ in their last bits: no spread either.
-    if max(differences) - min(differences) <= _ROUNDING * max(map(abs, differences)):
+    least = max(rounding, _NO_SPREAD * max(map(abs, differences)))
+    if max(differences) - min(differences) <= least:
         same = differences[0]
         return PairedTest(same, 0.0, 0.0, splits - 1, same, same, None)
     sd = statistics.stdev(differences)
@@ -196,13 +200,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _row(pair: Pair) -> Row:
-    differences = [ours - theirs for ours, theirs in pair.values]
-    test = paired_test(differences, overlap_of(pair))
+    differences = [score_difference(ours, theirs) for ours, theirs in pair.values]
+    largest = max(abs(score) for scores in pair.values for score in scores)
+    test = paired_test(differences, overlap_of(pair), ROUNDING * largest)
     return Row(pair, test, None, *_counts([_advantage(pair, d) for d in differences]))
 
 
 def _across(epsilon: float, rows: Sequence[Row]) -> AcrossDatasets:
-    advantages = [_advantage(row.pair, row.test.mean) for row in rows]
+    advantages = [_advantage(row.pair, _mean_difference(row)) for row in rows]
     won, tied, lost = _counts(advantages)
     p_sign = float(stats.binomtest(won, won + lost).pvalue) if won + lost else None
     is_comparable = len({row.pair.metric for row in rows}) == 1 and not any(
@@ -215,6 +220,12 @@ def _across(epsilon: float, rows: Sequence[Row]) -> AcrossDatasets:
         wilcoxon: Callable[..., Any] = stats.wilcoxon
         p_wilcoxon = float(wilcoxon([found for found in advantages if found]).pvalue)
     return AcrossDatasets(epsilon, won, tied, lost, p_sign, p_wilcoxon)
+
+
+def _mean_difference(row: Row) -> float:
+    """Return the mean difference of a row, 0 where differences that cancel leave last bits."""
+    ours, theirs = (statistics.fmean(scores) for scores in zip(*row.pair.values, strict=True))
+    return row.test.mean if score_difference(ours, theirs) else 0.0
 
 
 def _advantage(pair: Pair, difference: float) -> float:

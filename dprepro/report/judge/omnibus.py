@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri_exp
 
 from dprepro.published.document import Document
+from dprepro.report.judge.rounding import score_difference
 from dprepro.report.judge.verdicts import CellVerdict, Verdict, shared_level
 
 # A smaller p-value would have no logarithm.
@@ -161,7 +162,7 @@ def _effective(cells: Sequence[CellVerdict]) -> float:
         groups.setdefault((cell.published.dataset, len(values)), []).append(values)
     trace = float(len(cells))
     for (_, splits), rows in groups.items():
-        moving = [row for row in rows if splits > 2 and len(set(row)) > 1]
+        moving = [row for row in rows if splits > 2 and score_difference(max(row), min(row))]
         if len(moving) > 1:
             correlations = np.atleast_2d(np.corrcoef(moving))
             squared = correlations[~np.eye(len(moving), dtype=bool)] ** 2

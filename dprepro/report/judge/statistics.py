@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from scipy.special import stdtr, stdtrit
 
+from dprepro.report.judge.rounding import score_difference
+
 # Of the equivalence test, and of all tests of one document together.
 LEVEL = 0.05
 _CONFIDENCE = 0.95
@@ -112,7 +114,7 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
     freedom = sum(own for _, own in known)
     if not freedom:
         return None
-    difference = measured.mean - published.mean
+    difference = score_difference(measured.mean, published.mean)
     pooled = sum(variance * own for variance, own in known) / freedom
     pooled = max(pooled, measured.least_sd**2, published.least_sd**2)
     rounding = measured.rounding + published.rounding

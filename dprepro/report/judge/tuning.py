@@ -17,6 +17,7 @@ from dprepro.config import ExperimentConfig
 from dprepro.config_keys import MethodEntry
 from dprepro.errors import DpreproError
 from dprepro.experiment.naming import names_in_config
+from dprepro.report.judge.rounding import score_difference
 from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results
@@ -157,7 +158,8 @@ def _best(config: ExperimentConfig, entry: MethodEntry, epsilon: float, cells: _
     settings = entry.expanded
     tried = [_cell(config, setting, epsilon, cells) for setting in settings]
     means = [cell.mean(metric.name) for cell in tried]
-    place = max(range(len(means)), key=lambda i: sign * means[i])
+    best = max(means, key=lambda mean: sign * mean)
+    place = next(i for i, mean in enumerate(means) if not score_difference(mean, best))
     params = {name: settings[place].params[name] for name in entry.grid}
     return Choice(entry.label, epsilon, params, means[place], len(settings))
 

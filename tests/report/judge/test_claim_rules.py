@@ -31,6 +31,15 @@ def test_a_lead_is_positive_where_the_metric_is_better_and_needs_both_means():
     assert leads == pytest.approx({"adult": 0.05, "wine-white": 0.1})
 
 
+def test_last_bits_are_no_lead():
+    auc = {"ebm": 0.3, "dp-ebm": 0.1 + 0.2}
+    means = {printed("adult", name, math.inf, 0.3): mean for name, mean in auc.items()}
+    assert auc["dp-ebm"] > auc["ebm"]
+    for own, other in (("ebm", "dp-ebm"), ("dp-ebm", "ebm")):
+        leads = _leads(Means(means, True), (own, math.inf), (other, math.inf))
+        assert leads == {"adult": 0.0}
+
+
 def test_every_kind_of_claim_has_a_rule():
     for kind in CellClaim.__subclasses__():
         assert assess.dispatch(kind) is not assess.dispatch(CellClaim)

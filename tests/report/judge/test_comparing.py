@@ -173,8 +173,38 @@ class TestRows:
         assert (row.won, row.tied, row.lost) == (0, 2, 0)
         assert (row.p_holm, row.better) == (None, "")
 
+    @pytest.mark.parametrize("metric", ["auc", "rmse"])
+    def test_last_bits_of_scores_are_no_difference(self, tmp_path, metric):
+        scores = RNG.normal(0.9, 0.01, 10)
+        near = [bits_above(score, 1 + split % 2) for split, score in enumerate(scores)]
+        journal(tmp_path, "c", records(near, A, 1.0, metric), records(scores, B, 1.0, metric))
+        (row,) = compared(tmp_path, metric).rows
+        assert (row.won, row.tied, row.lost) == (0, 10, 0)
+        assert (row.test.mean, row.test.p, row.p_holm, row.better) == (0.0, None, None, "")
+
+    def test_last_bits_of_scores_are_no_spread_of_a_small_difference(self, tmp_path):
+        scores = np.linspace(0.2, 0.9, 10)
+        journal(tmp_path, "c", records(scores + 1e-8, A, 1.0), records(scores, B, 1.0))
+        (row,) = compared(tmp_path).rows
+        assert len({ours - theirs for ours, theirs in row.pair.values}) > 1
+        assert (row.won, row.test.sd, row.test.p) == (10, 0.0, None)
+
+    def test_one_split_that_differs_is_tested(self, tmp_path):
+        scores = RNG.normal(0.9, 0.01, 10)
+        other = [bits_above(scores[0], 2), scores[1] - 1e-7, *scores[2:]]
+        journal(tmp_path, "c", records(other, A, 1.0), records(scores, B, 1.0))
+        (row,) = compared(tmp_path).rows
+        assert (row.won, row.tied, row.lost) == (0, 9, 1)
+        assert row.test.p == paired_test([0.0, other[1] - scores[1], *[0.0] * 8], 0.25).p > 0.3
+
 
 DATASETS = ("adult", "telco", "credit", "shop", "bank", "mushroom")
+
+
+def bits_above(score, count):
+    for _ in range(count):
+        score = math.nextafter(score, math.inf)
+    return score
 
 
 def over_datasets(folder, shifts, metric="auc", **keys):
@@ -209,6 +239,21 @@ class TestAcrossDatasets:
         assert found.p_sign == pytest.approx(0.5)
         (none,) = over_datasets(tmp_path, [0.0, 0.0])
         assert (none.p_sign, none.p_wilcoxon) == (None, None)
+
+    def test_last_bits_of_a_mean_difference_are_a_tie(self, tmp_path):
+        """Splits won and lost by as much leave last bits of their mean."""
+        shifts = np.array([0.1, 0.2, -0.3])
+        base = np.array([0.5, 0.5, 0.5])
+        assert 0 < abs(math.fsum(base + shifts - base)) < 1e-15
+        groups = [
+            records(scores, label, 1.0, dataset=dataset)
+            for dataset in DATASETS[:2]
+            for scores, label in ((base + shifts, A), (base, B))
+        ]
+        journal(tmp_path, "c", *groups)
+        (found,) = compared(tmp_path).across
+        assert (found.won, found.tied, found.lost) == (0, 2, 0)
+        assert (found.p_sign, found.p_wilcoxon) == (None, None)
 
     def test_one_dataset_and_stand_ins_do_not_count(self, tmp_path):
         assert over_datasets(tmp_path, [0.01]) == ()

@@ -217,6 +217,8 @@ def test_only_cells_of_one_dataset_and_as_many_splits_are_correlated():
     twice = (1.0, 1.0, 2.0, 2.0)  # two values are enough
     assert effective(judged(twice), judged(twice)) == pytest.approx(1)
     assert effective(judged(UP), judged((1.0,) * 4)) == pytest.approx(2)  # nor what never moves
+    last_bits = tuple(1 + rank * np.finfo(float).eps for rank in range(4))
+    assert effective(judged(UP), judged(last_bits)) == pytest.approx(2)
     assert effective(judged(UP), judged(UP), judged((1.0,) * 4)) == pytest.approx(9 / 5)
     three = effective(judged(UP[:3]), judged(UP[:3]))
     assert three == pytest.approx(1)

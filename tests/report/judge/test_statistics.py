@@ -141,6 +141,8 @@ def test_without_any_spread_the_difference_is_certain():
     assert (inside.p_difference, inside.p_equivalence, inside.z) == (0.0, 0.0, math.inf)
     equal = compare(sample(0.88, 0.0), sample(0.88, 0.0), 0.01)
     assert (equal.p_difference, equal.z) == (1.0, 0.0)
+    nearly = compare(sample(0.1 + 0.2, 0.0), sample(0.3, 0.0), 0.01)
+    assert (nearly.p_difference, nearly.z, nearly.difference) == (1.0, 0.0, 0.0)
     assert compare(sample(0.9, 0.0), sample(0.88, 0.0), 0.01).p_equivalence == 1.0
     at_the_edge = compare(sample(0.75, 0.0), sample(0.5, 0.0), 0.25)
     assert (at_the_edge.p_equivalence, at_the_edge.standard_error) == (1.0, 0.0)

@@ -60,6 +60,22 @@ def test_the_best_setting_wins_at_each_epsilon_and_the_first_of_equals(config, t
     ]
 
 
+def test_settings_that_differ_in_the_last_bits_of_a_mean_are_equal(config, tmp_path):
+    auc = {("lazybb-1r", 5): [0.3, 0.3], ("lazybb-1r", 9): [0.3, 0.1 + 0.2]}
+    path = tmp_path / "near"
+    lines = [
+        record
+        for (method, rounds), values in auc.items()
+        for epsilon in (1.0, 4.0)
+        for record in records(values, f"{method} rounds={rounds}", epsilon, "accuracy")
+    ]
+    write(path, "tried", lines)
+    found = choose_settings(
+        part_of(config, ["lazybb-1r"]), read_results(path, plans={"tried": JournalPlan(2, None)})
+    )
+    assert [(c.params, c.mean) for c in found] == [({"rounds": 5}, 0.3)] * 2
+
+
 def test_the_tuned_config_runs_the_winners_and_says_what_is_not_paid(config, tmp_path):
     text = tuned_config(config, choose_settings(config, results(tmp_path)), "adult")
     assert "not covered by epsilon" in text.splitlines()[0]
