@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -16,8 +16,10 @@ from pydantic import (
     FiniteFloat,
     JsonValue,
     StringConstraints,
+    ValidationError,
     model_validator,
 )
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 DomainKind = Literal["public", "observed"]
 MetricName = Literal[
@@ -85,6 +87,36 @@ Seed = Annotated[int, Field(ge=0, lt=2**128, strict=True)] | None
 Splits = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 LONGEST_TASK = 31_536_000.0
 """A year in seconds: clocks of the operating system cannot wait much longer."""
+_NOT_FINITE = PydanticCustomError(
+    "not_finite",
+    "A record cannot hold a number that is not finite; give a large number in its place, or leave "
+    "the parameter out",
+)
+
+
+def _all_finite(value: Any) -> Any:
+    """Refuse infinities and NaN, also in lists and mappings, each at its place."""
+    found = [
+        InitErrorDetails(type=_NOT_FINITE, loc=keys, input=leaf)
+        for keys, leaf in _leaves(value)
+        if isinstance(leaf, float) and not math.isfinite(leaf)
+    ]
+    if found:
+        raise ValidationError.from_exception_data("parameter", found)
+    return value
+
+
+def _leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """Yield what is no list and no mapping in a value, after the keys that lead there."""
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in parts:
+            yield from _leaves(part, (*keys, key))
+    else:
+        yield keys, value
+
+
+ParameterValue = Annotated[JsonValue, AfterValidator(_all_finite)]
 TimeLimit = Annotated[FiniteFloat, Field(gt=0, le=LONGEST_TASK), _IsNumber]
 
 
@@ -146,9 +178,9 @@ class MethodEntry(FrozenModel):
 
     method: Text
     label: Text = ""
-    params: dict[str, JsonValue] = Field(default_factory=dict)
-    by_epsilon: dict[EpsilonKey, dict[str, JsonValue]] = Field(default_factory=dict)
-    grid: dict[str, Annotated[list[JsonValue], AfterValidator(not_empty)]] = Field(
+    params: dict[str, ParameterValue] = Field(default_factory=dict)
+    by_epsilon: dict[EpsilonKey, dict[str, ParameterValue]] = Field(default_factory=dict)
+    grid: dict[str, Annotated[list[ParameterValue], AfterValidator(not_empty)]] = Field(
         default_factory=dict
     )
     domain: DomainKind | None = None

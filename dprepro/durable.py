@@ -21,7 +21,7 @@ def refusal(error: OSError) -> tuple[str, str]:
     if error.errno in _NO_ROOM:
         return "there is no room left on the disk", "make room there"
     if error.errno == errno.EFBIG:  # a limit of the user's, or of the file system
-        return error.strerror, "make room there"
+        return str(error.strerror), "make room there"
     if isinstance(error, FileExistsError | NotADirectoryError):
         return "a file has the name of a folder", "name another folder"
     return error.strerror or str(error), "mend that"

@@ -78,6 +78,41 @@ def test_mistakes_are_named_with_line_key_and_remedy(
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("keys", "place", "given"),
+    [
+        ("params: {tol: .inf}", "params.tol", "inf"),
+        ("params: {tol: -.Inf}", "params.tol", "-inf"),
+        ("params: {tol: .nan}", "params.tol", "nan"),
+        ("params: {a: [1, {b: .inf}]}", "params.a[1].b", "inf"),
+        ("grid: {tol: [1, .inf]}", "grid.tol[1]", "inf"),
+        ("grid: {a: [[1, .nan]]}", "grid.a[0][1]", "nan"),
+        ("by_epsilon: {1: {tol: .inf}}", "by_epsilon[1].tol", "inf"),
+        ("by_epsilon: {0.5: {tol: .inf}}", "by_epsilon.0.5.tol", "inf"),
+    ],
+)
+def test_parameters_that_are_not_finite_are_named_with_line_and_key(
+    tmp_path: Path, keys: str, place: str, given: str
+) -> None:
+    """scikit-learn takes an infinite C, but no record can: each run ended in an internal error."""
+    path = _write(tmp_path, VALID.replace("params: {tol: 1e-3}", keys))
+    with pytest.raises(DpreproError) as caught:
+        load_config(path)
+    assert str(caught.value) == (
+        f"{path}, line 7, methods[1].{place}: a record cannot hold a number that is not finite; "
+        f"give a large number in its place, or leave the parameter out; given {given}"
+    )
+
+
+def test_every_parameter_that_is_not_finite_is_told(tmp_path: Path) -> None:
+    path = _write(tmp_path, VALID.replace("{tol: 1e-3}", "{tol: .inf, a: [.nan, 1, .inf]}"))
+    with pytest.raises(DpreproError) as caught:
+        load_config(path)
+    assert [line.split(": ")[0].split(".")[-1] for line in str(caught.value).splitlines()] == [
+        "tol", "a[0]", "a[2]",
+    ]  # fmt: skip
+
+
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     path = _write(tmp_path, VALID.replace("auc", "auk").replace("[0.5, 1]", "[0]"))
     with pytest.raises(DpreproError) as caught:
@@ -129,6 +164,16 @@ def test_a_dataset_is_a_name_or_a_path_from_the_configs_folder(tmp_path: Path) -
 def test_an_unknown_name_says_the_nearest() -> None:
     with pytest.raises(DpreproError, match=r"no config 'adullt'.*did you mean 'adult', .* or .*\?"):
         load_config("adullt")
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".yml"])
+def test_a_file_that_was_named_without_its_suffix_is_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"mine{suffix}").write_text(VALID)
+    with pytest.raises(DpreproError, match=f"no config 'mine'.*; did you mean 'mine{suffix}'\\?"):
+        load_config("mine")
 
 
 def test_a_file_wins_over_a_built_in_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

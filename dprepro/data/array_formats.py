@@ -85,7 +85,8 @@ def read_npz(
             "[label, first feature, ...]}`"
         )
     features, label = _arrays_of_npz(data)
-    if features.ndim != 2 or features.shape != (label.size, len(names) - 1):
+    rows = len(label) if label.ndim else 0
+    if features.shape != (rows, len(names) - 1) or label.shape not in ((rows,), (rows, 1)):
         raise DpreproError(
             f"not valid npz with {len(names) - 1} features: X must have as many columns, and a row "
             "for each entry of y"

@@ -24,6 +24,7 @@ from dprepro.data.card_parts import (
     Strict,
     TestSet,
     check_stand_in,
+    check_test,
     check_unit,
 )
 from dprepro.data.domain import TOO_FAR, TaskKind
@@ -58,7 +59,7 @@ class Card(Strict):
     ``cite`` names entries of `dprepro.references`, for `dprepro cite`. Other cards need none.
 
     ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
-    them.
+    them. With more than two classes it needs ``labels``.
 
     ``unit`` names the column that says which rows belong to one unit of privacy, such as a patient.
     It is no feature. Of each unit at most ``rows_per_unit`` rows train, and guarantees are about
@@ -127,8 +128,7 @@ class Card(Strict):
                 "`distinct` and `unit` exclude each other: a row of one unit would decide whether "
                 "that of another counts. Drop repeated rows of each unit from the file"
             )
-        if self.test and self.test.labels and len(self.test.labels) != len(self.labels or []):
-            raise ValueError("if `test` has `labels`, the card itself needs `labels`, too")
+        check_test(self.test, self.task, self.labels)
         return self
 
     def _check_target(self) -> None:

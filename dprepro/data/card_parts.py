@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -19,6 +20,7 @@ from pydantic import (
 )
 
 from dprepro.data.domain import CategoricalFeature, NumericFeature, TaskKind
+from dprepro.data.text_settings import Encoding, Separator, check_comment
 from dprepro.privacy.units import ROW
 from dprepro.yaml_source import beyond_floats
 
@@ -40,7 +42,6 @@ Url = Annotated[str, StringConstraints(pattern=r"^https?://")]
 UnitOfMeasure = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)
 ]
-Separator = Annotated[str, StringConstraints(min_length=1, max_length=1)]
 RowsPerUnit = Annotated[int, Field(ge=1, le=1_000_000)]
 SourceKind = Literal["file", "http", "openml", "sklearn", "pool", "join", "synthetic"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
@@ -81,7 +82,7 @@ class Format(Strict):
     header: bool = True
     columns: list[str] | None = None
     comment: str | None = None
-    encoding: str = "utf8"
+    encoding: Encoding = "utf8"
 
     @model_validator(mode="after")
     def _check(self) -> Format:
@@ -89,6 +90,10 @@ class Format(Strict):
             raise ValueError("without a header line, `columns` must name the columns in order")
         if self.header and self.columns:
             raise ValueError("`columns` is only for files without a header: add `header: false`")
+        counts = Counter(name.strip() for name in self.columns or [])
+        for name in [name for name, count in counts.items() if count > 1]:
+            raise ValueError(f"`columns` names {name!r} twice; give one of them another name")
+        check_comment(self.comment, self.encoding)
         return self
 
 
@@ -191,6 +196,34 @@ def check_stand_in(sources: Sequence[Source], task: TaskKind, labels: list[str] 
         )
     if "synthetic" in kinds and (task != "binary" or labels is None):
         raise ValueError("a `synthetic` source needs `task: binary` and two `labels`")
+
+
+def check_test(test: TestSet | None, task: TaskKind, labels: list[str] | None) -> None:
+    """Refuse test rows whose labels need not have the codes of the training rows.
+
+    Raises
+    ------
+    ValueError
+        As said, with what to do.
+    """
+    if test is None:
+        return
+    if test.labels is not None and labels is None:
+        raise ValueError("if `test` has `labels`, the card itself needs `labels`, too")
+    if task == "multiclass" and labels is None:
+        raise ValueError(
+            "`test` needs `labels`, the list of all labels of the target: a class that the test "
+            "file lacks would move the codes of the others. Add `labels: [...]`"
+        )
+    if test.labels is None or labels is None:
+        return
+    if len(set(test.labels)) < len(test.labels):
+        raise ValueError(f"the `labels` of `test` must be different labels, given {test.labels}")
+    if len(test.labels) != len(labels):
+        raise ValueError(
+            "the `labels` of `test` must pair with those of the card: given "
+            f"{len(test.labels)}, and {len(labels)} on the card. List them all, in the same order"
+        )
 
 
 def check_unit(

@@ -24,6 +24,8 @@ def column_kinds(card: Card, source: Source) -> dict[str, ColumnKind]:
     kinds[card.target] = "numeric" if card.task == "regression" else "text"
     if card.unit is not None:
         kinds[card.unit] = "text"
+    if card.distinct is None:  # which compares all columns
+        kinds |= dict.fromkeys(card.drop, "unused")
     raw_names = {new: old for old, new in source.rename.items()}
     return {raw_names.get(name, name): kind for name, kind in kinds.items()}
 

@@ -19,7 +19,7 @@ from dprepro.data.card_parts import Format
 from dprepro.data.parquet_format import read_parquet
 from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError, nearest
 
-ColumnKind = Literal["numeric", "text"]
+ColumnKind = Literal["numeric", "text", "unused"]
 
 _ENCODING_ADVICE = (
     "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf8 OLD.csv > NEW.csv), or say on its "
@@ -84,7 +84,8 @@ def read_table(
         Its format; ``kind`` must be set.
     kinds
         Kinds of columns, by name: "numeric" is parsed as float64 (`missing` texts as NaN), "text"
-        is kept unchanged. The type of all other columns is inferred.
+        is kept unchanged. The type of all other columns is inferred; "unused" ones may be
+        nested.
     missing
         The texts that stand for a missing value in numeric columns.
 
@@ -96,7 +97,7 @@ def read_table(
     read = _READERS[str(settings.kind)]
     try:
         table = read(data, settings, kinds, missing)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, UnicodeError) as error:
         raise DpreproError(f"not valid {settings.kind}: {parser_problem(error)}") from None
     table.columns = [str(name).strip() for name in table.columns]
     if not table.columns.is_unique:
@@ -120,7 +121,7 @@ def not_numeric(name: str) -> str:
 def parser_problem(error: Exception) -> str:
     """Return the message of a parser without the row or value that it quotes."""
     text = str(error)
-    if "UTF8" in text or isinstance(error, UnicodeDecodeError):
+    if "UTF8" in text or isinstance(error, UnicodeError):
         return f"its bytes are not text in the expected encoding; {_ENCODING_ADVICE}"
     # Of "Row #17: Expected 2 columns, got 1: secret,row" what lies between row and colon.
     lengths = re.search(r"Expected \d+ columns, got \d+", text)
@@ -167,7 +168,7 @@ def _arrow_csv(
             ),
             parse_options=parse,
             convert_options=pa.csv.ConvertOptions(
-                column_types={n: types[kinds[n.strip()]] for n in names if n.strip() in kinds},
+                column_types={n: types[k] for n in names if (k := kinds.get(n.strip())) in types},
                 null_values=[blank + text for text in missing for blank in ("", " ")],
             ),
         )
@@ -217,7 +218,7 @@ def _read_arff(
     }
     return _arrow_csv(
         body,
-        {**declared, **kinds},
+        {**declared, **{name: kind for name, kind in kinds.items() if kind != "unused"}},
         [*missing, "?"],
         column_names=[name for name, _ in header["attributes"]],
         encoding=settings.encoding,
@@ -233,7 +234,7 @@ def _liac(data: bytes, encoding: str) -> dict[str, Any]:
     except arff.ArffException as error:
         rule = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
         raise DpreproError(f"not valid arff: {rule} in its header or in some line") from None
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise DpreproError(f"not valid arff: {parser_problem(error)}") from None
     except (ValueError, IndexError, KeyError, TypeError, AttributeError):
         # What liac-arff does not foresee, such as an attribute without a name.

@@ -98,7 +98,7 @@ def _names_of(part: Source, card: Card, data_dir: Path | None) -> list[str] | No
             found = settings.columns or _first_names(path, settings)
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, UnicodeError) as error:
         raise DpreproError(f"{path}: {parser_problem(error)}") from None
     return [name.strip() for name in found]
 

@@ -23,12 +23,15 @@ def read_parquet(
     Raises
     ------
     DpreproError
-        If its counts do not agree, or if it has text that is not UTF-8.
+        If its counts do not agree, or if it has text that is not UTF-8. Also if a column is nested
+        that `kinds` does not call "unused".
     pyarrow.ArrowException, OSError
         If it is damaged in another way.
     """
     try:
         file = pa.parquet.ParquetFile(pa.BufferReader(data))
+        # Before rows are read: a command that ends while Arrow still starts its threads is aborted.
+        _refuse_nested(file.schema_arrow, kinds)
         table = file.read() if counts_agree(file.metadata) else None
     except pa.ArrowInvalid as error:
         if "UTF8" not in str(error):
@@ -45,6 +48,25 @@ def read_parquet(
             nan = pa.scalar(math.nan, column.type)
             table = table.set_column(number, name, pc.if_else(pc.is_nan(column), nan, column))
     return table.to_pandas()
+
+
+def _refuse_nested(schema: pa.Schema, kinds: Mapping[str, Any]) -> None:
+    for field in schema:
+        if is_nested(field.type) and kinds.get(field.name.strip()) != "unused":
+            raise DpreproError(
+                f"column {field.name!r} holds lists or structs, and a value is a number or a text: "
+                "write each part to a column of its own in the file, or list the column under "
+                "`drop` (with `distinct`, take it out of the file)"
+            )
+
+
+def is_nested(stored: pa.DataType) -> bool:
+    """Whether a value of this type has parts, and is no value of Python that can be compared."""
+    if isinstance(stored, pa.FixedShapeTensorType):
+        return True
+    if pa.types.is_dictionary(stored):
+        return is_nested(stored.value_type)
+    return bool(pa.types.is_nested(stored))
 
 
 def counts_agree(metadata: pa.parquet.FileMetaData) -> bool:

@@ -70,7 +70,7 @@ def read_columns(path: Path) -> Columns:
             found = _of_csv(path)
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, UnicodeError) as error:
         raise DpreproError(f"{path}: {parser_problem(error)}") from None
     _check_names(path, list(found.kinds))
     return found

@@ -97,7 +97,7 @@ class CsvFile:
                 for batch in reader:
                     self._read_so_far = raw.tell()
                     yield batch.rename_columns(wanted.names)
-        except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
+        except (pa.ArrowException, OSError, UnicodeError, EOFError) as error:
             raise TableError(f"{self._path.name}: {self._problem(error)}") from None
 
     @property
@@ -129,7 +129,7 @@ class CsvFile:
             if not line.strip():
                 raise TableError(f"{self._path.name} is empty: its first line names the columns")
             return csv_header(line, self._settings.encoding, self._parse)
-        except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
+        except (pa.ArrowException, OSError, UnicodeError, EOFError) as error:
             raise TableError(f"{self._path.name}: {parser_problem(error)}") from None
 
     def _problem(self, error: Exception) -> str:

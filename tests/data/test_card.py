@@ -122,8 +122,31 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
             (),
             "`test` has `labels` of its own",
         ),
+        (
+            {**CLASSES, "test": {"sources": [{"file": "a"}]}},
+            ("positive",),
+            "`test` needs `labels`",
+        ),
         ({"format": {"header": False}}, (), "`columns` must name"),
         ({"format": {"columns": ["a"]}}, (), "only for files without a header"),
+        ({"format": {"header": False, "columns": ["a", " a"]}}, (), "`columns` names 'a' twice"),
+        ({"format": {"separator": "§"}}, (), "`separator` must be one ASCII character"),
+        ({"format": {"separator": '"'}}, (), "`separator` must be one ASCII character"),
+        ({"format": {"separator": "\n"}}, (), "`separator` must be one ASCII character"),
+        ({"format": {"separator": ";;"}}, (), "at most 1 character; given ';;'"),
+        ({"format": {"encoding": "latin-one"}}, (), "'latin-one' is no encoding of text files"),
+        ({"format": {"encoding": "latin1x"}}, (), "did you mean 'latin1'?"),
+        ({"format": {"encoding": ""}}, (), "'' is no encoding of text files"),
+        ({"format": {"encoding": "a\0b"}}, (), "is no encoding of text files"),
+        ({"format": {"encoding": "base64"}}, (), "'base64' is no encoding of text files"),
+        ({"format": {"encoding": "punycode"}}, (), "'punycode' is no encoding of text files"),
+        ({"format": {"encoding": "undefined"}}, (), "'undefined' is no encoding of text files"),
+        (
+            {"sources": [{"file": "a", "format": {"separator": "§"}}]},
+            (),
+            "sources[0].format.separator: `sep",
+        ),
+        ({"format": {"comment": "§", "encoding": "latin-1"}}, (), "`comment` must be ASCII"),
         ({"sources": [{"file": "a", "openml": 1}]}, (), "found file, openml"),
         ({"sources": [{"sha256": "0" * 64}]}, (), "found none of them"),
         ({"sources": [{"openml": 1, "member": "a"}]}, (), "`member` is for archives"),
@@ -453,9 +476,20 @@ def test_the_test_set_is_a_card_of_its_own_with_labels_as_its_file_spells_them()
     assert load_card("telco").test_card is None
 
 
-def test_labels_of_a_test_set_must_pair_with_the_cards(write_card: Callable[..., Path]) -> None:
-    changes = {"labels": ["no", "yes"], "test": {"sources": [{"file": "t.csv"}], "labels": ["no."]}}
-    assert "the card itself needs `labels`" in problem(write_card, changes)
+@pytest.mark.parametrize(
+    ("labels", "given", "says"),
+    [
+        (["no", "yes"], ["no."], "pair with those of the card: given 1, and 2 on the card"),
+        (["no", "yes"], ["no.", "no."], "different labels, given ['no.', 'no.']"),
+        (None, ["no.", "yes."], "the card itself needs `labels`"),
+    ],
+)
+def test_labels_of_a_test_set_must_pair_with_the_cards(
+    write_card: Callable[..., Path], labels: list[str] | None, given: list[str], says: str
+) -> None:
+    changes = {"labels": labels, "test": {"sources": [{"file": "t.csv"}], "labels": given}}
+    without = ("labels",) if labels is None else ()
+    assert says in problem(write_card, changes, without=without)
 
 
 def test_a_range_of_names_is_written_out_in_order(make_card: Callable[..., Card]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import encodings.aliases
 import gzip
 import io
 import tarfile
@@ -82,6 +83,24 @@ def test_other_encodings() -> None:
     data = "a,b\nné,1\n".encode("latin-1")
     assert texts(table(data, encoding="latin-1")["a"]) == ["né"]
     assert "not valid csv" in problem(data, {"a": "text"})
+
+
+@pytest.mark.parametrize("data", [b"a,b\nn\xe9,1\n", b"n\xe9,b\nn,1\n"])
+def test_bytes_that_do_not_fit_the_encoding_are_refused(data: bytes) -> None:
+    """This decoder of Python raises UnicodeError, and not UnicodeDecodeError."""
+    assert "not text in the expected encoding" in problem(data, {"b": "text"}, encoding="utf-16")
+
+
+@pytest.mark.parametrize("name", sorted({*encodings.aliases.aliases.values(), "utf-8-sig"}))
+def test_every_encoding_that_a_card_may_name_can_be_read(name: str) -> None:
+    try:
+        settings = Format(header=False, columns=["a"], encoding=name)
+    except ValueError:
+        return
+    assert "undefined" not in name
+    data = "Ab9\n".encode(name)
+    read = read_table(data, settings.model_copy(update={"kind": "csv"}), {"a": "text"}, MISSING)
+    assert texts(read["a"]) == ["Ab9"]
 
 
 @pytest.mark.parametrize("kinds", [{}, {"city": "text"}])
@@ -267,6 +286,8 @@ def test_npz_of_other_arrays_is_refused() -> None:
     assert "columns: [label" in problem(npz(X=X, y=y), kind="npz")
     assert "with 2 features" in problem(npz(X=X[:, :1], y=y), **NPZ)
     assert "with 2 features" in problem(npz(X=X, y=y[:1]), **NPZ)
+    assert "with 2 features" in problem(npz(X=np.zeros((4, 2)), y=X), **NPZ)  # y of 2 by 2
+    assert "with 2 features" in problem(npz(X=X[:1], y=np.array(1.0)), **NPZ)
     assert "arrays of numbers X and y" in problem(npz(X=X), **NPZ)
     assert "arrays of numbers X and y" in problem(b"PK no archive", **NPZ)
     assert "arrays of numbers X and y" in problem(npz(X=X * 1j, y=y), **NPZ)

@@ -75,6 +75,12 @@ def test_names_are_those_of_the_format(tmp_path: Path) -> None:
     assert header_names(card_of(tmp_path, file="nowhere.csv")) is None
 
 
+def test_a_header_that_does_not_fit_the_encoding_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("age,y\n")
+    with pytest.raises(DpreproError, match="not text in the expected encoding"):
+        header_names(card_of(tmp_path, "format: {encoding: utf-16}"))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
 def test_a_header_is_read_without_the_threads_of_arrow():
     """On a busy machine `data check` was aborted at its end, while Arrow still started them."""

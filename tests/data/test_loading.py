@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from filelock import FileLock
 
@@ -405,3 +407,51 @@ def test_of_a_private_file_with_another_checksum_no_digest_and_no_size_is_told(
     said = str(caught.value)
     for secret in (sha(body), sha(body)[:8], f"{len(body):,}", str(len(body)), "e" * 64):
         assert secret not in said
+
+
+def test_classes_have_the_same_codes_where_the_test_file_lacks_one(
+    write_card: WriteCard, tmp_path: Path
+) -> None:
+    """Its codes were shifted: a perfect model had an accuracy of 0."""
+    test = {"sources": [{"file": "test.csv"}]}
+    card = write_card({"task": "multiclass", "test": test}, without=("positive",))
+    (card.parent / "toy.csv").write_text("x,y\n1,a\n2,b\n3,c\n")
+    (card.parent / "test.csv").write_text("x,y\n2,b\n3,c\n")
+    with pytest.raises(DpreproError, match=r"`test` needs `labels`.*Add `labels: \[\.\.\.\]`"):
+        load(card, with_test=True)
+    card.write_text(card.read_text() + "labels: [a, b, c]\n")
+    dataset = load(card, with_test=True)
+    assert dataset.test is not None
+    assert (dataset.y.tolist(), dataset.test.y.tolist()) == ([0, 1, 2], [1, 2])
+
+
+def test_a_binary_test_file_that_lacks_a_label_is_refused_or_coded_alike(
+    write_card: WriteCard, tmp_path: Path
+) -> None:
+    test = {"sources": [{"file": "test.csv"}]}
+    plain = write_card({"test": test})
+    (plain.parent / "toy.csv").write_text("x,y\n1,no\n2,yes\n")
+    (plain.parent / "test.csv").write_text("x,y\n2,yes\n")
+    with pytest.raises(DpreproError, match="must hold two labels"):
+        load(plain, with_test=True)
+    public = write_card({"test": test, "features": {"x": {"numeric": [0, 9]}}})
+    for labels in ("", "labels: [no, yes]\n"):
+        public.write_text(public.read_text() + labels)
+        dataset = load(public, with_test=True)
+        assert dataset.test is not None
+        assert (dataset.y.tolist(), dataset.test.y.tolist()) == ([0, 1], [1])
+
+
+@pytest.mark.parametrize("more", [{}, {"expect": {"values_sha256": "0" * 64}, "distinct": {}}])
+def test_a_nested_column_of_parquet_can_be_dropped_where_rows_are_not_compared(
+    write_card: WriteCard, more: dict[str, Any]
+) -> None:
+    table = pa.table({"a": [1.0, 2.0], "tags": [["u"], ["v", "w"]], "y": ["no", "yes"]})
+    drop = {"file": "toy.parquet", "sources": [{"file": "toy.parquet", "rename": {"tags": "t"}}]}
+    card = write_card({**drop, "drop": ["t"], **more}, without=("file",))
+    pa.parquet.write_table(table, card.parent / "toy.parquet")
+    if more:
+        with pytest.raises(DpreproError, match="column 'tags' holds lists or structs"):
+            load(card)
+        return
+    assert list(load(card).X) == ["a"]

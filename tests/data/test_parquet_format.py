@@ -61,3 +61,35 @@ def test_counts_that_do_not_agree_are_refused(data: bytes) -> None:
 
 def test_a_torn_parquet_file_is_refused() -> None:
     assert "not valid parquet" in problem(b"PAR1 and then nothing", kind="parquet")
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        pa.array([["secret"], None]),
+        pa.array([{"k": "secret"}, None]),
+        pa.array([[("k", "secret")], None], pa.map_(pa.string(), pa.string())),
+        pa.array([[1.0, 2.0]] * 2, pa.list_(pa.float32(), 2)),
+        pa.FixedShapeTensorArray.from_numpy_ndarray(np.zeros((2, 3), np.float32)),
+        pa.array([None, None], pa.list_(pa.int8())),
+    ],
+)
+@pytest.mark.parametrize("kinds", [{}, {"c": "text"}, {"c": "numeric"}])
+def test_columns_of_lists_and_structs_are_refused(nested: pa.Array, kinds: dict[str, Any]) -> None:
+    said = problem(parquet(x=pa.array([1, 2]), c=nested), kinds, kind="parquet")
+    assert said.startswith("column 'c' holds lists or structs")
+    assert "write each part to a column of its own" in said
+    assert "`drop`" in said
+    assert "secret" not in said
+
+
+def test_a_nested_column_that_is_not_used_is_read_past() -> None:
+    data = parquet(x=pa.array([1, 2]), c=pa.array([[1], [2, 3]]))
+    read = table(data, {"c": "unused"}, kind="parquet")
+    np.testing.assert_array_equal(read["x"], [1, 2])
+
+
+def test_intervals_of_pandas_are_no_structs() -> None:
+    written = io.BytesIO()
+    pd.DataFrame({"c": pd.interval_range(0, 2)}).to_parquet(written)
+    assert texts(table(written.getvalue(), kind="parquet")["c"]) == ["(0, 1]", "(1, 2]"]

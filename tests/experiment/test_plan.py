@@ -233,3 +233,14 @@ def test_a_value_that_a_method_refuses_is_found_before_anything_runs(
 ) -> None:
     with pytest.raises(DpreproError, match=message):
         _plan(lab, dataset="breast-cancer", methods=[entry], epsilons=[1, 8], delta=1e-6)
+
+
+def test_what_a_method_takes_but_no_record_can_hold_is_found_before_anything_runs(
+    lab: Lab,
+) -> None:
+    path = lab.config(dataset="breast-cancer", methods=[{"method": "logistic"}])
+    path.write_text(
+        path.read_text().replace('"method": "logistic"', "method: logistic, params: {C: .inf}")
+    )
+    with pytest.raises(DpreproError, match=r"line \d+, methods\[0\]\.params\.C: .* not finite"):
+        plan(load_config(path))
