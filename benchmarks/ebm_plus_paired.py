@@ -48,10 +48,13 @@ def verdict(mean: float, sign: float, printed: PublishedCell) -> str:
 
 
 def p_value(gains: np.ndarray) -> float:
-    """Return the p-value of "no better" from gains by split, float64 (J,), positive if better."""
+    """Return the p-value of "no better" from gains by split, float64 (J,), positive if better.
+
+    NaN if no gain differs from another.
+    """
     ratio = TEST_SHARE / (1 - TEST_SHARE)
     error = gains.std(ddof=1) * math.sqrt(1 / gains.size + ratio)
-    return float(stats.t.sf(gains.mean() / error, gains.size - 1))
+    return float(stats.t.sf(gains.mean() / error, gains.size - 1)) if error else math.nan
 
 
 def main() -> None:

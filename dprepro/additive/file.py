@@ -37,7 +37,7 @@ from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import classes_of, has_named_columns, ledger_of
-from dprepro.files import MEBIBYTE, read_text
+from dprepro.files import MEBIBYTE, NoFileError, read_text
 
 MAX_BYTES = 16 * MEBIBYTE
 
@@ -114,7 +114,19 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
     --------
     See `save_model`.
     """
-    return model_from_json(parse_strictly(read_text(path, MAX_BYTES), path), str(path))
+    if path.is_dir():
+        raise DpreproError(
+            f"{path}: a folder that has no model.json. Name a model file, or the folder of a "
+            "release"
+        )
+    try:
+        text = read_text(path, MAX_BYTES)
+    except NoFileError as error:
+        raise DpreproError(
+            f"{path}: there is no such model file. `dprepro release CARD` and `dprepro fit CONFIG "
+            "--output FILE` write one"
+        ) from error
+    return model_from_json(parse_strictly(text, path), str(path))
 
 
 def file_text(values: Any) -> str:

@@ -59,9 +59,9 @@ def verify(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None
         typer.echo(problem)
     if problems:
         typer.echo(
-            "\nTables leave out a last line that a crash has torn, with a warning. They are not shown "
-            "if there is other damage. `dprepro results repair` takes damaged lines out and keeps "
-            "them beside the journal; `dprepro run` then runs their tasks again"
+            "\nTables leave out a last line that a crash has torn, with a warning. They are not "
+            "shown if there is other damage. `dprepro results repair` takes damaged lines out and "
+            "keeps them beside the journal; `dprepro run` then runs their tasks again"
         )
         raise typer.Exit(1)
 

@@ -133,7 +133,7 @@ def _local(source: Source, card: Card, data_dir: Path | None) -> RawTable:
         digest = _check_sha256(data, source, card)
         return RawTable(_parse(data, source, card), str(path), digest)
     except OSError as error:
-        raise DpreproError(f"{path}: cannot be read: {error}") from error
+        raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
     except DpreproError as error:
         raise DpreproError(f"{path}: {error}") from error
 

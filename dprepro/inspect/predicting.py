@@ -280,7 +280,8 @@ def _as_stored(column: pd.Series, stored: pa.DataType) -> pa.Array:
 def _opened(output: Path | None, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     """Yield what writes rows, one batch after the other."""
     if output is None:
-        yield _csv_writer(sys.stdout.buffer, schema)
+        with _csv_writer(sys.stdout.buffer, schema) as write:
+            yield write
         sys.stdout.buffer.flush()
         return
     with appearing_complete(output) as unfinished:
@@ -288,18 +289,28 @@ def _opened(output: Path | None, schema: pa.Schema) -> Iterator[Callable[[pa.Tab
             with pa.parquet.ParquetWriter(str(unfinished), schema) as writer:
                 yield writer.write_table
         else:
-            with unfinished.open("wb") as file:
-                yield _csv_writer(file, schema)
+            with unfinished.open("wb") as file, _csv_writer(file, schema) as write:
+                yield write
 
 
-def _csv_writer(file: BinaryIO, schema: pa.Schema) -> Callable[[pa.Table], None]:
-    def write(rows: pa.Table, header: bool = False) -> None:
+@contextmanager
+def _csv_writer(file: BinaryIO, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield what writes rows; the header comes with the first ones, or at the end.
+
+    So a pipe gets nothing, not even a header, if the first rows cannot be read.
+    """
+    has_header = False
+
+    def write(rows: pa.Table) -> None:
+        nonlocal has_header
         text = pa.BufferOutputStream()
-        pa.csv.write_csv(rows, text, pa.csv.WriteOptions(include_header=header))
+        pa.csv.write_csv(rows, text, pa.csv.WriteOptions(include_header=not has_header))
         file.write(text.getvalue())
+        has_header = True
 
-    write(schema.empty_table(), header=True)
-    return write
+    yield write
+    if not has_header:
+        write(schema.empty_table())
 
 
 def _check_place(source: Path, output: Path) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from dprepro.additive.file import load_model
+from dprepro.cli import app
 from dprepro.errors import DpreproError
 from tests.additive import small
 from tests.commands import dprepro
@@ -46,6 +48,39 @@ def test_standard_output_gets_rows_alone(model: Path, tmp_path: Path) -> None:
     dprepro("predict", model, tmp_path / "new.csv", "-o", tmp_path / "o.csv", "--explain")
     assert printed == (tmp_path / "o.csv").read_text()
     assert printed.count("\n") == 41
+
+
+def test_an_error_in_the_first_rows_leaves_standard_output_empty(
+    model: Path, tmp_path: Path
+) -> None:
+    X = small.rows(40).astype({"age": object})
+    X.loc[39, "age"] = "secret"
+    X.to_csv(tmp_path / "new.csv", index=False)
+    outcome = CliRunner().invoke(app, ["predict", *map(str, (model, tmp_path / "new.csv")), "-o-"])
+    assert isinstance(outcome.exception, DpreproError)
+    assert "column 'age' is to hold numbers" in str(outcome.exception)
+    assert outcome.stdout == ""
+
+
+def test_a_table_without_rows_gives_the_header_on_standard_output(
+    model: Path, tmp_path: Path
+) -> None:
+    small.rows(3).iloc[:0].to_csv(tmp_path / "new.csv", index=False)
+    said = dprepro("predict", model, tmp_path / "new.csv", "-o", "-")
+    assert said == '"prediction","probability"\n'
+
+
+def test_what_is_no_model_file_is_told_that_one_is_expected(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name, message in (
+        ("nope", r"nope: there is no such model file\. `dprepro release CARD` and `dprepro fit"),
+        (
+            "folder",
+            r"folder: a folder that has no model\.json\. Name a model file, .* of a release",
+        ),
+    ):
+        with pytest.raises(DpreproError, match=message):
+            dprepro("predict", tmp_path / name, tmp_path / "new.csv", "-o", "-")
 
 
 def test_intervals_are_written_if_the_model_knows_them(model: Path, tmp_path: Path) -> None:

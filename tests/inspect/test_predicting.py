@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,19 @@ def test_a_failure_in_a_late_chunk_leaves_no_part_of_the_file(tmp_path: Path) ->
         predict_table(small.model(), tmp_path / "new.csv", tmp_path / "o.csv", chunk_rows=50)
     assert (tmp_path / "o.csv").read_text() == "of before"
     assert {path.name for path in tmp_path.iterdir()} == {"new.csv", "o.csv"}
+
+
+def test_standard_output_has_the_chunks_before_a_failure(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    X = small.rows(300)
+    X.loc[[120, 299], "age"] = np.inf
+    X.to_csv(tmp_path / "new.csv", index=False)
+    for rows, lines in ((100, 101), (150, 0)):
+        with pytest.raises(DpreproError, match="infinite"):
+            predict_table(small.model(), tmp_path / "new.csv", None, chunk_rows=rows)
+        sys.stdout.flush()
+        assert capfdbinary.readouterr().out.count(b"\n") == lines
 
 
 def test_predictions_do_not_go_into_the_folder_that_is_read(tmp_path: Path) -> None:

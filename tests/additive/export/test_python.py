@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -72,13 +73,104 @@ def test_log_odds_can_be_far_from_zero() -> None:
         assert said["probability"] == probability
 
 
-@pytest.mark.parametrize("arguments", [[], ["nowhere.csv"]])
-def test_a_missing_file_is_one_line_with_the_usage(tmp_path: Path, arguments: list[str]) -> None:
-    (tmp_path / "model.py").write_text(to_python(small.model()), encoding="utf-8")
+def told(folder: Path, *arguments: str) -> tuple[str, str]:
+    """Return output and errors of the module, which is to end with exit code 2."""
+    (folder / "model.py").write_text(to_python(small.model()), encoding="utf-8")
     outcome = subprocess.run(
         [sys.executable, "-I", "-S", "model.py", *arguments],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
+        cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8",
     )  # fmt: skip
-    assert outcome.returncode == 1
-    (line,) = outcome.stderr.splitlines()
+    assert outcome.returncode == 2
+    return outcome.stdout, outcome.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["nowhere.csv"]])
+def test_a_missing_file_is_one_line_with_the_usage(tmp_path: Path, arguments: list[str]) -> None:
+    printed, errors = told(tmp_path, *arguments)
+    (line,) = errors.splitlines()
+    assert printed == ""
     assert "usage: python model.py NEW.csv" in line
+    if arguments:
+        assert line.startswith("error: nowhere.csv: cannot be read: No such file or directory")
+
+
+HEADER = "age,hours,none missing,town,plain\n"
+ROW = "1,2,3,Bonn,a\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("hours,town\n1,Bonn\n", "line 1: there is no column 'age', which the model needs"),
+        ("age,hours,none missing,town\n", "line 1: there is no column 'plain', which the"),
+        (f"age,{HEADER}1,{ROW}", "line 1: column 'age' is there more than once; rename"),
+        (f"{HEADER}secret,2,3,Bonn,a\n", "line 2: column 'age' is to hold numbers, but holds te"),
+        (f"{HEADER}1,-inf,3,Bonn,a\n", "line 2: column 'hours' is to hold numbers, but holds te"),
+        (f"{HEADER}1,2,3,secret\n", "line 2: the number of fields is not that of the first line"),
+        (f"{HEADER}1,2,3,secret,a,b\n", "line 2: the number of fields is not that of the first"),
+        (f"{HEADER}1,2,3,{'secret' * 50_000},a\n", "line 2: cannot be read as CSV"),
+        (b"\x89PNG\r\n\x1a\n\xff\xfe", "its bytes are not text in UTF-8; save it as UTF-8"),
+        ("", "line 1 is empty: it must name the columns"),
+    ],
+)
+def test_what_is_wrong_with_a_csv_is_one_line(
+    tmp_path: Path, content: str | bytes, message: str
+) -> None:
+    data = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "new.csv").write_bytes(data)
+    printed, errors = told(tmp_path, "new.csv")
+    (line,) = errors.splitlines()
+    assert line.startswith(f"error: new.csv: {message}")
+    assert "secret" not in line
+    assert printed == ""
+
+
+def test_rows_before_the_wrong_one_are_written(tmp_path: Path) -> None:
+    wrong = '1,2,3,"Bo\nnn",a\n\n1,?,3,Bonn,a\n1,secret,3,Bonn,a\n'
+    (tmp_path / "new.csv").write_text(HEADER + ROW + wrong)
+    printed, errors = told(tmp_path, "new.csv")
+    assert errors.startswith("error: new.csv: line 7: column 'hours' is to hold numbers")
+    assert printed.count("\n") == 4
+
+
+def test_a_csv_without_rows_gives_names_alone(tmp_path: Path) -> None:
+    X = small.rows(3)
+    names = [*run(tmp_path, to_python(small.model()), X)]
+    said = run(tmp_path, to_python(small.model()), X.iloc[:0])
+    assert [*said] == names
+    assert said.empty
+
+
+def test_what_is_no_number_by_another_spelling_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text(HEADER + "NAN,2,3,Bonn,a\n,2,3,Bonn,a\n")
+    (tmp_path / "model.py").write_text(to_python(small.model()), encoding="utf-8")
+    said = subprocess.check_output(
+        [sys.executable, "-I", "-S", "model.py", "new.csv"], cwd=tmp_path, text=True
+    ).splitlines()
+    assert said[1] == said[2]
+
+
+def test_a_closed_pipe_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(to_python(small.model()), encoding="utf-8")
+    (tmp_path / "new.csv").write_text(HEADER + ROW * 2000)
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "model.py", "new.csv"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as running:  # fmt: skip
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        errors = running.stderr.read().decode().splitlines()
+    assert running.returncode == 2
+    assert [line[:28] for line in errors] == ["error: cannot read or write:"]
+
+
+@pytest.mark.parametrize("value", ["secret", float("inf"), 10**400, ["secret"]])
+def test_as_a_module_it_raises_a_plain_error(value: object) -> None:
+    row = small.rows(1).to_dict("records")[0]
+    with pytest.raises(ValueError, match="column 'age' is to hold numbers") as caught:
+        predictor.predict(small.file(), {**row, "age": value})
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+    del row["hours"]
+    with pytest.raises(ValueError, match="there is no column 'hours', which the model needs"):
+        predictor.predict(small.file(), row)
