@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import math
-import os
 import pkgutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Protocol
@@ -21,15 +19,22 @@ from dprepro.compiled import kernel_modules
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import Estimator, check_parameters
+from dprepro.methods.plugins import (
+    PLUGIN_VARIABLE,
+    REFUSALS,
+    blamed_on,
+    kind_of,
+    load_file,
+    load_parts,
+    plugin_files,
+)
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division, check_unit, row_budget
 
-PLUGIN_VARIABLE = "DPREPRO_METHODS"
-
-_PACKAGE_FILE = "__init__.py"
-_PLUGIN = "dprepro_plugin_"
+_NO_METHODS = {"registry", "plugins", "fields"}
+"""Modules of this folder that are about all methods."""
 
 REPEATS = 1e-6
 """What the metrics of most methods may differ by, relative, when a task is run again.
@@ -136,6 +141,8 @@ class Method:
         `REPEATS`, or a larger one where linear algebra decides.
     cite
         Keys of `dprepro.references`: what `dprepro cite` prints for it.
+    file
+        The user's file that it is from, set when that is loaded; None for the methods here.
     """
 
     name: str
@@ -157,6 +164,7 @@ class Method:
     divides: Division = Division.GROUP
     repeats_within: float = REPEATS
     cite: tuple[str, ...] = ()
+    file: Path | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.adjacency is not None:
@@ -187,9 +195,15 @@ class Method:
     def check_values(self, task: TaskKind, epsilon: float, params: Mapping[str, Any]) -> None:
         """Raise ValueError or TypeError if the estimator refuses its parameters without any rows.
 
-        Others say it when they fit; see `dprepro.estimators.contract.check_parameters`.
+        Others say it when they fit; see `dprepro.estimators.contract.check_parameters`. Any other
+        error of a user's file is a DpreproError that names the file.
         """
-        check_parameters(self._example(task, epsilon, params))
+        example = self._example(task, epsilon, params)
+        if self.file is None:
+            check_parameters(example)
+            return
+        with blamed_on(self.file, f"{self.name!r} cannot check its parameters", REFUSALS):
+            check_parameters(example)
 
     def needs_kernels(self, task: TaskKind) -> bool:
         """Whether its estimator is of a package with kernels, see `dprepro.compiled`."""
@@ -201,7 +215,19 @@ class Method:
         """Return an estimator for one feature from 0 to 1."""
         target = (0.0, 1.0) if task == "regression" else ("0", "1")
         domain = Domain((NumericFeature("x", 0.0, 1.0),), target)
-        return self.build(Setting(task, epsilon, 1e-6, domain, 0), **params)
+        setting = Setting(task, epsilon, 1e-6, domain, 0)
+        if self.file is None:
+            return self.build(setting, **params)
+        fault = f"the `build` of {self.name!r} fails, tried with one feature from 0 to 1"
+        # Where a config gives parameters, its line is told of a refusal.
+        with blamed_on(self.file, fault, REFUSALS if params else ()):
+            made = self.build(setting, **params)
+        if isinstance(made, type) or not (hasattr(made, "fit") and hasattr(made, "predict")):
+            raise DpreproError(
+                f"{self.file}: the `build` of {self.name!r} returns {kind_of(made)}, and must "
+                "return an unfitted estimator: an object with `fit` and `predict`"
+            )
+        return made
 
 
 class LateMapping(Mapping[str, Any]):
@@ -269,57 +295,30 @@ def all_methods() -> dict[str, Method]:
 
     A module joins by having a top-level ``METHODS``, a list of `Method`.
     """
+    from dprepro.methods.fields import methods_of  # late: it imports this module
+
+    ours = (m for module in _package_modules() for m in getattr(module, "METHODS", []))
+    own = (m for path in plugin_files() for m in methods_of(load_file(path), path))
     found: dict[str, Method] = {}
-    for module in [*_package_modules(), *_plugin_modules()]:
-        for method in getattr(module, "METHODS", []):
-            if method.name in found:
-                raise DpreproError(f"two methods are called {method.name!r}; rename one of them")
-            found[method.name] = method
+    for method in chain(ours, own):
+        if method.name in found:
+            places = [str(one.file or "dprepro itself") for one in (method, found[method.name])]
+            raise DpreproError(
+                f"{places[0]}: two methods are called {method.name!r}, this one and one of "
+                f"{places[1]}; rename this one"
+            )
+        found[method.name] = method
     return dict(sorted(found.items()))
 
 
 def plugin_parts(name: str) -> list[ModuleType]:
     """Return the modules called `name` in the packages of ``$DPREPRO_METHODS`` that have one."""
     all_methods()  # loads the packages
-    folder = os.environ.get(PLUGIN_VARIABLE)
-    parts = sorted(Path(folder).glob(f"*/{name}.py")) if folder else []
-    packages = [f"{_PLUGIN}{part.parent.name}" for part in parts]
-    return [importlib.import_module(f"{p}.{name}") for p in packages if p in sys.modules]
+    return load_parts(name)
 
 
 def _package_modules() -> list[ModuleType]:
     import dprepro.methods as package
 
-    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
-    return [importlib.import_module(f"dprepro.methods.{n}") for n in names if n != "registry"]
-
-
-def _plugin_modules() -> list[ModuleType]:
-    folder = os.environ.get(PLUGIN_VARIABLE)
-    if not folder:
-        return []
-    if not Path(folder).is_dir():
-        raise DpreproError(
-            f"${PLUGIN_VARIABLE} is {folder!r}, which is not a folder; "
-            "set it to a folder of Python files or packages that each define METHODS, or unset it"
-        )
-    files = [*Path(folder).glob("*.py"), *Path(folder).glob(f"*/{_PACKAGE_FILE}")]
-    return [_load_file(path) for path in sorted(files)]
-
-
-def _load_file(path: Path) -> ModuleType:
-    """Import a file, or the package whose ``__init__.py`` it is, with the modules beside it."""
-    inside = [str(path.parent)] if path.name == _PACKAGE_FILE else None
-    name = f"{_PLUGIN}{path.parent.name if inside else path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise DpreproError(
-            f"{path}: cannot be imported: {type(error).__name__}: {error}"
-        ) from error
-    return module
+    names = sorted({info.name for info in pkgutil.iter_modules(package.__path__)} - _NO_METHODS)
+    return [importlib.import_module(f"dprepro.methods.{name}") for name in names]

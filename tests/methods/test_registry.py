@@ -47,7 +47,15 @@ def test_a_users_method_is_one_file(plugins):
 
 def test_two_methods_of_one_name_are_refused(plugins):
     (plugins / "mine.py").write_text(PLUGIN.format(name="ebm"))
-    with pytest.raises(DpreproError, match="two methods are called 'ebm'"):
+    says = r"mine\.py: two methods are called 'ebm', this one and one of dprepro itself; rename"
+    with pytest.raises(DpreproError, match=says):
+        registry.all_methods()
+
+
+def test_of_two_files_with_one_name_both_are_named(plugins):
+    for file in ("one.py", "two.py"):
+        (plugins / file).write_text(PLUGIN.format(name="mine"))
+    with pytest.raises(DpreproError, match=r"two\.py: two methods are called.* one of .*one\.py"):
         registry.all_methods()
 
 

@@ -1,0 +1,166 @@
+"""What a user's file may have as `METHODS`: types and values, said with the name of the file.
+
+The entries of this folder are checked by mypy and by tests.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from enum import Enum
+from multiprocessing import parent_process
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+from dprepro.data.domain import TaskKind
+from dprepro.data.encode import ENCODINGS
+from dprepro.errors import DpreproError, DpreproWarning, nearest
+from dprepro.methods.plugins import kind_of
+from dprepro.methods.registry import Guarantee, LateMapping, Method
+from dprepro.privacy.sensitivity import Adjacency
+from dprepro.privacy.standing import Noise
+from dprepro.privacy.units import Division
+
+_LONGEST = 60
+"""Characters of a given text that are shown."""
+
+
+def methods_of(module: ModuleType, path: Path) -> list[Method]:
+    """Return the methods of a user's file, each with the file noted in it.
+
+    A file without ``METHODS`` may be a helper of another one, so that is a warning.
+
+    Raises
+    ------
+    DpreproError
+        If ``METHODS`` is no list of `Method`, or one has a field of a wrong type or value.
+    """
+    if not hasattr(module, "METHODS"):
+        if parent_process() is None:  # workers load the same files
+            warnings.warn(
+                f"{path}: defines no METHODS, so it adds no method. Give it a list "
+                "`METHODS = [Method(...)]`; where it only helps other files, say `METHODS = []`",
+                DpreproWarning,
+                stacklevel=2,
+            )
+        return []
+    given = module.METHODS
+    if not isinstance(given, list | tuple):
+        raise DpreproError(
+            f"{path}: METHODS is {_shown(given)}, and must be a list of `Method`: "
+            "write `METHODS = [Method(...)]`"
+        )
+    for position, method in enumerate(given):
+        if not isinstance(method, Method):
+            raise DpreproError(
+                f"{path}: METHODS[{position}] is {_shown(method)}, and must be a `Method` of "
+                "dprepro.methods.registry: write `METHODS = [Method(...)]`"
+            )
+        _check_fields(method, position, path)
+        object.__setattr__(method, "file", path)
+    return list(given)
+
+
+def _check_fields(method: Method, position: int, path: Path) -> None:
+    for name, (is_allowed, allowed) in _FIELDS.items():
+        value = getattr(method, name)
+        if is_allowed(value):
+            continue
+        whose = f"METHODS[{position}]" if name == "name" else f"method {method.name!r}"
+        near = nearest(value, ENCODINGS) if name == "encoding" and isinstance(value, str) else ""
+        raise DpreproError(
+            f"{path}: {whose}: `{name}` is {_shown(value)}{near or '.'} Allowed: {allowed}"
+        )
+
+
+def _shown(value: object) -> str:
+    """Return a value as a message may show it: short, on one line, and no data of an object."""
+    if isinstance(value, str | int | float) and not isinstance(value, Enum):
+        text = repr(value)
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    if isinstance(value, list | tuple | set | frozenset) and value:
+        return f"a {type(value).__name__} of {', '.join(sorted({_shown(one) for one in value}))}"
+    return kind_of(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+def _are_tasks(value: object) -> bool:
+    if not isinstance(value, set | frozenset | list | tuple) or not value:
+        return False
+    return all(isinstance(one, str) and one in _KINDS for one in value)
+
+
+def _are_defaults(value: object) -> bool:
+    # A late one is not read, as that may import a library.
+    if isinstance(value, LateMapping):
+        return True
+    return isinstance(value, Mapping) and all(isinstance(one, str) for one in value)
+
+
+def _is_module_name(value: object) -> bool:
+    return value is None or (
+        isinstance(value, str) and all(part.isidentifier() for part in value.split("."))
+    )
+
+
+def _is_difference(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _is_switch(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _one_of(kind: type[Enum], or_none: bool = False) -> _Check:
+    """Return the check of a member of `kind`. Its text is none: `is` compares members."""
+    members = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
+    return (
+        lambda value: isinstance(value, kind) or (or_none and value is None),
+        f"{members}{', None' if or_none else ''} (of {kind.__module__})",
+    )
+
+
+_Check = tuple[Callable[[Any], bool], str]
+"""Whether a value is allowed, and what is, in words."""
+
+_KINDS = get_args(TaskKind)
+_TEXT = "a text that is not empty"
+_TEXTS = "a tuple or list of texts; () for none"
+_SWITCH = (_is_switch, "True, False")
+
+_FIELDS: dict[str, _Check] = {
+    "name": (_is_text, _TEXT),
+    "title": (_is_text, _TEXT),
+    "tasks": (_are_tasks, f"a set with one or more of {', '.join(map(repr, _KINDS))}"),
+    "guarantee": _one_of(Guarantee),
+    "adjacency": _one_of(Adjacency, or_none=True),
+    "assumes": (_are_texts, _TEXTS),
+    "reference": (lambda value: isinstance(value, str), "a text"),
+    "build": (callable, "a function: `def build(setting, **params)`"),
+    "takes_epsilon": _SWITCH,
+    "encoding": (
+        lambda value: isinstance(value, str) and value in ENCODINGS,
+        ", ".join(map(repr, ENCODINGS)),
+    ),
+    "version": (_is_whole, "a whole number, such as 2"),
+    "defaults": (_are_defaults, "a dict of parameters by name, such as {'max_depth': 3}"),
+    "requires": (_is_module_name, "the name of a module, or None"),
+    "noise": _one_of(Noise, or_none=True),
+    "keeps_ledger": _SWITCH,
+    "takes_tables": _SWITCH,
+    "divides": _one_of(Division),
+    "repeats_within": (_is_difference, "a number from 0 on"),
+    "cite": (_are_texts, _TEXTS),
+}
