@@ -148,7 +148,7 @@ def shapes(
     from dprepro.cli import private
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
-    from dprepro.inspect.fitting import choose_tasks, describe, fit_model
+    from dprepro.inspect.fitting import choose_tasks, describe, fit_model, require_shapes
     from dprepro.inspect.origin import why_not_for_release
     from dprepro.inspect.showing import shown_steps
     from dprepro.report.draw.shapes import (
@@ -166,6 +166,7 @@ def shapes(
         tasks = choose_tasks(
             experiment, method or [], epsilon or [], split, data_dir, identify=False
         )
+        require_shapes(experiment, tasks)
     require_room(len(tasks) + len(model or []))
     if any(task.is_private for task in tasks):
         typer.echo(_RELEASES.format(len(tasks)), err=True)

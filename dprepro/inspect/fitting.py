@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from dprepro.experiment.worker import (
     score_on_test_rows,
 )
 from dprepro.inspect.naming import take_fills, take_names
+from dprepro.methods.registry import get
 from dprepro.rows.folder import StoreWarning
 
 _NONCE = secrets.token_hex(32)
@@ -162,18 +163,26 @@ def fit_model(
     DpreproError
         If the method has no shape functions, or refuses its parameters or its rows.
     """
+    require_shapes(config, [task])
     # The dataset's own files play no part beside a table, so they are not looked at.
     data = DataRef.of(config, data_dir) if table else data_of(config, data_dir)
     model = fit_one(task, data, all_rows, table)
-    if not isinstance(model, AdditiveModel):
-        raise DpreproError(
-            f"{task.method} has no shape functions to save or draw: "
-            "choose a method of additive models, such as dp-ebm-gdp or ebm"
-        )
+    assert isinstance(model, AdditiveModel)
     card = load_card(config.card)
     take_names(model, card)
     take_fills(model, card.fill)
     return model
+
+
+def require_shapes(config: ExperimentConfig, tasks: Iterable[Task]) -> None:
+    """Raise DpreproError if the model of a task would have no shape functions, before any fit."""
+    kind = load_card(config.card).task
+    for task in tasks:
+        if not get(task.method).makes(AdditiveModel, kind, task.params):
+            raise DpreproError(
+                f"{task.method} has no shape functions to save or draw: "
+                "choose a method of additive models, such as dp-ebm-gdp or ebm"
+            )
 
 
 def describe(task: Task) -> str:

@@ -205,6 +205,10 @@ class Method:
         with blamed_on(self.file, f"{self.name!r} cannot check its parameters", REFUSALS):
             check_parameters(example)
 
+    def makes(self, kind: type, task: TaskKind, params: Mapping[str, Any]) -> bool:
+        """Whether its estimator is an instance of a class."""
+        return isinstance(self._example(task, 1.0, params), kind)
+
     def needs_kernels(self, task: TaskKind) -> bool:
         """Whether its estimator is of a package with kernels, see `dprepro.compiled`."""
         packages = {module.rpartition(".")[0] for module in kernel_modules()}

@@ -5,10 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from dprepro.cli import app
 from dprepro.config import load_config
 from dprepro.errors import DpreproError
+from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, run_task
+from dprepro.inspect import fitting
 from dprepro.inspect.fitting import choose_tasks, describe, fit_model, score_held_out
 from tests.lab import Lab
 
@@ -85,6 +89,22 @@ def test_a_model_of_other_columns_is_refused(lab: Lab) -> None:
     model.feature_names_in_ = np.array(["a", "z"], dtype=object)
     with pytest.raises(DpreproError, match="does not fit the rows of tiny"):
         score_held_out(model, task.to_json(), experiment)
+
+
+def test_nothing_is_fitted_where_there_is_no_function_to_show(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fit of private rows is a release, also if nobody sees the model."""
+    fitted: list[Task] = []
+    monkeypatch.setattr(fitting, "fit_one", lambda task, *_: fitted.append(task))
+    path = lab.config(methods=["logistic"])
+    (task,) = choose_tasks(load_config(path), ["logistic"])
+    with pytest.raises(DpreproError, match="no shape functions"):
+        fit_model(load_config(path), task)
+    drawn = CliRunner().invoke(app, ["plot", "shapes", str(path)])
+    assert "logistic has no shape functions" in str(drawn.exception)
+    assert "PRIVATE DATA" not in drawn.output
+    assert not fitted
 
 
 def test_what_cannot_be_fitted_is_said(lab: Lab) -> None:
