@@ -112,7 +112,7 @@ def main() -> None:
     parser.set_defaults(cell=in_all)
     given = parser.parse_args()
     if given.way == "rival" or given.way.endswith("epochs"):
-        parser.error(f"--way {given.way!r} changes no band: rules can be changed, not the rest")
+        parser.error(f"--way {given.way!r} is no rule: name another one of ebm_plus_choice.py")
     with taking(given.way):
         show(given)
 

@@ -311,6 +311,8 @@ def _read(name: str | Path, folder: Path) -> YamlSource:
 
 
 def _with_suffix(folder: Path, given: Path) -> list[Path]:
+    if not given.name:  # "." and "/" have none
+        return []
     named = [given.with_name(given.name + suffix) for suffix in (".yaml", ".yml")]
     return [*named, *(folder / place for place in named)]
 

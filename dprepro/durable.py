@@ -23,7 +23,7 @@ def refusal(error: OSError) -> tuple[str, str]:
     if error.errno == errno.EFBIG:  # a limit of the user's, or of the file system
         return str(error.strerror), "make room there"
     if isinstance(error, FileExistsError | NotADirectoryError):
-        return "a file has the name of a folder", "name another folder"
+        return "a file has the name of a folder", "move that file away"
     return error.strerror or str(error), "mend that"
 
 

@@ -166,6 +166,12 @@ def test_an_unknown_name_says_the_nearest() -> None:
         load_config("adullt")
 
 
+@pytest.mark.parametrize("name", [".", "", "/", ".."])
+def test_a_path_without_a_name_is_no_config(name: str) -> None:
+    with pytest.raises(DpreproError, match="no config"):
+        load_config(name)
+
+
 @pytest.mark.parametrize("suffix", [".yaml", ".yml"])
 def test_a_file_that_was_named_without_its_suffix_is_proposed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str

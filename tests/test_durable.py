@@ -34,8 +34,8 @@ def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
         (errno.EFBIG, "File too large", "make room there"),
         (errno.EACCES, "Permission denied", "mend that"),
         (errno.EROFS, "Read-only file system", "mend that"),
-        (errno.EEXIST, "a file has the name of a folder", "name another folder"),
-        (errno.ENOTDIR, "a file has the name of a folder", "name another folder"),
+        (errno.EEXIST, "a file has the name of a folder", "move that file away"),
+        (errno.ENOTDIR, "a file has the name of a folder", "move that file away"),
     ],
 )
 def test_room_is_asked_for_only_if_it_is_lacking(number: int, what: str, advice: str) -> None:

@@ -7,6 +7,7 @@ releases listed, not that these were all. `dprepro.additive.checking` says what 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,8 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
     --------
     See `save_model`.
     """
-    if path.is_dir():
-        raise DpreproError(
-            f"{path}: a folder that has no model.json. Name a model file, or the folder of a "
-            "release"
-        )
+    if os.path.isdir(path):  # noqa: PTH112 - no name is too long for it
+        raise DpreproError(f"{path}: it is a folder. Name a model file in it, such as model.json")
     try:
         text = read_text(path, MAX_BYTES)
     except NoFileError as error:

@@ -52,7 +52,7 @@ def read_parquet(
 
 def _refuse_nested(schema: pa.Schema, kinds: Mapping[str, Any]) -> None:
     for field in schema:
-        if is_nested(field.type) and kinds.get(field.name.strip()) != "unused":
+        if _is_nested(field.type) and kinds.get(field.name.strip()) != "unused":
             raise DpreproError(
                 f"column {field.name!r} holds lists or structs, and a value is a number or a text: "
                 "write each part to a column of its own in the file, or list the column under "
@@ -60,12 +60,12 @@ def _refuse_nested(schema: pa.Schema, kinds: Mapping[str, Any]) -> None:
             )
 
 
-def is_nested(stored: pa.DataType) -> bool:
+def _is_nested(stored: pa.DataType) -> bool:
     """Whether a value of this type has parts, and is no value of Python that can be compared."""
     if isinstance(stored, pa.FixedShapeTensorType):
         return True
     if pa.types.is_dictionary(stored):
-        return is_nested(stored.value_type)
+        return _is_nested(stored.value_type)
     return bool(pa.types.is_nested(stored))
 
 

@@ -49,10 +49,14 @@ Encoding = Annotated[str, AfterValidator(_check_encoding)]
 
 def check_comment(mark: str | None, encoding: str) -> None:
     """Refuse a mark of comments whose bytes depend on the encoding. Raises ValueError."""
-    if mark is None or mark.isascii() or codecs.lookup(encoding).name in _OF_UTF8:
+    if mark is None or codecs.lookup(encoding).name in _OF_UTF8:
         return
-    raise ValueError(
-        f'`comment` must be ASCII, such as `comment: "#"`, in a file that is not UTF-8; given '
-        f"{mark!r} and the encoding {encoding}. Take these lines out of the file, or write it as "
-        "UTF-8"
-    )
+    try:
+        is_same = mark.encode(encoding) == mark.encode()
+    except UnicodeError:
+        is_same = False
+    if not is_same:
+        raise ValueError(
+            f"`comment` {mark!r} is written otherwise in {encoding} than in UTF-8, so its lines "
+            "would not be found. Take these lines out of the file, or write it as UTF-8"
+        )

@@ -182,6 +182,11 @@ def figures_of(estimator: object) -> dict[str, float]:
     return {name: float(value) for name, value in figures.items()}
 
 
+def is_estimator(value: object) -> bool:
+    """Whether a value can be fitted, and is no class. Some can predict only when they are."""
+    return hasattr(value, "fit") and not isinstance(value, type)
+
+
 def plans_ledger(estimator: object) -> TypeGuard[PlansLedger]:
     """Whether the ledger of a fit can be had from the number of rows alone."""
     return hasattr(estimator, "planned_ledger")

@@ -176,6 +176,13 @@ class AppendedFile:
         try:
             self._place.rename(self._aside)
             self._file = _opened(self._place)
+        except BlockingIOError:  # another run has the name by now
+            raise
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.link(self._aside, self._place)  # only if nothing is there
+                self._aside.unlink()
+            raise
         finally:
             os.close(old)
 

@@ -188,7 +188,8 @@ class Journal:
     path
         The ``.jsonl`` file; its folder is made if need be.
     fresh
-        Move an existing journal aside (``.bak``, ``.bak1``, ...) and begin a new one.
+        Move an existing journal aside (``.bak``, ``.bak1``, ...) and begin a new one. It is put
+        back if nothing is written.
     cut_torn
         Drop what a crash left of a last line, with a `JournalWarning`.
 

@@ -22,8 +22,9 @@ from dprepro.experiment.lines import is_sealed
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
 
-_ENVIRONMENT = b'{"kind":"environment"'
-_UNKNOWN = _ENVIRONMENT + b',"platform":"unknown: the line that said it was damaged"}'
+_OTHERS = (b'{"kind":"record"', b'{"kind":"plan"')
+_WORDS = (b"environment", b"taken_from")
+_UNKNOWN = b'{"kind":"environment","platform":"unknown: the line that said it was damaged"}'
 
 
 @dataclass(frozen=True)
@@ -172,8 +173,12 @@ def _left(found: Findings) -> list[bytes]:
     return [
         line if position in sound else _UNKNOWN
         for position, line in enumerate(found.lines)
-        if position in sound or line.startswith(_ENVIRONMENT)
+        if position in sound or _was_environment(line)
     ]
+
+
+def _was_environment(line: bytes) -> bool:
+    return not line.startswith(_OTHERS) and any(word in line for word in _WORDS)
 
 
 def _damaged(raw: bytes, found: Findings) -> list[bytes]:

@@ -167,7 +167,8 @@ def fit_model(
     # The dataset's own files play no part beside a table, so they are not looked at.
     data = DataRef.of(config, data_dir) if table else data_of(config, data_dir)
     model = fit_one(task, data, all_rows, table)
-    assert isinstance(model, AdditiveModel)
+    if not isinstance(model, AdditiveModel):
+        raise DpreproError(f"{task.method} gave no additive model for these rows, so none is kept")
     card = load_card(config.card)
     take_names(model, card)
     take_fills(model, card.fill)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import Enum
+from itertools import islice
 from multiprocessing import parent_process
 from pathlib import Path
 from types import ModuleType
@@ -22,8 +24,8 @@ from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
-_LONGEST = 60
-"""Characters of a given text that are shown."""
+_LONGEST, _MOST_PARTS = 60, 5
+"""Characters of a given text, and members of a collection, that are shown."""
 
 
 def methods_of(module: ModuleType, path: Path) -> list[Method]:
@@ -58,8 +60,7 @@ def methods_of(module: ModuleType, path: Path) -> list[Method]:
                 "dprepro.methods.registry: write `METHODS = [Method(...)]`"
             )
         _check_fields(method, position, path)
-        object.__setattr__(method, "file", path)
-    return list(given)
+    return [replace(method, file=path) for method in given]
 
 
 def _check_fields(method: Method, position: int, path: Path) -> None:
@@ -80,7 +81,9 @@ def _shown(value: object) -> str:
         text = repr(value)
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     if isinstance(value, list | tuple | set | frozenset) and value:
-        return f"a {type(value).__name__} of {', '.join(sorted({_shown(one) for one in value}))}"
+        parts = ", ".join(sorted({_shown(one) for one in islice(value, _MOST_PARTS)}))
+        more = ", ..." if len(value) > _MOST_PARTS else ""
+        return f"a {type(value).__name__} of {parts}{more}"
     return kind_of(value)
 
 

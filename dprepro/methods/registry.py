@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from dprepro.compiled import kernel_modules
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
-from dprepro.estimators.contract import Estimator, check_parameters
+from dprepro.estimators.contract import Estimator, check_parameters, is_estimator
 from dprepro.methods.plugins import (
     PLUGIN_VARIABLE,
     REFUSALS,
@@ -164,7 +164,7 @@ class Method:
     divides: Division = Division.GROUP
     repeats_within: float = REPEATS
     cite: tuple[str, ...] = ()
-    file: Path | None = field(default=None, init=False, repr=False, compare=False)
+    file: Path | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.adjacency is not None:
@@ -226,10 +226,10 @@ class Method:
         # Where a config gives parameters, its line is told of a refusal.
         with blamed_on(self.file, fault, REFUSALS if params else ()):
             made = self.build(setting, **params)
-        if isinstance(made, type) or not (hasattr(made, "fit") and hasattr(made, "predict")):
+        if not is_estimator(made):
             raise DpreproError(
                 f"{self.file}: the `build` of {self.name!r} returns {kind_of(made)}, and must "
-                "return an unfitted estimator: an object with `fit` and `predict`"
+                "return an unfitted estimator: an object with `fit`"
             )
         return made
 
@@ -299,12 +299,9 @@ def all_methods() -> dict[str, Method]:
 
     A module joins by having a top-level ``METHODS``, a list of `Method`.
     """
-    from dprepro.methods.fields import methods_of  # late: it imports this module
-
     ours = (m for module in _package_modules() for m in getattr(module, "METHODS", []))
-    own = (m for path in plugin_files() for m in methods_of(load_file(path), path))
     found: dict[str, Method] = {}
-    for method in chain(ours, own):
+    for method in chain(ours, _own_methods()):
         if method.name in found:
             places = [str(one.file or "dprepro itself") for one in (method, found[method.name])]
             raise DpreproError(
@@ -313,6 +310,13 @@ def all_methods() -> dict[str, Method]:
             )
         found[method.name] = method
     return dict(sorted(found.items()))
+
+
+def _own_methods() -> Iterator[Method]:
+    for path in plugin_files():
+        from dprepro.methods.fields import methods_of  # late: it imports this module, and pandas
+
+        yield from methods_of(load_file(path), path)
 
 
 def plugin_parts(name: str) -> list[ModuleType]:

@@ -19,7 +19,8 @@ TOLERANCE = 1e-6
 
 _RELATIVE = 1e-5
 """The same in units of a small epsilon. `dp_accounting` sorts losses into cells, which round up: by
-9e-6 of an epsilon of 0.001 at a delta of 0.01, by less than 1e-6 at a delta of 1e-4 or below."""
+9e-6 of an epsilon of 0.001 at a delta of 0.01, by less than 1e-6 at a delta of 1e-4 or below. Where
+epsilon is below 0.001 and delta is as large, it can be more: then a sound ledger does not hold."""
 
 _ROUNDS, _MARGIN = 50, 1e-9
 """So often, at most, `Ledger.spent_epsilon` takes the samplers' part off delta anew, each time at

@@ -369,7 +369,7 @@ def test_text_that_is_no_model_is_refused(tmp_path, text, message):
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
     with pytest.raises(DpreproError, match=r"absent\.json: there is no such model file"):
         load_model(tmp_path / "absent.json")
-    with pytest.raises(DpreproError, match=r"a folder that has no model\.json"):
+    with pytest.raises(DpreproError, match=r"it is a folder\. Name a model file in it"):
         load_model(tmp_path)
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x80")
     with pytest.raises(DpreproError, match="UTF-8"):

@@ -74,10 +74,7 @@ def test_what_is_no_model_file_is_told_that_one_is_expected(model: Path, tmp_pat
     (tmp_path / "folder").mkdir()
     for name, message in (
         ("nope", r"nope: there is no such model file\. `dprepro release CARD` and `dprepro fit"),
-        (
-            "folder",
-            r"folder: a folder that has no model\.json\. Name a model file, .* of a release",
-        ),
+        ("folder", r"folder: it is a folder\. Name a model file in it, such as model\.json"),
     ):
         with pytest.raises(DpreproError, match=message):
             dprepro("predict", tmp_path / name, tmp_path / "new.csv", "-o", "-")

@@ -96,8 +96,7 @@ def test_every_encoding_that_a_card_may_name_can_be_read(name: str) -> None:
     try:
         settings = Format(header=False, columns=["a"], encoding=name)
     except ValueError:
-        return
-    assert "undefined" not in name
+        pytest.skip("a card may not name it")
     data = "Ab9\n".encode(name)
     read = read_table(data, settings.model_copy(update={"kind": "csv"}), {"a": "text"}, MISSING)
     assert texts(read["a"]) == ["Ab9"]

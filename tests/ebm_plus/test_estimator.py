@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from dprepro.additive.bands import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
 from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, algorithm
@@ -23,8 +24,9 @@ def test_the_ledger_spends_the_budget_and_no_more(epsilon):
         DPEBMPlusClassifier(epsilon, domain=DOMAIN).fit(X, labels),
         DPEBMPlusRegressor(epsilon, domain=RANGE).fit(X, y),
     )
-    # At 0.1 the 3,000 rows are few.
-    for model, n_epochs in zip(fits, (32, 64 if epsilon == 0.1 else 32), strict=True):
+    for model, n_epochs in zip(fits, (32, 64), strict=True):
+        # At 0.1 the 3,000 rows are few for numbers, but for noise in their number and spread.
+        n_epochs = n_epochs if had_few_rows(model) else 32
         totals, histograms, epochs = model.ledger_.entries
         assert (totals.uses, histograms.uses, epochs.uses) == (1, 3, n_epochs)
         assert model.ledger_.adjacency == "add/remove-one"

@@ -68,6 +68,10 @@ ELSEWHERE = {
     "data/sources.py": {"sklearn.datasets": "a loader by the name that a card gives"},
     "experiment/executors.py": {"signal": "Windows has no pthread_sigmask"},
     "experiment/safe_path.py": {"module": "a function by name", "start": "of a function"},
+    "methods/fields.py": {
+        "module": "a user's file need not have METHODS",
+        "method": "fields of a method, by name",
+    },
     "methods/registry.py": {"module": "a module need not have METHODS"},
     "release/book.py": {
         "error": "OSError has a reason, others have not",

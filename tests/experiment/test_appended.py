@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -46,6 +47,28 @@ def test_what_was_moved_aside_for_nothing_is_put_back(tmp_path: Path) -> None:
     (tmp_path / "x.bak").unlink()  # somebody wants neither
     fresh.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_what_was_moved_aside_is_put_back_if_no_new_file_can_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"before\n")
+    opened, calls = appended._opened, []
+
+    def once(place: Path) -> int:
+        calls.append(place)
+        if len(calls) > 1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(place)
+
+    monkeypatch.setattr(appended, "_opened", once)
+    before = open_files()
+    with pytest.raises(OSError, match="Too many open files"):
+        AppendedFile(path, fresh=True)
+    assert [place.name for place in tmp_path.iterdir()] == ["x"]
+    assert path.read_bytes() == b"before\n"
+    assert open_files() == before
 
 
 def test_a_file_that_stayed_empty_takes_no_other_away(tmp_path: Path) -> None:

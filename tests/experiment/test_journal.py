@@ -179,7 +179,7 @@ with Journal(path) as journal:
 def test_a_file_in_place_of_the_folder_is_named_as_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("no folder")
     path = tmp_path / "results" / "x.jsonl"
-    said = "a file has the name of a folder.*: name another folder, then give the same command"
+    said = "a file has the name of a folder.*: move that file away, then give the same command"
     with pytest.raises(DpreproError, match=said), Journal(path):
         pass
 

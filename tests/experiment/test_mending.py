@@ -45,13 +45,23 @@ def test_the_first_damaged_line_is_named_and_all_are_taken_out(tmp_path: Path) -
     assert path.read_bytes() == b"".join(whole)
 
 
-def test_records_after_a_damaged_environment_are_not_of_the_run_before(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "of_other"),
+    [
+        ((b'"platform":"B"', b'"platform":"X"'), {}),
+        ((b'"platform":"B"', b'"platform":"X"'), {"taken_from": "y"}),
+        ((b'{"kind":"environment","platform":"B"', b'{"kand":"environment","platform":"B"'), {}),
+    ],
+)
+def test_records_after_a_damaged_environment_are_not_of_the_run_before(
+    tmp_path: Path, damage: tuple[bytes, bytes], of_other: dict[str, str]
+) -> None:
     path = tmp_path / "x.jsonl"
     with Journal(path) as journal:
         for host, split in (("A", 0), ("B", 1)):
-            journal.append({"kind": "environment", "platform": host})
+            journal.append({**of_other, "kind": "environment", "platform": host})
             journal.append(Record(replace(TASK, split=split), "skipped", message="x"))
-    path.write_bytes(path.read_bytes().replace(b'"platform":"B"', b'"platform":"X"'))
+    path.write_bytes(path.read_bytes().replace(*damage))
     repair(path)
     held = read_journal(path)
     machines = [held.computed_in[record.task.key]["platform"] for record in held.records]

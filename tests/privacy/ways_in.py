@@ -55,7 +55,13 @@ ALLOWED = {
     # It names the lines where an error arose, by `traceback.extract_tb`, which keeps no value.
     "dprepro.experiment.worker": {"__traceback__"},
     # It loads the methods of a user.
-    "dprepro.methods.registry": {"sys.modules", "spec_from_file_location", "module_from_spec"},
+    "dprepro.methods.plugins": {
+        "sys.modules",
+        "spec_from_file_location",
+        "module_from_spec",
+        "__traceback__",  # names the line of the user's file where an error arose, as below
+    },
+    "dprepro.methods.fields": {"getattr(..., name)"},
     # What a fit found, to forget it: it has no way into `Private`, which has no such attributes.
     "dprepro.estimators.inputs": {"vars", "delattr(..., name)"},
     # Fields of dataclasses of results and audits, without rows.

@@ -141,5 +141,6 @@ def main(model):  # type: ignore[no-untyped-def]
         sys.exit(2)
     except OSError as error:
         what = f"{error.filename}: cannot be read" if error.filename else "cannot read or write"
-        print(f"error: {what}: {error.strerror}; {usage}", file=sys.stderr)
+        more = f"; {usage}" if error.filename else ""
+        print(f"error: {what}: {error.strerror}{more}", file=sys.stderr)
         os._exit(2)  # without another try to write

@@ -159,7 +159,9 @@ def _best(config: ExperimentConfig, entry: MethodEntry, epsilon: float, cells: _
     tried = [_cell(config, setting, epsilon, cells) for setting in settings]
     means = [cell.mean(metric.name) for cell in tried]
     best = max(means, key=lambda mean: sign * mean)
-    place = next(i for i, mean in enumerate(means) if not score_difference(mean, best))
+    place = next(
+        (i for i, mean in enumerate(means) if not score_difference(mean, best)), means.index(best)
+    )
     params = {name: settings[place].params[name] for name in entry.grid}
     return Choice(entry.label, epsilon, params, means[place], len(settings))
 
