@@ -273,7 +273,6 @@ def score(
     loaded = load_model(model)
     experiment = load_config(config)
     trained = trained_on(loaded.origin_, model)
-    private.warn(says_private(str(trained.get("data_fingerprint"))), "these are exact scores")
     asked = (trained, experiment, data_dir, allow_tuned_splits)
     scores = {"model": score_held_out(loaded, *asked)}
     if loaded.edits_:
@@ -281,6 +280,7 @@ def score(
         while released.edits_:
             undo(released)
         scores["as released"] = score_held_out(released, *asked)
+    private.warn(says_private(str(trained.get("data_fingerprint"))), "these are exact scores")
     if as_json:
         typer.echo(json.dumps(scores, indent=1))
     else:

@@ -140,6 +140,9 @@ def run_one(
     from dprepro.experiment.run import journal_path, look_ahead
     from dprepro.experiment.run import run as run_config
 
+    if options.splits is not None and options.splits > config.splits:
+        note = f"{config.name}: it has {config.splits} splits, so --splits {options.splits} is all"
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
     if dry_run:
         console.print(display.outlook_table(config, look_ahead(config, options)))
         return 0

@@ -228,9 +228,10 @@ def score_held_out(
     there = {"evaluation": "random", **trained}
     other = [name for name in _ROWS if here.get(name) != there.get(name)]
     if task is None or other:
+        why = f"{', '.join(other)} differ{'s' * (len(other) == 1)}"
         raise DpreproError(
-            f"the test rows of {config.name} are not those of the model "
-            f"({', '.join(other)} differ): name the config that it was fitted with"
+            f"the test rows of {config.name} are not those of the model ({why}): name the config "
+            "that it was fitted with"
         )
     try:
         return score_on_test_rows(model, task, data_of(config, data_dir), encoding="frame")

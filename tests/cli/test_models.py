@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from dprepro.additive.file import load_model
@@ -118,6 +119,14 @@ def test_an_edited_model_is_scored_beside_the_released_one(model: Path, config: 
     assert "as released" in dprepro("score", model, config)
     outcome = CliRunner().invoke(app, ["score", str(model), str(config)])
     assert outcome.stderr.startswith("PRIVATE DATA: these are exact scores")
+
+
+def test_only_scores_that_are_shown_are_warned_of(model: Path, config: Path) -> None:
+    other = config.with_name("other.yaml")
+    other.write_text(json.dumps({**yaml.safe_load(config.read_text()), "seed": 9}))
+    outcome = CliRunner().invoke(app, ["score", str(model), str(other)])
+    assert "(seed differs): name the config that it was fitted with" in str(outcome.exception)
+    assert "PRIVATE DATA" not in outcome.output
 
 
 def test_shapes_of_methods_and_of_files_are_drawn(model: Path, config: Path) -> None:

@@ -165,6 +165,12 @@ def test_a_dry_run_counts_and_writes_nothing(lab: Lab) -> None:
     assert not lab.results.exists()
 
 
+@pytest.mark.parametrize(("splits", "is_said"), [(3, False), (4, True)])
+def test_more_splits_than_there_are_is_said(lab: Lab, splits: int, is_said: bool) -> None:
+    result = _invoke(lab.config(splits=3), "--dry-run", "--splits", splits)
+    assert ("lab: it has 3 splits, so --splits 4 is all" in result.output) == is_said
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
