@@ -49,7 +49,8 @@ def parts_of(
     ------
     ValueError
         If one part is empty, if splits cannot be stratified, if there is no test set where one is
-        asked for, or if units have rows on both sides of it.
+        asked for, if units have rows on both sides of it, or if a column has numbers on one side
+        and texts on the other.
     """
     X, y = dataset.X, dataset.y
     units = Units.of(dataset.units, len(y))
@@ -58,6 +59,7 @@ def parts_of(
             if dataset.test is None:
                 raise ValueError(f"the card of {key.dataset} names no test set")
             _check_apart(dataset, dataset.test)
+            _check_kinds(X, dataset.test.X)
             kept = _bounded(dataset, key, np.arange(len(y)), key.split)
             return X.iloc[kept], y[kept], dataset.test.X, dataset.test.y
         case "folds":
@@ -101,6 +103,21 @@ def _check_strata(dataset: Dataset) -> None:
         raise ValueError(
             "stratified splits would put rows of one unit on both sides: use random splits or folds"
         )
+
+
+def _check_kinds(train: pd.DataFrame, test: pd.DataFrame) -> None:
+    """Refuse columns that a file was read for as numbers and the other as texts: none would match.
+
+    A column without any value fits either.
+    """
+    for name in train.columns.intersection(test.columns):
+        columns = (train[name], test[name])
+        one, other = (pd.api.types.is_numeric_dtype(column.dtype) for column in columns)
+        if one != other and all(column.notna().any() for column in columns):
+            raise ValueError(
+                f"column {name!r} holds numbers on one side of the published test set and texts on "
+                "the other: write it alike in both files, or name its kind under `features`"
+            )
 
 
 def _check_apart(dataset: Dataset, test: Dataset) -> None:

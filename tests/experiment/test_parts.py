@@ -251,6 +251,20 @@ def test_what_a_dataset_lacks_is_named(lab: Lab) -> None:
         parts_of(dataset, replace(key, unit="owner"))
 
 
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_test_set_has_numbers_where_the_training_rows_have_them(lab: Lab, swap: bool) -> None:
+    experiment = load_config(lab.config())
+    dataset, key = load(experiment.card), SplitKey.of(plan(experiment)[0].task)
+    key = replace(key, evaluation="test-set")
+    texts = replace(dataset, X=dataset.X.assign(a=dataset.X["a"].astype(str).astype("category")))
+    whole, test = (texts, dataset) if swap else (dataset, texts)
+    with pytest.raises(ValueError, match=r"column 'a' holds numbers on one side .* `features`"):
+        parts_of(replace(whole, test=test), key)
+    empty = replace(dataset, X=dataset.X.assign(a=np.full(len(dataset.y), np.nan)))
+    whole, test = (texts, empty) if swap else (empty, texts)
+    assert len(parts_of(replace(whole, test=test), key)[2]) == len(dataset.y)
+
+
 @pytest.mark.parametrize("which", ["dataset", "test"])
 def test_a_test_set_without_units_is_taken_as_it_is(owned: Lab, which: str) -> None:
     experiment = config(owned)
